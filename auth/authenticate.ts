@@ -1,0 +1,87 @@
+// Finds out who is asking: runs the authenticators in order and turns the first success into the user of the request. Easy to get wrong:
+// an error of one authenticator must not hide the success of another, but it must hide "no opinion": a bad credential is never anonymous
+// (apiserver:pkg/authentication/request/union and authenticatorfactory/delegating.go).
+import { GatewayError } from '../cache/errors.ts';
+import { makeUser } from '../cache/user.ts';
+import type { User } from '../cache/user.ts';
+import { readBearerToken } from './bearer-token.ts';
+import { anonymousName, authenticatedGroup, refuseOwnNames, unauthenticatedGroup } from './reserved.ts';
+
+/** All that authenticators may look at. */
+export interface AuthenticationRequest {
+  /** Flat `[name, value, …]` as received; values are latin1-decoded bytes. */
+  readonly rawHeaders: readonly string[];
+  /** DER certificates the TLS peer presented and proved to own, leaf first; empty when it presented none. */
+  readonly peerCertificates: readonly Uint8Array[];
+  /** What the TLS library thought when the connection was made. For logs only: it outlives expiry and CA removal (DESIGN rule 13). */
+  readonly tlsAuthorized: boolean;
+}
+
+/**
+ * One way to recognise a caller. Undefined is "no opinion": its kind of credential was not presented.
+ * @throws GatewayError UNAUTHENTICATED when a credential was presented and is bad, IDENTITY_REFUSED when its user may not exist here
+ */
+export type Authenticator = (request: AuthenticationRequest) => Promise<User | undefined> | User | undefined;
+
+/** All authenticators together: there is a user, or it throws. */
+export type RequestAuthenticator = (request: AuthenticationRequest) => Promise<User>;
+
+const advice = 'send a bearer token or a client certificate that this gateway knows';
+
+/**
+ * Joins authenticators into one; order matters when a request carries several credentials (kube-apiserver: certificates, then tokens).
+ * The returned function adds `system:authenticated` as an API server does and refuses `portcullis:*` names.
+ * @throws GatewayError UNAUTHENTICATED when nobody knows the caller, BAD_HEADERS for two Authorization headers, IDENTITY_REFUSED,
+ * INTERNAL when an authenticator failed in an unforeseen way and no other succeeded (all from the returned function)
+ */
+export function makeAuthenticator(list: readonly Authenticator[]): RequestAuthenticator {
+  // Authenticators give out the same user object for the same credential, so its final form is made once.
+  const accepted = new WeakMap<User, User>();
+  const acceptOnce = (user: User): User => {
+    const known = accepted.get(user);
+    if (known !== undefined) return known;
+    const made = accept(user);
+    accepted.set(user, made);
+    return made;
+  };
+  return async (request) => {
+    const { hint } = readBearerToken(request.rawHeaders);
+    const errors: unknown[] = [];
+    for (const authenticate of list) {
+      let user: User | undefined;
+      try {
+        user = await authenticate(request);
+      } catch (error) {
+        errors.push(error);
+      }
+      // Outside the try: a refused identity ends the search, it does not fall through to the next credential.
+      if (user !== undefined) return acceptOnce(user);
+    }
+    throw refusal(errors, hint);
+  };
+}
+
+function accept(user: User): User {
+  refuseOwnNames(user);
+  const { groups } = user;
+  const settled =
+    user.name === anonymousName || groups.includes(authenticatedGroup) || groups.includes(unauthenticatedGroup);
+  return settled ? user : makeUser({ ...user, groups: [...groups, authenticatedGroup] });
+}
+
+/** One error for the caller out of all that happened; the worst first: our own fault, then a refused identity, then bad credentials. */
+function refusal(errors: readonly unknown[], hint: string | undefined): GatewayError {
+  const unforeseen = errors.find((error) => !(error instanceof GatewayError));
+  if (unforeseen !== undefined) {
+    return new GatewayError('INTERNAL', 'the gateway failed to authenticate the request', { cause: unforeseen });
+  }
+  const known = errors.filter((error) => error instanceof GatewayError);
+  const worse = known.find((error) => error.code !== 'UNAUTHENTICATED');
+  if (worse !== undefined) return worse;
+  const reasons = known.map((error) => error.message);
+  if (hint !== undefined) reasons.push(hint);
+  if (reasons.length === 0) reasons.push('no credential was sent');
+  return new GatewayError('UNAUTHENTICATED', `Unauthorized: ${reasons.join('; ')}; ${advice}`, {
+    cause: errors.length > 0 ? new AggregateError(errors) : undefined,
+  });
+}

@@ -1,0 +1,120 @@
+// May this user do this? The attributes that every decision is made on, and the two authorizers of the standalone gateway. Easy to get
+// wrong: the attributes describe the *inner* request, the one the cluster will see; and behind `--as` first the caller must be allowed to
+// impersonate every part of the identity, then the impersonated user must be allowed the request itself.
+import { GatewayError } from '../cache/errors.ts';
+import type { User } from '../cache/user.ts';
+import { authenticatedGroup, isMaster } from './reserved.ts';
+import { knownVerbs, ruleMatches } from './rule-match.ts';
+import type { AuthorizationRules } from './rules.ts';
+
+/** The cluster a request is about, as far as rules can tell clusters apart. */
+export interface AttributesCluster {
+  readonly name: string;
+  readonly uid: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** One question to an authorizer (apiserver:pkg/authorization/authorizer.Attributes, plus the cluster). */
+export interface Attributes {
+  readonly user: User;
+  /** Verb of the inner request; '' for HTTP methods that have none, which nobody is ever allowed. */
+  readonly verb: string;
+  /** Undefined for requests that the gateway answers itself: its `clusters` API, discovery, health. */
+  readonly cluster: AttributesCluster | undefined;
+  readonly resourceRequest: boolean;
+  /** '' is the core group. This field and the next five are '' for non-resource requests. */
+  readonly apiGroup: string;
+  readonly apiVersion: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Path below `/proxy`, with its leading slash, without query; only read for non-resource requests. */
+  readonly path: string;
+}
+
+/** An answer and where it comes from: for the audit log, and for the caller of a refused request. */
+export interface Decision {
+  readonly allowed: boolean;
+  readonly reason: string;
+}
+
+/** Decides. Errors of any kind count as a refusal (fail closed). */
+export interface Authorizer {
+  authorize(attributes: Attributes): Decision | Promise<Decision>;
+}
+
+/** An authorizer whose rules can be swapped while requests run. */
+export interface RulesAuthorizer extends Authorizer {
+  authorize(attributes: Attributes): Decision;
+  /** Replaces all rules at once; the next decision sees only the new ones. */
+  replace(rules: AuthorizationRules): void;
+}
+
+/** Allows what a rule of the file allows, and members of `system:masters` everything but the empty verb, as kube-apiserver does. */
+export function makeRulesAuthorizer(initial: AuthorizationRules): RulesAuthorizer {
+  let current = initial;
+  return {
+    authorize: (attributes) => {
+      const early = decideEarly(attributes);
+      if (early !== undefined) return early;
+      const index = current.rules.findIndex((rule) => ruleMatches(rule, attributes));
+      if (index < 0) return { allowed: false, reason: "no rule of the gateway's authorization rules allows it" };
+      return { allowed: true, reason: `allowed by rules[${index}] of ${current.file}` };
+    },
+    replace: (rules) => {
+      current = rules;
+    },
+  };
+}
+
+/**
+ * For a gateway without a rules file: every authenticated user may use every cluster, since each cluster's own RBAC decides; nobody but
+ * `system:masters` may impersonate, because then the cluster would decide about someone else.
+ */
+export function allowAuthenticated(): Authorizer {
+  return {
+    authorize: (attributes) => {
+      const early = decideEarly(attributes);
+      if (early !== undefined) return early;
+      if (attributes.verb === 'impersonate') {
+        return { allowed: false, reason: 'impersonation needs a rule in an authorization rules file of the gateway' };
+      }
+      if (!knownVerbs.has(attributes.verb)) return { allowed: false, reason: 'the gateway does not know the verb' };
+      if (!attributes.user.groups.includes(authenticatedGroup)) {
+        return { allowed: false, reason: 'the user is not authenticated' };
+      }
+      return { allowed: true, reason: 'authenticated users may use every cluster' };
+    },
+  };
+}
+
+function decideEarly(attributes: Attributes): Decision | undefined {
+  if (attributes.verb === '') return { allowed: false, reason: 'the HTTP method stands for no verb' };
+  if (isMaster(attributes.user)) return { allowed: true, reason: 'the user is in group system:masters' };
+  return undefined;
+}
+
+/** The refusal in kube-apiserver's words (apiserver:pkg/endpoints/handlers/responsewriters), with the cluster named. */
+export function forbidden(attributes: Attributes, reason: string): GatewayError {
+  const { apiGroup, name, cluster } = attributes;
+  const group = apiGroup === '' ? '' : `.${apiGroup}`;
+  const subject = attributes.resourceRequest
+    ? `${attributes.resource}${group} ${name === '' ? '' : `${JSON.stringify(name)} `}is forbidden: `
+    : 'forbidden: ';
+  const where = cluster === undefined ? '' : ` of cluster ${JSON.stringify(cluster.name)}`;
+  return new GatewayError('FORBIDDEN', `${subject}${describe(attributes)}${where}: ${reason}`, {
+    ...(attributes.resourceRequest ? { kind: attributes.resource, group: apiGroup, name } : {}),
+    ...(cluster === undefined ? {} : { cluster: cluster.name }),
+  });
+}
+
+function describe(attributes: Attributes): string {
+  const { verb, namespace } = attributes;
+  const who = `User ${JSON.stringify(attributes.user.name)} cannot ${verb === '' ? 'do this to' : verb}`;
+  if (!attributes.resourceRequest) return `${who} path ${JSON.stringify(attributes.path)}`;
+  const resource =
+    attributes.subresource === '' ? attributes.resource : `${attributes.resource}/${attributes.subresource}`;
+  const what = `${who} resource "${resource}" in API group "${attributes.apiGroup}"`;
+  return namespace === '' ? `${what} at the cluster scope` : `${what} in the namespace ${JSON.stringify(namespace)}`;
+}

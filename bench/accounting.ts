@@ -1,0 +1,115 @@
+// What a target costs: CPU time and resident memory of its whole process tree, read from /proc. Easy to get wrong: /proc/PID/stat counts in
+// ticks of 10 ms, far too coarse for a two-second sample of a cheap proxy, so threads are read from schedstat (nanoseconds) where it is there.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+
+/** One reading of a process tree. */
+export interface CpuReading {
+  /** Nanoseconds on a CPU by `pid/tid`, for the threads alive now; empty where the kernel has no schedstat. */
+  readonly threads: ReadonlyMap<string, number>;
+  /** Whole-process user + system seconds, ended threads included, in steps of a tick. */
+  readonly processSeconds: number;
+}
+
+/** Linux fixes USER_HZ at 100 for every architecture's /proc (man 5 proc, sysconf(_SC_CLK_TCK)). */
+const ticksPerSecond = 100;
+/** schedstat loses threads that ended; beyond this much the coarse figure is the better one. */
+const toleratedLossSeconds = 0.05;
+
+/** The process and all its descendants now; empty when it does not exist. */
+export function processTree(pid: number): number[] {
+  const children = new Map<number, number[]>();
+  let exists = false;
+  for (const entry of readdirSync('/proc')) {
+    const id = Number(entry);
+    if (!Number.isInteger(id)) continue;
+    const parent = parentOf(id);
+    if (parent === undefined) continue;
+    if (id === pid) exists = true;
+    children.set(parent, [...(children.get(parent) ?? []), id]);
+  }
+  if (!exists) return [];
+  const tree = [pid];
+  for (let at = 0; at < tree.length; at += 1) tree.push(...(children.get(tree[at] as number) ?? []));
+  return tree;
+}
+
+/** Reads the CPU time of a process tree. */
+export function readCpu(pid: number): CpuReading {
+  const threads = new Map<string, number>();
+  let ticks = 0;
+  for (const id of processTree(pid)) {
+    ticks += statTicks(id);
+    for (const thread of entries(`/proc/${id}/task`)) {
+      const onCpu = text(`/proc/${id}/task/${thread}/schedstat`).split(' ')[0];
+      if (onCpu) threads.set(`${id}/${thread}`, Number(onCpu));
+    }
+  }
+  return { threads, processSeconds: ticks / ticksPerSecond };
+}
+
+/** CPU seconds (user + system) between two readings of the same tree. */
+export function cpuSecondsBetween(before: CpuReading, after: CpuReading): number {
+  const coarse = after.processSeconds - before.processSeconds;
+  if (after.threads.size === 0) return coarse;
+  let nanoseconds = 0;
+  for (const [thread, onCpu] of after.threads) nanoseconds += onCpu - (before.threads.get(thread) ?? 0);
+  const fine = nanoseconds / 1e9;
+  return coarse - fine > toleratedLossSeconds ? coarse : fine;
+}
+
+/** Resident memory of the tree in bytes (VmRSS). */
+export function residentBytes(pid: number): number {
+  return statusBytes(pid, 'VmRSS');
+}
+
+/** Highest resident memory of the tree in bytes since the last {@link resetPeak} (VmHWM; the sum over processes, whose peaks may be at different times). */
+export function peakBytes(pid: number): number {
+  return statusBytes(pid, 'VmHWM');
+}
+
+/** Sets the peak back to what is resident now (man 5 proc, clear_refs 5). */
+export function resetPeak(pid: number): void {
+  for (const id of processTree(pid)) writeFileSync(`/proc/${id}/clear_refs`, '5');
+}
+
+function statusBytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+  let kilobytes = 0;
+  for (const id of processTree(pid)) {
+    const match = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(text(`/proc/${id}/status`));
+    kilobytes += Number(match?.[1] ?? 0);
+  }
+  return kilobytes * 1024;
+}
+
+/** Fields of /proc/PID/stat after the command name, which may hold spaces and parentheses itself. */
+function statFields(pid: number): string[] {
+  const line = text(`/proc/${pid}/stat`);
+  return line.slice(line.lastIndexOf(')') + 2).split(' ');
+}
+
+function parentOf(pid: number): number | undefined {
+  const parent = Number(statFields(pid)[1]);
+  return Number.isInteger(parent) && parent >= 0 ? parent : undefined;
+}
+
+function statTicks(pid: number): number {
+  const fields = statFields(pid);
+  return Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
+}
+
+function text(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    // The process or thread ended between the listing and the reading.
+    return '';
+  }
+}
+
+function entries(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,139 @@
+// `npm run bench`: starts the member and the targets, runs the chosen scenarios in interleaved rounds, and says what holds. Easy to get wrong:
+// an interrupted run must stop what it started, and a run with errors must fail however good its figures look.
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+import { measureCeiling } from './ceiling.ts';
+import { evaluate } from './checks.ts';
+import { writeDocs } from './docs.ts';
+import { buildGo } from './go-build.ts';
+import { describeMachine } from './machine.ts';
+import { startRealMember, startStubMember } from './member.ts';
+import { parseOptions, usage, UsageError, type Options } from './options.ts';
+import { reportChart } from './report-chart.ts';
+import { reportMarkdown, reportText, type Report } from './report.ts';
+import { memory } from './scenarios/memory.ts';
+import { requests } from './scenarios/requests.ts';
+import { lanesOf, type Bench, type Lane, type Sample } from './scenarios/scenario.ts';
+import { stall } from './scenarios/stall.ts';
+import { watch } from './scenarios/watch.ts';
+import { createSite, type Site } from './site.ts';
+import { createRandom } from './statistics.ts';
+import { direct } from './targets/direct.ts';
+import { express } from './targets/express.ts';
+import { go, goTuned } from './targets/go-proxy.ts';
+import { haproxy } from './targets/haproxy.ts';
+import { nginx } from './targets/nginx.ts';
+import { portcullis } from './targets/portcullis.ts';
+import type { Target } from './targets/target.ts';
+
+const allTargets: readonly Target[] = [direct, portcullis, express, go, goTuned, nginx, haproxy];
+/** Run only when named: another setting of a target that is there anyway. */
+const onDemand = new Set(['go-tuned']);
+const scenarios = [requests, watch, memory, stall];
+
+function progress(line: string): void {
+  process.stderr.write(`bench: ${line}\n`);
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const options = parseOptions(argv, {
+    scenarios: scenarios.flatMap((scenario) => scenario.names),
+    targets: allTargets.map((target) => target.name),
+  });
+  if (options === 'help') {
+    console.log(usage);
+    return 0;
+  }
+  const loadBinary = await buildGo('load', progress);
+  const site = await createSite((dir, live) =>
+    options.member === 'stub' ? startStubMember(dir, live, progress) : startRealMember(dir, progress),
+  );
+  try {
+    return await runAll(options, site, loadBinary, argv);
+  } finally {
+    await site.close();
+  }
+}
+
+async function runAll(options: Options, site: Site, loadBinary: string, argv: readonly string[]): Promise<number> {
+  const startedAt = new Date();
+  const wanted = allTargets.filter(({ name }) =>
+    options.targets.length === 0 ? !onDemand.has(name) : options.targets.includes(name),
+  );
+  const installed: Target[] = [];
+  for (const target of wanted) {
+    if ((await target.version()) === undefined) progress(`${target.name}: not installed`);
+    else installed.push(target);
+  }
+  const lanes = lanesOf(installed);
+  const samples: Sample[] = [];
+  const bench: Bench = {
+    site,
+    options,
+    lanes,
+    loadBinary,
+    random: createRandom(options.seed),
+    progress,
+    record: (sample) => {
+      samples.push(sample);
+      if (sample.errors > 0)
+        progress(`${sample.scenario} ${sample.lane}: ${sample.errors} errors: ${sample.firstError}`);
+    },
+  };
+  const ran: string[] = [];
+  for (const scenario of scenarios) {
+    const chosen = scenario.names.filter((name) => options.scenarios.length === 0 || options.scenarios.includes(name));
+    if (chosen.length === 0) continue;
+    progress(`scenario ${chosen.join(', ')}`);
+    await scenario.run(bench, chosen);
+    ran.push(...chosen);
+  }
+  const report: Report = {
+    machine: await describeMachine(site.member, wanted),
+    command: ['npm run bench', ...(argv.length > 0 ? ['--', ...argv] : [])].join(' '),
+    startedAt: startedAt.toISOString(),
+    seconds: (Date.now() - startedAt.getTime()) / 1000,
+    rounds: options.rounds,
+    seed: options.seed,
+    quick: options.quick,
+    generatorCeiling: await measureCeiling(bench),
+    notInstalled: wanted.filter((target) => !installed.includes(target)).map(({ name }) => name),
+    checks: options.quick ? [] : evaluate(samples, ran, options.seed),
+    samples,
+  };
+  await publish(report, lanes, options);
+  return exitCode(report);
+}
+
+async function publish(report: Report, lanes: readonly Lane[], options: Options): Promise<void> {
+  console.log(reportText(report, lanes));
+  await mkdir(options.out, { recursive: true });
+  const chart = reportChart(report, lanes);
+  await writeFile(path.join(options.out, 'bench.json'), `${JSON.stringify(report, undefined, 1)}\n`);
+  await writeFile(path.join(options.out, 'bench.svg'), chart);
+  progress(`wrote ${path.join(options.out, 'bench.json')} and bench.svg`);
+  if (!options.writeDocs) return;
+  await writeDocs(path.join(import.meta.dirname, '..', 'docs'), reportMarkdown(report, lanes), chart);
+  progress('wrote docs/performance.md');
+}
+
+/** 0 when nothing failed and every check holds. */
+function exitCode(report: Report): number {
+  const failedSamples = report.samples.filter((sample) => sample.errors > 0);
+  const open = report.checks.filter(({ outcome }) => outcome !== 'holds');
+  if (failedSamples.length > 0) progress(`${failedSamples.length} samples had errors`);
+  for (const { check, outcome } of open) progress(`${check.row} ${check.says}: ${outcome}`);
+  if (report.quick && failedSamples.length === 0) progress('every target answered');
+  return failedSamples.length === 0 && open.length === 0 ? 0 : 1;
+}
+
+// The site kills what it started when the process exits; by default a signal would not run that.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  const message = error instanceof UsageError ? error.message : ((error as Error).stack ?? String(error));
+  process.stderr.write(`${message}\n`);
+  process.exitCode = error instanceof UsageError ? 2 : 1;
+}

@@ -1,0 +1,157 @@
+// The API server behind all targets: a real kube-apiserver from the test fixture, or the stub that costs almost nothing. Easy to get wrong:
+// the gateway's credential may do nothing but impersonate, so that a target that forgets to impersonate gets 403s instead of good figures.
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+import { createAuthority } from '../test/controlplane/certificates.ts';
+import { startControlPlane } from '../test/controlplane/fixture.ts';
+import { buildGo } from './go-build.ts';
+import { startProcess, type LiveProcesses } from './process.ts';
+import { clusterName, userGroups } from './site.ts';
+
+/** Name in every member's certificate beside its address: nginx and haproxy cannot verify an IP address. */
+export const memberTlsName = 'localhost';
+
+/** A member as the targets see it. */
+export interface BenchMember {
+  readonly kind: 'kube-apiserver' | 'stub';
+  readonly host: string;
+  readonly port: number;
+  readonly caFile: string;
+  /** The gateway's bearer token, and a file with it. */
+  readonly token: string;
+  readonly tokenFile: string;
+  /** One context named {@link clusterName} with that token. */
+  readonly kubeconfigFile: string;
+  /** What it calls itself. */
+  readonly version: string;
+  readonly stop: () => Promise<void>;
+}
+
+/** Namespace and ConfigMap every GET reads. */
+export const configMapPath = '/api/v1/namespaces/bench/configmaps/bench';
+/** A watch that never has anything to tell. */
+export const idleWatchPath =
+  '/api/v1/namespaces/bench/configmaps?watch=1&timeoutSeconds=3000&fieldSelector=metadata.name%3Dnone';
+
+/** A real etcd and kube-apiserver, with the ConfigMap and the users' rights in place. */
+export async function startRealMember(dir: string, progress: (line: string) => void): Promise<BenchMember> {
+  const controlPlane = await startControlPlane({ members: [clusterName], audit: false, progress });
+  try {
+    const member = controlPlane.member(clusterName);
+    await member.apply(...objects());
+    const address = new URL(member.url);
+    const version = JSON.parse((await member.request('GET', '/version')).body) as { readonly gitVersion: string };
+    const endpoint = {
+      host: address.hostname,
+      port: Number(address.port),
+      token: member.gatewayToken,
+      caFile: member.caFile,
+    };
+    return {
+      kind: 'kube-apiserver',
+      ...endpoint,
+      ...(await writeCredentials(dir, endpoint)),
+      version: version.gitVersion,
+      stop: controlPlane.stop,
+    };
+  } catch (error) {
+    await controlPlane.stop();
+    throw error;
+  }
+}
+
+/** The stub: same headers and protocols, hardly any work. */
+export async function startStubMember(
+  dir: string,
+  live: LiveProcesses,
+  progress: (line: string) => void,
+): Promise<BenchMember> {
+  const authority = await createAuthority('bench member');
+  const serving = await authority.issue({
+    commonName: 'member',
+    usage: 'server',
+    dnsNames: [memberTlsName],
+    ipAddresses: ['127.0.0.1'],
+  });
+  const [caFile, certFile, keyFile] = ['member-ca.crt', 'member.crt', 'member.key'].map((name) =>
+    path.join(dir, name),
+  ) as [string, string, string];
+  await writeFile(caFile, authority.certPem);
+  await writeFile(certFile, serving.certPem);
+  await writeFile(keyFile, serving.keyPem, { mode: 0o600 });
+  const token = randomBytes(16).toString('hex');
+  const stub = await startProcess(
+    {
+      name: 'stub member',
+      command: await buildGo('stub', progress),
+      args: ['-cert', certFile, '-key', keyFile, '-token', token],
+      firstLine: true,
+    },
+    live,
+  );
+  const { port } = JSON.parse(stub.firstLine) as { readonly port: number };
+  const endpoint = { host: '127.0.0.1', port, token, caFile };
+  return { kind: 'stub', ...endpoint, ...(await writeCredentials(dir, endpoint)), version: 'stub', stop: stub.stop };
+}
+
+async function writeCredentials(
+  dir: string,
+  endpoint: { readonly host: string; readonly port: number; readonly token: string; readonly caFile: string },
+): Promise<{ readonly tokenFile: string; readonly kubeconfigFile: string }> {
+  const tokenFile = path.join(dir, 'member.token');
+  const kubeconfigFile = path.join(dir, 'member.kubeconfig');
+  await writeFile(tokenFile, endpoint.token, { mode: 0o600 });
+  await writeFile(kubeconfigFile, kubeconfig([{ name: clusterName, ...endpoint }]), { mode: 0o600 });
+  return { tokenFile, kubeconfigFile };
+}
+
+/** A kubeconfig (JSON is YAML) with one context a member. */
+export function kubeconfig(
+  members: readonly {
+    readonly name: string;
+    readonly host: string;
+    readonly port: number;
+    readonly token: string;
+    readonly caFile: string;
+  }[],
+): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': members[0]?.name ?? '',
+    clusters: members.map(({ name, host, port, caFile }) => ({
+      name,
+      cluster: { server: `https://${host}:${port}`, 'certificate-authority': caFile },
+    })),
+    users: members.map(({ name, token }) => ({ name, user: { token } })),
+    contexts: members.map(({ name }) => ({ name, context: { cluster: name, user: name } })),
+  });
+}
+
+function objects(): object[] {
+  const rbac = { apiGroup: 'rbac.authorization.k8s.io' };
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'bench' } },
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'bench', namespace: 'bench' },
+      data: { text: 'portcullis '.repeat(64).slice(0, 600) },
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata: { name: 'bench', namespace: 'bench' },
+      rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch', 'create'] }],
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: { name: 'bench', namespace: 'bench' },
+      roleRef: { ...rbac, kind: 'Role', name: 'bench' },
+      subjects: [{ ...rbac, kind: 'Group', name: userGroups[0] }],
+    },
+  ];
+}

@@ -1,0 +1,103 @@
+// The command line of `npm run bench`, parsed into one frozen object. Easy to get wrong: --quick is a smoke test, so it turns the checks off and
+// takes the stub as member unless told otherwise; its figures mean nothing.
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { minimumRounds } from './statistics.ts';
+
+/** What to run and where to put it. */
+export interface Options {
+  readonly quick: boolean;
+  /** Names of scenarios; all when none was given. */
+  readonly scenarios: readonly string[];
+  /** Names of targets; all default ones when none was given. */
+  readonly targets: readonly string[];
+  readonly rounds: number;
+  /** Length of one request sample instead of the scenario's own. */
+  readonly seconds: number | undefined;
+  readonly member: 'kube-apiserver' | 'stub';
+  readonly out: string;
+  readonly writeDocs: boolean;
+  readonly seed: number;
+}
+
+/** A mistake on the command line; its message says what to do. */
+export class UsageError extends Error {}
+
+export const usage = `npm run bench -- [options]
+  --quick            two short rounds, stub member, no checks: does every target answer (under 2 minutes)
+  --scenario NAME    only this one (repeatable)
+  --target NAME      only this one (repeatable); go-tuned runs only when named
+  --rounds N         paired rounds, default 24; a check needs at least ${minimumRounds}
+  --seconds N        length of one request sample, default 1 (one connection) or 2
+  --backend KIND     kube-apiserver (default; built once) or stub
+  --out DIR          default bench/out
+  --write-docs       renew the generated part of docs/performance.md
+  --seed N           order of lanes and bootstrap, default 1
+  --help`;
+
+/**
+ * Parses and checks.
+ * @param known names that --scenario and --target accept
+ * @throws UsageError
+ */
+export function parseOptions(
+  argv: readonly string[],
+  known: { readonly scenarios: readonly string[]; readonly targets: readonly string[] },
+): Options | 'help' {
+  const values = parse(argv);
+  if (values.help === true) return 'help';
+  const quick = values.quick === true;
+  const member = values.backend ?? (quick ? 'stub' : 'kube-apiserver');
+  if (member !== 'kube-apiserver' && member !== 'stub') {
+    throw new UsageError(`--backend ${member}: say kube-apiserver or stub`);
+  }
+  if (quick && values['write-docs'] === true) throw new UsageError('--write-docs needs a full run, not --quick');
+  return Object.freeze({
+    quick,
+    scenarios: chosen('--scenario', values.scenario, known.scenarios),
+    targets: chosen('--target', values.target, known.targets),
+    rounds: positive('--rounds', values.rounds) ?? (quick ? 2 : 24),
+    seconds: positive('--seconds', values.seconds),
+    member,
+    out: path.resolve(values.out ?? path.join(import.meta.dirname, 'out')),
+    writeDocs: values['write-docs'] === true,
+    seed: positive('--seed', values.seed) ?? 1,
+  });
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      options: {
+        quick: { type: 'boolean' },
+        scenario: { type: 'string', multiple: true },
+        target: { type: 'string', multiple: true },
+        rounds: { type: 'string' },
+        seconds: { type: 'string' },
+        backend: { type: 'string' },
+        out: { type: 'string' },
+        'write-docs': { type: 'boolean' },
+        seed: { type: 'string' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    }).values;
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n${usage}`);
+  }
+}
+
+function chosen(flag: string, given: readonly string[] | undefined, known: readonly string[]): readonly string[] {
+  const unknown = given?.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new UsageError(`${flag} ${unknown}: there are ${known.join(', ')}`);
+  return Object.freeze([...(given ?? [])]);
+}
+
+function positive(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  const whole = flag === '--seconds' || Number.isInteger(value);
+  if (!(value > 0) || !whole) throw new UsageError(`${flag} ${text}: needs a positive number`);
+  return value;
+}

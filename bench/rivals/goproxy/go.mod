@@ -1,0 +1,3 @@
+module portcullis/bench/rivals/goproxy
+
+go 1.24

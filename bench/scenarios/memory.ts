@@ -1,0 +1,99 @@
+// Peak memory of a target while a large list streams through it. Easy to get wrong: memory once taken is rarely given back, so every round has
+// a fresh process, warmed by five lists, and the peak is reset (clear_refs) before each measured one.
+import { mkdtemp } from 'node:fs/promises';
+import path from 'node:path';
+
+import { peakBytes, resetPeak } from '../accounting.ts';
+import { openLoad } from '../load.ts';
+import { startStubMember } from '../member.ts';
+import type { RunningTarget } from '../targets/target.ts';
+import {
+  errorsOf,
+  interleave,
+  orientationRounds,
+  slowRounds,
+  type Bench,
+  type Lane,
+  type Scenario,
+} from './scenario.ts';
+
+const warmupLists = 5;
+const smallMb = 10;
+const largeMb = 100;
+/** Slower than any target and the stub can be: only then would a target that does not hold the member back fill its memory. */
+const readMbPerSecond = 25;
+/** A stub would not notice a gateway that buffers everything if the list ended early. */
+const leastShare = 0.95;
+
+/** Always on the stub: a kube-apiserver needs minutes to be filled with 100 MB, and its own memory is not the question. */
+export const memory: Scenario = {
+  names: ['memory'],
+  run: async (outer) => {
+    const isStub = outer.site.member.kind === 'stub';
+    const dir = await mkdtemp(path.join(outer.site.dir, 'memory-'));
+    const member = isStub ? undefined : await startStubMember(dir, outer.site.live, outer.progress);
+    const bench = member === undefined ? outer : { ...outer, site: { ...outer.site, member } };
+    const lanes = bench.lanes.filter(({ target }) => ['portcullis', 'go', 'express'].includes(target.name));
+    try {
+      await interleave(bench, lanes, slowRounds(bench), async (lane, round) => {
+        if (round > orientationRounds && lane.target.name !== 'portcullis') return;
+        const target = await lane.target.start(bench.site, bench.progress);
+        try {
+          bench.record({ scenario: 'memory', round, lane: lane.id, ...(await measure(bench, lane, target)) });
+        } finally {
+          await target.stop();
+        }
+      });
+    } finally {
+      await member?.stop();
+    }
+  },
+};
+
+/** The small list comes first: memory that the large one took is not given back, and would count as the small one's. */
+async function measure(bench: Bench, lane: Lane, target: RunningTarget) {
+  for (let i = 0; i < warmupLists; i += 1) await list(bench, lane, target, smallMb);
+  const small = await list(bench, lane, target, smallMb);
+  const large = await list(bench, lane, target, largeMb);
+  const { errors, firstError } = large.errors > 0 ? large : small;
+  return {
+    values: { peak10Mb: small.peakMb, peak100Mb: large.peakMb, growthMb: large.peakMb - small.peakMb },
+    errors,
+    ...(firstError === undefined ? {} : { firstError }),
+  };
+}
+
+async function list(bench: Bench, lane: Lane, target: RunningTarget, sizeMb: number) {
+  const pid = target.pid as number;
+  const load = await openLoad(bench.loadBinary, {
+    mode: 'requests',
+    address: target.address,
+    caFile: target.caFile,
+    protocol: lane.protocol,
+    seconds: 60,
+    maxRequests: 1,
+    readMbPerSecond,
+    groups: [
+      {
+        name: 'list',
+        connections: 1,
+        method: 'GET',
+        path: `${target.prefix}/api/v1/namespaces/list-${sizeMb}mb/configmaps`,
+        headers: target.headers,
+      },
+    ],
+  });
+  try {
+    resetPeak(pid);
+    const result = await load.go();
+    const bytes = result.groups[0]?.bytes ?? 0;
+    const failed = errorsOf(result);
+    const short = bytes < sizeMb * 1e6 * leastShare;
+    return {
+      peakMb: peakBytes(pid) / 1e6,
+      ...(failed.errors === 0 && short ? { errors: 1, firstError: `only ${bytes} bytes of ${sizeMb} MB` } : failed),
+    };
+  } finally {
+    await load.close();
+  }
+}

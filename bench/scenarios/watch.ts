@@ -1,0 +1,98 @@
+// Memory of idle watches: resident memory before and after a thousand are open, per watch. Easy to get wrong: what a process keeps from earlier
+// work would hide or inflate the difference, so every measurement has a fresh process, warmed the same way.
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { cpuSecondsBetween, readCpu, residentBytes } from '../accounting.ts';
+import { openLoad, type LoadGroup } from '../load.ts';
+import { configMapPath, idleWatchPath } from '../member.ts';
+import type { RunningTarget } from '../targets/target.ts';
+import { interleave, orientationRounds, slowRounds, type Bench, type Lane, type Scenario } from './scenario.ts';
+
+const watchCount = 1_000;
+const warmupWatches = 100;
+const quickWatches = 50;
+/** Watches that share a client's HTTP/2 connection: a controller with ten informers. */
+export const streamsPerConnection = 10;
+/** Until buffers of the handshakes are collected and the last heads are written. */
+const settleMs = 1_500;
+const quickSettleMs = 200;
+/** Idle watches on an empty selection. Rivals take part in the first rounds only. */
+export const watch: Scenario = {
+  names: ['watch'],
+  run: async (bench) => {
+    const lanes = bench.lanes.filter((lane) => lane.target.name !== 'direct');
+    await interleave(bench, lanes, slowRounds(bench), async (lane, round) => {
+      if (round > orientationRounds && lane.target.name !== 'portcullis') return;
+      const target = await lane.target.start(bench.site, bench.progress);
+      try {
+        await measure(bench, lane, target, round);
+      } finally {
+        await target.stop();
+      }
+    });
+  },
+};
+
+async function measure(bench: Bench, lane: Lane, target: RunningTarget, round: number): Promise<void> {
+  const pid = target.pid as number;
+  const count = bench.options.quick ? quickWatches : watchCount;
+  await warmUp(bench, lane, target);
+  const settledMs = bench.options.quick ? quickSettleMs : settleMs;
+  await delay(settledMs);
+  const rssBefore = residentBytes(pid);
+  const load = await openWatches(bench, lane, target, count);
+  try {
+    const cpuBefore = readCpu(pid);
+    const result = await load.go();
+    const setupSeconds = cpuSecondsBetween(cpuBefore, readCpu(pid));
+    await delay(settledMs);
+    const grown = residentBytes(pid) - rssBefore;
+    bench.record({
+      scenario: 'watch',
+      round,
+      lane: lane.id,
+      values: {
+        kbPerWatch: grown / count / 1_000,
+        rssMb: (rssBefore + grown) / 1e6,
+        setupCpuMs: (setupSeconds * 1e3) / count,
+        open: result.open,
+        clientConnections: result.connections,
+      },
+      errors: count - result.open,
+      ...(result.firstError === undefined ? {} : { firstError: result.firstError }),
+    });
+  } finally {
+    await load.close();
+  }
+}
+
+async function warmUp(bench: Bench, lane: Lane, target: RunningTarget): Promise<void> {
+  const load = await openLoad(bench.loadBinary, {
+    mode: 'requests',
+    address: target.address,
+    caFile: target.caFile,
+    protocol: lane.protocol,
+    seconds: bench.options.quick ? 0.2 : 1,
+    groups: [group(target, configMapPath, 16)],
+  });
+  await load.go();
+  await load.close();
+  const watches = await openWatches(bench, lane, target, bench.options.quick ? 10 : warmupWatches);
+  await watches.go();
+  await watches.close();
+}
+
+function openWatches(bench: Bench, lane: Lane, target: RunningTarget, count: number) {
+  return openLoad(bench.loadBinary, {
+    mode: 'watch',
+    address: target.address,
+    caFile: target.caFile,
+    protocol: lane.protocol,
+    streamsPerConnection,
+    groups: [group(target, idleWatchPath, count)],
+  });
+}
+
+function group(target: RunningTarget, path: string, connections: number): LoadGroup {
+  return { name: 'watch', connections, method: 'GET', path: target.prefix + path, headers: target.headers };
+}

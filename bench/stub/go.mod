@@ -1,0 +1,3 @@
+module portcullis/bench/stub
+
+go 1.24

@@ -1,0 +1,20 @@
+// The member itself, asked with the gateway's credential and impersonating: what any gateway's latency is compared with. Easy to get wrong:
+// without impersonation the member would do less work than behind a gateway.
+import { impersonatingHeaders } from '../site.ts';
+import type { Target } from './target.ts';
+
+export const direct: Target = {
+  name: 'direct',
+  title: 'direct, impersonating',
+  protocols: ['h1', 'h2'],
+  version: () => Promise.resolve(''),
+  start: (site) =>
+    Promise.resolve({
+      address: `${site.member.host}:${site.member.port}`,
+      caFile: site.member.caFile,
+      prefix: '',
+      headers: impersonatingHeaders(site),
+      pid: undefined,
+      stop: () => Promise.resolve(),
+    }),
+};

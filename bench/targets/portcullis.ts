@@ -1,0 +1,53 @@
+// Portcullis as anyone would start it: `portcullis serve` with a kubeconfig and a token file. Easy to get wrong: no flag here may make it do
+// less than it does by default (audit log, metrics and probes stay as they are).
+import { mkdtemp, readFile } from 'node:fs/promises';
+import path from 'node:path';
+
+import type { Site } from '../site.ts';
+import { freePort, startGateway, type RunningTarget, type Target } from './target.ts';
+
+const root = path.join(import.meta.dirname, '..', '..');
+
+export const portcullis: Target = {
+  name: 'portcullis',
+  title: 'Portcullis',
+  protocols: ['h1', 'h2'],
+  version: async () => {
+    const manifest = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as {
+      readonly version: string;
+    };
+    return `${manifest.version} on Node ${process.version}`;
+  },
+  start: (site) => startPortcullis(site, site.member.kubeconfigFile),
+};
+
+/** Starts `portcullis serve` over a kubeconfig; `readyPath` answers 200 once it works. */
+export async function startPortcullis(
+  site: Site,
+  kubeconfigFile: string,
+  options: { readonly readyPath?: string; readonly nodeArgs?: readonly string[] } = {},
+): Promise<RunningTarget> {
+  const port = await freePort();
+  const opsPort = await freePort();
+  const dataDir = await mkdtemp(path.join(site.dir, 'data-'));
+  const args = [
+    ...(options.nodeArgs ?? []),
+    path.join(root, 'bin', 'portcullis.mjs'),
+    'serve',
+    '--listen',
+    `127.0.0.1:${port}`,
+    '--ops-listen',
+    `127.0.0.1:${opsPort}`,
+    '--data-dir',
+    dataDir,
+    '--kubeconfig',
+    kubeconfigFile,
+    '--token-auth-file',
+    site.usersFile,
+    '--tls-cert-file',
+    site.certFile,
+    '--tls-private-key-file',
+    site.keyFile,
+  ];
+  return await startGateway(site, port, { name: 'portcullis', command: process.execPath, args }, options.readyPath);
+}

@@ -1,0 +1,141 @@
+// What a target of the bench is: something that answers the load generator's GET, alone or in front of the member. Easy to get wrong: a target
+// is ready when a request through it succeeds, not when its port opens.
+import { request as httpsRequest } from 'node:https';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import type { HeaderPairs, Protocol } from '../load.ts';
+import { configMapPath } from '../member.ts';
+import { startProcess, type BenchProcess, type ProcessOptions } from '../process.ts';
+import { clusterName, userHeaders, type Site } from '../site.ts';
+
+/** Stable names; they appear in options, tables and JSON. */
+export type TargetName = 'direct' | 'portcullis' | 'express' | 'go' | 'go-tuned' | 'nginx' | 'haproxy';
+
+/** One way to the member. */
+export interface Target {
+  readonly name: TargetName;
+  /** For people: program and what is special about it. */
+  readonly title: string;
+  /** Protocols it speaks with clients. */
+  readonly protocols: readonly Protocol[];
+  /** Version of the installed program, or undefined when it is not installed. */
+  readonly version: () => Promise<string | undefined>;
+  readonly start: (site: Site, progress: (line: string) => void) => Promise<RunningTarget>;
+}
+
+/** A target that answers. */
+export interface RunningTarget {
+  readonly address: string;
+  /** What the load generator trusts. */
+  readonly caFile: string;
+  /** In front of the member's own paths. */
+  readonly prefix: string;
+  readonly headers: HeaderPairs;
+  /** Root of its process tree; undefined for `direct`, which has no process of its own. */
+  readonly pid: number | undefined;
+  readonly stop: () => Promise<void>;
+}
+
+/** Path prefix of the member behind every gateway. */
+export const proxyPrefix = `/clusters/${clusterName}/proxy`;
+const readyTimeoutMs = 30_000;
+const pollMs = 50;
+
+/** A TCP port on 127.0.0.1 that is free now. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/**
+ * Starts a gateway process and waits until the ConfigMap can be read through it.
+ * @throws Error with the process's last words when it ends, or does not answer within 30 s
+ */
+export async function startGateway(
+  site: Site,
+  port: number,
+  options: ProcessOptions,
+  path = `${proxyPrefix}${configMapPath}`,
+): Promise<RunningTarget> {
+  const child = await startProcess(options, site.live);
+  try {
+    await untilAnswered(child, options.name, site, port, path);
+  } catch (error) {
+    await child.stop();
+    throw error;
+  }
+  return {
+    address: `127.0.0.1:${port}`,
+    caFile: site.caFile,
+    prefix: proxyPrefix,
+    headers: userHeaders(site),
+    pid: child.pid,
+    stop: child.stop,
+  };
+}
+
+async function untilAnswered(child: BenchProcess, name: string, site: Site, port: number, path: string): Promise<void> {
+  const address = { address: `127.0.0.1:${port}`, caFile: site.caFile };
+  const giveUpAtMs = Date.now() + readyTimeoutMs;
+  let last = 'no answer';
+  while (Date.now() < giveUpAtMs) {
+    if (!child.running()) throw new Error(`${name} ended: ${child.words().trim()}`);
+    try {
+      const answer = await askOnce(address, 'GET', path, userHeaders(site));
+      if (answer.status === 200) return;
+      last = `${answer.status} ${answer.body.slice(0, 300)}`;
+    } catch (error) {
+      last = String(error);
+    }
+    await delay(pollMs);
+  }
+  throw new Error(`${name} is not ready: ${last}\n${child.words().trim()}`);
+}
+
+/** One HTTP/1.1 request on a connection of its own. */
+export function askOnce(
+  to: { readonly address: string; readonly caFile: string },
+  method: string,
+  path: string,
+  headers: HeaderPairs,
+  body?: string,
+): Promise<{ readonly status: number; readonly body: string }> {
+  const [host = '', port] = to.address.split(':');
+  return new Promise((resolve, reject) => {
+    const request = httpsRequest({
+      host,
+      port: Number(port),
+      method,
+      path,
+      ca: readFileSync(to.caFile),
+      agent: false,
+      headers: [
+        'Host',
+        to.address,
+        ...headers.flat(),
+        ...(body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]),
+      ],
+      timeout: 10_000,
+    });
+    request.once('error', reject);
+    request.once('timeout', () => request.destroy(new Error('no answer within 10 s')));
+    request.once('response', (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.once('error', reject);
+      response.once('end', () =>
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString('utf8') }),
+      );
+    });
+    request.end(body);
+  });
+}

@@ -1,0 +1,53 @@
+// The text the demo prints: what runs, and commands that can be copied. Easy to get wrong: a command with a name that does not exist in the
+// simulated cluster; all names come from the clusters' own objects.
+import type { Gateway } from '../gateway/gateway.ts';
+import type { Simulator } from '../sim/server.ts';
+import { demoUsers } from '../sim/workloads.ts';
+
+interface NamedObject {
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+/** The demo's page. */
+export function demoCommands(parts: {
+  readonly gateway: Gateway;
+  readonly simulators: readonly Simulator[];
+  readonly kubeconfig: string;
+}): string {
+  const { gateway, simulators, kubeconfig } = parts;
+  const first = simulators[0]!;
+  const second = simulators[1] ?? first;
+  const [admin, viewer] = demoUsers;
+  const deployment = (first.store.list('Deployment', viewer!.namespace) as unknown as readonly NamedObject[])[0]!;
+  const place = `-n ${deployment.metadata.namespace ?? 'default'} deploy/${deployment.metadata.name}`;
+  const context = `portcullis-${first.name}`;
+  return `
+Portcullis is open: ${simulators.length} simulated cluster${simulators.length === 1 ? '' : 's'} behind ${gateway.url}
+(${simulators.map(({ name }) => name).join(', ')}; metrics at ${gateway.opsUrl}/metrics)
+
+Copy into another terminal:
+
+  export KUBECONFIG='${kubeconfig.replaceAll("'", String.raw`'\''`)}'
+
+  # which clusters are there, and how are they
+  kubectl --context portcullis get clusters.gateway.portcullis.io
+
+  # you are ${admin!.name}, who may change things everywhere
+  kubectl --context ${context} auth whoami
+  kubectl --context ${context} get pods -A
+  kubectl --context portcullis-${second.name} get deployments -A
+  kubectl --context ${context} logs ${place} --tail=5
+  kubectl --context ${context} exec ${place} -- hostname
+  kubectl --context ${context} scale ${place} --replicas=4
+  kubectl --context ${context} rollout status ${place}
+
+  # watch it change by itself (Ctrl-C ends the watch)
+  kubectl --context ${context} get pods -A -w
+
+  # ${viewer!.name} may look into one namespace, and is told no elsewhere: the cluster's own RBAC decides
+  kubectl --context ${viewer!.name}@${context} get pods -n ${viewer!.namespace}
+  kubectl --context ${viewer!.name}@${context} get pods -n kube-system
+
+Ctrl-C stops everything.
+`;
+}

@@ -1,0 +1,183 @@
+// `portcullis demo`: simulated clusters and a gateway in one process, a kubeconfig, and commands to try. Easy to get wrong: the printed
+// commands must work as they stand, so every name in them is taken from what really runs.
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { stringify } from 'yaml';
+import { defaultDataDir } from '../gateway/config.ts';
+import { startGateway } from '../gateway/gateway.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { parseHostPort } from '../gateway/host-port.ts';
+import type { HostPort } from '../gateway/host-port.ts';
+import { makeLog } from '../gateway/log.ts';
+import { nextSignal, portcullisVersion } from '../gateway/main.ts';
+import { writeWhole } from '../gateway/serving-certificate.ts';
+import { startSimulator } from '../sim/server.ts';
+import type { Simulator } from '../sim/server.ts';
+import { demoUsers, liveWorkloads, seedWorkloads } from '../sim/workloads.ts';
+import { demoCommands } from './demo-commands.ts';
+import { demoClusterName } from './demo-names.ts';
+import type { DemoOptions } from './options.ts';
+
+const memberUser = 'portcullis-gateway';
+
+/** The right to impersonate and nothing else: what a real cluster gives the gateway, too. */
+const memberAccess = [
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: 'portcullis-impersonator' },
+    rules: [
+      { apiGroups: [''], resources: ['users', 'groups', 'serviceaccounts'], verbs: ['impersonate'] },
+      { apiGroups: ['authentication.k8s.io'], resources: ['*'], verbs: ['impersonate'] },
+    ],
+  },
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name: 'portcullis-impersonator' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'portcullis-impersonator' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: memberUser }],
+  },
+];
+
+/**
+ * Runs the demo until Ctrl-C.
+ * @returns the exit code
+ * @throws AddressError naming the flag when a port is taken; Error for an address that is none
+ */
+export async function demo(options: DemoOptions): Promise<number> {
+  const listen = address('--listen', options.listen);
+  const opsListen = address('--ops-listen', options.opsListen);
+  const dataDir = join(defaultDataDir(process.env), 'demo');
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const closers: (() => void | Promise<void>)[] = [];
+  try {
+    // Of this run only: a second demo that finds its port taken must not change the tokens of the first.
+    const runDir = mkdtempSync(join(dataDir, 'run-'));
+    closers.push(() => rmSync(runDir, { recursive: true, force: true }));
+    const simulators: Simulator[] = [];
+    const memberTokens = new Map<string, string>();
+    for (let i = 0; i < options.clusters; i++) {
+      const name = demoClusterName(i);
+      const token = secret();
+      const simulator = await startSimulator({
+        name,
+        tokens: { [token]: { name: memberUser, groups: [] } },
+        seed: memberAccess,
+      });
+      closers.push(() => simulator.close());
+      const seeded = seedWorkloads(simulator.store, { name, seed: i + 1 });
+      closers.push(() => seeded.close());
+      const live = liveWorkloads(simulator.store, { name, seed: i + 1 });
+      closers.push(() => live.close());
+      memberTokens.set(name, token);
+      simulators.push(simulator);
+    }
+    const membersFile = join(runDir, 'members.kubeconfig');
+    writeWhole(membersFile, membersKubeconfig(simulators, memberTokens), 0o600);
+    const users = demoUsers.map(({ name, groups }) => ({ name, groups, token: secret() }));
+    const tokenFile = join(runDir, 'tokens.csv');
+    writeWhole(
+      tokenFile,
+      users.map(({ token, name, groups }) => `${token},${name},demo-${name},"${groups.join(',')}"\n`).join(''),
+      0o600,
+    );
+
+    const gateway = await startGateway(
+      {
+        listen,
+        opsListen,
+        dataDir,
+        kubeconfigs: [membersFile],
+        tokenAuthFile: tokenFile,
+        clientCaFile: undefined,
+        authorizationRules: undefined,
+        identity: 'impersonate',
+        clusterDomain: undefined,
+        tls: undefined,
+        logLevel: 'error',
+        shutdownDelayMs: 0,
+        shutdownGraceMs: 500,
+        firstByteTimeoutMs: 60_000,
+        probeIntervalMs: 10_000,
+      },
+      makeLog('error'),
+      portcullisVersion(),
+    );
+    const kubeconfig = resolve(options.kubeconfigOut ?? join(dataDir, 'kubeconfig'));
+    writeWhole(kubeconfig, usersKubeconfig(gateway, simulators, users), 0o600);
+    process.stdout.write(demoCommands({ gateway, simulators, kubeconfig }));
+    const signal = await nextSignal();
+    process.once(signal, () => process.exit(130));
+    process.stdout.write('\nStopping.\n');
+    await gateway.drain();
+    return 0;
+  } finally {
+    await Promise.all(closers.toReversed().map((close) => close()));
+  }
+}
+
+function address(flag: string, text: string): HostPort {
+  const parsed = parseHostPort(text);
+  if (parsed === undefined)
+    throw Object.assign(new Error(`${flag}: "${text}" is not HOST:PORT, for example 127.0.0.1:8443`), { exitCode: 2 });
+  return parsed;
+}
+
+function secret(): string {
+  return randomBytes(24).toString('base64url');
+}
+
+/** What the gateway reads: one context a simulated cluster. */
+function membersKubeconfig(simulators: readonly Simulator[], tokens: ReadonlyMap<string, string>): string {
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: simulators.map(({ name, url, caPem }) => ({
+      name,
+      cluster: { server: url, 'certificate-authority-data': Buffer.from(caPem).toString('base64') },
+    })),
+    users: simulators.map(({ name }) => ({ name, user: { token: tokens.get(name) } })),
+    contexts: simulators.map(({ name }, index) => ({
+      name,
+      context: {
+        cluster: name,
+        user: name,
+        extensions: [
+          {
+            name: 'gateway.portcullis.io/labels',
+            extension: { environment: index % 3 === 2 ? 'staging' : 'production' },
+          },
+        ],
+      },
+    })),
+    'current-context': simulators[0]?.name ?? '',
+  });
+}
+
+/** What a person uses: `portcullis` for the gateway itself, `portcullis-<cluster>` as the first user, `<user>@portcullis-<cluster>` as the others. */
+function usersKubeconfig(
+  gateway: Gateway,
+  simulators: readonly Simulator[],
+  users: readonly { readonly name: string; readonly token: string }[],
+): string {
+  const trust = { 'certificate-authority': gateway.caFile };
+  const [first, ...others] = users;
+  const clusters = simulators.map(({ name }) => ({
+    name: `portcullis-${name}`,
+    cluster: { server: `${gateway.url}/clusters/${name}/proxy`, ...trust },
+  }));
+  const contexts = clusters.flatMap(({ name }) => [
+    { name, context: { cluster: name, user: first!.name } },
+    ...others.map((user) => ({ name: `${user.name}@${name}`, context: { cluster: name, user: user.name } })),
+  ]);
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'portcullis', cluster: { server: gateway.url, ...trust } }, ...clusters],
+    users: users.map(({ name, token }) => ({ name, user: { token } })),
+    contexts: [{ name: 'portcullis', context: { cluster: 'portcullis', user: first!.name } }, ...contexts],
+    'current-context': contexts[0]?.name ?? 'portcullis',
+  });
+}

@@ -1,0 +1,24 @@
+// Flags of `serve` and `demo` as typed by the person: text, unchecked, undefined where not given. Easy to get wrong: no default is filled
+// in for `serve`, because a value in --config must win over a default and lose to a flag.
+import type { ConfigInput } from '../gateway/config.ts';
+
+/** Raw flags of `portcullis serve`; `HOST:PORT` and paths are checked with the rest of the configuration. */
+export type ServeOptions = ConfigInput;
+
+/** Flags of `portcullis demo`; defaults filled in, as no file can say otherwise. */
+export interface DemoOptions {
+  /** `HOST:PORT` */
+  readonly listen: string;
+  /** `HOST:PORT` */
+  readonly opsListen: string;
+  /** Number of simulated clusters, 1 to 100. */
+  readonly clusters: number;
+  /** Where to write the kubeconfig; undefined lets the demo choose. */
+  readonly kubeconfigOut?: string;
+}
+
+/** What runs a gateway until it is told to stop. Resolves with the exit code; a rejection is printed and its `exitCode` used, else 1. */
+export interface LongRunningVerbs {
+  serve(options: ServeOptions): Promise<number | void>;
+  demo(options: DemoOptions): Promise<number | void>;
+}

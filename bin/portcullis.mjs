@@ -1,0 +1,53 @@
+#!/usr/bin/env node
+// The executable: makes sure the right Node runs, then hands over to program.ts. Easy to get wrong: this file must load on very old
+// Nodes, or their users get a syntax error in place of the sentence that helps them. Hence no imports above and plain syntax.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+// Type stripping is on by default from 22.18; the rest of the code is tested on 24 and 26.
+const oldestMajor = 24;
+const pinned = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
+
+if (Number(process.versions.node.split('.')[0]) >= oldestMajor) {
+  await start();
+} else if (existsSync(pinned)) {
+  runPinned();
+} else {
+  process.stderr.write(
+    `portcullis: needs Node ${oldestMajor} or newer, this is ${process.versions.node}\n` +
+      'In a checkout, run npm ci first: it brings the right one. Elsewhere, install Node 26.\n',
+  );
+  process.exitCode = 2;
+}
+
+async function start() {
+  const source = new URL('./program.ts', import.meta.url);
+  const built = new URL('../dist/bin/program.js', import.meta.url);
+  // Node strips no types below node_modules, so an installed package carries dist in place of the sources.
+  const { main } = await import(existsSync(source) ? source.href : built.href);
+  process.exitCode = await main(process.argv);
+}
+
+/** Runs this very command again with the Node that npm ci installed, passing signals and the exit code through. */
+function runPinned() {
+  const child = spawn(pinned, process.argv.slice(1), { stdio: 'inherit' });
+  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT']) {
+    process.on(signal, () => {
+      // Ctrl-C in a terminal reaches the whole process group: the child has it already, and twice means "at once" to some.
+      if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+    });
+  }
+  child.once('error', (error) => {
+    process.stderr.write(`portcullis: cannot run ${pinned}: ${error.message}\nRun npm ci again.\n`);
+    process.exitCode = 1;
+  });
+  child.once('exit', (code, signal) => {
+    if (signal === null) {
+      process.exitCode = code;
+      return;
+    }
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}

@@ -1,0 +1,178 @@
+// The command line as one commander program: which verbs there are, what they print for --help, and how they exit. Easy to get wrong:
+// 0 is done, 1 is failed, 2 is a wrong flag or configuration; commander's own 1 for usage faults is turned into 2 here.
+import { basename } from 'node:path';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { addCompletionCommand } from '../cli/completion.ts';
+import { describeFailure, exitCodeOf, exitCodes } from '../cli/failure.ts';
+import { addGetCommand } from '../cli/get-clusters.ts';
+import { addKubeconfigCommand } from '../cli/kubeconfig.ts';
+import { processTerminal } from '../cli/terminal.ts';
+import type { Terminal } from '../cli/terminal.ts';
+import { addVersionCommand, packageVersion } from '../cli/version.ts';
+import type { DemoOptions, LongRunningVerbs, ServeOptions } from './options.ts';
+
+/** Columns of help texts, fixed so that the reference page does not depend on who writes it. */
+const helpWidth = 110;
+
+const programExamples = `
+Examples:
+  # see it work: simulated clusters, nothing else needed
+  $ portcullis demo
+
+  # a gateway for the clusters of your kubeconfig
+  $ portcullis serve --kubeconfig ~/.kube/config --token-auth-file tokens.csv
+
+  # kubectl contexts for them, then the clusters and their state
+  $ portcullis kubeconfig --server https://127.0.0.1:8443 --certificate-authority ca.crt --token "$TOKEN" --all --merge ~/.kube/config
+  $ portcullis get clusters`;
+
+const demoExamples = `
+Examples:
+  $ portcullis demo
+  $ portcullis demo --clusters 5 --listen 127.0.0.1:9443 --kubeconfig-out demo.kubeconfig`;
+
+const serveExamples = `
+Examples:
+  # users from a token file (token,user,uid,"group1,group2"), clusters from two kubeconfigs
+  $ portcullis serve --kubeconfig ~/.kube/config --kubeconfig team.yaml --token-auth-file tokens.csv
+
+  # users with client certificates, limited by rules, for other machines too
+  $ portcullis serve --listen 0.0.0.0:8443 --kubeconfig clusters.yaml --client-ca-file users-ca.crt --authorization-rules rules.yaml
+
+  # just for yourself, with the rights your kubeconfig already has
+  $ portcullis serve --kubeconfig ~/.kube/config --identity self
+
+  # everything in a file; flags override it
+  $ portcullis serve --config portcullis.yaml --listen 127.0.0.1:9443`;
+
+/** Builds the program. Nothing runs until it parses; `name` is what it calls itself in usage lines. */
+export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 'portcullis'): Command {
+  const program = new Command(name)
+    .description('One door to every Kubernetes cluster.')
+    .version(packageVersion(), '--version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand('help [command]', 'show help for a command')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.print(text),
+      writeErr: (text) => terminal.note(text),
+      outputError: (text, write) => write(withoutValue(text).replace(/^error: /, 'portcullis: ')),
+      getOutHelpWidth: () => helpWidth,
+      getErrHelpWidth: () => helpWidth,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+    .addHelpText('after', programExamples);
+  addDemo(program, verbs);
+  addServe(program, verbs);
+  addKubeconfigCommand(program, terminal);
+  addGetCommand(program, terminal);
+  addVersionCommand(program, terminal);
+  addCompletionCommand(program, terminal);
+  adviseAfterErrors(program, name);
+  return program;
+}
+
+/**
+ * Runs one command line.
+ * @param args without node and script, as in `['get', 'clusters']`
+ * @returns the exit code; never rejects
+ */
+export async function run(
+  args: readonly string[],
+  verbs: LongRunningVerbs,
+  terminal: Terminal,
+  name?: string,
+): Promise<number> {
+  let code: number = exitCodes.ok;
+  const recording: LongRunningVerbs = {
+    serve: async (options) => void (code = (await verbs.serve(options)) ?? exitCodes.ok),
+    demo: async (options) => void (code = (await verbs.demo(options)) ?? exitCodes.ok),
+  };
+  try {
+    await makeProgram(recording, terminal, name).parseAsync([...args], { from: 'user' });
+    return code;
+  } catch (error) {
+    // Commander has printed its own message already; --help and --version end here with 0.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+    terminal.note(describeFailure(error));
+    return exitCodeOf(error);
+  }
+}
+
+/** Entry point of the executable: `argv` is that of the process. */
+export async function main(argv: readonly string[]): Promise<number> {
+  // `portcullis … | head` closes our stdout early; that is no failure of ours and not worth a stack trace.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+  const isPlugin = basename(argv[1] ?? '').startsWith('kubectl-');
+  // Loaded on use: the verbs that only ask a gateway should not pay for a gateway.
+  const verbs: LongRunningVerbs = {
+    serve: async (options) => (await import('../gateway/main.ts')).serve(options),
+    demo: async (options) => (await import('./demo.ts')).demo(options),
+  };
+  return run(argv.slice(2), verbs, processTerminal(), isPlugin ? 'kubectl portcullis' : 'portcullis');
+}
+
+function addDemo(program: Command, verbs: LongRunningVerbs): void {
+  program
+    .command('demo')
+    .description('run a gateway with simulated clusters, and print commands to try')
+    .option('--listen <host:port>', 'address of the gateway', '127.0.0.1:8443')
+    .option('--ops-listen <host:port>', 'address of metrics and debug pages, plain HTTP', '127.0.0.1:8090')
+    .addOption(new Option('--clusters <number>', 'how many clusters, 1 to 100').default(3).argParser(parseClusterCount))
+    .option('--kubeconfig-out <file>', 'where to write the kubeconfig (default: the demo says where)')
+    .addHelpText('after', demoExamples)
+    .action(async (options: DemoOptions) => void (await verbs.demo(options)));
+}
+
+function addServe(program: Command, verbs: LongRunningVerbs): void {
+  program
+    .command('serve')
+    .description('run a gateway for the clusters of kubeconfig files')
+    .option('--config <file>', 'YAML file with the settings below; flags override it')
+    .option('--listen <host:port>', 'address of the gateway, TLS (default: 127.0.0.1:8443)')
+    .option('--ops-listen <host:port>', 'address of metrics and debug pages, plain HTTP (default: 127.0.0.1:8090)')
+    .option('--data-dir <dir>', 'where to keep state (default: $XDG_STATE_HOME/portcullis)')
+    .option('--kubeconfig <file>', 'clusters to serve, one a context; repeatable; watched for change', append)
+    .option('--token-auth-file <csv>', 'users by bearer token: token,user,uid,"group1,group2"')
+    .option('--client-ca-file <pem>', 'CA whose client certificates are users: CN is the name, O the groups')
+    .option('--authorization-rules <file>', 'who may use which cluster (default: every user may use every cluster)')
+    .addOption(
+      new Option(
+        '--identity <mode>',
+        "ask clusters as the caller (impersonate), or with the kubeconfig's own rights (self: one user, loopback only) " +
+          '(default: impersonate)',
+      ).choices(['impersonate', 'self']),
+    )
+    .option('--cluster-domain <domain>', 'also serve each cluster at https://<name>.<domain>/')
+    .option(
+      '--tls-cert-file <pem>',
+      'certificate of the gateway (default: a CA is made and kept in the data dir as ca.crt)',
+    )
+    .option('--tls-private-key-file <pem>', 'key of that certificate')
+    .addHelpText('after', serveExamples)
+    .action(async (options: ServeOptions) => void (await verbs.serve(options)));
+}
+
+function parseClusterCount(text: string): number {
+  if (!/^[1-9]\d{0,2}$/.test(text) || Number(text) > 100)
+    throw new InvalidArgumentError('It must be a number from 1 to 100.');
+  return Number(text);
+}
+
+function append(value: string, earlier: readonly string[] | undefined): readonly string[] {
+  return [...(earlier ?? []), value];
+}
+
+/** Every command ends a usage error with the command that shows its own help. */
+function adviseAfterErrors(command: Command, path: string): void {
+  command.showHelpAfterError(`Run "${path} --help" to see what is possible.`);
+  for (const child of command.commands) adviseAfterErrors(child, `${path} ${child.name()}`);
+}
+
+/** A mistyped flag is repeated in the message, what was given to it is not: `--tokn=SECRET`. */
+function withoutValue(text: string): string {
+  return text.replace(/'(--?[^'=\s]+)=[^']*'/g, "'$1'");
+}

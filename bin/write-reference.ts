@@ -1,0 +1,7 @@
+// Writes docs/reference/command-line.md anew. Run it after changing a command or flag: node bin/write-reference.ts
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { referencePage, referencePath } from './reference.ts';
+
+const file = new URL(`../${referencePath}`, import.meta.url);
+mkdirSync(new URL('.', file), { recursive: true });
+writeFileSync(file, referencePage());

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { clusterName, conflictName } from './cluster-names.ts';
+
+test('a context name becomes a DNS label a person recognises', () => {
+  const cases: readonly (readonly [string, string])[] = [
+    ['prod', 'prod'],
+    ['Prod', 'prod'],
+    ['arn:aws:eks:eu-west-1:123456789012:cluster/prod', 'arn-aws-eks-eu-west-1-123456789012-cluster-prod'],
+    ['gke_my-project_europe-west1_main', 'gke-my-project-europe-west1-main'],
+    ['kubernetes-admin@kubernetes', 'kubernetes-admin-kubernetes'],
+    ['a::b', 'a-b'],
+    ['--a--', 'a'],
+    ['a--b', 'a--b'],
+    ['日本', ''],
+    ['…', ''],
+    ['', ''],
+    [`${'a'.repeat(62)}-b`, 'a'.repeat(62)],
+    ['x'.repeat(100), 'x'.repeat(63)],
+  ];
+  for (const [from, to] of cases) assert.equal(clusterName(from), to, from);
+});
+
+test('every name is empty or a DNS label, and naming it again changes nothing', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), (original) => {
+      const name = clusterName(original);
+      assert.match(name, /^$|^[a-z0-9]$|^[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$/);
+      assert.equal(clusterName(name), name);
+    }),
+  );
+});
+
+test('a loser gets the first free number, and its stem makes room for it', () => {
+  assert.equal(conflictName('prod', new Set(['prod'])), 'prod-conflict-2');
+  assert.equal(conflictName('prod', new Set(['prod', 'prod-conflict-2'])), 'prod-conflict-3');
+  assert.equal(conflictName('', new Set()), 'unnamed-conflict-2');
+  const long = conflictName('x'.repeat(63), new Set());
+  assert.equal(long.length, 63);
+  assert.match(long, /x-conflict-2$/);
+});

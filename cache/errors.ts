@@ -1,0 +1,88 @@
+// The closed list of reasons for which Portcullis itself refuses or fails a request. Every room throws GatewayError; only
+// gateway/status.ts turns one into bytes. Easy to get wrong: `message` is shown to callers, so it must never hold a secret; put
+// anything private into `cause`, which is only logged.
+
+/** What one error code means on the wire: HTTP status and `metav1.Status` reason (apimachinery/pkg/apis/meta/v1/types.go). */
+export interface ErrorKind {
+  readonly status: number;
+  readonly reason: string;
+}
+
+/** Every code, once. A new failure gets a new line here, never a free string. */
+export const errorKinds = {
+  BAD_REQUEST: { status: 400, reason: 'BadRequest' },
+  BAD_PATH: { status: 400, reason: 'BadRequest' },
+  BAD_HEADERS: { status: 400, reason: 'BadRequest' },
+  BAD_UPGRADE: { status: 400, reason: 'BadRequest' },
+  BAD_IMPERSONATION: { status: 400, reason: 'BadRequest' },
+  UNAUTHENTICATED: { status: 401, reason: 'Unauthorized' },
+  FORBIDDEN: { status: 403, reason: 'Forbidden' },
+  IDENTITY_REFUSED: { status: 403, reason: 'Forbidden' },
+  NOT_FOUND: { status: 404, reason: 'NotFound' },
+  CLUSTER_NOT_FOUND: { status: 404, reason: 'NotFound' },
+  METHOD_NOT_ALLOWED: { status: 405, reason: 'MethodNotAllowed' },
+  NOT_ACCEPTABLE: { status: 406, reason: 'NotAcceptable' },
+  CONFLICT: { status: 409, reason: 'Conflict' },
+  EXPIRED: { status: 410, reason: 'Expired' },
+  TOO_LARGE: { status: 413, reason: 'RequestEntityTooLarge' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, reason: 'UnsupportedMediaType' },
+  MISDIRECTED: { status: 421, reason: 'BadRequest' },
+  INVALID: { status: 422, reason: 'Invalid' },
+  TOO_MANY_REQUESTS: { status: 429, reason: 'TooManyRequests' },
+  HEADERS_TOO_LARGE: { status: 431, reason: 'RequestEntityTooLarge' },
+  INTERNAL: { status: 500, reason: 'InternalError' },
+  MEMBER_BAD_RESPONSE: { status: 502, reason: 'InternalError' },
+  MEMBER_REDIRECT: { status: 502, reason: 'InternalError' },
+  MEMBER_TLS: { status: 502, reason: 'ServiceUnavailable' },
+  MEMBER_CREDENTIAL: { status: 502, reason: 'ServiceUnavailable' },
+  MEMBER_PROXY: { status: 502, reason: 'ServiceUnavailable' },
+  MEMBER_REFUSED: { status: 503, reason: 'ServiceUnavailable' },
+  MEMBER_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
+  MEMBER_OVERLOADED: { status: 503, reason: 'ServiceUnavailable' },
+  CLUSTER_UNUSABLE: { status: 503, reason: 'ServiceUnavailable' },
+  DRAINING: { status: 503, reason: 'ServiceUnavailable' },
+  MEMBER_TIMEOUT: { status: 504, reason: 'Timeout' },
+} as const satisfies Record<string, ErrorKind>;
+
+/** One of the codes of {@link errorKinds}. */
+export type ErrorCode = keyof typeof errorKinds;
+
+/** `details` of a `metav1.Status`, as far as we fill it. */
+export interface ErrorDetails {
+  readonly kind?: string;
+  readonly group?: string;
+  readonly name?: string;
+  /** Seconds; also sent as the `Retry-After` header. Only on 429 and on draining (client-go repeats even POSTs). */
+  readonly retryAfterSeconds?: number;
+  /** Name of the cluster the error is about: named in the `Warning` header. */
+  readonly cluster?: string;
+}
+
+/** The one error type that may cross a room's border on purpose. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails;
+
+  /**
+   * @param code one of {@link errorKinds}
+   * @param message for the caller: says what failed and, where possible, what to do next; no secrets
+   * @param options `cause` is kept for the log
+   */
+  constructor(code: ErrorCode, message: string, options: ErrorDetails & { readonly cause?: unknown } = {}) {
+    const { cause, ...details } = options;
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'GatewayError';
+    this.code = code;
+    this.details = details;
+  }
+
+  /** HTTP status code of this error. */
+  get status(): number {
+    return errorKinds[this.code].status;
+  }
+
+  /** `reason` of the `metav1.Status`. */
+  get reason(): string {
+    return errorKinds[this.code].reason;
+  }
+}

@@ -1,0 +1,103 @@
+// The immutable record of one cluster: what every source produces, and the only thing a request reads about a cluster. Easy to get
+// wrong: never change a record in place; build a whole new one and swap it (DESIGN rule 9).
+
+/** Where the API server of a cluster listens. Always https unless the kubeconfig said http. */
+export interface Endpoint {
+  readonly scheme: 'https' | 'http';
+  /** Host name or IP literal without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** Path prefix without trailing slash, '' for none (an API server behind Rancher or another gateway has one). */
+  readonly basePath: string;
+}
+
+/** How the endpoint's certificate is verified. */
+export interface TlsTrust {
+  /** PEM bundle; undefined means the system roots. */
+  readonly ca: string | undefined;
+  /** SNI and name to verify in place of the endpoint's host. */
+  readonly serverName: string | undefined;
+  /** `insecure-skip-tls-verify`; reported in the cluster's conditions. */
+  readonly insecure: boolean;
+}
+
+/** `proxy-url` of a kubeconfig. */
+export interface ProxyAddress {
+  readonly scheme: 'http' | 'https' | 'socks5';
+  readonly host: string;
+  readonly port: number;
+  /** `user:password` of the URL, decoded. Never logged. */
+  readonly userinfo: { readonly username: string; readonly password: string } | undefined;
+}
+
+/** What authenticates us to a member, ready to use. Never logged. */
+export interface Credential {
+  /** Whole value of the `Authorization` header, or undefined when only a client certificate speaks. */
+  readonly authorization: string | undefined;
+  readonly clientCertificate: { readonly cert: string; readonly key: string } | undefined;
+  /** Unix milliseconds, undefined when unknown. */
+  readonly expiresAtMs: number | undefined;
+}
+
+/** Gives the credential now. Synchronous when it is at hand; a promise while an exec plugin runs (single-flight, 30 s limit). */
+export interface CredentialSource {
+  readonly kind: 'none' | 'token' | 'token-file' | 'client-certificate' | 'basic' | 'exec';
+  /** @throws GatewayError MEMBER_CREDENTIAL (or a promise rejected with it) when there is none to be had */
+  current(): Credential | Promise<Credential>;
+  /** The member answered 401: forget a cached credential so that the next `current()` asks anew. */
+  invalidate(): void;
+}
+
+/** As whom requests to this cluster go out. */
+export type IdentityMode = 'impersonate' | 'self';
+
+/** Kubernetes condition (metav1.Condition without observedGeneration). */
+export interface Condition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  readonly lastTransitionTime: string;
+}
+
+/** What a source says about a cluster. Frozen. */
+export interface ClusterSpec {
+  /** Name in paths: a DNS label for kubeconfig sources (`[a-z0-9-]`, at most 63). */
+  readonly name: string;
+  /** Name as the source wrote it (context name). */
+  readonly originalName: string;
+  /** Identity of this registration: another server behind the same name is another uid. A UUID. */
+  readonly uid: string;
+  /** Name of the source for people: `kubeconfig`. */
+  readonly source: string;
+  /** Where it was read: file path and context. */
+  readonly sourceDetail: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly endpoint: Endpoint | undefined;
+  readonly tls: TlsTrust;
+  readonly proxy: ProxyAddress | undefined;
+  readonly credential: CredentialSource | undefined;
+  /** Equal keys mean that pooled connections may be kept: a digest of endpoint, trust, proxy and client certificate. Token changes do not change it. */
+  readonly transportKey: string;
+  /** Set when the cluster cannot be used at all: `NameConflict`, `InvalidConfiguration`, … */
+  readonly problem: { readonly reason: string; readonly message: string } | undefined;
+}
+
+/** What the probe found. Frozen. */
+export interface ClusterStatus {
+  readonly conditions: readonly Condition[];
+  /** `gitVersion` of the member, '' while unknown. */
+  readonly version: string;
+  /** Round trip of the last successful probe. */
+  readonly latencyMs: number | undefined;
+}
+
+/** One cluster as requests see it: read once per request, replaced whole. */
+export interface ClusterRecord {
+  readonly spec: ClusterSpec;
+  readonly status: ClusterStatus;
+  /** RFC 3339, seconds: when this uid was first seen by this process or on disk. */
+  readonly createdAt: string;
+  /** Strictly increasing decimal over all records of the store; string as in Kubernetes. */
+  readonly resourceVersion: string;
+}

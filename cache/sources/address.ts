@@ -1,0 +1,117 @@
+// Reads the two addresses of a kubeconfig cluster, `server` and `proxy-url`. Easy to get wrong: URL parsers repair what they read (dot
+// segments, numeric hosts, backslashes), and then we would talk to a place nobody wrote; here everything unusual is refused instead.
+import { isIPv4, isIPv6 } from 'node:net';
+import type { Endpoint, ProxyAddress } from '../records.ts';
+import { unusable } from './unusable.ts';
+
+const urlShape =
+  /^([A-Za-z][A-Za-z0-9+.-]*):\/\/(?:([^/?#@]*)@)?(\[[^\]/?#@]*\]|[^/?#@:[\]]*)(?::(\d{0,6}))?(\/[^?#]*)?(\?[^#]*)?(#.*)?$/;
+
+interface Parts {
+  readonly scheme: string;
+  readonly userinfo: string | undefined;
+  readonly host: string;
+  readonly port: number | undefined;
+  readonly path: string;
+}
+
+/**
+ * Parses `clusters[].cluster.server`. Default ports 443 and 80; the base path keeps no trailing slash.
+ * @throws GatewayError CLUSTER_UNUSABLE with the reason; the value itself is not in the message
+ */
+export function parseServer(text: string): Endpoint {
+  if (text === '') throw unusable('the cluster has no server');
+  const parts = split('server', text);
+  if (parts.userinfo !== undefined) throw unusable('server must not hold a user name or password');
+  if (parts.scheme !== 'https' && parts.scheme !== 'http') throw unusable('server must start with https:// or http://');
+  const port = parts.port ?? (parts.scheme === 'https' ? 443 : 80);
+  return { scheme: parts.scheme, host: parts.host, port, basePath: parseBasePath(parts.path) };
+}
+
+/**
+ * Parses `clusters[].cluster.proxy-url`. Default ports 80, 443 and 1080. `socks5h` is read as `socks5`: as in Go, the proxy always
+ * resolves the name.
+ * @throws GatewayError CLUSTER_UNUSABLE with the reason; the value itself, which may hold a password, is not in the message
+ */
+export function parseProxy(text: string): ProxyAddress {
+  const parts = split('proxy-url', text);
+  const scheme = parts.scheme === 'socks5h' ? 'socks5' : parts.scheme;
+  if (scheme !== 'http' && scheme !== 'https' && scheme !== 'socks5') {
+    throw unusable('proxy-url must start with http://, https:// or socks5://');
+  }
+  if (parts.path !== '' && parts.path !== '/') throw unusable('proxy-url must not have a path');
+  const port = parts.port ?? { http: 80, https: 443, socks5: 1080 }[scheme];
+  return {
+    scheme,
+    host: parts.host,
+    port,
+    userinfo: parts.userinfo === undefined ? undefined : decode(parts.userinfo),
+  };
+}
+
+function split(field: string, text: string): Parts {
+  if (/[^\x21-\x7e]|\\/.test(text)) {
+    throw unusable(
+      `${field} contains a space, backslash, control or non-ASCII character (write host names in punycode)`,
+    );
+  }
+  const match = urlShape.exec(text);
+  if (match === null) throw unusable(`${field} is not a URL of the form https://host:port`);
+  const [, scheme = '', userinfo, host = '', portText, path = '', query, fragment] = match;
+  if (query !== undefined || fragment !== undefined) throw unusable(`${field} must not have a query or fragment`);
+  return {
+    scheme: scheme.toLowerCase(),
+    userinfo,
+    host: parseHost(field, host),
+    port: parsePort(field, portText),
+    path,
+  };
+}
+
+function parseHost(field: string, host: string): string {
+  if (host.startsWith('[')) {
+    const literal = host.slice(1, -1);
+    if (!isIPv6(literal) || literal.includes('%')) throw unusable(`${field} has an invalid IPv6 address`);
+    return literal;
+  }
+  if (isIPv4(host)) return host;
+  const labels = (host.endsWith('.') ? host.slice(0, -1) : host).split('.');
+  const valid = labels.every((label) => /^[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$/.test(label));
+  if (!valid || host.length > 254) throw unusable(`${field} has an invalid host name`);
+  // `2130706433`, `127.1` and `0x7f.0.0.1` are 127.0.0.1 to resolvers, and something else to who reads the file.
+  if (/^(?:\d+|0[xX][0-9A-Fa-f]*)$/.test(labels.at(-1) ?? '')) throw unusable(`${field} has an invalid IPv4 address`);
+  return host;
+}
+
+function parsePort(field: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const port = Number(text);
+  if (!/^[1-9]\d*$/.test(text) || port > 65_535) throw unusable(`${field} has an invalid port`);
+  return port;
+}
+
+function parseBasePath(path: string): string {
+  const trimmed = path.endsWith('/') ? path.slice(0, -1) : path;
+  if (trimmed === '') return '';
+  if (!/^(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*$/.test(trimmed)) {
+    throw unusable('the path of server contains a character that must be percent-encoded');
+  }
+  for (const segment of trimmed.slice(1).split('/')) {
+    const plain = segment.replaceAll(/%2e/gi, '.');
+    if (plain === '' || plain === '.' || plain === '..' || /%2f|%5c/i.test(segment)) {
+      throw unusable('the path of server must not have empty or dot segments or encoded slashes');
+    }
+  }
+  return trimmed;
+}
+
+function decode(userinfo: string): { readonly username: string; readonly password: string } {
+  const colon = userinfo.indexOf(':');
+  const username = colon === -1 ? userinfo : userinfo.slice(0, colon);
+  const password = colon === -1 ? '' : userinfo.slice(colon + 1);
+  try {
+    return { username: decodeURIComponent(username), password: decodeURIComponent(password) };
+  } catch {
+    throw unusable('the user name or password of proxy-url is not percent-encoded properly');
+  }
+}

@@ -1,0 +1,240 @@
+// Every cluster the gateway knows, as frozen records keyed by name, fed by sources and by the probe. Easy to get wrong: listeners are
+// called only after the whole swap is in place, so that whoever reacts to one event already reads the state after all of them.
+import { isDeepStrictEqual } from 'node:util';
+import { conflictName } from './cluster-names.ts';
+import { GatewayError } from './errors.ts';
+import type { ClusterRecord, ClusterSpec, ClusterStatus } from './records.ts';
+
+/** One change of the store. The record of a DELETED event is the last one, with the resourceVersion of its deletion. */
+export interface ClusterEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly record: ClusterRecord;
+}
+
+export type ClusterListener = (event: ClusterEvent) => void;
+
+/** What requests, probes and the `clusters` API read, and what sources write to. */
+export interface ClusterStore {
+  /** The record of that name now; undefined when there is none. Read it once per request. */
+  get(name: string): ClusterRecord | undefined;
+  /** The record of that registration now. */
+  getByUid(uid: string): ClusterRecord | undefined;
+  /** All records, sorted by name; the same frozen array until something changes. */
+  list(): readonly ClusterRecord[];
+  /** Of the last change; decimal, strictly increasing, also over restarts (it starts from the clock in microseconds). */
+  readonly resourceVersion: string;
+  /**
+   * Swaps the whole contribution of one source. A name asked for twice belongs to the first (order of the sources' first apply, then of
+   * the list); the next is listed as {@link conflictName} with problem `NameConflict` and without a credential.
+   * @throws Error when two specs have the same uid; nothing is changed then
+   */
+  apply(sourceId: string, specs: readonly ClusterSpec[]): void;
+  /** Replaces the status of a registration. False when it is gone or the status equals the present one. */
+  setStatus(uid: string, status: ClusterStatus): boolean;
+  /** Calls the listener for every later event, in order. Returns the function that ends it. */
+  subscribe(listener: ClusterListener): () => void;
+  /**
+   * Events after that resourceVersion, oldest first; `expired` when the history no longer reaches back (answer 410, the client relists).
+   * @throws GatewayError BAD_REQUEST when it is not a decimal number
+   */
+  eventsSince(resourceVersion: string): readonly ClusterEvent[] | 'expired';
+}
+
+export interface ClusterStoreOptions {
+  /** Unix milliseconds; Date.now unless a test says otherwise. */
+  readonly now?: () => number;
+  /** Events kept for eventsSince. */
+  readonly historyLength?: number;
+  /** A listener threw; the others were called all the same. */
+  readonly onListenerError?: (error: unknown) => void;
+}
+
+/** Status of a cluster nobody has probed yet. */
+export const unknownStatus: ClusterStatus = Object.freeze({
+  conditions: Object.freeze([]),
+  version: '',
+  latencyMs: undefined,
+});
+
+/** An empty store. */
+export function createClusterStore(options: ClusterStoreOptions = {}): ClusterStore {
+  const now = options.now ?? Date.now;
+  const historyLength = options.historyLength ?? 1000;
+  const contributions = new Map<string, readonly ClusterSpec[]>();
+  // Each with the version at which it subscribed: what it could read by then is not told again.
+  const listeners = new Map<ClusterListener, number>();
+  const history: ClusterEvent[] = [];
+  const queue: ClusterEvent[] = [];
+  let delivering = false;
+  let byName = new Map<string, ClusterRecord>();
+  let byUid = new Map<string, ClusterRecord>();
+  let sorted: readonly ClusterRecord[] | undefined;
+  // Microseconds now are 1.8e15: exact in a double for the next two centuries.
+  let version = Math.floor(now() * 1000);
+  // Events at or before this version are not in the history.
+  let historyStart = version;
+
+  function nextVersion(): string {
+    version += 1;
+    return String(version);
+  }
+
+  function publish(events: readonly ClusterEvent[]): void {
+    history.push(...events);
+    const surplus = history.length - historyLength;
+    if (surplus > 0) {
+      const dropped = history.splice(0, surplus);
+      historyStart = Number(dropped.at(-1)?.record.resourceVersion ?? historyStart);
+    }
+    queue.push(...events);
+    // A listener that changes the store (a probe) must not get ahead of listeners that have not seen the first event yet.
+    if (delivering) return;
+    delivering = true;
+    try {
+      for (let event = queue.shift(); event !== undefined; event = queue.shift()) deliver(event);
+    } finally {
+      delivering = false;
+    }
+  }
+
+  function deliver(event: ClusterEvent): void {
+    for (const [listener, since] of listeners) {
+      if (Number(event.record.resourceVersion) <= since) continue;
+      try {
+        listener(event);
+      } catch (error) {
+        options.onListenerError?.(error);
+      }
+    }
+  }
+
+  function apply(sourceId: string, specs: readonly ClusterSpec[]): void {
+    const next = new Map(contributions).set(sourceId, specs);
+    const wanted = arrange([...next.values()].flat());
+    contributions.set(sourceId, specs);
+
+    const events: ClusterEvent[] = [];
+    for (const old of byName.values()) {
+      if (wanted.get(old.spec.name)?.uid === old.spec.uid) continue;
+      events.push(eventOf('DELETED', freezeRecord({ ...old, resourceVersion: nextVersion() })));
+    }
+    const records = new Map<string, ClusterRecord>();
+    for (const [name, spec] of wanted) {
+      const old = byUid.get(spec.uid);
+      const sameName = old?.spec.name === name;
+      if (old !== undefined && sameName && sameSpec(old.spec, spec)) {
+        records.set(name, old);
+        continue;
+      }
+      const record = freezeRecord({
+        spec: freezeSpec(spec),
+        status: old?.status ?? unknownStatus,
+        createdAt: old?.createdAt ?? rfc3339(now()),
+        resourceVersion: nextVersion(),
+      });
+      records.set(name, record);
+      events.push(eventOf(sameName ? 'MODIFIED' : 'ADDED', record));
+    }
+    if (events.length === 0) return;
+    byName = records;
+    byUid = new Map([...records.values()].map((record) => [record.spec.uid, record]));
+    sorted = undefined;
+    publish(events);
+  }
+
+  function setStatus(uid: string, status: ClusterStatus): boolean {
+    const old = byUid.get(uid);
+    if (old === undefined || isDeepStrictEqual(old.status, status)) return false;
+    const frozen = Object.freeze({
+      ...status,
+      conditions: Object.freeze(status.conditions.map((condition) => Object.freeze({ ...condition }))),
+    });
+    const record = freezeRecord({ ...old, status: frozen, resourceVersion: nextVersion() });
+    byName.set(old.spec.name, record);
+    byUid.set(uid, record);
+    sorted = undefined;
+    publish([eventOf('MODIFIED', record)]);
+    return true;
+  }
+
+  function eventsSince(resourceVersion: string): readonly ClusterEvent[] | 'expired' {
+    if (!/^\d{1,20}$/.test(resourceVersion)) {
+      throw new GatewayError('BAD_REQUEST', 'the resourceVersion is not a number this server gave out; list again');
+    }
+    const since = Number(resourceVersion);
+    // A version from the future is of another process whose clock was ahead: only a new list helps that client.
+    if (since < historyStart || since > version) return 'expired';
+    return history.filter((event) => Number(event.record.resourceVersion) > since);
+  }
+
+  return {
+    get: (name) => byName.get(name),
+    getByUid: (uid) => byUid.get(uid),
+    list() {
+      sorted ??= Object.freeze([...byName.values()].sort((a, b) => (a.spec.name < b.spec.name ? -1 : 1)));
+      return sorted;
+    },
+    get resourceVersion() {
+      return String(version);
+    },
+    apply,
+    setStatus,
+    subscribe(listener) {
+      // Wrapped, so that the same function subscribed twice is two subscriptions.
+      const own: ClusterListener = (event) => listener(event);
+      listeners.set(own, version);
+      return () => void listeners.delete(own);
+    },
+    eventsSince,
+  };
+}
+
+/** Whether two specs say the same. Credentials are compared by instance: a source keeps the instance while its inputs are equal. */
+export function sameSpec(a: ClusterSpec, b: ClusterSpec): boolean {
+  if (a === b) return true;
+  if (a.credential !== b.credential) return false;
+  return isDeepStrictEqual({ ...a, credential: undefined }, { ...b, credential: undefined });
+}
+
+/** Gives every spec its place: first come, first named; losers get names nobody asked for. */
+function arrange(specs: readonly ClusterSpec[]): Map<string, ClusterSpec> {
+  const placed = new Map<string, ClusterSpec>();
+  const uids = new Set<string>();
+  const losers: ClusterSpec[] = [];
+  for (const spec of specs) {
+    if (uids.has(spec.uid)) throw new Error(`two clusters have the uid ${spec.uid}, one is ${spec.sourceDetail}`);
+    uids.add(spec.uid);
+    if (spec.name === '' || placed.has(spec.name)) losers.push(spec);
+    else placed.set(spec.name, spec);
+  }
+  for (const spec of losers) {
+    const name = conflictName(spec.name, placed);
+    placed.set(name, { ...spec, name, credential: undefined, problem: spec.problem ?? conflictOf(spec, placed) });
+  }
+  return placed;
+}
+
+function conflictOf(spec: ClusterSpec, placed: ReadonlyMap<string, ClusterSpec>): ClusterSpec['problem'] {
+  const winner = placed.get(spec.name);
+  const message = `the name "${spec.name}" already belongs to ${winner?.sourceDetail ?? 'another cluster'}; rename one of them`;
+  return { reason: 'NameConflict', message };
+}
+
+function eventOf(type: ClusterEvent['type'], record: ClusterRecord): ClusterEvent {
+  return Object.freeze({ type, record });
+}
+
+function freezeRecord(record: ClusterRecord): ClusterRecord {
+  return Object.freeze(record);
+}
+
+function freezeSpec(spec: ClusterSpec): ClusterSpec {
+  for (const part of [spec.labels, spec.endpoint, spec.tls, spec.proxy, spec.proxy?.userinfo, spec.problem]) {
+    if (part !== undefined) Object.freeze(part);
+  }
+  return Object.freeze(spec);
+}
+
+function rfc3339(unixMs: number): string {
+  return `${new Date(unixMs).toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,77 @@
+// `portcullis get clusters`: the clusters behind a gateway, with their state, as the server's own Table says it. Easy to get wrong: json
+// and yaml print the list as received; a reader's version must not drop fields that a newer gateway adds.
+import { Option } from 'commander';
+import type { Command } from 'commander';
+import { stringify } from 'yaml';
+import { findConnection } from './connection.ts';
+import type { ConnectionFlags, KubeconfigFlags } from './connection.ts';
+import { Failure } from './failure.ts';
+import { clustersPath } from './gateway-url.ts';
+import { getJson } from './http.ts';
+import { printTable } from './table.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Flags of the verb, as commander parses them. */
+export interface GetClustersFlags extends ConnectionFlags, KubeconfigFlags {
+  readonly output: 'table' | 'wide' | 'json' | 'yaml';
+}
+
+// What kubectl asks for: a Table, or JSON from a server that makes none.
+const acceptTable = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
+
+const examples = `
+Examples:
+  # the gateway of the current kubectl context
+  $ portcullis get clusters
+
+  # another context, with the columns of lesser importance
+  $ portcullis get clusters --context portcullis-m1 -o wide
+
+  # without a kubeconfig
+  $ portcullis get clusters --server https://127.0.0.1:8443 --certificate-authority ca.crt --token "$TOKEN" -o json`;
+
+/**
+ * Asks for the clusters and prints them.
+ * @throws Failure when the gateway cannot be reached or refuses
+ */
+export async function getClusters(flags: GetClustersFlags, terminal: Terminal): Promise<void> {
+  const connection = findConnection(flags, terminal);
+  if (flags.output === 'json' || flags.output === 'yaml') {
+    const list = await getJson(connection, clustersPath, 'application/json');
+    terminal.print(flags.output === 'json' ? `${JSON.stringify(list, null, 4)}\n` : stringify(list, { lineWidth: 0 }));
+    return;
+  }
+  const table = await getJson(connection, clustersPath, acceptTable);
+  if (table['kind'] !== 'Table') {
+    throw new Failure(`${connection.root} does not print tables`, 'Use -o json or -o yaml.');
+  }
+  const text = printTable(table, { wide: flags.output === 'wide', nowMs: terminal.nowMs() });
+  if (text === '') terminal.note('No resources found\n');
+  else terminal.print(text);
+}
+
+/** Adds `get` with its one resource to the program. */
+export function addGetCommand(program: Command, terminal: Terminal): void {
+  const get = program
+    .command('get')
+    .description('show what a gateway knows')
+    .addHelpText('after', '\nExamples:\n  $ portcullis get clusters\n  $ portcullis get clusters -o wide');
+  get
+    .command('clusters')
+    .alias('cluster')
+    .description('list the clusters behind a gateway and their state')
+    .option('--kubeconfig <file>', 'kubeconfig that knows the gateway (default: $KUBECONFIG, then ~/.kube/config)')
+    .option('--context <name>', 'context of that kubeconfig (default: the current one)')
+    .option('--server <url>', 'address of the gateway; the kubeconfig is then not read')
+    .option('--token <token>', 'bearer token')
+    .option('--certificate-authority <file>', "PEM certificate of the CA that signed the gateway's certificate")
+    .option('--client-certificate <file>', 'PEM client certificate, in place of a token')
+    .option('--client-key <file>', 'PEM key of the client certificate')
+    .addOption(
+      new Option('-o, --output <format>', 'how to print them')
+        .choices(['table', 'wide', 'json', 'yaml'])
+        .default('table'),
+    )
+    .addHelpText('after', examples)
+    .action((flags: GetClustersFlags) => getClusters(flags, terminal));
+}

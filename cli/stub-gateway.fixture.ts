@@ -1,0 +1,226 @@
+// A gateway just real enough to test the command line against: TLS with its own CA, tokens and client certificates, one cluster list. Only
+// tests of this room import it; it is no part of the product.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { webcrypto } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+
+import 'reflect-metadata'; // before x509: its dependency injection needs the polyfill while it loads
+import {
+  BasicConstraintsExtension,
+  PemConverter,
+  SubjectAlternativeNameExtension,
+  X509CertificateGenerator,
+} from '@peculiar/x509';
+import type { X509Certificate } from '@peculiar/x509';
+import type { Terminal } from './terminal.ts';
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+type Keys = Parameters<typeof X509CertificateGenerator.createSelfSigned>[0]['keys'];
+
+/** A pair in PEM. */
+export interface PemPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A certificate authority for one test file. */
+export interface TestAuthority {
+  readonly caPem: string;
+  /** A leaf for a name; `hosts` become subject alternative names. */
+  issue(commonName: string, hosts?: readonly string[]): Promise<PemPair>;
+}
+
+/** Makes a CA with P-256 keys, valid for an hour. */
+export async function makeAuthority(name = 'portcullis test'): Promise<TestAuthority> {
+  const keys = await makeKeys();
+  const times = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3_600_000) };
+  const ca = await X509CertificateGenerator.createSelfSigned(
+    {
+      serialNumber: '01',
+      name: `CN=${name}`,
+      ...times,
+      keys,
+      signingAlgorithm: algorithm,
+      extensions: [new BasicConstraintsExtension(true, undefined, true)],
+    },
+    webcrypto as unknown as Crypto,
+  );
+  let serial = 1;
+  return {
+    caPem: ca.toString('pem'),
+    issue: async (commonName, hosts = []) => {
+      const leafKeys = await makeKeys();
+      const names = hosts.map((value) => ({
+        type: /^[\d.:]+$/.test(value) ? ('ip' as const) : ('dns' as const),
+        value,
+      }));
+      const certificate: X509Certificate = await X509CertificateGenerator.create(
+        {
+          serialNumber: String(++serial).padStart(2, '0'),
+          subject: `CN=${commonName}`,
+          issuer: ca.subject,
+          ...times,
+          publicKey: leafKeys.publicKey,
+          signingKey: keys.privateKey,
+          signingAlgorithm: algorithm,
+          extensions: names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)],
+        },
+        webcrypto as unknown as Crypto,
+      );
+      const key = await webcrypto.subtle.exportKey('pkcs8', leafKeys.privateKey as webcrypto.CryptoKey);
+      return { cert: certificate.toString('pem'), key: PemConverter.encode(key, 'PRIVATE KEY') };
+    },
+  };
+}
+
+async function makeKeys(): Promise<Keys> {
+  return (await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])) as unknown as Keys;
+}
+
+/** What the stub answers; change fields between requests. */
+export interface StubAnswers {
+  token: string;
+  /** Common name of the client certificate that is let in. */
+  clientName: string;
+  clusters: readonly unknown[];
+  table: unknown;
+  /** Answers in place of everything above when set. */
+  override: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
+}
+
+/** A running stub. */
+export interface StubGateway {
+  readonly url: string;
+  readonly port: number;
+  readonly answers: StubAnswers;
+  /** `METHOD path`, Accept and whether a token came, of every request. */
+  readonly requests: {
+    readonly line: string;
+    readonly accept: string;
+    readonly host: string;
+    readonly token: string;
+  }[];
+  close(): Promise<void>;
+}
+
+/** Starts a stub on a free loopback port. `basePath` is where its root is. */
+export async function startStub(authority: TestAuthority, basePath = ''): Promise<StubGateway> {
+  const pair = await authority.issue('gateway', ['127.0.0.1', 'gateway.test']);
+  const answers: StubAnswers = {
+    token: 'good-token',
+    clientName: 'ada',
+    clusters: [cluster('m1'), cluster('m2')],
+    table: { kind: 'Table', columnDefinitions: [], rows: [] },
+    override: undefined,
+  };
+  const requests: StubGateway['requests'] = [];
+  const server = createServer(
+    { ...pair, ca: authority.caPem, requestCert: true, rejectUnauthorized: false },
+    (request, response) => {
+      const { accept = '', host = '', authorization = '' } = request.headers;
+      requests.push({
+        line: `${request.method} ${request.url}`,
+        accept,
+        host,
+        token: authorization.replace('Bearer ', ''),
+      });
+      if (answers.override !== undefined) return answers.override(request, response);
+      const socket = request.socket as TLSSocket;
+      const name: unknown = socket.authorized ? socket.getPeerCertificate().subject['CN'] : undefined;
+      if (authorization !== `Bearer ${answers.token}` && name !== answers.clientName) {
+        return sendStatus(response, 401, 'Unauthorized', 'Unauthorized');
+      }
+      if (request.url !== `${basePath}/apis/gateway.portcullis.io/v1alpha1/clusters`) {
+        return sendStatus(response, 404, 'NotFound', 'the server could not find the requested resource');
+      }
+      return sendJson(
+        response,
+        200,
+        accept.startsWith('application/json;as=Table')
+          ? answers.table
+          : {
+              apiVersion: 'gateway.portcullis.io/v1alpha1',
+              kind: 'ClusterList',
+              metadata: { resourceVersion: '7' },
+              items: answers.clusters,
+            },
+      );
+    },
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `https://127.0.0.1:${port}${basePath}`,
+    port,
+    answers,
+    requests,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** A cluster as the gateway lists it. */
+export function cluster(name: unknown, conditions: readonly unknown[] = []): unknown {
+  return { metadata: { name }, status: { conditions } };
+}
+
+/** Sends a JSON body. */
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}
+
+/** Sends a `metav1.Status`. */
+export function sendStatus(response: ServerResponse, code: number, reason: string, message: string): void {
+  sendJson(response, code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message });
+}
+
+/** A terminal that remembers what was printed. */
+export function recordingTerminal(
+  parts: { readonly env?: Terminal['env']; readonly homeDir?: string } = {},
+): Terminal & {
+  readonly printed: () => string;
+  readonly noted: () => string;
+} {
+  let printed = '';
+  let noted = '';
+  return {
+    env: parts.env ?? {},
+    homeDir: parts.homeDir ?? '/nonexistent',
+    nowMs: () => Date.parse('2026-06-01T12:00:00Z'),
+    print: (text) => void (printed += text),
+    note: (text) => void (noted += text),
+    printed: () => printed,
+    noted: () => noted,
+  };
+}
+
+/** A folder that goes away with the test. */
+export interface TestFolder {
+  readonly path: string;
+  write(name: string, text: string): string;
+  read(name: string): string;
+  remove(): void;
+}
+
+/** Makes a {@link TestFolder}. */
+export function makeFolder(): TestFolder {
+  const path = mkdtempSync(join(tmpdir(), 'portcullis-cli-'));
+  return {
+    path,
+    write: (name, text) => {
+      writeFileSync(join(path, name), text);
+      return join(path, name);
+    },
+    read: (name) => readFileSync(join(path, name), 'utf8'),
+    remove: () => rmSync(path, { recursive: true, force: true }),
+  };
+}

@@ -1,0 +1,96 @@
+// READ THIS FIRST. Every request, upgrade or not, passes these steps from top to bottom; each is a small function in a file of its own
+// below gateway/steps/. Easy to get wrong: the order. Nothing may be authorized before it is described by the one path parser, and
+// nothing may be sent before an identity was put on it.
+//
+//   a step takes the state the steps before it have built and returns a richer one (gateway/exchange.ts has the types),
+//   or throws a GatewayError, which `recover` has arranged to become a metav1.Status,
+//   or returns `answered` when the request is over.
+import { answered } from './exchange.ts';
+import type { Arrival, Step } from './exchange.ts';
+import type { Rooms } from './rooms.ts';
+import { authenticate } from './steps/authenticate.ts';
+import { authorize } from './steps/authorize.ts';
+import { describe } from './steps/describe.ts';
+import { dispatch } from './steps/dispatch.ts';
+import { forward, forwardAsSelf } from './steps/forward.ts';
+import { impersonate } from './steps/impersonate.ts';
+import { locate } from './steps/locate.ts';
+import { observe } from './steps/observe.ts';
+import { receive } from './steps/receive.ts';
+import { recover } from './steps/recover.ts';
+
+/** The chain of a gateway that impersonates: all modes but one. */
+export const chain = linked(
+  receive, //      id, clock
+  recover, //      anything thrown below becomes a Status
+  observe, //      metrics and log, opened now, closed when the exchange ends
+  describe, //     one parse of the path: surface, cluster, verb, resource; 400, 404 or 421
+  authenticate, // user, or 401
+  authorize, //    --as and rules: 403; the caller's credential is out of the state from here on
+  dispatch, //     local answer? health, version, discovery, openapi, clusters ──► end
+  locate, //       cluster record, credential, connections; 404, 502 or 503
+  impersonate, //  the identity the member will see, or nothing is sent
+  forward, //      stream or upgrade ──► end
+);
+
+/** The chain of standalone `--identity=self` (DESIGN rule 1): the person's own credential, no impersonation; everything else is the same. */
+export const selfChain = linked(
+  receive,
+  recover,
+  observe,
+  describe,
+  authenticate,
+  authorize,
+  dispatch,
+  locate,
+  forwardAsSelf,
+);
+
+/** A step whose place in the chain has been checked. */
+export type AnyStep = Step<never, unknown>;
+
+/** Runs a request through a chain. Never throws; resolves when the exchange is over or has been handed to its sockets. */
+export async function run(steps: readonly AnyStep[], arrival: Arrival, rooms: Rooms): Promise<void> {
+  let state: unknown = arrival;
+  try {
+    for (const step of steps) {
+      const result: unknown = step(state as never, rooms);
+      state = result instanceof Promise ? await result : result;
+      if (state === answered) return;
+    }
+  } catch (error) {
+    failState(state, arrival, error);
+  }
+}
+
+function failState(state: unknown, arrival: Arrival, error: unknown): void {
+  const { fail } = state as { fail?: (error: unknown) => void };
+  if (fail === undefined) {
+    arrival.inbound.abort();
+    return;
+  }
+  try {
+    fail(error);
+  } catch {
+    // Nobody is left to tell it to; one client must not end the process.
+    arrival.inbound.abort();
+  }
+}
+
+/** Lets the compiler check that each step's result is what the next step takes. */
+function linked<A, B, C, D, E, F, G, H, I>(
+  ...steps: [
+    Step<Arrival, A>,
+    Step<A, B>,
+    Step<B, C>,
+    Step<C, D>,
+    Step<D, E>,
+    Step<E, F>,
+    Step<F, G>,
+    Step<G, H>,
+    Step<H, I>,
+    Step<I, never>?,
+  ]
+): readonly AnyStep[] {
+  return steps.filter((step) => step !== undefined);
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ConfigurationError } from '../cache/configuration-error.ts';
+import { readConfig } from './config.ts';
+import type { ConfigInput } from './config.ts';
+
+const minimal: ConfigInput = { kubeconfig: ['/k'], tokenAuthFile: '/t' };
+
+function faultsOf(input: ConfigInput): string {
+  try {
+    readConfig(input, {});
+  } catch (error) {
+    assert.ok(error instanceof ConfigurationError);
+    return error.message;
+  }
+  return '';
+}
+
+function withFile<T>(text: string, use: (file: string, dir: string) => T): T {
+  const dir = mkdtempSync(join(tmpdir(), 'portcullis-config-'));
+  try {
+    const file = join(dir, 'portcullis.yaml');
+    writeFileSync(file, text);
+    return use(file, dir);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+test('flags win over the file, the file over defaults; paths start where they were written', () => {
+  withFile(
+    'listen: 127.0.0.1:1\nopsListen: 127.0.0.1:2\nkubeconfig: k.yaml\ntokenAuthFile: t.csv\nshutdownGraceSeconds: 3\n',
+    (config, dir) => {
+      const read = readConfig({ config, listen: '127.0.0.1:9' }, { XDG_STATE_HOME: '/state' });
+      assert.equal(read.listen.port, 9);
+      assert.equal(read.opsListen.port, 2);
+      assert.deepEqual(read.kubeconfigs, [join(dir, 'k.yaml')]);
+      assert.equal(read.tokenAuthFile, join(dir, 't.csv'));
+      assert.equal(read.dataDir, '/state/portcullis');
+      assert.equal(read.shutdownGraceMs, 3000);
+      assert.equal(read.identity, 'impersonate');
+    },
+  );
+});
+
+test('A11: every fault is told at once', () => {
+  const message = faultsOf({ listen: 'nonsense', identity: 'other', tlsCertFile: '/c', clusterDomain: '-x' });
+  for (const flag of ['--listen', '--kubeconfig', '--identity', '--tls-cert-file', '--cluster-domain']) {
+    assert.ok(message.includes(flag), `${flag} in ${message}`);
+  }
+});
+
+test('A11: faults of the file name file, line and key', () => {
+  withFile('listen: 127.0.0.1:1\nlogLevel: loud\n', (config) => {
+    assert.match(faultsOf({ ...minimal, config }), /portcullis\.yaml:2:\d+: logLevel: /);
+  });
+  withFile('listen: 127.0.0.1:1\nlisten: 127.0.0.1:2\n', (config) => {
+    assert.match(faultsOf({ ...minimal, config }), /portcullis\.yaml:2:1: /);
+  });
+  withFile('lisen: 127.0.0.1:1\n', (config) => assert.match(faultsOf({ ...minimal, config }), /lisen/));
+  assert.match(
+    faultsOf({ ...minimal, config: '/does/not/exist.yaml' }),
+    /\/does\/not\/exist\.yaml: cannot be read: ENOENT/,
+  );
+});
+
+test('a gateway nobody could log in to is refused', () => {
+  assert.match(faultsOf({ kubeconfig: ['/k'] }), /nobody could log in/);
+});
+
+test('identity self is refused on other addresses and beside other ways to log in', () => {
+  const self = { kubeconfig: ['/k'], identity: 'self' } as const;
+  assert.equal(faultsOf(self), '');
+  assert.equal(faultsOf({ ...self, listen: '[::1]:1' }), '');
+  for (const listen of ['0.0.0.0:8443', '192.0.2.1:8443', '[::]:8443', 'example.com:8443', '127.0.0.1.example.com:1']) {
+    assert.match(faultsOf({ ...self, listen }), /loopback/, listen);
+  }
+  assert.match(faultsOf({ ...self, tokenAuthFile: '/t' }), /--token-auth-file/);
+  assert.match(faultsOf({ ...self, clientCaFile: '/c' }), /--client-ca-file/);
+});

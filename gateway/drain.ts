@@ -1,0 +1,44 @@
+// The end of the process in good order (kube-apiserver's shutdown sequence): unready, stop taking, let short requests finish, end watches
+// between two events, abort the rest when the grace is over. Easy to get wrong: a list that is cut must look cut, so that kubectl exits
+// non-zero; only a watch may end cleanly; and an answer that is written has not left yet.
+import { GatewayError } from '../cache/errors.ts';
+import type { OpenStreams } from '../routing/open-streams.ts';
+import type { Listener } from './server.ts';
+
+/** What is drained and how long it may take. */
+export interface DrainParts {
+  readonly listener: Pick<Listener, 'drain'>;
+  readonly openStreams: OpenStreams;
+  /** readyz fails from now on. */
+  readonly setUnready: () => void;
+  /** New requests are refused from now on. */
+  readonly setRefusing: () => void;
+  readonly delayMs: number;
+  readonly graceMs: number;
+}
+
+/** Part of the grace kept for what tells clients of the abort (RST_STREAM, close) to leave. */
+const abortMs = 250;
+
+/** Resolves when no request is open and no connection is left, or the grace is over. */
+export async function drain(parts: DrainParts): Promise<void> {
+  const { openStreams } = parts;
+  parts.setUnready();
+  if (parts.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, parts.delayMs));
+  parts.setRefusing();
+  const disconnected = parts.listener.drain();
+  for (const stream of openStreams) if (stream.kind === 'watch') stream.endAtBoundary();
+  if (await within(parts.graceMs - abortMs, Promise.all([openStreams.whenEmpty(), disconnected]))) return;
+  const reason = new GatewayError('DRAINING', 'the gateway is shutting down');
+  for (const stream of openStreams) stream.abort(reason);
+  await within(abortMs, disconnected);
+}
+
+/** Whether the promise resolved in time. */
+async function within(timeoutMs: number, promise: Promise<unknown>): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<false>();
+  const timer = setTimeout(() => resolve(false), Math.max(0, timeoutMs));
+  const inTime = await Promise.race([promise.then(() => true), late]);
+  clearTimeout(timer);
+  return inTime;
+}

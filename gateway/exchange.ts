@@ -1,0 +1,115 @@
+// The state of one request at each stage of the chain, as types that build on one another: a step can only use what an earlier step
+// has established. Easy to get wrong: from Authorized on steps read
+// `headers`, which hold no credential of the caller, and never `inbound.headers` again, so they cannot leak one.
+import type { ClusterRecord, Credential } from '../cache/records.ts';
+import type { User } from '../cache/user.ts';
+import type { Inbound, InboundUpgrade } from '../routing/exchange.ts';
+import type { Progress } from '../routing/stream.ts';
+import type { Connection } from '../routing/target.ts';
+import type { RawHeaders } from '../routing/transport-types.ts';
+import type { UpgradeToken } from '../routing/upgrade.ts';
+import type { ParsedTarget } from './path.ts';
+import type { RequestInfo } from './request-info.ts';
+import type { Rooms } from './rooms.ts';
+import type { Surface } from './routes.ts';
+
+/**
+ * Adds what a step has found out. The state of a request is one object that only grows: copying it at every step made each copy another
+ * shape and cost more than all steps together (measured). The types stay readonly, so no step changes what another established.
+ */
+export function grown<S extends object, P extends object>(state: S, parts: P): S & P {
+  return Object.assign(state, parts);
+}
+
+/** What a step returns when the exchange is over. */
+export const answered = Symbol('answered');
+
+/** One element of the chain. */
+export type Step<In, Out> = (state: In, rooms: Rooms) => Out | typeof answered | Promise<Out | typeof answered>;
+
+/** Who is at the other end of the socket. */
+export interface Peer {
+  readonly address: string;
+  /** SNI the client sent, '' when none. */
+  readonly serverName: string;
+  /** DER chain, leaf first; [] when the client showed none. */
+  readonly certificates: readonly Uint8Array[];
+  /** What OpenSSL said at the handshake; never enough alone (DESIGN rule 13). */
+  readonly tlsAuthorized: boolean;
+}
+
+/** What the listener hands over. */
+export interface Arrival {
+  readonly inbound: Inbound;
+  /** The same object again when the request carries an Upgrade header. */
+  readonly upgradeInbound: InboundUpgrade | undefined;
+  /** Host or `:authority`. */
+  readonly host: string;
+  readonly peer: Peer;
+  /** The head was refused while it was read; `describe` throws it. */
+  readonly headFault: unknown;
+}
+
+/** After `receive`: the request has an id and a clock. */
+export interface Received extends Arrival {
+  /** Returned as `Audit-Id` and sent to the member, so that both audit logs join. */
+  readonly auditId: string;
+  readonly receivedAtMs: number;
+  readonly progress: Progress;
+}
+
+/** After `recover`: whatever is thrown from here on becomes a Status. */
+export interface Recoverable extends Received {
+  readonly fail: (error: unknown) => void;
+}
+
+/** After `observe`: metrics and log see the request until it ends. */
+export interface Observed extends Recoverable {
+  readonly observation: Observation;
+}
+
+/** What the observers are told as the chain learns it; written by the steps, read once when the exchange is over. */
+export interface Observation {
+  cluster: string;
+  verb: string;
+  resource: string;
+  longRunning: boolean;
+  error: unknown;
+}
+
+/** After `describe`. */
+export interface Described extends Observed {
+  readonly target: ParsedTarget;
+  readonly upgrade: UpgradeToken | undefined;
+  readonly surface: Surface;
+  /** What the request asks for: of the member behind a proxy path, else of our own API. */
+  readonly info: RequestInfo;
+}
+
+/** After `authenticate`. */
+export interface Authenticated extends Described {
+  readonly caller: User;
+}
+
+/** After `authorize`: `user` is the caller, or whom the caller may impersonate; the raw inbound headers hold nothing secret any more. */
+export interface Authorized extends Omit<Authenticated, 'caller'> {
+  readonly user: User;
+  readonly headers: RawHeaders;
+}
+
+/** After `dispatch`: only requests for a member go on. */
+export interface Dispatched extends Authorized {
+  readonly surface: Extract<Surface, { kind: 'member' }>;
+}
+
+/** After `locate`: the record read once, its credential and its connections. */
+export interface Located extends Dispatched {
+  readonly record: ClusterRecord;
+  readonly credential: Credential;
+  readonly connection: Connection;
+}
+
+/** After `impersonate`: the identity the member will see. */
+export interface Impersonating extends Located {
+  readonly outgoing: User;
+}

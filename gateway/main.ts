@@ -1,0 +1,61 @@
+// `portcullis serve`: reads the configuration, starts the gateway, waits for a signal, ends in good order, chooses the exit code; nothing else.
+import { createRequire } from 'node:module';
+import { ConfigurationError } from '../cache/configuration-error.ts';
+import { GatewayError } from '../cache/errors.ts';
+import { readConfig } from './config.ts';
+import type { Config, ConfigInput } from './config.ts';
+import { startGateway } from './gateway.ts';
+import type { Gateway } from './gateway.ts';
+import { makeLog } from './log.ts';
+
+/**
+ * Runs a gateway until SIGTERM or SIGINT.
+ * @returns the exit code: 0 after an orderly end, 2 when the configuration is wrong (told on standard error)
+ */
+export async function serve(flags: ConfigInput): Promise<number> {
+  try {
+    const config = readConfig(flags);
+    const log = makeLog(config.logLevel);
+    const gateway = await startGateway(config, log, portcullisVersion());
+    process.stdout.write(banner(config, gateway));
+    log.info({ url: gateway.url, ops: gateway.opsUrl }, 'serving');
+    const signal = await nextSignal();
+    log.info({ signal }, 'draining');
+    // A person who is in a hurry asks twice.
+    process.once(signal, () => process.exit(130));
+    await gateway.drain();
+    log.info({}, 'drained');
+    return 0;
+  } catch (error) {
+    // A token file or rules file with faults is told by the room that reads it.
+    if (!(error instanceof ConfigurationError || error instanceof GatewayError)) throw error;
+    process.stderr.write(`${error.message.replaceAll(/^/gm, 'portcullis: ')}\n`);
+    return 2;
+  }
+}
+
+/** Version of the package. */
+export function portcullisVersion(): string {
+  const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
+  return version;
+}
+
+/** Resolves with the first signal that asks the process to end. */
+export function nextSignal(): Promise<'SIGTERM' | 'SIGINT'> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
+  });
+}
+
+function banner(config: Config, gateway: Gateway): string {
+  const trust = gateway.caFile === undefined ? '' : ` --certificate-authority ${gateway.caFile}`;
+  const token = gateway.selfToken === undefined ? '--token TOKEN' : `--token "$(cat ${gateway.selfToken.file})"`;
+  const lines = [
+    `Portcullis serves ${config.kubeconfigs.length === 1 ? 'the clusters of one kubeconfig' : `the clusters of ${config.kubeconfigs.length} kubeconfigs`} at ${gateway.url} (metrics: ${gateway.opsUrl}/metrics)`,
+    '',
+    'Add a kubectl context for every cluster:',
+    `  portcullis kubeconfig --server ${gateway.url}${trust || ' --certificate-authority CA.crt'} ${token} --all --merge ~/.kube/config`,
+    '',
+  ];
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { GatewayError } from '../cache/errors.ts';
+import { applicationOffset, parseTarget } from './path.ts';
+import { route } from './routes.ts';
+
+const refused = [
+  'http://evil/apis',
+  '*',
+  '',
+  'clusters/a',
+  '//evil/api',
+  '/clusters//a/proxy/api',
+  '/clusters/a/proxy//api/v1/secrets',
+  '/clusters/a/proxy/../../b/proxy/api',
+  '/clusters/a/proxy/..%2f..%2fb/proxy/api',
+  '/clusters/a/proxy/%2e%2e/%2e%2e/b/proxy/api',
+  '/clusters/a/proxy/.%2e/x',
+  '/clusters/a/proxy/%252e%252e/x',
+  '/clusters/a/proxy/%25252e%25252e/x',
+  '/clusters/a/proxy/api/..',
+  '/clusters/a/proxy/api/.',
+  '/clusters/a/proxy/..;/b',
+  '/clusters/a/proxy/;../b',
+  '/clusters/a%2Fb/proxy/api',
+  '/clusters/a%5Cb/proxy/api',
+  '/clusters/a%00/proxy/api',
+  '/clusters/a%0d%0a/proxy/api',
+  '/clusters/a/proxy/api%zz',
+  '/clusters/a/proxy/api%',
+  '/clusters/a/proxy/\\..\\b',
+  '/clusters/a/proxy/a b',
+  '/clusters/a/proxy/é',
+  '/clusters/a/proxy/%ff%fe',
+  '/clusters/a/proxy/api#fragment',
+  '/clusters/a/proxy/api?a=\u0001',
+  '/clusters/a/proxy/api/v1/namespaces/n/pods/a%2Fb',
+  '/clusters/a/proxy/api/v1/namespaces/n/services/x/proxy/..%2f..%2fsecrets',
+  '/clusters/a/proxy/api/v1/namespaces/n/services/x/proxy/%252e%252e/x',
+];
+
+for (const target of refused) {
+  test(`S12 S13 S14: ${JSON.stringify(target)} is refused`, () => {
+    assert.throws(
+      () => parseTarget(target),
+      (error) => error instanceof GatewayError && error.status === 400,
+    );
+  });
+}
+
+test('the bytes behind /proxy go out exactly as they came in', () => {
+  const target = "/clusters/m1/proxy/api/v1/namespaces/n/services/http:web:80/proxy/a%2Fb//c;d/'(x)'/?q=%2e%2e&x=//y";
+  const parsed = parseTarget(target);
+  const surface = route(parsed, undefined);
+  assert.ok(surface.kind === 'member');
+  assert.equal(surface.cluster, 'm1');
+  assert.equal(surface.path + parsed.query, target.slice('/clusters/m1/proxy'.length));
+  assert.equal(surface.prefix, '/clusters/m1/proxy');
+  assert.equal(applicationOffset(surface.segments), 6);
+});
+
+test('the aggregated form names the same cluster and path', () => {
+  const surface = route(parseTarget('/apis/gateway.portcullis.io/v1alpha1/clusters/m1/proxy/api/v1/pods/'), undefined);
+  assert.deepEqual(surface, {
+    kind: 'member',
+    cluster: 'm1',
+    path: '/api/v1/pods/',
+    segments: ['api', 'v1', 'pods'],
+    prefix: '/apis/gateway.portcullis.io/v1alpha1/clusters/m1/proxy',
+  });
+});
+
+test('a proxy path without a rest asks for the root of the member', () => {
+  for (const target of ['/clusters/m1/proxy', '/clusters/m1/proxy/']) {
+    const surface = route(parseTarget(target), undefined);
+    assert.ok(surface.kind === 'member' && surface.path === '/');
+  }
+});
+
+test('our own segments must be spelled plainly', () => {
+  for (const target of ['/clusters/m1/pro%78y/api', '/clusters/%6d1/proxy/api', '/%63lusters/m1/proxy/api']) {
+    assert.throws(() => route(parseTarget(target), undefined), GatewayError);
+  }
+});
+
+test('what is not ours is 404', () => {
+  for (const target of [
+    '/x',
+    '/clusters',
+    '/clusters/m1',
+    '/api/v1/pods',
+    '/apis/apps/v1/deployments',
+    '/openapi',
+    '/version/x',
+  ]) {
+    assert.throws(
+      () => route(parseTarget(target), undefined),
+      (error) => error instanceof GatewayError && error.status === 404,
+      target,
+    );
+  }
+});
+
+test('an accepted path never leaves the cluster it names, however it is decoded', () => {
+  const piece = fc.constantFrom(
+    '.',
+    '..',
+    '%2e',
+    '%2E',
+    '%252e',
+    '/',
+    '%2f',
+    '%5c',
+    ';',
+    'api',
+    'b',
+    'proxy',
+    'clusters',
+    '%25',
+    'pods',
+    'v1',
+    'namespaces',
+    'n',
+    'services',
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
+      const target = `/clusters/a/proxy/${pieces.join('')}`;
+      let inner: string;
+      try {
+        const surface = route(parseTarget(target), undefined);
+        assert.ok(surface.kind === 'member');
+        assert.equal(surface.cluster, 'a');
+        inner = surface.path;
+      } catch (error) {
+        assert.ok(error instanceof GatewayError);
+        return;
+      }
+      for (let i = 0; i < 4; i++) {
+        assert.ok(!/(?:^|[/\\;])\.\.?(?:$|[/\\;])/.test(inner), `${target} leaves through ${inner}`);
+        inner = inner
+          .replaceAll(/%25/gi, '%')
+          .replaceAll(/%2e/gi, '.')
+          .replaceAll(/%2f/gi, '/')
+          .replaceAll(/%5c/gi, '\\');
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});

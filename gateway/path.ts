@@ -1,0 +1,119 @@
+// The one path parser (DESIGN rule 4): its segments feed authorization, routing, audit and the upstream request line. Easy to get wrong:
+// a second reading of the same bytes anywhere else; a parser differential is how requests cross a cluster's border.
+import { GatewayError } from '../cache/errors.ts';
+
+/** A request target taken apart, never normalised. */
+export interface ParsedTarget {
+  /** Path bytes as received, without the query. */
+  readonly path: string;
+  /** Query bytes as received with the leading `?`, or ''. */
+  readonly query: string;
+  /** Percent-decoded segments; a trailing slash adds no segment. */
+  readonly segments: readonly string[];
+  /** Offset in `path` of the slash before each segment: where a sub-path starts, byte-exact. */
+  readonly starts: readonly number[];
+  readonly trailingSlash: boolean;
+}
+
+/** Visible ASCII without the characters RFC 3986 forbids raw in a target and servers disagree about. */
+const targetBytes = /^[!$%&'()*+,\-./0-9:;=?@A-Z_a-z~|[\]{}"^`<>]*$/;
+const validEscapes = /^(?:[^%]|%[0-9A-Fa-f]{2})*$/;
+/** `.`, `..`, also behind or before a `;` that some servers cut off. */
+const dotSegment = /(?:^|;)\.{1,2}(?:$|;)/;
+const maxTargetBytes = 64 * 1024;
+
+/**
+ * Parses an origin-form request target.
+ * @throws GatewayError BAD_PATH for absolute-form, authority-form, `*`, `//`, dot segments in any spelling, encoded slashes, backslashes,
+ * control characters or percent signs. Behind `{services,pods,nodes}/<x>/proxy/` the bytes belong to an application: there empty segments
+ * and encoded slashes pass, dot segments never do.
+ */
+export function parseTarget(target: string): ParsedTarget {
+  if (target.charCodeAt(0) !== 0x2f) throw badPath('the request target must be a path that starts with "/"');
+  if (target.length > maxTargetBytes) throw badPath('the request target is longer than 64 KiB');
+  const mark = target.indexOf('?');
+  const path = mark < 0 ? target : target.slice(0, mark);
+  const query = mark < 0 ? '' : target.slice(mark);
+  if (query !== '' && /[^\x21-\x7e]|#/.test(query)) throw badPath('the query holds bytes that must be percent-encoded');
+  // Most paths hold nothing that needs judging: no escape, no empty or dot segment, no `;`.
+  if (plainPath.test(path) && !path.includes('//') && !path.includes('/.')) return plainTarget(path, query);
+  if (!targetBytes.test(path)) throw badPath('the path holds bytes that must be percent-encoded');
+  const segments: string[] = [];
+  const starts: number[] = [];
+  let start = 0;
+  while (start < path.length) {
+    let end = path.indexOf('/', start + 1);
+    if (end < 0) end = path.length;
+    const raw = path.slice(start + 1, end);
+    const trailing = raw === '' && end === path.length;
+    const inApplication = applicationPath(segments);
+    if (!(trailing && (segments.length > 0 || path === '/'))) {
+      segments.push(decodeSegment(raw, inApplication));
+      starts.push(start);
+    }
+    start = end;
+  }
+  return { path, query, segments, starts, trailingSlash: path.length > 1 && path.endsWith('/') };
+}
+
+/** Characters of names, and dots only inside a segment (checked apart). */
+const plainPath = /^[A-Za-z0-9/:._~-]+$/;
+
+function plainTarget(path: string, query: string): ParsedTarget {
+  const trailingSlash = path.length > 1 && path.endsWith('/');
+  const segments = path === '/' ? [] : path.slice(1, trailingSlash ? -1 : undefined).split('/');
+  const starts: number[] = [];
+  let start = 0;
+  for (const segment of segments) {
+    starts.push(start);
+    start += segment.length + 1;
+  }
+  return { path, query, segments, starts, trailingSlash };
+}
+
+function decodeSegment(raw: string, inApplication: boolean): string {
+  if (raw === '' && !inApplication) throw badPath('the path holds an empty segment ("//")');
+  if (!raw.includes('%')) {
+    if (dotSegment.test(raw)) throw badPath('the path holds a dot segment');
+    return raw;
+  }
+  if (!validEscapes.test(raw)) throw badPath('the path holds a bad percent escape');
+  let decoded: string;
+  try {
+    decoded = decodeURIComponent(raw);
+  } catch {
+    throw badPath('the path is not valid UTF-8');
+  }
+  // A second reading catches %252e: some server behind us may decode twice.
+  let twice = decoded;
+  for (let i = 0; i < 3 && twice.includes('%'); i++)
+    twice = twice.replaceAll(/%2e/gi, '.').replaceAll(/%25/g, '%').replaceAll(/%2f/gi, '/').replaceAll(/%5c/gi, '\\');
+  if (twice.split(/[/\\]/).some((part) => dotSegment.test(part))) throw badPath('the path holds a dot segment');
+  if (/[\u0000-\u001f\u007f]/.test(decoded)) throw badPath('the path holds a control character');
+  if (!inApplication && /[/\\%]/.test(decoded))
+    throw badPath('a path segment holds an encoded slash, backslash or percent sign');
+  return decoded;
+}
+
+/** Where the path of a member can begin: the whole path, behind `/clusters/<x>/proxy`, behind the aggregated form. */
+const memberOffsets = [0, 3, 6];
+
+function applicationPath(segments: readonly string[]): boolean {
+  return memberOffsets.some((offset) => applicationOffset(segments, offset) >= 0);
+}
+
+/**
+ * Index of the segment `proxy` in `api/v1/namespaces/<ns>/{pods,services}/<x>/proxy` or `api/v1/nodes/<x>/proxy`, or -1: what follows it
+ * is the path inside an application behind the API server's own proxy.
+ */
+export function applicationOffset(segments: readonly string[], offset = 0): number {
+  if (segments[offset] !== 'api' || segments[offset + 1] !== 'v1') return -1;
+  if (segments[offset + 2] === 'nodes') return segments[offset + 4] === 'proxy' ? offset + 4 : -1;
+  if (segments[offset + 2] !== 'namespaces') return -1;
+  const kind = segments[offset + 4];
+  return (kind === 'pods' || kind === 'services') && segments[offset + 6] === 'proxy' ? offset + 6 : -1;
+}
+
+function badPath(message: string): GatewayError {
+  return new GatewayError('BAD_PATH', message);
+}

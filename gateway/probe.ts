@@ -1,0 +1,207 @@
+// Asks every cluster at a jittered interval how it is: version, readiness, latency, credential, the right to impersonate. Easy to get
+// wrong: probes go out as `portcullis:probe`, a name refused to callers; only the selfsubject reviews that ask for our own rights do not.
+import type { ClusterRecord, ClusterStatus, Condition, IdentityMode } from '../cache/records.ts';
+import type { ClusterStore } from '../cache/store.ts';
+import { GatewayError } from '../cache/errors.ts';
+import type { Connections } from '../routing/target.ts';
+import { locate } from '../routing/target.ts';
+import { ask } from './probe-request.ts';
+import { impersonationFinding } from './probe-rights.ts';
+import type { Log } from './log.ts';
+
+/** How often and how long; milliseconds. */
+export interface ProbeTiming {
+  readonly intervalMs: number;
+  /** Each interval is shortened or stretched by up to this share, so that clusters are not asked in step. */
+  readonly jitter: number;
+  readonly timeoutMs: number;
+}
+
+export const defaultProbeTiming: ProbeTiming = { intervalMs: 10_000, jitter: 0.2, timeoutMs: 5_000 };
+
+/** Rights are asked for again only after this time: they seldom change. */
+const rightsIntervalMs = 60_000;
+
+/** Probes without an answer after which requests are no longer sent. */
+const silencesToTrip = 2;
+
+export interface Probe {
+  close(): void;
+}
+
+/** Starts probing every cluster of the store, now and in the future. */
+export function startProbe(parts: {
+  readonly store: ClusterStore;
+  readonly connections: Connections;
+  readonly identity: IdentityMode;
+  readonly log: Log;
+  readonly timing?: ProbeTiming;
+}): Probe {
+  const { store, connections, identity, log } = parts;
+  const timing = parts.timing ?? defaultProbeTiming;
+  const timers = new Map<string, NodeJS.Timeout>();
+  const silences = new Map<string, number>();
+  const rights = new Map<string, { readonly atMs: number; readonly condition: Condition | undefined }>();
+  let closed = false;
+
+  const schedule = (uid: string, delayMs: number): void => {
+    clearTimeout(timers.get(uid));
+    const timer = setTimeout(() => void probe(uid), delayMs);
+    timer.unref();
+    timers.set(uid, timer);
+  };
+
+  const probe = async (uid: string): Promise<void> => {
+    const record = store.getByUid(uid);
+    if (record === undefined || closed || record.spec.problem !== undefined) return;
+    const found = await look(record, uid);
+    const now = store.getByUid(uid);
+    if (closed || now === undefined) return;
+    const status = withTransitions(now.status, found);
+    if (store.setStatus(uid, status)) logChange(log, record.spec.name, now.status, status);
+    schedule(uid, timing.intervalMs * (1 + (Math.random() * 2 - 1) * timing.jitter));
+  };
+
+  const look = async (record: ClusterRecord, uid: string): Promise<ClusterStatus> => {
+    const { name } = record.spec;
+    try {
+      const target = await locate(name, () => record, connections);
+      const startedMs = performance.now();
+      const ready = await ask(target, identity, '/readyz', timing.timeoutMs);
+      const latencyMs = performance.now() - startedMs;
+      silences.delete(uid);
+      target.connection.breaker.succeed();
+      if (ready.status === 401) record.spec.credential?.invalidate();
+      const version = await versionOf(target, record, timing.timeoutMs);
+      const available =
+        ready.status === 401
+          ? condition(
+              'Available',
+              'False',
+              'CredentialRefused',
+              "the cluster refused the gateway's credential (401); it may have expired",
+            )
+          : condition('Available', 'True', 'Answering', 'the API server answers');
+      // An unauthorized /readyz still came from a live API server; only a 5xx says that it is not ready.
+      const readiness =
+        ready.status >= 500
+          ? condition('Ready', 'False', 'NotReady', `/readyz answered ${ready.status}`)
+          : condition('Ready', 'True', 'Ready', '/readyz answers');
+      const impersonation = ready.status === 401 ? undefined : await rightsOf(uid, target);
+      return statusOf(
+        record,
+        [available, readiness, impersonation],
+        version,
+        steady(record.status.latencyMs, latencyMs),
+      );
+    } catch (error) {
+      const fault =
+        error instanceof GatewayError
+          ? error
+          : new GatewayError('MEMBER_UNAVAILABLE', 'the probe failed', { cause: error });
+      // One slow answer may be a busy member; two in a row is a member that no request should wait for.
+      const silent = fault.code === 'MEMBER_TIMEOUT' ? (silences.get(uid) ?? 0) + 1 : 0;
+      silences.set(uid, silent);
+      if (silent >= silencesToTrip) connections.breaker(record.spec).trip(fault);
+      return statusOf(
+        record,
+        [condition('Available', 'False', reasonOf(fault), fault.message)],
+        record.status.version,
+        undefined,
+      );
+    }
+  };
+
+  const versionOf = async (
+    target: Awaited<ReturnType<typeof locate>>,
+    record: ClusterRecord,
+    timeoutMs: number,
+  ): Promise<string> => {
+    const answer = await ask(target, identity, '/version', timeoutMs);
+    if (answer.status !== 200) return record.status.version;
+    const { gitVersion } = JSON.parse(answer.body.toString('utf8')) as { gitVersion?: unknown };
+    return typeof gitVersion === 'string' ? gitVersion.slice(0, 100) : '';
+  };
+
+  const rightsOf = async (uid: string, target: Awaited<ReturnType<typeof locate>>): Promise<Condition | undefined> => {
+    if (identity === 'self') return undefined;
+    const known = rights.get(uid);
+    if (known !== undefined && Date.now() - known.atMs < rightsIntervalMs) return known.condition;
+    const found: Condition = { ...(await impersonationFinding(target, timing.timeoutMs)), lastTransitionTime: '' };
+    rights.set(uid, { atMs: Date.now(), condition: found });
+    return found;
+  };
+
+  const unsubscribe = store.subscribe(({ type, record }) => {
+    const { uid } = record.spec;
+    if (type === 'DELETED') {
+      clearTimeout(timers.get(uid));
+      timers.delete(uid);
+      rights.delete(uid);
+      silences.delete(uid);
+    } else if (type === 'ADDED' || !timers.has(uid)) schedule(uid, Math.random() * 200);
+  });
+  for (const record of store.list()) schedule(record.spec.uid, 0);
+  return {
+    close() {
+      closed = true;
+      unsubscribe();
+      for (const timer of timers.values()) clearTimeout(timer);
+    },
+  };
+}
+
+function condition(type: string, status: Condition['status'], reason: string, message: string): Condition {
+  return { type, status, reason, message, lastTransitionTime: '' };
+}
+
+function statusOf(
+  record: ClusterRecord,
+  conditions: readonly (Condition | undefined)[],
+  version: string,
+  latencyMs: number | undefined,
+): ClusterStatus {
+  const insecure = record.spec.tls.insecure
+    ? [condition('Insecure', 'True', 'InsecureSkipTLSVerify', 'the certificate of the API server is not verified')]
+    : [];
+  return { conditions: [...conditions.filter((one) => one !== undefined), ...insecure], version, latencyMs };
+}
+
+/** Keeps the transition time of conditions whose status did not change (metav1.Condition). */
+function withTransitions(old: ClusterStatus, found: ClusterStatus): ClusterStatus {
+  const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+  return {
+    ...found,
+    conditions: found.conditions.map((one) => {
+      const before = old.conditions.find((other) => other.type === one.type);
+      return { ...one, lastTransitionTime: before?.status === one.status ? before.lastTransitionTime : now };
+    }),
+  };
+}
+
+/** A latency that changed by less than half is the old one: a watch of `clusters` should not print every heartbeat. */
+function steady(oldMs: number | undefined, newMs: number): number {
+  if (oldMs !== undefined && newMs < oldMs * 1.5 + 5 && newMs > oldMs / 2 - 5) return oldMs;
+  return Math.max(1, Math.round(newMs));
+}
+
+const reasonOfCode: ReadonlyMap<string, string> = new Map([
+  ['MEMBER_REFUSED', 'ConnectionRefused'],
+  ['MEMBER_TIMEOUT', 'NotAnswering'],
+  ['MEMBER_TLS', 'CertificateInvalid'],
+  ['MEMBER_CREDENTIAL', 'CredentialError'],
+  ['MEMBER_PROXY', 'ProxyError'],
+  ['CLUSTER_UNUSABLE', 'InvalidConfiguration'],
+]);
+
+function reasonOf(error: GatewayError): string {
+  return reasonOfCode.get(error.code) ?? 'Unreachable';
+}
+
+function logChange(log: Log, cluster: string, old: ClusterStatus, found: ClusterStatus): void {
+  const before = old.conditions.find(({ type }) => type === 'Available');
+  const after = found.conditions.find(({ type }) => type === 'Available');
+  if (before?.status === after?.status && before?.reason === after?.reason) return;
+  const level = after?.status === 'True' ? 'info' : 'warn';
+  log[level]({ cluster, available: after?.status, reason: after?.reason, detail: after?.message }, 'cluster changed');
+}

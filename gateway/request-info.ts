@@ -1,0 +1,145 @@
+// Method, path and query → verb and resource, by the rules of k8s.io/apiserver/pkg/endpoints/request/requestinfo.go. Easy to get wrong:
+// verbs are real (DESIGN rule 5): a GET is a list or watch, a DELETE a deletecollection, and any upgrade is `create`.
+import { GatewayError } from '../cache/errors.ts';
+
+/** What a request is about; the same type for our own API and for the inner path of a member. */
+export interface RequestInfo {
+  readonly verb: string;
+  readonly isResource: boolean;
+  readonly apiGroup: string;
+  readonly apiVersion: string;
+  readonly namespace: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly name: string;
+  /** Segments behind the subresource, or behind the name where there is none. */
+  readonly parts: readonly string[];
+}
+
+const verbOfMethod: ReadonlyMap<string, string> = new Map([
+  ['POST', 'create'],
+  ['GET', 'get'],
+  ['HEAD', 'get'],
+  ['PUT', 'update'],
+  ['PATCH', 'patch'],
+  ['DELETE', 'delete'],
+]);
+const nonResourceVerb: ReadonlyMap<string, string> = new Map([
+  ['GET', 'get'],
+  ['HEAD', 'head'],
+  ['POST', 'post'],
+  ['PUT', 'put'],
+  ['PATCH', 'patch'],
+  ['DELETE', 'delete'],
+  ['OPTIONS', 'options'],
+]);
+const specialVerbs: ReadonlySet<string> = new Set(['proxy', 'watch']);
+const namespaceSubresources: ReadonlySet<string> = new Set(['status', 'finalize']);
+const longRunningSubresources: ReadonlySet<string> = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
+
+/**
+ * @param segments decoded segments of one path parser; @param query raw, with or without `?`
+ * @throws GatewayError BAD_PATH for `/api/v1/watch` and the like, which name a verb and no resource
+ */
+export function requestInfo(
+  method: string,
+  segments: readonly string[],
+  query: string,
+  isUpgrade: boolean,
+): RequestInfo {
+  const nonResource = (): RequestInfo => ({
+    verb: isUpgrade ? 'create' : (nonResourceVerb.get(method) ?? ''),
+    isResource: false,
+    apiGroup: '',
+    apiVersion: '',
+    namespace: '',
+    resource: '',
+    subresource: '',
+    name: '',
+    parts: [],
+  });
+  let rest = segments;
+  let apiGroup = '';
+  if (rest[0] === 'api' && rest.length >= 3) rest = rest.slice(1);
+  else if (rest[0] === 'apis' && rest.length >= 4) {
+    apiGroup = rest[1]!;
+    rest = rest.slice(2);
+  } else return nonResource();
+  const apiVersion = rest[0]!;
+  rest = rest.slice(1);
+
+  let verb = verbOfMethod.get(method) ?? '';
+  let namespace = '';
+  const legacyVerb = specialVerbs.has(rest[0]!) ? rest[0] : undefined;
+  if (legacyVerb !== undefined) {
+    if (rest.length < 2) throw new GatewayError('BAD_PATH', 'the path names no resource');
+    verb = legacyVerb;
+    rest = rest.slice(1);
+  }
+  if (rest[0] === 'namespaces') {
+    if (rest.length > 1) {
+      namespace = rest[1]!;
+      if (rest.length > 2 && !namespaceSubresources.has(rest[2]!)) rest = rest.slice(2);
+    }
+  }
+  const resource = rest[0] ?? '';
+  let name = rest[1] ?? '';
+  const subresource = rest.length >= 3 && legacyVerb !== 'proxy' ? rest[2]! : '';
+  const parts = rest.slice(subresource === '' ? 2 : 3);
+
+  if (name === '' && verb === 'get') {
+    verb = queryFlag(query, 'watch') ? 'watch' : 'list';
+    const selected = exactName(queryValue(query, 'fieldSelector'));
+    if (selected !== undefined) name = selected;
+  } else if (name === '' && verb === 'delete') verb = 'deletecollection';
+  if (isUpgrade) verb = 'create';
+  return { verb, isResource: true, apiGroup, apiVersion, namespace, resource, subresource, name, parts };
+}
+
+/** True for requests without a deadline: kube-apiserver's long-running set (verbs watch, proxy; five subresources). */
+export function isLongRunning(info: RequestInfo): boolean {
+  return (
+    info.verb === 'watch' || info.verb === 'proxy' || (info.isResource && longRunningSubresources.has(info.subresource))
+  );
+}
+
+/** First value of a query parameter, read as Go's url.ParseQuery does: pairs with `;` or bad escapes are dropped. */
+export function queryValue(query: string, key: string): string | undefined {
+  if (query.length <= 1) return undefined;
+  for (const pair of (query[0] === '?' ? query.slice(1) : query).split('&')) {
+    if (pair === '' || pair.includes(';')) continue;
+    const equals = pair.indexOf('=');
+    const name = unescapeQuery(equals < 0 ? pair : pair.slice(0, equals));
+    if (name !== key) continue;
+    const value = unescapeQuery(equals < 0 ? '' : pair.slice(equals + 1));
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
+/** A boolean parameter as apimachinery converts it: absent, `false` and `0` are false, anything else true. */
+export function queryFlag(query: string, key: string): boolean {
+  if (!query.includes(key) && !query.includes('%')) return false;
+  const value = queryValue(query, key)?.toLowerCase();
+  return value !== undefined && value !== 'false' && value !== '0';
+}
+
+/** Go's url.QueryUnescape: a bad escape is none, but bytes that are no UTF-8 are a value all the same (`watch=%ff` watches). */
+function unescapeQuery(text: string): string | undefined {
+  if (!text.includes('%') && !text.includes('+')) return text;
+  if (/%(?![0-9A-Fa-f]{2})/.test(text)) return undefined;
+  const bytes = text
+    .replaceAll('+', ' ')
+    .replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1').toString('utf8');
+}
+
+/** The name a field selector pins (`metadata.name=x` or `==x`), when it is a valid path segment. */
+function exactName(selector: string | undefined): string | undefined {
+  if (selector === undefined) return undefined;
+  for (const term of selector.split(',')) {
+    const match = /^metadata\.name==?([^=!\\]+)$/.exec(term.trim());
+    if (match !== null && match[1] !== '.' && match[1] !== '..' && !/[/%]/.test(match[1]!)) return match[1];
+  }
+  return undefined;
+}

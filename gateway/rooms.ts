@@ -1,0 +1,29 @@
+// Everything the steps of the chain may use, passed in as one object of functions: there are no singletons. Easy to get wrong: what is
+// replaced while running (rules, tokens, certificates) is behind a function that reads the current value.
+import type { RequestAuthenticator } from '../auth/authenticate.ts';
+import type { Authorizer } from '../auth/authorize.ts';
+import type { ClusterStore } from '../cache/store.ts';
+import type { OpenStreams } from '../routing/open-streams.ts';
+import type { Connections } from '../routing/target.ts';
+import type { Authorized } from './exchange.ts';
+import type { Log } from './log.ts';
+import type { RequestMetrics } from './metrics.ts';
+
+/** See the file comment. */
+export interface Rooms {
+  readonly authenticate: RequestAuthenticator;
+  readonly authorizer: Authorizer;
+  readonly clusters: Pick<ClusterStore, 'get'>;
+  readonly connections: Connections;
+  readonly openStreams: OpenStreams;
+  readonly metrics: RequestMetrics;
+  readonly log: Log;
+  /** Answers what the gateway itself serves; the promise ends with the exchange. */
+  readonly answerLocally: (state: Authorized) => void | Promise<void>;
+  /** `--cluster-domain`, lower case, or undefined. */
+  readonly clusterDomain: string | undefined;
+  /** Longest wait for the first byte of a short request. */
+  readonly firstByteTimeoutMs: number;
+  /** True once new requests are refused because the process is about to end. */
+  readonly refusing: () => boolean;
+}

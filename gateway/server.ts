@@ -1,0 +1,186 @@
+// The Kubernetes listener: one TLS port, HTTP/1.1 and HTTP/2 by ALPN, no ALPN means HTTP/1.1 (kubectl exec dials so). Easy to get wrong:
+// what waits for a client (idle connections, unfinished heads) must end by itself; one sweep over all connections costs less than timers.
+import { createServer as createHttp2Server } from 'node:http2';
+import type { Http2Session, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
+import { maxClientStreams, maxHeaderBytes, maxHeaderPairs } from '../cache/limits.ts';
+import type { Arrival, Peer } from './exchange.ts';
+import { formatHostPort } from './host-port.ts';
+import type { HostPort } from './host-port.ts';
+import { Http1Connection } from './http1-connection.ts';
+import type { Http1Listener } from './http1-connection.ts';
+import { Http2Inbound } from './http2-inbound.ts';
+import { readHttp2Head } from './inbound.ts';
+
+/** What the listener proves itself with, and whose client certificates it asks for. */
+export interface TlsMaterial {
+  readonly cert: string;
+  readonly key: string;
+  /** PEM of the CA for client certificates; undefined asks for none. */
+  readonly clientCa: string | undefined;
+}
+
+/** A running listener. */
+export interface Listener {
+  /** `https://HOST:PORT` as bound. */
+  readonly url: string;
+  readonly port: number;
+  /** Replaces certificates; open connections keep theirs. */
+  setTls(material: TlsMaterial): void;
+  /**
+   * Stops accepting, closes idle connections, and asks clients to open no more streams; requests under way go on. Resolves when the last
+   * connection is closed, so everything that was answered has left.
+   */
+  drain(): Promise<void>;
+  /** Destroys every connection. */
+  close(): void;
+}
+
+/** How often connections are looked at whose client sends nothing. */
+const sweepIntervalMs = 1_000;
+const handshakeTimeoutMs = 10_000;
+const noPeer: Peer = { address: '', serverName: '', certificates: [], tlsAuthorized: false };
+
+/**
+ * Opens the listener.
+ * @param arrive called for every request; must not throw
+ * @throws Error with the system's code (EADDRINUSE, EACCES, …) when the address cannot be had
+ */
+export async function startListener(
+  at: HostPort,
+  material: TlsMaterial,
+  arrive: (arrival: Arrival) => void,
+): Promise<Listener> {
+  const peers = new WeakMap<Http2Session, Peer>();
+  const sockets = new Set<TLSSocket>();
+  const sessions = new Set<ServerHttp2Session>();
+  let draining = false;
+
+  const connections = new Set<Http1Connection>();
+  const http1: Http1Listener = {
+    arrive,
+    draining: () => draining,
+    onReleased: (connection) => connections.delete(connection),
+  };
+  const sweeping = setInterval(() => {
+    const nowMs = performance.now();
+    for (const connection of connections) connection.sweep(nowMs);
+  }, sweepIntervalMs).unref();
+
+  const http2 = createHttp2Server({
+    maxHeaderListPairs: maxHeaderPairs,
+    maxSendHeaderBlockLength: maxHeaderBytes,
+    settings: {
+      maxConcurrentStreams: maxClientStreams,
+      maxHeaderListSize: maxHeaderBytes,
+      enablePush: false,
+      initialWindowSize: 256 * 1024,
+    },
+  });
+  http2.on('session', (session: ServerHttp2Session) => {
+    sessions.add(session);
+    // A stand-in that hands on what the real socket says; asked once, because asking is dear.
+    peers.set(session, peerOf(session.socket as TLSSocket));
+    session.on('close', () => sessions.delete(session));
+    session.on('error', () => undefined);
+    session.setLocalWindowSize(1024 * 1024);
+  });
+  http2.on('sessionError', () => undefined);
+  http2.on('stream', (stream: ServerHttp2Stream, _headers: unknown, flags: number, rawHeaders: string[]) => {
+    const fallback = { method: '', target: '', body: 'none' as const, host: '' };
+    const endsWithHead = stream.endAfterHeaders || (flags & 1) !== 0;
+    const { head, fault } = attempt(() => readHttp2Head(rawHeaders, endsWithHead), fallback);
+    const inbound = new Http2Inbound(stream, head, rawHeaders);
+    const peer = (stream.session && peers.get(stream.session)) ?? noPeer;
+    arrive({ inbound, upgradeInbound: undefined, host: head.host, peer, headFault: fault });
+  });
+
+  const tls = createTlsServer({
+    ...secure(material),
+    requestCert: material.clientCa !== undefined,
+    rejectUnauthorized: false,
+    ALPNProtocols: ['h2', 'http/1.1'],
+    handshakeTimeout: handshakeTimeoutMs,
+    allowHalfOpen: true,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+  });
+  tls.on('secureConnection', (socket: TLSSocket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => undefined);
+    if (socket.alpnProtocol === 'h2') {
+      http2.emit('connection', socket);
+      // A client that closed its half can take part in HTTP/2 no more; node:http2 would wait for the other half, and leave watches open.
+      socket.on('end', () => socket.destroy());
+    } else connections.add(new Http1Connection(socket, peerOf(socket), http1));
+  });
+  tls.on('tlsClientError', (_error, socket) => socket.destroy());
+  tls.on('drop', () => undefined);
+
+  await new Promise<void>((resolve, reject) => {
+    tls.once('error', reject);
+    tls.listen(at.port, at.host, () => {
+      tls.removeListener('error', reject);
+      tls.on('error', () => undefined);
+      resolve();
+    });
+  });
+  const { port } = tls.address() as AddressInfo;
+  return {
+    url: `https://${formatHostPort({ host: at.host, port })}`,
+    port,
+    setTls: (next) => tls.setSecureContext(secure(next)),
+    drain() {
+      draining = true;
+      const stopped = new Promise<void>((resolve) => tls.close(() => resolve()));
+      for (const connection of connections) connection.closeIdle();
+      for (const session of sessions) session.close();
+      return stopped;
+    },
+    close() {
+      for (const socket of sockets) socket.destroy();
+      tls.close();
+      clearInterval(sweeping);
+    },
+  };
+}
+
+function secure({ cert, key, clientCa }: TlsMaterial): {
+  cert: string;
+  key: string;
+  ca?: string;
+  minVersion: 'TLSv1.2';
+} {
+  return { cert, key, minVersion: 'TLSv1.2', ...(clientCa === undefined ? {} : { ca: clientCa }) };
+}
+
+/** A fault of a head is kept for the chain, which knows how to answer it. */
+function attempt<T>(read: () => T, fallback: T): { readonly head: T; readonly fault: unknown } {
+  try {
+    return { head: read(), fault: undefined };
+  } catch (fault) {
+    return { head: fallback, fault };
+  }
+}
+
+function peerOf(socket: TLSSocket): Peer {
+  const certificates: Uint8Array[] = [];
+  const seen = new Set<object>();
+  let certificate: ReturnType<TLSSocket['getPeerCertificate']> | undefined = socket.getPeerCertificate(true);
+  while (certificate?.raw !== undefined && !seen.has(certificate) && certificates.length < 10) {
+    seen.add(certificate);
+    certificates.push(new Uint8Array(certificate.raw));
+    certificate = (certificate as { issuerCertificate?: typeof certificate }).issuerCertificate;
+  }
+  const { servername } = socket as { servername?: string | false | null };
+  return {
+    address: socket.remoteAddress ?? '',
+    serverName: typeof servername === 'string' ? servername : '',
+    certificates,
+    tlsAuthorized: socket.authorized,
+  };
+}

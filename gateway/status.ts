@@ -1,0 +1,83 @@
+// The one place that turns an error into a response: a metav1.Status, and a Warning, because kubectl loses the message of a failed
+// discovery but prints warnings. Easy to get wrong: Retry-After on a 5xx makes client-go repeat even POSTs and turns a 503 into 50 s of waiting.
+import { GatewayError } from '../cache/errors.ts';
+import { warningHeader } from '../routing/warning.ts';
+
+/** A complete answer; header values are latin1 strings of bytes. */
+export interface CompleteResponse {
+  readonly status: number;
+  readonly headers: string[];
+  readonly body: Buffer;
+}
+
+/** `metav1.Status` of an error, as an object. */
+export function statusObject(error: GatewayError): object {
+  const { kind, group, name, retryAfterSeconds, cluster } = error.details;
+  const details =
+    kind === undefined && name === undefined && retryAfterSeconds === undefined && cluster === undefined
+      ? {}
+      : {
+          details: {
+            name: name ?? cluster,
+            group,
+            kind: kind ?? (cluster === undefined ? undefined : 'clusters'),
+            retryAfterSeconds,
+          },
+        };
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: namingCluster(error.message, cluster),
+    reason: error.reason,
+    ...details,
+    code: error.status,
+  };
+}
+
+/** Faults of a connection speak of addresses; a caller knows the cluster by its name. */
+function namingCluster(message: string, cluster: string | undefined): string {
+  return cluster === undefined || message.includes(`cluster "${cluster}"`)
+    ? message
+    : `cluster "${cluster}": ${message}`;
+}
+
+/** The answer for an error: Status, Audit-Id, and for cluster faults a Warning that names the cluster and the cause. */
+export function statusResponse(error: GatewayError, auditId: string): CompleteResponse {
+  const body = Buffer.from(`${JSON.stringify(statusObject(error))}\n`);
+  const headers = jsonHeaders(body.length, auditId);
+  const { cluster, retryAfterSeconds } = error.details;
+  if (cluster !== undefined || error.status >= 500) headers.push('Warning', warningHeader(cluster, error.message));
+  if (retryAfterSeconds !== undefined && (error.status === 429 || error.code === 'DRAINING')) {
+    headers.push('Retry-After', String(retryAfterSeconds));
+  }
+  return { status: error.status, headers, body };
+}
+
+/** A JSON answer of our own. */
+export function jsonResponse(value: unknown, auditId: string, contentType = 'application/json'): CompleteResponse {
+  const body = Buffer.from(`${JSON.stringify(value)}\n`);
+  return { status: 200, headers: jsonHeaders(body.length, auditId, contentType), body };
+}
+
+/** A plain-text answer of our own. */
+export function textResponse(status: number, text: string, auditId: string): CompleteResponse {
+  const body = Buffer.from(text);
+  return { status, headers: jsonHeaders(body.length, auditId, 'text/plain; charset=utf-8'), body };
+}
+
+function jsonHeaders(length: number, auditId: string, contentType = 'application/json'): string[] {
+  return [
+    'Content-Type',
+    contentType,
+    'Content-Length',
+    String(length),
+    'Cache-Control',
+    'no-cache, private',
+    'X-Content-Type-Options',
+    'nosniff',
+    'Audit-Id',
+    auditId,
+  ];
+}

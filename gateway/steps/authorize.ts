@@ -1,0 +1,84 @@
+// Step 6: may the caller act as somebody else, if asked for, and may that user do this. Easy to get wrong: every part of an impersonated
+// identity needs its own yes; and the headers that go on hold neither the caller's credential nor any impersonation header.
+import { forbidden } from '../../auth/authorize.ts';
+import type { Attributes } from '../../auth/authorize.ts';
+import { impersonatedUser, impersonationChecks, readImpersonation } from '../../auth/impersonation.ts';
+import type { User } from '../../cache/user.ts';
+import { rememberingNames } from '../../routing/header-names.ts';
+import type { RawHeaders } from '../../routing/transport-types.ts';
+import { grown } from '../exchange.ts';
+import type { Authenticated, Authorized } from '../exchange.ts';
+import { isOpenHealth } from '../health.ts';
+import type { Rooms } from '../rooms.ts';
+
+export function authorize(state: Authenticated, rooms: Rooms): Authorized | Promise<Authorized> {
+  const { caller, inbound, surface } = state;
+  const requested = readImpersonation(inbound.headers);
+  const authorizedAs = (user: User): Authorized => grown(state, { user, headers: withoutCredentials(inbound.headers) });
+
+  if (isOpenHealth(surface, state.target.query)) return authorizedAs(caller);
+  const cluster = clusterOf(state, rooms);
+  if (requested === undefined) {
+    return everyAllowed(questionsFor(state, caller, cluster), rooms, () => authorizedAs(caller));
+  }
+  const user = impersonatedUser(requested);
+  const questions = [...impersonationChecks(requested, caller, cluster), ...questionsFor(state, user, cluster)];
+  return everyAllowed(questions, rooms, () => authorizedAs(user));
+}
+
+/** What rules may know of the cluster in the path; an unknown name has no labels and is told apart from a known one only by `locate`. */
+function clusterOf(state: Authenticated, rooms: Rooms): Attributes['cluster'] {
+  if (state.surface.kind !== 'member') return undefined;
+  const { cluster: name } = state.surface;
+  const spec = rooms.clusters.get(name)?.spec;
+  return { name, uid: spec?.uid ?? '', labels: spec?.labels ?? {} };
+}
+
+/** The question to the authorizer; discovery, version and OpenAPI are open to every authenticated user, as in Kubernetes (system:discovery). */
+function questionsFor(state: Authenticated, user: User, cluster: Attributes['cluster']): Attributes[] {
+  const { surface, info } = state;
+  if (surface.kind === 'discovery' || surface.kind === 'openapi' || surface.kind === 'version') return [];
+  const path = surface.kind === 'member' ? surface.path : state.target.path;
+  return [
+    {
+      user,
+      verb: info.verb,
+      cluster,
+      resourceRequest: info.isResource,
+      apiGroup: info.apiGroup,
+      apiVersion: info.apiVersion,
+      resource: info.resource,
+      subresource: info.subresource,
+      namespace: info.namespace,
+      name: info.name,
+      path: info.isResource ? '' : path,
+    },
+  ];
+}
+
+function everyAllowed<T>(questions: readonly Attributes[], rooms: Rooms, done: () => T, from = 0): T | Promise<T> {
+  for (let i = from; i < questions.length; i++) {
+    const attributes = questions[i]!;
+    const decision = rooms.authorizer.authorize(attributes);
+    if (decision instanceof Promise) {
+      return decision.then((later) => {
+        if (!later.allowed) throw forbidden(attributes, later.reason);
+        return everyAllowed(questions, rooms, done, i + 1);
+      });
+    }
+    if (!decision.allowed) throw forbidden(attributes, decision.reason);
+  }
+  return done();
+}
+
+/** Names that must not be seen by any later step, whatever their spelling. */
+const secretHeader = /^(?:authorization$|cookie$|proxy[-_]authorization$|impersonate|x[-_]remote)/i;
+const isSecretHeader = rememberingNames((name) => secretHeader.test(name));
+
+function withoutCredentials(headers: RawHeaders): RawHeaders {
+  const kept: string[] = [];
+  for (let i = 0; i < headers.length; i += 2) {
+    if (!isSecretHeader(headers[i]!)) kept.push(headers[i]!, headers[i + 1]!);
+  }
+  return kept;
+}

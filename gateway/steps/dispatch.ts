@@ -1,0 +1,11 @@
+// Step 7: what the gateway answers itself ends here; only requests for a member go on.
+import { answered, grown } from '../exchange.ts';
+import type { Authorized, Dispatched } from '../exchange.ts';
+import type { Rooms } from '../rooms.ts';
+
+export function dispatch(state: Authorized, rooms: Rooms): Dispatched | typeof answered | Promise<typeof answered> {
+  const { surface } = state;
+  if (surface.kind === 'member') return grown(state, { surface });
+  const done = rooms.answerLocally(state);
+  return done === undefined ? answered : done.then(() => answered);
+}

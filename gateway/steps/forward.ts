@@ -1,0 +1,73 @@
+// Step 10: builds the request for the member and lets its bytes flow. Two steps, one for each chain: forward cannot leave the identity
+// out, and forwardAsSelf (standalone `--identity=self`) is visibly another function. Easy to get wrong: nothing may be awaited between
+// reading the record and sending, or a rotation could slip between them.
+import type { Endpoint } from '../../cache/records.ts';
+import { selfUpstreamHeaders, upstreamHeaders } from '../../routing/headers.ts';
+import type { HeaderParts } from '../../routing/headers.ts';
+import { forwardStream } from '../../routing/stream.ts';
+import { forwardUpgrade } from '../../routing/upgrade.ts';
+import { answered } from '../exchange.ts';
+import type { Impersonating, Located } from '../exchange.ts';
+import { locationRewriter } from '../location.ts';
+import { isLongRunning } from '../request-info.ts';
+import type { Rooms } from '../rooms.ts';
+
+/** Forwards as the impersonated user. */
+export function forward(state: Impersonating, rooms: Rooms): Promise<typeof answered> {
+  return send(state, rooms, upstreamHeaders(headerParts(state), state.outgoing));
+}
+
+/** Forwards with the credential of the person's own kubeconfig context and no impersonation; only in the self chain. */
+export function forwardAsSelf(state: Located, rooms: Rooms): Promise<typeof answered> {
+  return send(state, rooms, selfUpstreamHeaders(headerParts(state)));
+}
+
+function headerParts(state: Located): HeaderParts {
+  return {
+    inbound: state.headers,
+    host: hostHeader(state.record.spec.endpoint!),
+    credential: state.credential,
+    peerAddress: state.peer.address,
+    auditId: state.auditId,
+    upgrade: state.upgrade !== undefined,
+  };
+}
+
+function hostHeader({ host, port, scheme }: Endpoint): string {
+  const name = host.includes(':') ? `[${host}]` : host;
+  return port === (scheme === 'https' ? 443 : 80) ? name : `${name}:${port}`;
+}
+
+async function send(state: Located, rooms: Rooms, headers: string[]): Promise<typeof answered> {
+  const { inbound, surface, target, info, record, connection, progress, auditId } = state;
+  const endpoint = record.spec.endpoint!;
+  const shared = {
+    clusterName: surface.cluster,
+    clusterUid: record.spec.uid,
+    request: {
+      method: inbound.method,
+      target: endpoint.basePath + surface.path + target.query,
+      headers,
+      body: inbound.body,
+      longRunning: isLongRunning(info),
+    },
+    transport: connection.transport,
+    breaker: connection.breaker,
+    openStreams: rooms.openStreams,
+    progress,
+    auditId,
+    onCredentialRefused: () => record.spec.credential?.invalidate(),
+  };
+  if (state.upgrade !== undefined) {
+    await forwardUpgrade({ ...shared, inbound: state.upgradeInbound!, token: state.upgrade });
+  } else {
+    await forwardStream({
+      ...shared,
+      inbound,
+      isWatch: info.verb === 'watch',
+      firstByteTimeoutMs: rooms.firstByteTimeoutMs,
+      rewriteLocation: locationRewriter(surface, endpoint),
+    });
+  }
+  return answered;
+}

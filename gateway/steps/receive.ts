@@ -1,0 +1,27 @@
+// Step 1: the request gets its id and its clock. Easy to get wrong: nothing here may throw, since nobody could answer yet.
+import { randomUUID } from 'node:crypto';
+import { headerValues } from '../../routing/headers.ts';
+import { grown } from '../exchange.ts';
+import type { Arrival, Received } from '../exchange.ts';
+
+/** An `Audit-ID` a client or an aggregator may choose (kube-apiserver takes it over as well, cut at 64 bytes; we refuse odd ones). */
+const auditIdForm = /^[A-Za-z0-9._-]{1,64}$/;
+
+export function receive(arrival: Arrival): Received {
+  const asked = headerValues(arrival.inbound.headers, 'audit-id');
+  const auditId = asked.length === 1 && auditIdForm.test(asked[0]!) ? asked[0]! : nextAuditId();
+  return grown(arrival, {
+    auditId,
+    receivedAtMs: performance.now(),
+    progress: { sentAtMs: 0, firstByteAtMs: 0, bytesIn: 0, bytesOut: 0, status: 0, ending: 'open' as const },
+  });
+}
+
+/** Unique, not secret: a random start of the process and a count, in the form of a UUID (RFC 9562 version 8). */
+const processPart = randomUUID().slice(0, 14).concat('8').concat(randomUUID().slice(15, 24));
+let issued = 0;
+
+function nextAuditId(): string {
+  issued += 1;
+  return processPart + issued.toString(16).padStart(12, '0');
+}

@@ -1,0 +1,32 @@
+// Step 2: from here on, whatever is thrown becomes a metav1.Status, or a cut answer when one has already begun. Easy to get wrong: an
+// unexpected error must say nothing of its insides to the caller; those go to the log.
+import { GatewayError } from '../../cache/errors.ts';
+import { grown } from '../exchange.ts';
+import type { Received, Recoverable } from '../exchange.ts';
+import type { Rooms } from '../rooms.ts';
+import { statusResponse } from '../status.ts';
+
+export function recover(state: Received, rooms: Rooms): Recoverable {
+  return grown(state, { fail: (error: unknown) => fail(state, rooms, error) });
+}
+
+function fail(state: Received, rooms: Rooms, error: unknown): void {
+  const { inbound, auditId, progress } = state;
+  const known =
+    error instanceof GatewayError
+      ? error
+      : new GatewayError('INTERNAL', `an internal error occurred (Audit-Id ${auditId})`, { cause: error });
+  if (known.code === 'INTERNAL') rooms.log.error({ auditId, err: known.cause ?? known }, 'internal error');
+  const observed = state as Received & { observation?: { error: unknown } };
+  if (observed.observation !== undefined) observed.observation.error = known;
+  if (inbound.answered) {
+    inbound.abort();
+    return;
+  }
+  const { status, headers, body } = statusResponse(known, auditId);
+  progress.status = status;
+  progress.bytesOut += body.length;
+  inbound.respond(status, headers, inbound.method === 'HEAD');
+  if (inbound.method !== 'HEAD') inbound.write(body);
+  inbound.end();
+}

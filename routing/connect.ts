@@ -1,0 +1,251 @@
+// Opens a connection to the API server of one cluster: TCP, the cluster's proxy if it has one, then TLS. Easy to get
+// wrong: a fault must never lead to a weaker attempt; there is no fallback from the proxy to direct, nor from a
+// verified to an unverified certificate.
+import { X509Certificate } from 'node:crypto';
+import { connect as openPlain, isIP } from 'node:net';
+import type { Socket } from 'node:net';
+import { checkServerIdentity, connect as openTls, createSecureContext, getCACertificates } from 'node:tls';
+import type { SecureContext } from 'node:tls';
+import { connectTimeoutMs } from '../cache/limits.ts';
+import type { Credential, Endpoint, ProxyAddress, TlsTrust } from '../cache/records.ts';
+import { fail, memberFault } from './member-faults.ts';
+import type { MemberLabel } from './member-faults.ts';
+import { openTunnel, proxyFault, proxyLabel } from './tunnel.ts';
+
+/** First TCP keepalive probe after this much silence. */
+const keepAliveDelayMs = 30_000;
+/**
+ * With several addresses, how long each may take before the next is tried; Node's own 250 ms cuts off far-away
+ * members.
+ */
+const addressAttemptTimeoutMs = 1_500;
+
+/** Where and how to connect: parts of a cluster record. */
+export interface DialTarget {
+  readonly clusterName: string;
+  readonly endpoint: Endpoint;
+  readonly tls: TlsTrust;
+  readonly proxy: ProxyAddress | undefined;
+  readonly clientCertificate: Credential['clientCertificate'];
+  /** Longest wait for everything up to a finished TLS handshake; default 5 s. */
+  readonly timeoutMs?: number;
+}
+
+/** Application protocols in order of preference. */
+export type Protocols = readonly ('h2' | 'http/1.1')[];
+
+/**
+ * A connection ready for its first request. An error listener stays on the socket, so that it can never crash the
+ * process.
+ */
+export interface Dialed {
+  readonly socket: Socket;
+  readonly protocol: 'h2' | 'http/1.1';
+}
+
+/** Opens connections to one cluster; keeps what they share: the TLS settings and the sessions to resume. */
+export interface Dialer {
+  readonly member: MemberLabel;
+  /** Rejects with a GatewayError; after `signal` fired, with MEMBER_UNAVAILABLE. */
+  dial(protocols: Protocols, signal?: AbortSignal): Promise<Dialed>;
+}
+
+/** Told of every socket of an attempt as soon as it exists, so that the deadline can destroy it. */
+type Track = (socket: Socket) => void;
+
+/** Makes the dialer of one cluster record. Nothing is opened or parsed before the first dial. */
+export function makeDialer(target: DialTarget): Dialer {
+  const { clusterName, endpoint, tls, proxy } = target;
+  const timeoutMs = target.timeoutMs ?? connectTimeoutMs;
+  const verifiedName = tls.serverName ?? endpoint.host;
+  const member: MemberLabel = {
+    clusterName,
+    address: `${endpoint.scheme}://${bracketed(endpoint.host)}:${endpoint.port}`,
+    verifiedName,
+    ownAuthority: tls.ca !== undefined,
+  };
+  let sharedContext: SecureContext | undefined;
+  let sharedProxyContext: SecureContext | undefined;
+  /** The last TLS session of each protocol list; resuming one spares half of the handshake. */
+  const sessions = new Map<string, Buffer>();
+
+  function secureContext(): SecureContext {
+    sharedContext ??= memberContext(target, member);
+    return sharedContext;
+  }
+
+  function proxyContext(): SecureContext {
+    sharedProxyContext ??= createSecureContext({
+      ca: [...systemRoots(), ...(tls.ca === undefined ? [] : [tls.ca])],
+      minVersion: 'TLSv1.2',
+    });
+    return sharedProxyContext;
+  }
+
+  async function startTls(socket: Socket, protocols: Protocols, track: Track): Promise<Dialed> {
+    const sessionKey = protocols.join();
+    const secured = openTls({
+      socket,
+      secureContext: secureContext(),
+      // SNI is never an IP address (RFC 6066 section 3).
+      servername: isIP(verifiedName) === 0 ? verifiedName : '',
+      ALPNProtocols: [...protocols],
+      session: sessions.get(sessionKey),
+      rejectUnauthorized: !tls.insecure,
+      checkServerIdentity: (_name, certificate) => checkServerIdentity(verifiedName, certificate),
+    });
+    secured.on('session', (session: Buffer) => sessions.set(sessionKey, session));
+    track(secured);
+    try {
+      await once(secured, 'secureConnect');
+    } catch (error) {
+      sessions.delete(sessionKey);
+      throw memberFault(error, member, 'tls');
+    }
+    return { socket: secured, protocol: secured.alpnProtocol === 'h2' ? 'h2' : 'http/1.1' };
+  }
+
+  async function open(protocols: Protocols, track: Track): Promise<Dialed> {
+    if (endpoint.scheme === 'https') secureContext();
+    const socket =
+      proxy === undefined
+        ? await openTcp(endpoint.host, endpoint.port, track).catch((error: unknown) => {
+            throw memberFault(error, member, 'connect');
+          })
+        : await openThroughProxy(proxy, track);
+    if (endpoint.scheme === 'http') return { socket, protocol: 'http/1.1' };
+    return startTls(socket, protocols, track);
+  }
+
+  async function openThroughProxy(address: ProxyAddress, track: Track): Promise<Socket> {
+    try {
+      const plain = await openTcp(address.host, address.port, track);
+      const socket = address.scheme === 'https' ? await secureProxy(plain, address, track) : plain;
+      const early = await openTunnel(socket, address, endpoint);
+      if (early.length > 0) socket.unshift(early);
+      return socket;
+    } catch (error) {
+      throw proxyFault(error, address, member);
+    }
+  }
+
+  /** An https proxy proves itself by the cluster's authority or a system root; it never sees the client certificate. */
+  async function secureProxy(plain: Socket, address: ProxyAddress, track: Track): Promise<Socket> {
+    const secured = openTls({
+      socket: plain,
+      secureContext: proxyContext(),
+      servername: isIP(address.host) === 0 ? address.host : '',
+      ALPNProtocols: ['http/1.1'],
+      checkServerIdentity: (_name, certificate) => checkServerIdentity(address.host, certificate),
+    });
+    track(secured);
+    await once(secured, 'secureConnect');
+    return secured;
+  }
+
+  function dial(protocols: Protocols, signal?: AbortSignal): Promise<Dialed> {
+    return new Promise((resolve, reject) => {
+      const opened: Socket[] = [];
+      let over = false;
+      const settle = (): boolean => {
+        if (over) return false;
+        over = true;
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+        return true;
+      };
+      const giveUp = (error: unknown): void => {
+        if (!settle()) return;
+        for (const socket of opened) socket.destroy();
+        reject(memberFault(error, member, 'connect'));
+      };
+      const onAbort = (): void => giveUp(fail('MEMBER_UNAVAILABLE', 'the connection was given up', member, undefined));
+      const timer = setTimeout(() => {
+        const through = proxy === undefined ? '' : ` through ${proxyLabel(proxy)}`;
+        const waited = `no connection to ${member.address}${through} within ${timeoutMs / 1000} s`;
+        giveUp(fail('MEMBER_TIMEOUT', waited, member, undefined));
+      }, timeoutMs);
+      signal?.addEventListener('abort', onAbort);
+      if (signal?.aborted === true) {
+        onAbort();
+        return;
+      }
+      const track = (socket: Socket): void => {
+        socket.on('error', ignore);
+        opened.push(socket);
+        if (over) socket.destroy();
+      };
+      open(protocols, track).then((dialed) => {
+        if (settle()) resolve(dialed);
+      }, giveUp);
+    });
+  }
+
+  return { member, dial };
+}
+
+/** The roots of the operating system, or those that come with Node where it has none (a minimal container image). */
+export function systemRoots(): string[] {
+  const system = getCACertificates('system');
+  return system.length > 0 ? [...system, ...getCACertificates('extra')] : getCACertificates('default');
+}
+
+function memberContext(target: DialTarget, member: MemberLabel): SecureContext {
+  const { clientCertificate, tls } = target;
+  if (tls.ca !== undefined) checkAuthority(tls.ca, member);
+  // Without verification no roots are needed, and to read those of the system takes a tenth of a second.
+  const ca = tls.ca ?? (tls.insecure ? [] : systemRoots());
+  try {
+    return createSecureContext({
+      ca,
+      cert: clientCertificate?.cert,
+      key: clientCertificate?.key,
+      minVersion: 'TLSv1.2',
+    });
+  } catch (error) {
+    throw fail('MEMBER_CREDENTIAL', "the cluster's client certificate and key cannot be used", member, error);
+  }
+}
+
+/** createSecureContext skips what it cannot read, and the fault would show as an untrusted member. */
+function checkAuthority(ca: string, member: MemberLabel): void {
+  try {
+    void new X509Certificate(ca);
+  } catch (error) {
+    throw fail('MEMBER_TLS', 'the certificate authority of the cluster is not a PEM certificate', member, error);
+  }
+}
+
+async function openTcp(host: string, port: number, track: Track): Promise<Socket> {
+  const socket = openPlain({
+    host,
+    port,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: keepAliveDelayMs,
+    autoSelectFamilyAttemptTimeout: addressAttemptTimeoutMs,
+  });
+  track(socket);
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Waits for the event; rejects on error, and on a close without one. */
+function once(socket: Socket, event: 'connect' | 'secureConnect'): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onClose = (): void => finish(Object.assign(new Error('closed early'), { code: 'ECONNRESET' }));
+    const onReady = (): void => finish(undefined);
+    const finish = (error: Error | undefined): void => {
+      socket.off(event, onReady).off('error', finish).off('close', onClose).off('end', onClose);
+      if (error === undefined) resolve();
+      else reject(error);
+    };
+    socket.on(event, onReady).on('error', finish).on('close', onClose).on('end', onClose);
+  });
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function ignore(): void {}

@@ -1,0 +1,101 @@
+// Sets of field paths, as managedFields holds them (`fieldsV1`; sigs.k8s.io/structured-merge-diff fieldpath). Easy to get wrong: a path
+// is a member only where `self` is set; `{"f:a":{"f:b":{}}}` holds a.b but not a.
+import { canonical } from '../store.ts';
+import type { JsonObject } from '../types.ts';
+
+/** A set as a trie. Keys of children: `f:name`, `k:{"name":"x"}`, `v:"x"`. Never changed once built, but by its builder. */
+export interface FieldSet {
+  self: boolean;
+  readonly children: Map<string, FieldSet>;
+}
+
+/** A set without members. */
+export function emptySet(): FieldSet {
+  return { self: false, children: new Map() };
+}
+
+/** Whether a set has no members. */
+export function isEmpty(set: FieldSet): boolean {
+  return !set.self && [...set.children.values()].every(isEmpty);
+}
+
+/** The child of a step, made when missing. For builders. */
+export function childOf(set: FieldSet, step: string): FieldSet {
+  let child = set.children.get(step);
+  if (child === undefined) set.children.set(step, (child = emptySet()));
+  return child;
+}
+
+function combine(a: FieldSet, b: FieldSet, keep: (inA: boolean, inB: boolean) => boolean): FieldSet {
+  const result: FieldSet = { self: keep(a.self, b.self), children: new Map() };
+  for (const step of new Set([...a.children.keys(), ...b.children.keys()])) {
+    const child = combine(a.children.get(step) ?? emptySet(), b.children.get(step) ?? emptySet(), keep);
+    if (!isEmpty(child)) result.children.set(step, child);
+  }
+  return result;
+}
+
+export function union(a: FieldSet, b: FieldSet): FieldSet {
+  return combine(a, b, (inA, inB) => inA || inB);
+}
+
+export function intersection(a: FieldSet, b: FieldSet): FieldSet {
+  return combine(a, b, (inA, inB) => inA && inB);
+}
+
+export function difference(a: FieldSet, b: FieldSet): FieldSet {
+  return combine(a, b, (inA, inB) => inA && !inB);
+}
+
+export function isEqual(a: FieldSet, b: FieldSet): boolean {
+  return isEmpty(difference(a, b)) && isEmpty(difference(b, a));
+}
+
+/** Reads `fieldsV1`. */
+export function decodeFields(fields: JsonObject): FieldSet {
+  const set = emptySet();
+  const entries = Object.entries(fields);
+  for (const [step, value] of entries) {
+    if (step === '.') set.self = true;
+    else set.children.set(step, decodeChild(value as JsonObject));
+  }
+  return set;
+}
+
+function decodeChild(fields: JsonObject): FieldSet {
+  const set = decodeFields(fields);
+  if (set.children.size === 0) set.self = true;
+  return set;
+}
+
+/** Writes `fieldsV1`. */
+export function encodeFields(set: FieldSet): JsonObject {
+  const result: JsonObject = {};
+  for (const [step, child] of [...set.children].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const encoded = encodeFields(child);
+    result[step] = child.self && child.children.size > 0 ? { '.': {}, ...encoded } : encoded;
+  }
+  return result;
+}
+
+/** Every member as a path text, `.spec.containers[name="c"].image`. */
+export function pathTexts(set: FieldSet, prefix = ''): string[] {
+  const own = set.self ? [prefix] : [];
+  const below = [...set.children]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([step, child]) => pathTexts(child, prefix + stepText(step)));
+  return [...own, ...below];
+}
+
+function stepText(step: string): string {
+  const rest = step.slice(2);
+  if (step.startsWith('f:')) return `.${rest}`;
+  if (step.startsWith('v:')) return `[=${rest}]`;
+  const keys = Object.entries(JSON.parse(rest) as JsonObject).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  return `[${keys.join(',')}]`;
+}
+
+/** The step to a list item with these keys. */
+export function keyStep(keys: JsonObject): string {
+  return `k:${canonical(keys)}`;
+}

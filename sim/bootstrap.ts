@@ -1,0 +1,42 @@
+// What exists before anybody asks: the namespaces, the default roles and bindings, the kubernetes Service. Easy to get wrong: the
+// aggregated roles (view, edit, admin) are empty until their parts are collected.
+import { syncAggregatedRoles } from './aggregation.ts';
+import type { Cluster } from './cluster.ts';
+import type { KubernetesSpec } from './schema/spec.ts';
+import { copy, type KubeObject } from './types.ts';
+
+const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
+
+/** Fills an empty store. */
+export function bootstrap(cluster: Cluster, spec: KubernetesSpec): void {
+  const { store, registry } = cluster;
+  for (const name of namespaces)
+    store.insert('/namespaces', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, labels: { 'kubernetes.io/metadata.name': name } },
+      spec: { finalizers: ['kubernetes'] },
+      status: { phase: 'Active' },
+    });
+  for (const object of copy(spec.bootstrap)) {
+    const resource = registry.all().find((entry) => entry.kind === object['kind']);
+    if (resource !== undefined) store.insert(resource.key, object as KubeObject);
+  }
+  store.insert('/services', {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'kubernetes', namespace: 'default', labels: { component: 'apiserver', provider: 'kubernetes' } },
+    spec: {
+      clusterIP: '10.96.0.1',
+      clusterIPs: ['10.96.0.1'],
+      internalTrafficPolicy: 'Cluster',
+      ipFamilies: ['IPv4'],
+      ipFamilyPolicy: 'SingleStack',
+      ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: 6443 }],
+      sessionAffinity: 'None',
+      type: 'ClusterIP',
+    },
+    status: { loadBalancer: {} },
+  });
+  syncAggregatedRoles(cluster);
+}

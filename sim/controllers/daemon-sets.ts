@@ -1,0 +1,60 @@
+// DaemonSets: one pod on each node that fits. Easy to get wrong: cordoned nodes keep and get their pods, unlike other workloads.
+import type { Cluster } from '../cluster.ts';
+import { matchesSelectorObject } from '../selectors.ts';
+import type { KubeObject } from '../types.ts';
+import { isOver, isReady, ownedObjects, randomSuffix, recordEvent, removeOwned, setStatus } from './objects.ts';
+import { createPod } from './replica-sets.ts';
+import { currentRevision } from './revisions.ts';
+
+const revisionLabel = 'controller-revision-hash';
+
+/** Brings a DaemonSet one step nearer to one current pod a node. */
+export function reconcileDaemonSet(cluster: Cluster, set: KubeObject): void {
+  if (set.metadata.deletionTimestamp !== undefined) return;
+  const { hash } = currentRevision(cluster, set);
+  const nodeSelector = set['spec'].template?.spec?.nodeSelector ?? {};
+  const nodes = cluster.store
+    .list('/nodes')
+    .filter((node) => matchesSelectorObject({ matchLabels: nodeSelector }, node.metadata.labels));
+  const names = new Set(nodes.map((node) => node.metadata.name));
+  const pods = ownedObjects(cluster, '/pods', set);
+  for (const node of names) {
+    const here = pods.filter((pod) => pod['spec']?.nodeName === node && !isOver(pod));
+    if (here.length > 0) continue;
+    const pod = createPod(cluster, set, `${set.metadata.name}-${randomSuffix()}`, (next) => {
+      next['spec'].nodeName = node;
+      next['metadata'].labels = { ...next['metadata'].labels, [revisionLabel]: hash };
+    });
+    if (pod !== undefined)
+      recordEvent(
+        cluster,
+        set,
+        'Normal',
+        'SuccessfulCreate',
+        `Created pod: ${pod.metadata.name}`,
+        'daemonset-controller',
+      );
+  }
+  for (const pod of pods)
+    if (!names.has(pod['spec']?.nodeName) && pod.metadata.deletionTimestamp === undefined)
+      removeOwned(cluster, '/pods', pod);
+  const stale = pods.find(
+    (pod) => pod.metadata.labels?.[revisionLabel] !== hash && pod.metadata.deletionTimestamp === undefined,
+  );
+  const isSettled = pods.length === names.size && pods.every(isReady);
+  if (stale !== undefined && isSettled && set['spec'].updateStrategy?.type !== 'OnDelete')
+    removeOwned(cluster, '/pods', stale);
+
+  const left = ownedObjects(cluster, '/pods', set).filter((pod) => pod.metadata.deletionTimestamp === undefined);
+  const ready = left.filter(isReady).length;
+  setStatus(cluster, 'apps/daemonsets', set, {
+    currentNumberScheduled: left.length,
+    numberMisscheduled: 0,
+    desiredNumberScheduled: names.size,
+    numberReady: ready,
+    observedGeneration: set.metadata.generation ?? 1,
+    updatedNumberScheduled: left.filter((pod) => pod.metadata.labels?.[revisionLabel] === hash).length,
+    ...(ready === 0 ? {} : { numberAvailable: ready }),
+    ...(ready === names.size ? {} : { numberUnavailable: names.size - ready }),
+  });
+}

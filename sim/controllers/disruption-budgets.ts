@@ -1,0 +1,38 @@
+// PodDisruptionBudgets: how many pods may go now. Easy to get wrong: a percentage of minAvailable is rounded up.
+import type { Cluster } from '../cluster.ts';
+import { matchesSelectorObject } from '../selectors.ts';
+import type { KubeObject } from '../types.ts';
+import { share } from './deployments.ts';
+import { condition, isOver, isReady, setStatus } from './objects.ts';
+
+/** Writes the status of one budget. */
+export function reconcileBudget(cluster: Cluster, budget: KubeObject): void {
+  const pods = cluster.store
+    .list('/pods', budget.metadata.namespace)
+    .filter((pod) => !isOver(pod) && matchesSelectorObject(budget['spec']?.selector, pod.metadata.labels));
+  const { minAvailable, maxUnavailable } = budget['spec'] ?? {};
+  const expected = pods.length;
+  const desired =
+    maxUnavailable === undefined
+      ? share(minAvailable ?? 1, expected, Math.ceil)
+      : Math.max(0, expected - share(maxUnavailable, expected, Math.ceil));
+  const healthy = pods.filter(isReady).length;
+  const allowed = Math.max(0, healthy - desired);
+  const [status, reason] = allowed > 0 ? ['True', 'SufficientPods'] : ['False', 'InsufficientPods'];
+  const { lastUpdateTime: _update, ...disruption } = condition(
+    cluster,
+    budget['status']?.conditions ?? [],
+    'DisruptionAllowed',
+    status ?? '',
+    reason ?? '',
+    '',
+  );
+  setStatus(cluster, 'policy/poddisruptionbudgets', budget, {
+    observedGeneration: budget.metadata.generation ?? 1,
+    disruptionsAllowed: allowed,
+    currentHealthy: healthy,
+    desiredHealthy: desired,
+    expectedPods: expected,
+    conditions: [{ ...disruption, observedGeneration: budget.metadata.generation ?? 1 }],
+  });
+}

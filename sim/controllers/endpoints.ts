@@ -1,0 +1,99 @@
+// Endpoints and EndpointSlices of Services with a selector. Easy to get wrong: a target port may be a name that each pod resolves for
+// itself.
+import type { Cluster } from '../cluster.ts';
+import { matchesLabels } from '../selectors.ts';
+import type { JsonObject, KubeObject } from '../types.ts';
+import { createOwned, edit, isOver, isReady, ownedBy } from './objects.ts';
+
+/** Writes the endpoints of one Service. */
+export function reconcileEndpoints(cluster: Cluster, service: KubeObject): void {
+  const { name, namespace = '', deletionTimestamp } = service.metadata;
+  const selector: Record<string, string> | undefined = service['spec']?.selector;
+  if (deletionTimestamp !== undefined || selector === undefined || Object.keys(selector).length === 0) return;
+  const requirements = Object.entries(selector).map(([key, value]) => ({
+    key,
+    operator: 'in' as const,
+    values: [value],
+  }));
+  const pods = cluster.store
+    .list('/pods', namespace)
+    .filter(
+      (pod) => pod['status']?.podIP !== undefined && !isOver(pod) && matchesLabels(requirements, pod.metadata.labels),
+    );
+  const ports = ((service['spec'].ports ?? []) as JsonObject[]).map((port) => ({
+    ...(port['name'] === undefined ? {} : { name: port['name'] }),
+    port: numberOf(port, pods[0]),
+    protocol: port['protocol'] ?? 'TCP',
+  }));
+  const ready = pods.filter(isReady);
+  const target = (pod: KubeObject): JsonObject => ({
+    kind: 'Pod',
+    name: pod.metadata.name,
+    namespace,
+    uid: pod.metadata.uid,
+  });
+  const address = (pod: KubeObject): JsonObject => ({
+    ip: pod['status'].podIP,
+    nodeName: pod['spec']?.nodeName,
+    targetRef: target(pod),
+  });
+  const subsets = ready.length === 0 ? undefined : [{ addresses: ready.map(address), ports }];
+  write(cluster, '/endpoints', {
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: {
+      name,
+      namespace,
+      labels: { ...service.metadata.labels, 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' },
+    },
+    ...(subsets && { subsets }),
+  });
+  write(cluster, 'discovery.k8s.io/endpointslices', {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: {
+      name: `${name}-${service.metadata.uid.slice(0, 5)}`,
+      namespace,
+      labels: {
+        ...service.metadata.labels,
+        'kubernetes.io/service-name': name,
+        'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
+      },
+      ownerReferences: [ownedBy(service)],
+    },
+    addressType: 'IPv4',
+    endpoints: pods.map((pod) => ({
+      addresses: [pod['status'].podIP],
+      conditions: {
+        ready: isReady(pod),
+        serving: isReady(pod),
+        terminating: pod.metadata.deletionTimestamp !== undefined,
+      },
+      nodeName: pod['spec']?.nodeName,
+      targetRef: target(pod),
+    })),
+    ports: ports.map((port) => ({ name: '', ...port })),
+  });
+}
+
+function numberOf(port: JsonObject, pod: KubeObject | undefined): number {
+  const target: unknown = port['targetPort'] ?? port['port'];
+  if (typeof target === 'number') return target;
+  const all = ((pod?.['spec']?.containers ?? []) as JsonObject[]).flatMap((container) => container['ports'] ?? []);
+  return all.find((entry: JsonObject) => entry['name'] === target)?.['containerPort'] ?? port['port'];
+}
+
+function write(cluster: Cluster, key: string, object: JsonObject): void {
+  const { name, namespace } = object['metadata'];
+  const current = cluster.store.get(key, namespace, name);
+  if (current === undefined) {
+    createOwned(cluster, object);
+    return;
+  }
+  edit(cluster, key, current, (next) => {
+    const { metadata, apiVersion: _version, kind: _kind, ...rest } = object;
+    delete next['subsets'];
+    Object.assign(next, rest);
+    next.metadata.labels = metadata.labels;
+  });
+}

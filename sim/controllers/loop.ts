@@ -1,0 +1,102 @@
+// The controllers of a simulated cluster: what makes Deployments become running Pods, owners clean up and namespaces end. Easy to get
+// wrong: a reconciler must read the newest state and write only what differs, or two of them chase each other for ever.
+import type { Cluster } from '../cluster.ts';
+import type { KubeObject, OwnerReference } from '../types.ts';
+import { watchAggregatedRoles } from '../aggregation.ts';
+import { startCronJobs } from './cron-jobs.ts';
+import { reconcileDaemonSet } from './daemon-sets.ts';
+import { reconcileDeployment } from './deployments.ts';
+import { reconcileBudget } from './disruption-budgets.ts';
+import { reconcileEndpoints } from './endpoints.ts';
+import { startGarbageCollector } from './garbage-collector.ts';
+import { reconcileJob } from './jobs.ts';
+import { startKubelet } from './kubelet.ts';
+import { reconcileNamespace } from './namespaces.ts';
+import { reconcileReplicaSet } from './replica-sets.ts';
+import { reconcileStatefulSet } from './stateful-sets.ts';
+import { reconcileClaim } from './volumes.ts';
+
+/** How long things take in the simulated cluster. */
+export interface ControllerDelays {
+  /** From scheduled to running. */
+  readonly podStartMs: number;
+  /** From deleted to gone; never longer than the pod's grace period. */
+  readonly podStopMs: number;
+  /** How long a Job's pod runs. */
+  readonly jobRunMs: number;
+}
+
+/** Brings one object nearer to what it should be. */
+export type Reconcile = (cluster: Cluster, object: KubeObject) => void;
+
+const reconcilers: Readonly<Record<string, Reconcile>> = {
+  'apps/deployments': reconcileDeployment,
+  'apps/replicasets': reconcileReplicaSet,
+  'apps/statefulsets': reconcileStatefulSet,
+  'apps/daemonsets': reconcileDaemonSet,
+  'batch/jobs': reconcileJob,
+  '/services': reconcileEndpoints,
+  '/namespaces': reconcileNamespace,
+  '/persistentvolumeclaims': reconcileClaim,
+  'policy/poddisruptionbudgets': reconcileBudget,
+};
+
+const keyByKind: Readonly<Record<string, string>> = {
+  Deployment: 'apps/deployments',
+  ReplicaSet: 'apps/replicasets',
+  StatefulSet: 'apps/statefulsets',
+  DaemonSet: 'apps/daemonsets',
+  Job: 'batch/jobs',
+};
+
+/** The owner that controls an object, if any. */
+export function controllerOf(object: KubeObject): OwnerReference | undefined {
+  return (object.metadata.ownerReferences ?? []).find((owner) => owner.controller === true);
+}
+
+/** Starts all controllers; they end with the cluster's timers. */
+export function startControllers(cluster: Cluster, delays: ControllerDelays): void {
+  const { store, timers } = cluster;
+  const waiting = new Map<string, readonly [key: string, namespace: string, name: string]>();
+  let isScheduled = false;
+
+  const flush = (): void => {
+    isScheduled = false;
+    const batch = [...waiting.values()];
+    waiting.clear();
+    for (const [key, namespace, name] of batch) {
+      const object = store.get(key, namespace, name);
+      if (object !== undefined) reconcilers[key]?.(cluster, object);
+    }
+  };
+  const enqueue = (key: string, namespace: string, name: string): void => {
+    if (reconcilers[key] === undefined) return;
+    waiting.set(`${key} ${namespace}/${name}`, [key, namespace, name]);
+    if (isScheduled) return;
+    isScheduled = true;
+    timers.after(2, flush);
+  };
+  const enqueueAll = (key: string, namespace = ''): void => {
+    for (const object of store.list(key, namespace))
+      enqueue(key, object.metadata.namespace ?? '', object.metadata.name);
+  };
+
+  store.subscribe('*', ({ key, object }) => {
+    const { namespace = '', name } = object.metadata;
+    enqueue(key, namespace, name);
+    const owner = controllerOf(object);
+    if (owner !== undefined) enqueue(keyByKind[owner.kind] ?? '', namespace, owner.name);
+    if (key === '/pods') {
+      enqueueAll('/services', namespace);
+      enqueueAll('policy/poddisruptionbudgets', namespace);
+    }
+    if (key === '/nodes') enqueueAll('apps/daemonsets');
+    if (namespace !== '' && store.get('/namespaces', '', namespace)?.metadata.deletionTimestamp !== undefined)
+      enqueue('/namespaces', '', namespace);
+  });
+  startGarbageCollector(cluster);
+  startKubelet(cluster, delays);
+  startCronJobs(cluster);
+  watchAggregatedRoles(cluster);
+  for (const key of Object.keys(reconcilers)) enqueueAll(key);
+}

@@ -1,0 +1,37 @@
+// Namespaces: what each gets when it is made, and how it ends. Easy to get wrong: it is gone only when nothing is left in it.
+import type { Cluster } from '../cluster.ts';
+import { finishDeletion, startDeletion } from '../delete.ts';
+import type { KubeObject } from '../types.ts';
+import { createOwned, edit } from './objects.ts';
+
+/** Furnishes a namespace, or empties one that is being deleted. */
+export function reconcileNamespace(cluster: Cluster, namespace: KubeObject): void {
+  const { name, deletionTimestamp } = namespace.metadata;
+  if (deletionTimestamp === undefined) {
+    createOwned(cluster, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: name } });
+    createOwned(cluster, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'kube-root-ca.crt', namespace: name },
+      data: { 'ca.crt': cluster.caPem() },
+    });
+    return;
+  }
+  const { registry, store } = cluster;
+  let left = 0;
+  const seen = new Set<string>();
+  for (const resource of registry.all()) {
+    if (!resource.namespaced || seen.has(resource.key)) continue;
+    seen.add(resource.key);
+    for (const object of store.list(resource.key, name)) {
+      const isBegun = object.metadata.deletionTimestamp !== undefined;
+      if (isBegun || !startDeletion(cluster, resource, object, { propagationPolicy: 'Background' }).isGone) left += 1;
+    }
+  }
+  if (left > 0) return;
+  const resource = registry.findPlural('', 'namespaces');
+  const emptied = edit(cluster, '/namespaces', namespace, (next) => {
+    next['spec'] = { ...next['spec'], finalizers: [] };
+  });
+  if (resource !== undefined && emptied !== undefined) finishDeletion(cluster, resource, emptied);
+}

@@ -1,0 +1,93 @@
+// ReplicaSets: as many pods as asked for. Easy to get wrong: pods that are going away or have ended do not count.
+import type { Cluster } from '../cluster.ts';
+import type { JsonObject, KubeObject } from '../types.ts';
+import {
+  createOwned,
+  isOver,
+  isReady,
+  ownedBy,
+  podsOf,
+  randomSuffix,
+  recordEvent,
+  removeOwned,
+  setStatus,
+} from './objects.ts';
+
+/** The most pods made in one go, as kube-controller-manager's burst. */
+const burst = 500;
+
+/** Brings the pods of a ReplicaSet to the wanted number and writes its status. */
+export function reconcileReplicaSet(cluster: Cluster, set: KubeObject): void {
+  const active = podsOf(cluster, set).filter((pod) => pod.metadata.deletionTimestamp === undefined && !isOver(pod));
+  const wanted: number = set['spec']?.replicas ?? 1;
+  const isGoing = set.metadata.deletionTimestamp !== undefined;
+  if (!isGoing) {
+    for (let i = active.length; i < Math.min(wanted, active.length + burst); i++) {
+      const pod = createPod(cluster, set, `${set.metadata.name}-${randomSuffix()}`);
+      if (pod !== undefined)
+        recordEvent(
+          cluster,
+          set,
+          'Normal',
+          'SuccessfulCreate',
+          `Created pod: ${pod.metadata.name}`,
+          'replicaset-controller',
+        );
+    }
+    const surplus = [...active]
+      .sort((a, b) => Number(isReady(a)) - Number(isReady(b)) || youngestFirst(a, b))
+      .slice(0, Math.max(0, active.length - wanted));
+    for (const pod of surplus) {
+      removeOwned(cluster, '/pods', pod);
+      recordEvent(
+        cluster,
+        set,
+        'Normal',
+        'SuccessfulDelete',
+        `Deleted pod: ${pod.metadata.name}`,
+        'replicaset-controller',
+      );
+    }
+  }
+  const left = podsOf(cluster, set).filter((pod) => pod.metadata.deletionTimestamp === undefined && !isOver(pod));
+  const ready = left.filter(isReady).length;
+  setStatus(cluster, 'apps/replicasets', set, {
+    replicas: left.length,
+    ...(left.length === 0 ? {} : { fullyLabeledReplicas: left.length }),
+    ...(ready === 0 ? {} : { readyReplicas: ready, availableReplicas: ready }),
+    terminatingReplicas: podsOf(cluster, set).filter((pod) => pod.metadata.deletionTimestamp !== undefined).length,
+    observedGeneration: set.metadata.generation ?? 1,
+  });
+}
+
+function youngestFirst(a: KubeObject, b: KubeObject): number {
+  return b.metadata.creationTimestamp < a.metadata.creationTimestamp ? -1 : 1;
+}
+
+/** Makes a pod of an owner's template. */
+export function createPod(
+  cluster: Cluster,
+  owner: KubeObject,
+  name: string,
+  more: (pod: JsonObject) => void = () => {},
+): KubeObject | undefined {
+  const template: JsonObject = structuredClone(owner['spec']?.template ?? {});
+  const { labels, annotations, finalizers } = template['metadata'] ?? {};
+  const generateName = name.replace(/[^-]*$/, '');
+  const pod: JsonObject = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      ...(generateName === '' ? {} : { generateName }),
+      namespace: owner.metadata.namespace,
+      ...(labels && { labels }),
+      ...(annotations && { annotations }),
+      ...(finalizers && { finalizers }),
+      ownerReferences: [ownedBy(owner)],
+    },
+    spec: template['spec'] ?? {},
+  };
+  more(pod);
+  return createOwned(cluster, pod);
+}

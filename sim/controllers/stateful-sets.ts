@@ -1,0 +1,116 @@
+// StatefulSets: numbered pods with their claims, made in order and updated from the highest number down. Easy to get wrong: with
+// OrderedReady the next pod waits until the one before is ready.
+import type { Cluster } from '../cluster.ts';
+import type { JsonObject, KubeObject } from '../types.ts';
+import { createOwned, isReady, ownedObjects, recordEvent, removeOwned, setStatus } from './objects.ts';
+import { createPod } from './replica-sets.ts';
+import { currentRevision } from './revisions.ts';
+
+const key = 'apps/statefulsets';
+const revisionLabel = 'controller-revision-hash';
+
+/** Brings a StatefulSet one step nearer to its spec. */
+export function reconcileStatefulSet(cluster: Cluster, set: KubeObject): void {
+  if (set.metadata.deletionTimestamp !== undefined) return;
+  const update = currentRevision(cluster, set);
+  const wanted: number = set['spec'].replicas ?? 1;
+  const first: number = set['spec'].ordinals?.start ?? 0;
+  const isParallel = set['spec'].podManagementPolicy === 'Parallel';
+  const pods = new Map(ownedObjects(cluster, '/pods', set).map((pod) => [ordinalOf(pod), pod]));
+  for (let ordinal = first; ordinal < first + wanted; ordinal++) {
+    const pod = pods.get(ordinal);
+    if (pod === undefined) makePod(cluster, set, ordinal, update);
+    if (!isParallel && (pod === undefined || !isReady(pod))) break;
+  }
+  const surplus = [...pods]
+    .filter(([ordinal]) => ordinal < first || ordinal >= first + wanted)
+    .sort((a, b) => b[0] - a[0]);
+  for (const [, pod] of isParallel ? surplus : surplus.slice(0, 1))
+    if (pod.metadata.deletionTimestamp === undefined) removePod(cluster, set, pod);
+  const isSettled = pods.size === wanted && [...pods.values()].every(isReady);
+  const isRolling = set['spec'].updateStrategy?.type !== 'OnDelete';
+  const partition: number = set['spec'].updateStrategy?.rollingUpdate?.partition ?? 0;
+  const stale = [...pods]
+    .filter(([ordinal, pod]) => ordinal >= first + partition && pod.metadata.labels?.[revisionLabel] !== update.name)
+    .sort((a, b) => b[0] - a[0]);
+  if (isSettled && isRolling && stale[0] !== undefined) removePod(cluster, set, stale[0][1]);
+  writeStatus(cluster, set, update.name);
+}
+
+function ordinalOf(pod: KubeObject): number {
+  return Number(/-(\d+)$/.exec(pod.metadata.name)?.[1] ?? -1);
+}
+
+function removePod(cluster: Cluster, set: KubeObject, pod: KubeObject): void {
+  removeOwned(cluster, '/pods', pod);
+  recordEvent(
+    cluster,
+    set,
+    'Normal',
+    'SuccessfulDelete',
+    `delete Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`,
+    'statefulset-controller',
+  );
+}
+
+function makePod(cluster: Cluster, set: KubeObject, ordinal: number, update: { readonly name: string }): void {
+  const name = `${set.metadata.name}-${ordinal}`;
+  const claims: readonly JsonObject[] = set['spec'].volumeClaimTemplates ?? [];
+  for (const claim of claims)
+    createOwned(cluster, {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: {
+        name: `${claim['metadata'].name}-${name}`,
+        namespace: set.metadata.namespace,
+        labels: set['spec'].selector?.matchLabels,
+      },
+      spec: claim['spec'],
+    });
+  const pod = createPod(cluster, set, name, (next) => {
+    delete next['metadata'].generateName;
+    next['metadata'].labels = {
+      ...next['metadata'].labels,
+      'apps.kubernetes.io/pod-index': String(ordinal),
+      'statefulset.kubernetes.io/pod-name': name,
+      [revisionLabel]: update.name,
+    };
+    next['spec'].hostname = name;
+    next['spec'].subdomain = set['spec'].serviceName;
+    const mounts = claims.map((claim) => ({
+      name: claim['metadata'].name,
+      persistentVolumeClaim: { claimName: `${claim['metadata'].name}-${name}` },
+    }));
+    if (mounts.length > 0) next['spec'].volumes = [...(next['spec'].volumes ?? []), ...mounts];
+  });
+  if (pod !== undefined)
+    recordEvent(
+      cluster,
+      set,
+      'Normal',
+      'SuccessfulCreate',
+      `create Pod ${name} in StatefulSet ${set.metadata.name} successful`,
+      'statefulset-controller',
+    );
+}
+
+function writeStatus(cluster: Cluster, set: KubeObject, updateRevision: string): void {
+  const pods = ownedObjects(cluster, '/pods', set).filter((pod) => pod.metadata.deletionTimestamp === undefined);
+  const ready = pods.filter(isReady).length;
+  const updated = pods.filter((pod) => pod.metadata.labels?.[revisionLabel] === updateRevision).length;
+  const isDone = updated === (set['spec'].replicas ?? 1) && ready === updated;
+  const before: string | undefined = set['status']?.currentRevision;
+  const current = isDone || before === undefined ? updateRevision : before;
+  const onCurrent = pods.filter((pod) => pod.metadata.labels?.[revisionLabel] === current).length;
+  setStatus(cluster, key, set, {
+    observedGeneration: set.metadata.generation ?? 1,
+    replicas: pods.length,
+    readyReplicas: ready,
+    availableReplicas: ready,
+    currentReplicas: onCurrent,
+    updatedReplicas: updated,
+    currentRevision: current,
+    updateRevision,
+    collisionCount: 0,
+  });
+}

@@ -1,0 +1,18 @@
+// JSON merge patch (RFC 7386). Easy to get wrong: null removes a member, and arrays are replaced whole.
+
+/** The target after the patch; neither argument is changed. */
+export function applyMergePatch(target: unknown, patch: unknown): unknown {
+  if (patch === null || typeof patch !== 'object' || Array.isArray(patch)) return patch;
+  const isObject = target !== null && typeof target === 'object' && !Array.isArray(target);
+  const result: Record<string, unknown> = isObject ? { ...(target as Record<string, unknown>) } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else define(result, key, applyMergePatch(result[key], value));
+  }
+  return result;
+}
+
+/** Assigns also a key named `__proto__`. */
+function define(object: Record<string, unknown>, key: string, value: unknown): void {
+  Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+}

@@ -1,0 +1,76 @@
+// Reads the protobuf form of Kubernetes types out of a source tree, for extract.ts: fields from generated.proto, and from the Go
+// structs what protobuf does not say. Easy to get wrong: an embedded struct is a message of its own in protobuf but no level in
+// JSON, and a zero of a non-pointer `omitempty` field is always sent, though JSON would not have it.
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ProtobufField } from './spec.ts';
+
+/** What a Go struct tag says of a field, by `GoType.protobufName`. */
+interface GoField {
+  readonly jsonName: string;
+  readonly isInline: boolean;
+  readonly dropsZero: boolean;
+  readonly isPointer: boolean;
+  readonly isAlways: boolean;
+}
+
+/** Messages by full protobuf name. `folders` hold a generated.proto each, and Go files. */
+export function readMessages(folders: readonly string[]): Record<string, ProtobufField[]> {
+  const messages: Record<string, ProtobufField[]> = {};
+  for (const folder of folders) {
+    const file = join(folder, 'generated.proto');
+    if (!existsSync(file)) throw new Error(`${file} is missing`);
+    const fields = goFields(folder);
+    const text = readFileSync(file, 'utf8').replace(/\/\/.*$/gm, '');
+    const name = /^package ([\w.]+);/m.exec(text)?.[1] ?? '';
+    for (const [, message = '', body = ''] of text.matchAll(/^message (\w+) \{([\s\S]*?)^\}/gm)) {
+      messages[`${name}.${message}`] = [
+        ...body.matchAll(/(optional|repeated)?\s*(map<\w+, ?([\w.]+)>|[\w.]+) (\w+) = (\d+);/g),
+      ].map(([, label = '', type = '', mapValue, field = '', number = '']) => {
+        const go = fields.get(`${message}.${field}`);
+        const flags =
+          (label === 'repeated' ? 'r' : '') +
+          (mapValue === undefined ? '' : 'm') +
+          (go?.isInline === true ? 'i' : '') +
+          (go?.dropsZero === true ? 'z' : '') +
+          (go?.isPointer === true ? 'p' : '') +
+          (go?.isAlways === true ? 'a' : '');
+        return [Number(number), go?.jsonName ?? field, fullType(mapValue ?? type, name), flags];
+      });
+    }
+  }
+  return messages;
+}
+
+const scalars = new Set(['string', 'bytes', 'bool', 'int32', 'int64', 'uint32', 'uint64', 'double']);
+
+function fullType(type: string, home: string): string {
+  if (scalars.has(type)) return type;
+  return type.startsWith('.') ? type.slice(1) : `${home}.${type}`;
+}
+
+function goFields(folder: string): Map<string, GoField> {
+  const found = new Map<string, GoField>();
+  const files = readdirSync(folder).filter(
+    (name) => name.endsWith('.go') && !name.startsWith('zz_') && !name.endsWith('_test.go'),
+  );
+  for (const file of files) {
+    const text = readFileSync(join(folder, file), 'utf8');
+    for (const [, struct = '', body = ''] of text.matchAll(/^type (\w+) struct \{\n([\s\S]*?)^\}/gm)) {
+      for (const [, type = '', json = '', protobuf = ''] of body.matchAll(
+        /^\t(?:\w+\s+)?(\S+)\s+`json:"([^"]*)"[^`\n]*? protobuf:"([^"]*)"/gm,
+      )) {
+        const name = /name=(\w+)/.exec(protobuf)?.[1] ?? '';
+        const [jsonName = '', ...options] = json.split(',');
+        found.set(`${struct}.${name}`, {
+          jsonName: jsonName === '' ? name : jsonName,
+          isInline: options.includes('inline'),
+          isPointer: type.startsWith('*'),
+          isAlways: !options.includes('omitempty') && !options.includes('omitzero'),
+          dropsZero: options.includes('omitempty') && !/^[*[]|^map/.test(type),
+        });
+      }
+    }
+  }
+  return found;
+}

@@ -1,0 +1,29 @@
+// What an object of a kind has when nothing was set: the fields Go always writes. Easy to get wrong: a struct is always there, a
+// pointer or list only where its tag does not say omitempty, and then as null.
+import type { JsonObject } from '../types.ts';
+import type { KubernetesSpec } from './spec.ts';
+
+const scalars: Readonly<Record<string, unknown>> = { string: '', bool: false, bytes: null };
+const depthLimit = 8;
+
+/** The protobuf message of a schema, `io.k8s.api.core.v1.Pod` → `k8s.io.api.core.v1.Pod`. */
+export function messageOf(schemaName: string | undefined): string {
+  return (schemaName ?? '').replace(/^io\.k8s\./, 'k8s.io.');
+}
+
+/** The JSON of an empty message. */
+export function skeleton(messages: KubernetesSpec['messages'], name: string, depth = 0): JsonObject {
+  const result: JsonObject = {};
+  for (const [, field, type, flags] of depth > depthLimit ? [] : (messages[name] ?? [])) {
+    const isStruct = messages[type] !== undefined && !/[rmp]/.test(flags);
+    if (flags.includes('i')) Object.assign(result, skeleton(messages, type, depth + 1));
+    else if (isStruct && !isTime(type)) result[field] = skeleton(messages, type, depth + 1);
+    else if (flags.includes('a'))
+      result[field] = /[rmp]/.test(flags) || isTime(type) ? null : type in scalars ? scalars[type] : 0;
+  }
+  return result;
+}
+
+function isTime(type: string): boolean {
+  return /\.(Time|MicroTime|Quantity|IntOrString|RawExtension|FieldsV1|Duration)$/.test(type);
+}

@@ -1,0 +1,175 @@
+// A small in-memory Kubernetes API server that real kubectl works on: for the demo and for tests of the gateway. `startSimulator` joins
+// the parts. Easy to get wrong: everything it starts (port, timers, streams) must end with close().
+import { randomBytes } from 'node:crypto';
+import { createAuditLog, type AuditLog } from './audit.ts';
+import { createAuthorizer } from './authorize.ts';
+import { bootstrap } from './bootstrap.ts';
+import { handleRequest, handleUpgrade } from './chain.ts';
+import type { Cluster } from './cluster.ts';
+import { containerExited } from './controllers/container-exit.ts';
+import { startControllers, type ControllerDelays } from './controllers/loop.ts';
+import { followDefinitions } from './custom-resources.ts';
+import { createFaults, type Faults } from './faults.ts';
+import { listen } from './listener.ts';
+import { simulatedNode } from './nodes.ts';
+import { createObjects, type SimObjects } from './objects.ts';
+import { createRegistry } from './resources.ts';
+import { loadKubernetesSpec, type KubernetesSpec } from './schema/spec.ts';
+import { createStore } from './store.ts';
+import type { StreamHooks } from './stream-hooks.ts';
+import { isUpgradePath } from './streams-calls.ts';
+import { createStreams } from './streams/streams.ts';
+import { createTimers } from './timers.ts';
+import { createAuthority, type KeyPair } from './tls.ts';
+import type { JsonObject, SimUser } from './types.ts';
+
+/** How a simulator is to be; everything has a default. */
+export interface SimulatorOptions {
+  /** For people; default `sim`. */
+  readonly name?: string;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** Default 0: a free one. */
+  readonly port?: number;
+  /** Default `v1.36.3`. */
+  readonly version?: string;
+  /** False turns ALPN h2 off. Default true. */
+  readonly http2?: boolean;
+  /** Bearer tokens from the start. */
+  readonly tokens?: Readonly<Record<string, SimUser>>;
+  /** Objects to apply at start, in order. */
+  readonly seed?: readonly JsonObject[];
+  /** How many nodes there are; default 2. */
+  readonly nodes?: number;
+  /** False: nothing changes by itself, no garbage is collected and namespaces never end. Default: short delays. */
+  readonly controllers?: Partial<ControllerDelays> | false;
+  /** Default: the real time. */
+  readonly now?: () => Date;
+  /** Events kept for watches; default 20,000. */
+  readonly historyLimit?: number;
+  /** Share one between simulators of a process to save memory. */
+  readonly spec?: KubernetesSpec;
+  /** Average time between two log lines of a container; default 2 s. */
+  readonly logPeriodMs?: number;
+  /** Replaces exec, attach, port-forward and logs. */
+  readonly streams?: StreamHooks;
+}
+
+const defaultDelays: ControllerDelays = { podStartMs: 50, podStopMs: 50, jobRunMs: 100 };
+
+/** A running simulator. */
+export interface Simulator {
+  readonly name: string;
+  /** `https://127.0.0.1:port`. */
+  readonly url: string;
+  readonly port: number;
+  readonly caPem: string;
+  readonly version: string;
+  /** A token of a member of system:masters, made at start. */
+  readonly adminToken: string;
+  /** Makes the token authenticate as the user from now on. */
+  addToken(token: string, user: SimUser): void;
+  removeToken(token: string): void;
+  /** A client certificate of the simulator's CA. */
+  issueClientCertificate(user: string, groups?: readonly string[]): Promise<KeyPair>;
+  /** Objects from code, past authentication and authorization. */
+  readonly store: SimObjects;
+  readonly audit: AuditLog;
+  readonly faults: Faults;
+  /** Ends every watch, stream and connection, stops timers and the listener. */
+  close(): Promise<void>;
+}
+
+/** Starts a simulator. Rejects when the port is taken. */
+export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const { name = 'sim', host = '127.0.0.1', version = 'v1.36.3' } = options;
+  const now = options.now ?? (() => new Date());
+  const spec = options.spec ?? loadKubernetesSpec();
+  const registry = createRegistry(spec);
+  const store = createStore({
+    now,
+    ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }),
+  });
+  const timers = createTimers();
+  const streams = new Set<() => void>();
+  const adminToken = randomBytes(16).toString('hex');
+  const tokens = new Map<string, SimUser>(Object.entries(options.tokens ?? {}));
+  tokens.set(adminToken, { name: 'admin', groups: ['system:masters'] });
+  const authority = await createAuthority(`${name} CA`);
+  const cluster: Cluster = {
+    name,
+    version,
+    store,
+    registry,
+    authorize: createAuthorizer(store),
+    timers,
+    messages: spec.messages,
+    now,
+    caPem: () => authority.caPem,
+    lookupToken: (token) => tokens.get(token),
+    issueToken(user) {
+      const token = randomBytes(24).toString('base64url');
+      tokens.set(token, user);
+      return token;
+    },
+    trackStream(end) {
+      streams.add(end);
+      return () => streams.delete(end);
+    },
+  };
+  const simulatedStreams = createStreams({
+    ...(options.logPeriodMs === undefined ? {} : { logPeriodMs: options.logPeriodMs }),
+    onContainerExit: (pod, container, code) => containerExited(cluster, pod, container, code),
+  });
+  const objects = createObjects(cluster);
+  followDefinitions(cluster);
+  bootstrap(cluster, spec);
+  for (let n = 1; n <= (options.nodes ?? 2); n++) objects.apply(simulatedNode(`${name}-node-${n}`, n, version, now()));
+  for (const object of options.seed ?? []) objects.apply(object);
+  if (options.controllers !== false) startControllers(cluster, { ...defaultDelays, ...options.controllers });
+
+  const audit = createAuditLog();
+  const faults: Faults = createFaults({
+    listener: { stop: () => listener.stop(), start: () => listener.start() },
+  });
+  const parts = { cluster, audit, faults, streams: options.streams ?? simulatedStreams };
+  const listener = await listen({
+    host,
+    port: options.port ?? 0,
+    http2: options.http2 ?? true,
+    keyPair: await authority.issueServer([
+      host,
+      '127.0.0.1',
+      '::1',
+      'localhost',
+      'kubernetes',
+      'kubernetes.default.svc',
+    ]),
+    caPem: authority.caPem,
+    isUpgradePath,
+    onRequest: (request, reply) => handleRequest(parts, request, reply),
+    onUpgrade: (request, socket, head) => handleUpgrade(parts, request, socket, head),
+    onConnection: (socket) => faults.watchConnection(socket),
+  });
+
+  return {
+    name,
+    url: `https://${host}:${listener.port}`,
+    port: listener.port,
+    caPem: authority.caPem,
+    version,
+    adminToken,
+    addToken: (token, user) => void tokens.set(token, user),
+    removeToken: (token) => void tokens.delete(token),
+    issueClientCertificate: (user, groups) => authority.issueClient(user, groups),
+    store: objects,
+    audit,
+    faults,
+    async close() {
+      timers.close();
+      faults.close();
+      for (const end of Array.from(streams)) end();
+      await listener.close();
+    },
+  };
+}

@@ -1,0 +1,242 @@
+// The streams of one exec or attach, the same whether they come over WebSocket channels or SPDY streams. Easy to get
+// wrong: the status must be the last thing sent, after every byte of output has left, and only then may the connection
+// end.
+import { Readable, Writable, type Duplex } from 'node:stream';
+import { errorStreamBytes, type CommandEnd } from './command-status.ts';
+import { SpdySession } from './spdy-session.ts';
+import type { SpdyStream } from './spdy-stream.ts';
+import { WebSocketConnection } from './websocket-connection.ts';
+import { opcodes } from './websocket-frames.ts';
+
+/** Which streams the client asked for in the query. */
+export interface WantedStreams {
+  readonly stdin: boolean;
+  readonly stdout: boolean;
+  readonly stderr: boolean;
+  readonly tty: boolean;
+}
+
+/** An open exec or attach. */
+export interface CommandStreams {
+  readonly stdin: Readable | undefined;
+  readonly stdout: Writable | undefined;
+  readonly stderr: Writable | undefined;
+  readonly tty: boolean;
+  /** Called for each resize message, with the JSON decoded. Sizes that came before are given at once. */
+  onResize(listener: (size: { readonly Width: number; readonly Height: number }) => void): void;
+  /** Aborted when the client went away. */
+  readonly gone: AbortSignal;
+  /** Flushes the output, tells the end, closes the connection. */
+  finish(end: CommandEnd): Promise<void>;
+}
+
+/** How long a client may take to open its streams; 30 s in kubelet. */
+const streamCreationTimeoutMs = 30_000;
+
+interface ResizeFeed {
+  take(text: string): void;
+  listen(listener: (size: { readonly Width: number; readonly Height: number }) => void): void;
+}
+
+function createResizeFeed(): ResizeFeed {
+  const early: string[] = [];
+  let listener: ((size: { readonly Width: number; readonly Height: number }) => void) | undefined;
+  const tell = (text: string): void => {
+    try {
+      listener?.(JSON.parse(text) as { Width: number; Height: number });
+    } catch {
+      // kubelet stops listening to sizes after a broken one; here the next may be good again.
+    }
+  };
+  return {
+    take: (text) => void (listener === undefined ? early.push(text) : tell(text)),
+    listen(next) {
+      listener = next;
+      for (const text of early.splice(0)) tell(text);
+    },
+  };
+}
+
+const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
+
+/** Settings of an exec over WebSocket. */
+export interface ChannelOptions {
+  readonly wanted: WantedStreams;
+  readonly head: Buffer;
+  /** 1, 4 or 5. */
+  readonly version: number;
+  readonly isBase64: boolean;
+}
+
+/** Exec and attach over WebSocket channels: the first byte of a message names the channel. */
+export function openChannels(socket: Duplex, options: ChannelOptions): CommandStreams {
+  const { wanted, isBase64 } = options;
+  const gone = new AbortController();
+  const resizes = createResizeFeed();
+  const stdin = wanted.stdin
+    ? new Readable({
+        highWaterMark: 1024 * 1024,
+        read: () => connection.resume(),
+        destroy: (_error, done) => done(null),
+      })
+    : undefined;
+
+  function send(channel: number, data: Buffer, written?: () => void): void {
+    const payload = isBase64
+      ? Buffer.from(`${channel}${data.toString('base64')}`)
+      : Buffer.concat([Buffer.from([channel]), data]);
+    connection.send(payload, () => written?.(), isBase64 ? opcodes.text : opcodes.binary);
+  }
+
+  function receive(message: Buffer): void {
+    const [first] = message;
+    if (first === undefined) return;
+    if (options.version >= 5 && first === channels.close) {
+      if (message[1] === channels.stdin) stdin?.push(null);
+      return;
+    }
+    const channel = isBase64 ? first - 0x30 : first;
+    const data = isBase64 ? Buffer.from(message.toString('latin1', 1), 'base64') : message.subarray(1);
+    if (channel === channels.resize) resizes.take(data.toString());
+    if (channel !== channels.stdin || stdin === undefined || stdin.destroyed || stdin.readableEnded) return;
+    if (data.length > 0 && !stdin.push(data)) connection.pause();
+  }
+
+  function outlet(channel: number): Writable {
+    return new Writable({
+      highWaterMark: 64 * 1024,
+      write: (chunk: Buffer, _encoding, done) => {
+        const pieceBytes = 32 * 1024;
+        for (let offset = 0; offset < chunk.length; offset += pieceBytes) {
+          const isLast = offset + pieceBytes >= chunk.length;
+          send(channel, chunk.subarray(offset, offset + pieceBytes), isLast ? done : undefined);
+        }
+        if (chunk.length === 0) done();
+      },
+    });
+  }
+
+  const connection: WebSocketConnection = new WebSocketConnection(
+    socket,
+    {
+      onMessage: receive,
+      onClose: () => {
+        stdin?.push(null);
+        gone.abort();
+      },
+    },
+    { role: 'server', head: options.head },
+  );
+  const stdout = wanted.stdout ? outlet(channels.stdout) : undefined;
+  const stderr = wanted.stderr && !wanted.tty ? outlet(channels.stderr) : undefined;
+  // An empty message on the lowest writable channel tells the client that it is connected (as kubelet and
+  // kube-apiserver do).
+  send(
+    stdout !== undefined ? channels.stdout : stderr !== undefined ? channels.stderr : channels.error,
+    Buffer.alloc(0),
+  );
+
+  return {
+    stdin,
+    stdout,
+    stderr,
+    tty: wanted.tty,
+    onResize: resizes.listen,
+    gone: gone.signal,
+    async finish(end) {
+      // What is still typed is dropped, lest a full buffer stop us from reading the client's close frame.
+      stdin?.destroy();
+      await Promise.all([stdout, stderr].map(flush));
+      const bytes = errorStreamBytes(end, options.version);
+      if (bytes !== undefined) send(channels.error, bytes);
+      connection.close();
+    },
+  };
+}
+
+/** Settings of an exec over SPDY. */
+export interface SpdyCommandOptions {
+  readonly wanted: WantedStreams;
+  readonly head: Buffer;
+  /** 1 to 4. */
+  readonly version: number;
+}
+
+/**
+ * Exec and attach over SPDY: waits for the client to open one stream a kind. Undefined when it does not, or goes away.
+ */
+export function openSpdyStreams(socket: Duplex, options: SpdyCommandOptions): Promise<CommandStreams | undefined> {
+  const { wanted, version } = options;
+  const expected = new Set(['error']);
+  if (wanted.stdin) expected.add('stdin');
+  if (wanted.stdout) expected.add('stdout');
+  if (wanted.stderr && !wanted.tty) expected.add('stderr');
+  if (wanted.tty && version >= 3) expected.add('resize');
+
+  const { promise, resolve } = Promise.withResolvers<CommandStreams | undefined>();
+  const gone = new AbortController();
+  const streams = new Map<string, SpdyStream>();
+  const timer = setTimeout(() => session.close(), streamCreationTimeoutMs);
+
+  const session: SpdySession = new SpdySession(socket, {
+    role: 'server',
+    head: options.head,
+    onStream: (stream) => {
+      const type = stream.header('streamtype') ?? '';
+      if (!expected.has(type) || streams.has(type)) return false;
+      streams.set(type, stream);
+      if (streams.size === expected.size) {
+        clearTimeout(timer);
+        resolve(commandStreams(session, streams, options, gone.signal));
+      }
+      return true;
+    },
+    onClose: () => {
+      clearTimeout(timer);
+      gone.abort();
+      resolve(undefined);
+    },
+  });
+  return promise;
+}
+
+function commandStreams(
+  session: SpdySession,
+  streams: ReadonlyMap<string, SpdyStream>,
+  options: SpdyCommandOptions,
+  gone: AbortSignal,
+): CommandStreams {
+  const resizes = createResizeFeed();
+  streams.get('resize')?.on('data', (chunk: Buffer) => {
+    // Go's encoder writes one JSON text and a newline per write, but several may arrive together.
+    for (const text of chunk.toString().split('\n')) if (text.trim() !== '') resizes.take(text);
+  });
+  const error = streams.get('error');
+  error?.resume();
+  for (const name of ['stdout', 'stderr']) streams.get(name)?.resume();
+  return {
+    stdin: streams.get('stdin'),
+    stdout: streams.get('stdout'),
+    stderr: streams.get('stderr'),
+    tty: options.wanted.tty,
+    onResize: resizes.listen,
+    gone,
+    async finish(end) {
+      await Promise.all(['stdout', 'stderr'].map((name) => flush(streams.get(name))));
+      const bytes = errorStreamBytes(end, options.version);
+      if (bytes !== undefined) error?.write(bytes);
+      await flush(error);
+      session.close();
+    },
+  };
+}
+
+/** Ends a stream and waits until its last byte left, or it is gone. */
+function flush(stream: Writable | undefined): Promise<void> {
+  if (stream === undefined || stream.destroyed || stream.writableFinished) return Promise.resolve();
+  return new Promise((resolve) => {
+    stream.once('finish', resolve);
+    stream.once('close', resolve);
+    stream.end();
+  });
+}

@@ -1,0 +1,85 @@
+// exec and attach of a pretend container: connects the program or the log to the streams of the client and tells how it
+// ended. Easy to get wrong: whatever goes wrong inside, the client must get a status, or it waits for ever.
+import { Readable, Writable } from 'node:stream';
+import type { CommandEnd } from './command-status.ts';
+import type { CommandStreams } from './command-streams.ts';
+import type { Container } from './containers.ts';
+import { ProgramNotFound, put, type Process, type TerminalSize } from './process.ts';
+import { runProgram } from './shell.ts';
+import { createTerminal } from './terminal.ts';
+
+/** Runs a program with the client's streams; resolves when the client was told how it ended. */
+export async function runExec(streams: CommandStreams, container: Container, argv: readonly string[]): Promise<void> {
+  await streams.finish(await execute(streams, container, argv));
+}
+
+/**
+ * Attaches to a container. One whose spec asks for `stdin` runs its command now, or a shell: what `kubectl run -it` and
+ * `kubectl debug -it` expect; `onExit` is told its exit code. Any other shows its log as it grows and echoes what is
+ * typed.
+ */
+export async function runAttach(
+  streams: CommandStreams,
+  container: Container,
+  parts: {
+    readonly followLog: (write: (text: string) => void, gone: AbortSignal) => void;
+    readonly onExit?: (code: number) => void;
+  },
+): Promise<void> {
+  if (container.hasStdin) {
+    const end = await execute(streams, container, container.argv.length === 0 ? ['sh'] : container.argv);
+    if (!streams.gone.aborted) parts.onExit?.(end.kind === 'exit' ? end.code : 128);
+    // The code is the container's, to be read from the pod's status; the attach itself went well (as kubelet sees it).
+    await streams.finish(end.kind === 'exit' ? { kind: 'exit', code: 0 } : end);
+    return;
+  }
+  const ending = streams.tty ? '\r\n' : '\n';
+  const show = (text: string): void => void streams.stdout?.write(text.replaceAll('\n', ending));
+  parts.followLog(show, streams.gone);
+  streams.stdin?.on('data', (chunk: Buffer) => void streams.stdout?.write(chunk));
+  await new Promise<void>((resolve) => {
+    if (streams.gone.aborted) resolve();
+    else streams.gone.addEventListener('abort', () => resolve());
+  });
+  await streams.finish({ kind: 'exit', code: 0 });
+}
+
+async function execute(streams: CommandStreams, container: Container, argv: readonly string[]): Promise<CommandEnd> {
+  const interruption = new AbortController();
+  const signal = AbortSignal.any([streams.gone, interruption.signal]);
+  const nowhere = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() });
+  const frame = {
+    argv,
+    container,
+    environment: new Map(container.environment),
+    workingDirectory: container.workingDirectory,
+    signal,
+  };
+  const stdout = streams.stdout ?? nowhere();
+  let process: Process;
+  if (streams.tty) {
+    let size: TerminalSize = { columns: 80, rows: 24 };
+    streams.onResize(({ Width, Height }) => (size = { columns: Width, rows: Height }));
+    const terminal = createTerminal(streams.stdin, stdout, () => size);
+    const isShell = /(^|\/)(ba|a)?sh$/.test(argv[0] ?? '') && argv.slice(1).every((word) => /^-[abd-z]+$/.test(word));
+    if (!isShell) terminal.onInterrupt(() => interruption.abort());
+    const { output } = terminal;
+    // An interactive shell hands the keyboard to the programs it starts; anything else has it for itself.
+    const stdin = isShell ? Readable.from([]) : terminal.openInput().stdin;
+    process = { ...frame, stdin, stdout: output, stderr: output, terminal };
+    if (process.environment.get('TERM') === undefined) {
+      process = { ...process, environment: new Map([...process.environment, ['TERM', 'xterm']]) };
+    }
+  } else {
+    const stdin = streams.stdin ?? Readable.from([]);
+    process = { ...frame, stdin, stdout, stderr: streams.stderr ?? nowhere(), terminal: undefined };
+  }
+  try {
+    const code = await runProgram(process);
+    await put(process.stdout, '');
+    return { kind: 'exit', code: interruption.signal.aborted ? 130 : code };
+  } catch (error) {
+    const start = error instanceof ProgramNotFound ? `failed to exec in container: failed to start exec: ` : '';
+    return { kind: 'fault', message: `error executing command in container: ${start}${(error as Error).message}` };
+  }
+}

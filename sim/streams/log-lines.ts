@@ -1,0 +1,174 @@
+// What pretend containers write to their log: each line is a pure function of pod, container, restart and line number.
+// Easy to get wrong: two readers at different times must see the same old lines, so no line may depend on when it is
+// read.
+import { createHash } from 'node:crypto';
+import type { KubeObject } from '../types.ts';
+import { containerSpec, containerStatus, restartCountOf } from './containers.ts';
+
+/** One line without newline. */
+export interface LogLine {
+  readonly atMs: number;
+  readonly text: string;
+}
+
+/** One run of a container: from its start to its end, or still going. Times are Unix milliseconds. */
+export interface ContainerRun {
+  readonly seed: string;
+  readonly image: string;
+  readonly startedAtMs: number;
+  /** Undefined while it runs. */
+  readonly finishedAtMs: number | undefined;
+  readonly exitCode: number;
+}
+
+/** Lines that are kept; older ones were rotated away. */
+export const keptLines = 1_000;
+
+/** The run whose log is asked for; undefined when there is none (`previous` without a restart, not started yet). */
+export function containerRun(pod: KubeObject, container: string, isPrevious: boolean): ContainerRun | undefined {
+  const status = containerStatus(pod, container);
+  const restarts = restartCountOf(pod, container);
+  const state = (isPrevious ? status?.['lastState'] : status?.['state']) as Record<string, any> | undefined;
+  const image = String(containerSpec(pod, container)?.['image'] ?? '');
+  const seed = `${pod.metadata.uid}/${container}/${isPrevious ? restarts - 1 : restarts}`;
+  const ended = state?.['terminated'] as Record<string, any> | undefined;
+  if (ended !== undefined) {
+    const finishedAtMs = Date.parse(String(ended['finishedAt'] ?? pod.metadata.creationTimestamp));
+    const startedAtMs = Date.parse(String(ended['startedAt'] ?? pod.metadata.creationTimestamp));
+    return { seed, image, startedAtMs, finishedAtMs, exitCode: Number(ended['exitCode'] ?? 0) };
+  }
+  if (isPrevious || state?.['waiting'] !== undefined) return undefined;
+  const startedAt = state?.['running']?.startedAt ?? pod['status']?.startTime ?? pod.metadata.creationTimestamp;
+  return { seed, image, startedAtMs: Date.parse(String(startedAt)), finishedAtMs: undefined, exitCode: 0 };
+}
+
+/** Number of lines written by `nowMs`; the next one is due at {@link lineTime} of that number. */
+export function lineCount(run: ContainerRun, nowMs: number, periodMs: number): number {
+  const end = Math.min(nowMs, run.finishedAtMs ?? nowMs);
+  if (end < run.startedAtMs) return 0;
+  const slot = Math.floor((end - run.startedAtMs) / periodMs);
+  return lineTime(run, slot, periodMs) <= end ? slot + 1 : slot;
+}
+
+/** When line `index` is written: somewhere in its slot, the first one at once. */
+export function lineTime(run: ContainerRun, index: number, periodMs: number): number {
+  const jitter = index === 0 ? 0 : draw(run.seed, index)() * 0.8;
+  return Math.floor(run.startedAtMs + (index + jitter) * periodMs);
+}
+
+/** Line `index` of a run. */
+export function logLine(run: ContainerRun, index: number, periodMs: number): LogLine {
+  const atMs = lineTime(run, index, periodMs);
+  const last = run.finishedAtMs === undefined ? undefined : lineCount(run, run.finishedAtMs, periodMs) - 1;
+  const random = draw(run.seed, index);
+  random();
+  const voice = voices.find(({ images }) => images.test(run.image)) ?? plainVoice;
+  if (index === 0) return { atMs, text: voice.first(run, atMs) };
+  if (index === last && run.exitCode !== 0) return { atMs, text: `fatal: exiting with code ${run.exitCode}` };
+  return { atMs, text: voice.next(random, atMs) };
+}
+
+/** Numbers in [0, 1) that depend on seed and index alone. */
+function draw(seed: string, index: number): () => number {
+  const bytes = createHash('sha256').update(`${seed}#${index}`).digest();
+  let at = 0;
+  return () => {
+    const value = bytes.readUInt32BE((at % 8) * 4) / 0x1_0000_0000;
+    at += 1;
+    return value;
+  };
+}
+
+interface Voice {
+  readonly images: RegExp;
+  first(run: ContainerRun, atMs: number): string;
+  next(random: () => number, atMs: number): string;
+}
+
+function pick<T>(random: () => number, values: readonly T[]): T {
+  return values[Math.floor(random() * values.length)] as T;
+}
+
+const paths = [
+  '/',
+  '/healthz',
+  '/api/v1/orders',
+  '/api/v1/cart',
+  '/static/app.js',
+  '/login',
+  '/api/v1/search?q=tea',
+  '/favicon.ico',
+];
+const statuses = [200, 200, 200, 200, 200, 204, 304, 404, 500];
+
+const plainVoice: Voice = {
+  images: /./,
+  first: (run) => `level=info msg="starting" image=${JSON.stringify(run.image)}`,
+  next(random) {
+    const message = pick(random, [
+      'request served',
+      'request served',
+      'cache refreshed',
+      'queue drained',
+      'slow query',
+      'connection reset by peer',
+    ]);
+    const level = message === 'slow query' || message.startsWith('connection') ? 'warn' : 'info';
+    const id = Math.floor(random() * 0xffff_ffff).toString(16);
+    return `level=${level} msg=${JSON.stringify(message)} duration=${Math.ceil(random() * 90)}ms id=${id}`;
+  },
+};
+
+const voices: readonly Voice[] = [
+  {
+    images: /(^|\/)(nginx|envoy|haproxy|traefik)/,
+    first: () => '/docker-entrypoint.sh: Configuration complete; ready for start up',
+    next(random, atMs) {
+      const at = new Date(atMs).toISOString().slice(0, 19).replace('T', ':');
+      const client = `10.244.${Math.floor(random() * 4)}.${2 + Math.floor(random() * 200)}`;
+      const answer = `${pick(random, statuses)} ${Math.floor(random() * 9000)}`;
+      return `${client} - - [${at} +0000] "GET ${pick(random, paths)} HTTP/1.1" ${answer} "-" "Mozilla/5.0"`;
+    },
+  },
+  {
+    images: /(^|\/)postgres/,
+    first: (_run, atMs) => `${new Date(atMs).toISOString()} [1] LOG:  database system is ready to accept connections`,
+    next: (random, atMs) =>
+      `${new Date(atMs).toISOString()} [${27 + Math.floor(random() * 900)}] LOG:  ` +
+      pick(random, [
+        'checkpoint starting: time',
+        'checkpoint complete: wrote 44 buffers',
+        'automatic vacuum of table "shop.public.orders"',
+        'connection authorized: user=shop database=shop',
+      ]),
+  },
+  {
+    images: /(^|\/)(redis|valkey|memcached)/,
+    first: (_run, atMs) => `1:M ${new Date(atMs).toUTCString()} * Ready to accept connections tcp`,
+    next: (random, atMs) =>
+      `1:M ${new Date(atMs).toUTCString()} * ` +
+      pick(random, [
+        '100 changes in 300 seconds. Saving...',
+        'Background saving started by pid 42',
+        'DB saved on disk',
+        'Background saving terminated with success',
+      ]),
+  },
+  {
+    images: /(kube|coredns|etcd|cert-manager|prometheus|argocd|controller)/,
+    first: (_run, atMs) => `I${glogTime(atMs)}       1 main.go:42] "Starting"`,
+    next: (random, atMs) =>
+      `${pick(random, ['I', 'I', 'I', 'I', 'W'])}${glogTime(atMs)}       1 ` +
+      pick(random, [
+        'reflector.go:368] "Caches populated"',
+        'leaderelection.go:257] "Successfully renewed lease"',
+        'controller.go:231] "Reconciled"',
+        'proxier.go:812] "SyncProxyRules complete"',
+      ]),
+  },
+];
+
+function glogTime(atMs: number): string {
+  const text = new Date(atMs).toISOString();
+  return `${text.slice(5, 7)}${text.slice(8, 10)} ${text.slice(11, 23)}000`;
+}

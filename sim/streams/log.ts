@@ -1,0 +1,136 @@
+// `pods/log`: the options of PodLogOptions applied to the pretend log of a container, and new lines while following.
+// Easy to get wrong: a follower owns a timer, which must die with the client.
+import type { LogRequest } from '../stream-hooks.ts';
+import type { KubeObject } from '../types.ts';
+import type { Clock } from './clock.ts';
+import { containerRun, keptLines, lineCount, lineTime, logLine, type ContainerRun, type LogLine } from './log-lines.ts';
+import { scriptedOutput } from './scripted-log.ts';
+
+/** How the log is made. */
+export interface LogOptions {
+  readonly clock: Clock;
+  /** Average time between two lines, default 2 s. */
+  readonly periodMs?: number;
+}
+
+/** PodLogOptions (core/v1) as far as they matter here. */
+interface Wanted {
+  readonly isFollowing: boolean;
+  readonly hasTimestamps: boolean;
+  readonly tailLines: number;
+  readonly sinceMs: number;
+  readonly limitBytes: number;
+}
+
+const defaultPeriodMs = 2_000;
+
+/** Why a log cannot be given, to be answered with 400 before anything is written; undefined when it can. */
+export function logFault(pod: KubeObject, container: string, query: URLSearchParams): string | undefined {
+  for (const name of ['tailLines', 'sinceSeconds', 'limitBytes']) {
+    const text = query.get(name);
+    if (text !== null && !/^\d+$/.test(text)) return `invalid ${name}: ${JSON.stringify(text)} is not a number`;
+  }
+  if (query.has('sinceTime') && Number.isNaN(Date.parse(query.get('sinceTime') ?? ''))) return 'invalid sinceTime';
+  if (query.has('sinceTime') && query.has('sinceSeconds'))
+    return 'at most one of `sinceTime` or `sinceSeconds` may be specified';
+  const isPrevious = readFlag(query, 'previous');
+  if (isPrevious && containerRun(pod, container, true) === undefined) {
+    return `previous terminated container "${container}" in pod "${pod.metadata.name}" not found`;
+  }
+  return undefined;
+}
+
+/** Writes the log and, when asked to follow, goes on until the client is gone or the container has ended. */
+export async function serveLog(request: LogRequest, options: LogOptions): Promise<void> {
+  const { pod, container, query } = request;
+  const periodMs = options.periodMs ?? defaultPeriodMs;
+  const wanted = readOptions(query, options.clock.now());
+  const run = containerRun(pod, container, readFlag(query, 'previous'));
+  if (run === undefined) {
+    request.end();
+    return;
+  }
+  let isGone = false;
+  let stop = (): void => undefined;
+  request.onClose(() => {
+    isGone = true;
+    stop();
+  });
+  const output = await scriptedOutput(pod, container);
+  if (isGone) return;
+  let leftBytes = wanted.limitBytes;
+  const write = (line: LogLine): boolean => {
+    const stamp = wanted.hasTimestamps ? `${new Date(line.atMs).toISOString().slice(0, 23)}000000Z ` : '';
+    const bytes = Buffer.from(`${stamp}${line.text}\n`).subarray(0, leftBytes);
+    leftBytes -= bytes.length;
+    if (bytes.length > 0) request.write(bytes);
+    return leftBytes > 0;
+  };
+  const count = output === undefined ? lineCount(run, options.clock.now(), periodMs) : output.length;
+  // What a command printed, it printed when it started; invented lines are spread over the life of the container.
+  const lineAt = (index: number): LogLine =>
+    output === undefined ? logLine(run, index, periodMs) : { atMs: run.startedAtMs, text: output[index] ?? '' };
+  const timeAt = (index: number): number => (output === undefined ? lineTime(run, index, periodMs) : run.startedAtMs);
+  for (let index = firstLine(count, wanted, timeAt); index < count; index++) if (!write(lineAt(index))) break;
+  if (!wanted.isFollowing || run.finishedAtMs !== undefined || leftBytes <= 0) {
+    request.end();
+    return;
+  }
+  if (output !== undefined) return;
+  stop = followLines(run, count, { ...options, periodMs }, (line) => {
+    if (write(line)) return;
+    stop();
+    request.end();
+  });
+}
+
+/** Calls back with each new line of a run, in time, from line `from` on. Returns the end. */
+export function followLines(
+  run: ContainerRun,
+  from: number,
+  options: LogOptions,
+  onLine: (line: LogLine) => void,
+): () => void {
+  const periodMs = options.periodMs ?? defaultPeriodMs;
+  let index = from;
+  let isStopped = false;
+  let cancel = (): void => undefined;
+  const schedule = (): void => {
+    const delayMs = Math.max(0, lineTime(run, index, periodMs) - options.clock.now());
+    cancel = options.clock.after(delayMs, () => {
+      onLine(logLine(run, index, periodMs));
+      index += 1;
+      if (!isStopped) schedule();
+    });
+  };
+  schedule();
+  return () => {
+    isStopped = true;
+    cancel();
+  };
+}
+
+function firstLine(count: number, wanted: Wanted, timeAt: (index: number) => number): number {
+  let first = Math.max(0, count - keptLines);
+  while (first < count && timeAt(first) < wanted.sinceMs) first += 1;
+  return Math.max(first, count - wanted.tailLines);
+}
+
+function readFlag(query: URLSearchParams, name: string): boolean {
+  const value = query.get(name);
+  return value !== null && !['false', '0'].includes(value.toLowerCase());
+}
+
+function readOptions(query: URLSearchParams, nowMs: number): Wanted {
+  const number = (name: string): number | undefined => (query.has(name) ? Number(query.get(name)) : undefined);
+  const sinceSeconds = number('sinceSeconds');
+  const sinceTime = query.get('sinceTime');
+  return {
+    isFollowing: readFlag(query, 'follow'),
+    hasTimestamps: readFlag(query, 'timestamps'),
+    tailLines: number('tailLines') ?? Infinity,
+    sinceMs:
+      sinceSeconds !== undefined ? nowMs - sinceSeconds * 1000 : sinceTime === null ? -Infinity : Date.parse(sinceTime),
+    limitBytes: number('limitBytes') ?? Infinity,
+  };
+}

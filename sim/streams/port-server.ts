@@ -1,0 +1,88 @@
+// What listens behind a declared container port: a tiny HTTP server that echoes, and for anything that is not HTTP the
+// same bytes back. Easy to get wrong: ten megabytes must flow both ways at once, so nothing is collected, everything is
+// passed on under back-pressure.
+import type { Duplex } from 'node:stream';
+
+/** Answers on one forwarded connection until either side ends. `name` is shown to HTTP clients. */
+export function servePort(connection: Duplex, name: string): void {
+  let head = Buffer.alloc(0);
+  const onData = (chunk: Buffer): void => {
+    head = Buffer.concat([head, chunk]);
+    const kind = classify(head);
+    if (kind === 'unknown') return;
+    connection.off('data', onData);
+    connection.off('end', onEnd);
+    connection.pause();
+    if (kind === 'bytes') echoBytes(connection, head);
+    else answerHttp(connection, head, name);
+  };
+  const onEnd = (): void => void connection.end(head);
+  connection.on('data', onData);
+  connection.on('end', onEnd);
+}
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const headLimitBytes = 16 * 1024;
+
+/** HTTP once a whole head is there; bytes as soon as it cannot become one; unknown in between. */
+function classify(head: Buffer): 'http' | 'bytes' | 'unknown' {
+  const text = head.toString('latin1', 0, headLimitBytes);
+  if (methods.some((method) => `${method} /`.startsWith(text))) return 'unknown';
+  const couldBe =
+    methods.some((method) => text.startsWith(`${method} /`)) && /^[^\r\n]*( HTTP\/1\.[01]\r?(\n|$)|$)/.test(text);
+  if (!couldBe) return 'bytes';
+  if (/\r?\n\r?\n/.test(text)) return 'http';
+  return text.length >= headLimitBytes ? 'bytes' : 'unknown';
+}
+
+function echoBytes(connection: Duplex, first: Buffer): void {
+  connection.write(first);
+  connection.pipe(connection);
+}
+
+/**
+ * One request, one answer, connection closed. A body with a Content-Length is sent back; otherwise a page says what was
+ * asked.
+ */
+function answerHttp(connection: Duplex, first: Buffer, name: string): void {
+  const text = first.toString('latin1');
+  const separator = /\r?\n\r?\n/.exec(text);
+  const bodyStart = (separator?.index ?? 0) + (separator?.[0].length ?? 0);
+  const [line = '', ...fields] = text.slice(0, separator?.index).split(/\r?\n/);
+  const [method = '', path = ''] = line.split(' ');
+  const field = (wanted: string): string | undefined =>
+    fields
+      .find((entry) => entry.toLowerCase().startsWith(`${wanted}:`))
+      ?.slice(wanted.length + 1)
+      .trim();
+  const length = Number(field('content-length') ?? 0);
+  const head = (type: string, bytes: number): string =>
+    'HTTP/1.1 200 OK\r\nServer: simulated\r\n' +
+    `Content-Type: ${type}\r\nContent-Length: ${bytes}\r\nConnection: close\r\n\r\n`;
+  if (length === 0) {
+    const page = `hello from ${name}\n${method} ${path}\n`;
+    connection.end(head('text/plain', Buffer.byteLength(page)) + (method === 'HEAD' ? '' : page));
+    connection.resume();
+    return;
+  }
+  if (field('expect')?.toLowerCase() === '100-continue') connection.write('HTTP/1.1 100 Continue\r\n\r\n');
+  connection.write(head(field('content-type') ?? 'application/octet-stream', length));
+  let left = length;
+  const echo = (chunk: Buffer): void => {
+    const part = chunk.subarray(0, left);
+    left -= part.length;
+    const isRoomLeft = connection.write(part);
+    if (left === 0) {
+      connection.end();
+      connection.off('data', echo);
+      connection.resume();
+    } else if (!isRoomLeft) {
+      connection.pause();
+      connection.once('drain', () => connection.resume());
+    }
+  };
+  connection.on('data', echo);
+  const early = first.subarray(bodyStart);
+  if (early.length > 0) echo(early);
+  connection.resume();
+}

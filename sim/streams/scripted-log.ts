@@ -1,0 +1,42 @@
+// The log of a container whose command the pretend shell can run (`echo hello`, `sh -c '…'`): what that command prints.
+// Easy to get wrong: a command that cannot be run here must not show our own complaints, such a container gets invented
+// lines instead.
+import { Readable, Writable } from 'node:stream';
+import type { KubeObject } from '../types.ts';
+import { createContainers } from './containers.ts';
+import { ProgramNotFound } from './process.ts';
+import { runProgram } from './shell.ts';
+
+const outputLimitBytes = 1024 * 1024;
+
+/**
+ * Lines the container's command prints, at most 1 MiB of them; undefined when it has no command or one that cannot be
+ * run here.
+ */
+export async function scriptedOutput(pod: KubeObject, name: string): Promise<readonly string[] | undefined> {
+  const container = createContainers({ now: () => 0 }).open(pod, name);
+  if (container === undefined || container.argv.length === 0 || container.hasStdin) return undefined;
+  const interruption = new AbortController();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const output = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes > outputLimitBytes) interruption.abort();
+      else chunks.push(chunk);
+      done();
+    },
+  });
+  try {
+    const { argv, environment, workingDirectory } = container;
+    const frame = { argv, container, environment, workingDirectory, stdin: Readable.from([]), terminal: undefined };
+    const { signal } = interruption;
+    await runProgram({ ...frame, stdout: output, stderr: output, signal, isInstant: true });
+  } catch (error) {
+    if (error instanceof ProgramNotFound) return undefined;
+    throw error;
+  }
+  const text = Buffer.concat(chunks).toString();
+  if (text.includes(' not simulated')) return undefined;
+  return text === '' ? [] : text.replace(/\n$/, '').split('\n');
+}

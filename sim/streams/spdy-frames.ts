@@ -1,0 +1,170 @@
+// SPDY/3.1 frames as pure functions: bytes in, frames out, and back. Header blocks stay compressed here. Easy to get
+// wrong: the control bit and the 15-bit version share a word, flags and the 24-bit length share the next.
+
+/** Version in every control frame; 3 stands for SPDY/3 and SPDY/3.1 alike. */
+const version = 3;
+
+/** Control frame types (SPDY/3.1 section 2.6). */
+export const frameTypes = {
+  synStream: 1,
+  synReply: 2,
+  rstStream: 3,
+  settings: 4,
+  ping: 6,
+  goAway: 7,
+  headers: 8,
+  windowUpdate: 9,
+} as const;
+
+/** Status codes of RST_STREAM (section 2.6.3). */
+export const resetCodes = {
+  protocolError: 1,
+  invalidStream: 2,
+  refusedStream: 3,
+  cancel: 5,
+  internalError: 6,
+  flowControlError: 7,
+  streamAlreadyClosed: 9,
+} as const;
+
+/** Id of the one setting we use. */
+export const initialWindowSizeSetting = 7;
+
+const finFlag = 0x01;
+
+/** A frame as read or to be written. */
+export type SpdyFrame =
+  | { readonly type: 'synStream'; readonly streamId: number; readonly fin: boolean; readonly block: Buffer }
+  | { readonly type: 'synReply'; readonly streamId: number; readonly fin: boolean; readonly block: Buffer }
+  | { readonly type: 'headers'; readonly streamId: number; readonly fin: boolean; readonly block: Buffer }
+  | { readonly type: 'data'; readonly streamId: number; readonly fin: boolean; readonly data: Buffer }
+  | { readonly type: 'rstStream'; readonly streamId: number; readonly status: number }
+  | { readonly type: 'windowUpdate'; readonly streamId: number; readonly delta: number }
+  | { readonly type: 'ping'; readonly id: number }
+  | { readonly type: 'goAway'; readonly lastStreamId: number; readonly status: number }
+  | { readonly type: 'settings'; readonly values: ReadonlyMap<number, number> };
+
+/** Bytes of one frame. */
+export function encodeSpdyFrame(frame: SpdyFrame): Buffer {
+  switch (frame.type) {
+    case 'data': {
+      const head = words(frame.streamId, flagsAndLength(frame.fin, frame.data.length));
+      return Buffer.concat([head, frame.data]);
+    }
+    case 'synStream':
+      // Associated stream 0, priority 0, slot 0.
+      return control(frameTypes.synStream, frame.fin, words(frame.streamId, 0), Buffer.alloc(2), frame.block);
+    case 'synReply':
+      return control(frameTypes.synReply, frame.fin, words(frame.streamId), frame.block);
+    case 'headers':
+      return control(frameTypes.headers, frame.fin, words(frame.streamId), frame.block);
+    case 'rstStream':
+      return control(frameTypes.rstStream, false, words(frame.streamId, frame.status));
+    case 'windowUpdate':
+      return control(frameTypes.windowUpdate, false, words(frame.streamId, frame.delta));
+    case 'ping':
+      return control(frameTypes.ping, false, words(frame.id));
+    case 'goAway':
+      return control(frameTypes.goAway, false, words(frame.lastStreamId, frame.status));
+    case 'settings':
+      return control(frameTypes.settings, false, words(frame.values.size, ...[...frame.values].flat()));
+  }
+}
+
+function control(type: number, fin: boolean, ...payload: readonly Buffer[]): Buffer {
+  const length = payload.reduce((sum, part) => sum + part.length, 0);
+  return Buffer.concat([words(((0x8000 | version) << 16) | type, flagsAndLength(fin, length)), ...payload]);
+}
+
+function flagsAndLength(fin: boolean, length: number): number {
+  return ((fin ? finFlag : 0) << 24) | length;
+}
+
+function words(...values: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(4 * values.length);
+  for (const [i, value] of values.entries()) bytes.writeUInt32BE(value >>> 0, 4 * i);
+  return bytes;
+}
+
+/** Turns received chunks into frames. */
+export interface SpdyFrameReader {
+  /**
+   * Takes a chunk of any size and gives the frames it completed; unknown control frames are skipped as the
+   * specification asks.
+   * @throws Error when the bytes are no SPDY/3 frames; the reader is unusable from then on
+   */
+  push(chunk: Buffer): readonly SpdyFrame[];
+}
+
+/** A reader that refuses frames with more than `maxFrameBytes` of payload. */
+export function createSpdyFrameReader(maxFrameBytes = 4 * 1024 * 1024): SpdyFrameReader {
+  let chunks: Buffer[] = [];
+  let bufferedBytes = 0;
+  let neededBytes = 8;
+  return {
+    push(chunk) {
+      chunks.push(chunk);
+      bufferedBytes += chunk.length;
+      const frames: SpdyFrame[] = [];
+      if (bufferedBytes < neededBytes) return frames;
+      let rest = chunks.length === 1 ? chunk : Buffer.concat(chunks, bufferedBytes);
+      for (;;) {
+        neededBytes = 8;
+        if (rest.length < neededBytes) break;
+        const length = rest.readUInt32BE(4) & 0xff_ffff;
+        if (length > maxFrameBytes) throw new Error(`a SPDY frame of ${length} bytes is too big`);
+        neededBytes += length;
+        if (rest.length < neededBytes) break;
+        const frame = decode(rest.subarray(0, neededBytes));
+        if (frame !== undefined) frames.push(frame);
+        rest = rest.subarray(neededBytes);
+      }
+      chunks = [rest];
+      bufferedBytes = rest.length;
+      return frames;
+    },
+  };
+}
+
+function decode(bytes: Buffer): SpdyFrame | undefined {
+  const first = bytes.readUInt32BE(0);
+  const fin = (bytes.readUInt8(4) & finFlag) !== 0;
+  const payload = bytes.subarray(8);
+  if (first < 0x8000_0000) return { type: 'data', streamId: nonZero(first), fin, data: payload };
+  if (((first >>> 16) & 0x7fff) !== version)
+    throw new Error(`SPDY version ${(first >>> 16) & 0x7fff} is not supported`);
+  const word = (index: number): number => {
+    if (payload.length < 4 * index + 4) throw new Error('a SPDY frame that ends early');
+    return payload.readUInt32BE(4 * index);
+  };
+  const id = (index: number): number => word(index) & 0x7fff_ffff;
+  switch (first & 0xffff) {
+    case frameTypes.synStream:
+      if (payload.length < 10) throw new Error('a SPDY frame that ends early');
+      return { type: 'synStream', streamId: nonZero(id(0)), fin, block: payload.subarray(10) };
+    case frameTypes.synReply:
+      return { type: 'synReply', streamId: nonZero(id(0)), fin, block: payload.subarray(4) };
+    case frameTypes.headers:
+      return { type: 'headers', streamId: nonZero(id(0)), fin, block: payload.subarray(4) };
+    case frameTypes.rstStream:
+      return { type: 'rstStream', streamId: nonZero(id(0)), status: word(1) };
+    case frameTypes.windowUpdate:
+      return { type: 'windowUpdate', streamId: id(0), delta: id(1) };
+    case frameTypes.ping:
+      return { type: 'ping', id: word(0) };
+    case frameTypes.goAway:
+      return { type: 'goAway', lastStreamId: id(0), status: word(1) };
+    case frameTypes.settings: {
+      const values = new Map<number, number>();
+      for (let i = 0; i < word(0); i++) values.set(word(1 + 2 * i) & 0xff_ffff, word(2 + 2 * i));
+      return { type: 'settings', values };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function nonZero(streamId: number): number {
+  if (streamId === 0) throw new Error('stream 0 is not a stream');
+  return streamId;
+}

@@ -1,0 +1,255 @@
+// Answers upgrade requests of exec, attach and port-forward as kube-apiserver and kubelet do, then hands the connection
+// on. Easy to get wrong: a refusal is written on a bare socket, so it must carry its own length and end the connection.
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { UpgradeRequest } from '../stream-hooks.ts';
+import type { JsonObject, KubeObject } from '../types.ts';
+import { openChannels, openSpdyStreams, type CommandStreams, type WantedStreams } from './command-streams.ts';
+import type { Clock } from './clock.ts';
+import type { Container, Containers } from './containers.ts';
+import { runAttach, runExec } from './exec.ts';
+import { followLines } from './log.ts';
+import { containerRun, lineCount } from './log-lines.ts';
+import { serveChannelForward, serveSpdyForward, type ForwardTarget } from './port-forward.ts';
+import { scriptedOutput } from './scripted-log.ts';
+import { createTunnel } from './websocket-tunnel.ts';
+
+/** What lasts longer than one upgrade. */
+export interface UpgradeOptions {
+  readonly containers: Containers;
+  readonly clock: Clock;
+  /** Average time between two log lines of an attach. */
+  readonly logPeriodMs: number;
+  /** A container somebody was attached to (`kubectl run -it`) ended with this code. */
+  readonly onContainerExit?: (pod: KubeObject, container: string, exitCode: number) => void;
+}
+
+/** Versions of remotecommand over SPDY, as kubelet lists them. */
+const spdyVersions = ['v4.channel.k8s.io', 'v3.channel.k8s.io', 'v2.channel.k8s.io', 'channel.k8s.io'];
+const forwardProtocol = 'portforward.k8s.io';
+const tunnelPrefix = 'SPDY/3.1+';
+
+/** Negotiates and serves. Owns the socket from now on; nothing was written to it before. Never throws. */
+export function serveUpgrade(request: UpgradeRequest, options: UpgradeOptions): void {
+  const { req, socket } = request;
+  socket.on('error', () => socket.destroy());
+  const token = (req.headers.upgrade ?? '').toLowerCase();
+  if (token === 'websocket') serveWebSocket(request, options);
+  else if (token === 'spdy/3.1') serveSpdy(request, options);
+  else refuse(socket, 400, 'Bad Request', 'unable to upgrade: missing upgrade headers in request');
+}
+
+/** Every value of a header in order, comma lists taken apart. Read raw: Node joins or drops repeats. */
+function listHeader(req: IncomingMessage, name: string): string[] {
+  const values: string[] = [];
+  for (let i = 0; i < req.rawHeaders.length; i += 2) {
+    if (req.rawHeaders[i]?.toLowerCase() === name) values.push(...(req.rawHeaders[i + 1] ?? '').split(','));
+  }
+  return values.map((value) => value.trim()).filter((value) => value !== '');
+}
+
+function refuse(socket: Duplex, code: number, reason: string, text: string, headers: readonly string[] = []): void {
+  const lines = [
+    `HTTP/1.1 ${code} ${reason}`,
+    ...headers,
+    'Content-Type: text/plain; charset=utf-8',
+    'X-Content-Type-Options: nosniff',
+    `Content-Length: ${Buffer.byteLength(text) + 1}`,
+    'Connection: close',
+  ];
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}\n`);
+}
+
+function switchProtocols(socket: Duplex, token: string, headers: readonly string[]): void {
+  const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', `Upgrade: ${token}`, ...headers];
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+}
+
+function serveSpdy(request: UpgradeRequest, options: UpgradeOptions): void {
+  const { kind, req, socket, head } = request;
+  const offered = listHeader(req, 'x-stream-protocol-version');
+  const accepted = kind === 'portforward' ? [forwardProtocol] : spdyVersions;
+  if (offered.length === 0) {
+    refuse(socket, 400, 'Bad Request', 'unable to upgrade: header X-Stream-Protocol-Version does not exist in request');
+    return;
+  }
+  const protocol = offered.find((name) => accepted.includes(name));
+  if (protocol === undefined) {
+    refuseVersion(socket, offered, accepted);
+    return;
+  }
+  const wanted = wantedStreams(request.query);
+  if (kind !== 'portforward' && !asksForSomething(wanted)) {
+    refuse(socket, 400, 'Bad Request', 'you must specify at least 1 of stdin, stdout, stderr');
+    return;
+  }
+  switchProtocols(socket, 'SPDY/3.1', [`X-Stream-Protocol-Version: ${protocol}`]);
+  if (kind === 'portforward') {
+    serveSpdyForward(socket, head, forwardTarget(request.pod));
+    return;
+  }
+  const version = Number(/^v(\d)/.exec(protocol)?.[1] ?? 1);
+  openSpdyStreams(socket, { wanted, head, version })
+    .then((streams) => (streams === undefined ? undefined : serveCommand(request, streams, options)))
+    .catch(() => socket.destroy());
+}
+
+function refuseVersion(socket: Duplex, offered: readonly string[], accepted: readonly string[]): void {
+  const text =
+    'unable to upgrade: unable to negotiate protocol: ' +
+    `client supports [${offered.join(' ')}], server accepts [${accepted.join(' ')}]`;
+  refuse(
+    socket,
+    403,
+    'Forbidden',
+    text,
+    accepted.map((name) => `X-Accepted-Stream-Protocol-Versions: ${name}`),
+  );
+}
+
+function serveWebSocket(request: UpgradeRequest, options: UpgradeOptions): void {
+  const { kind, req, socket, head } = request;
+  const key = req.headers['sec-websocket-key'] ?? '';
+  if (
+    req.method !== 'GET' ||
+    req.headers['sec-websocket-version'] !== '13' ||
+    Buffer.from(key, 'base64').length !== 16
+  ) {
+    refuse(socket, 400, 'Bad Request', 'not a websocket handshake', ['Sec-WebSocket-Version: 13']);
+    return;
+  }
+  const offered = listHeader(req, 'sec-websocket-protocol');
+  const accept = (protocol: string): void => {
+    const digest = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+    const chosen = protocol === '' ? [] : [`Sec-WebSocket-Protocol: ${protocol}`];
+    switchProtocols(socket, 'websocket', [`Sec-WebSocket-Accept: ${digest}`, ...chosen]);
+  };
+  const tunnels = offered.filter((name) => name.startsWith(tunnelPrefix) && name.endsWith('.k8s.io'));
+  if (kind === 'portforward' && tunnels.length > 0) {
+    const names = tunnels.map((name) => name.slice(tunnelPrefix.length));
+    if (!names.includes(forwardProtocol)) {
+      refuseVersion(socket, names, [forwardProtocol]);
+      return;
+    }
+    accept(tunnelPrefix + forwardProtocol);
+    serveSpdyForward(createTunnel(socket, { role: 'server', head }), Buffer.alloc(0), forwardTarget(request.pod));
+    return;
+  }
+  const channel = channelProtocol(kind, offered);
+  if (channel === undefined) {
+    refuse(socket, 403, 'Forbidden', `requested protocol(s) are not supported: [${offered.join(' ')}]`);
+    return;
+  }
+  if (kind === 'portforward') {
+    const ports = request.query
+      .getAll('ports')
+      .flatMap((text) => text.split(','))
+      .map(Number);
+    if (ports.length === 0 || ports.some((port) => !(Number.isInteger(port) && port > 0 && port < 65_536))) {
+      refuse(socket, 400, 'Bad Request', 'query parameter "ports" is required');
+      return;
+    }
+    accept(channel.name);
+    serveChannelForward(socket, { head, isBase64: channel.isBase64, ports }, forwardTarget(request.pod));
+    return;
+  }
+  const wanted = wantedStreams(request.query);
+  if (!asksForSomething(wanted)) {
+    refuse(socket, 400, 'Bad Request', 'you must specify at least 1 of stdin, stdout, stderr');
+    return;
+  }
+  accept(channel.name);
+  const { version, isBase64 } = channel;
+  serveCommand(request, openChannels(socket, { wanted, head, version, isBase64 }), options).catch(() =>
+    socket.destroy(),
+  );
+}
+
+interface ChannelProtocol {
+  readonly name: string;
+  readonly version: number;
+  readonly isBase64: boolean;
+}
+
+/**
+ * v5 when offered at all (kube-apiserver translates it), else the first known one of the client's list; none offered
+ * means v1.
+ */
+function channelProtocol(kind: UpgradeRequest['kind'], offered: readonly string[]): ChannelProtocol | undefined {
+  const known: ChannelProtocol[] = [
+    { name: '', version: 1, isBase64: false },
+    { name: 'v4.channel.k8s.io', version: 4, isBase64: false },
+    { name: 'v4.base64.channel.k8s.io', version: 4, isBase64: true },
+  ];
+  if (kind !== 'portforward') {
+    if (offered.includes('v5.channel.k8s.io')) return { name: 'v5.channel.k8s.io', version: 5, isBase64: false };
+    known.push(
+      { name: 'channel.k8s.io', version: 1, isBase64: false },
+      { name: 'base64.channel.k8s.io', version: 1, isBase64: true },
+    );
+  }
+  const names = offered.length === 0 ? [''] : offered;
+  return names
+    .map((name) => known.find((protocol) => protocol.name === name))
+    .find((protocol) => protocol !== undefined);
+}
+
+function readFlag(query: URLSearchParams, name: string): boolean {
+  const value = query.get(name);
+  return value !== null && !['false', '0'].includes(value.toLowerCase());
+}
+
+function wantedStreams(query: URLSearchParams): WantedStreams {
+  const tty = readFlag(query, 'tty');
+  return {
+    stdin: readFlag(query, 'stdin'),
+    stdout: readFlag(query, 'stdout'),
+    stderr: readFlag(query, 'stderr') && !tty,
+    tty,
+  };
+}
+
+function asksForSomething(wanted: WantedStreams): boolean {
+  return wanted.stdin || wanted.stdout || wanted.stderr;
+}
+
+function forwardTarget(pod: KubeObject): ForwardTarget {
+  const spec = (pod['spec'] ?? {}) as JsonObject;
+  const containers = [
+    ...((spec['containers'] as JsonObject[]) ?? []),
+    ...((spec['initContainers'] as JsonObject[]) ?? []),
+  ];
+  const ports = containers.flatMap((entry) => (entry['ports'] as JsonObject[] | undefined) ?? []);
+  return {
+    pod: `${pod.metadata.namespace ?? ''}/${pod.metadata.name}`,
+    uid: pod.metadata.uid,
+    ports: new Set(ports.map((port) => Number(port['containerPort']))),
+  };
+}
+
+async function serveCommand(request: UpgradeRequest, streams: CommandStreams, options: UpgradeOptions): Promise<void> {
+  const { pod, kind, query } = request;
+  const container: Container | undefined = options.containers.open(pod, request.container);
+  if (container === undefined) {
+    await streams.finish({ kind: 'fault', message: `container not found (${JSON.stringify(request.container)})` });
+    return;
+  }
+  if (kind === 'exec') {
+    await runExec(streams, container, query.getAll('command'));
+    return;
+  }
+  const run = containerRun(pod, container.name, false);
+  const settings = { clock: options.clock, periodMs: options.logPeriodMs };
+  const isScripted = kind === 'attach' && (await scriptedOutput(pod, container.name)) !== undefined;
+  await runAttach(streams, container, {
+    followLog: (write, gone) => {
+      // A command's output came when it started; there is nothing new to see.
+      if (isScripted || run === undefined || run.finishedAtMs !== undefined) return;
+      const from = lineCount(run, options.clock.now(), options.logPeriodMs);
+      const stop = followLines(run, from, settings, (line) => write(`${line.text}\n`));
+      gone.addEventListener('abort', stop);
+    },
+    onExit: (code) => options.onContainerExit?.(pod, container.name, code),
+  });
+}

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject, KubeObject } from '../types.ts';
+import { humanDuration, labelText, selectorCell } from './cells.ts';
+import { followPath } from './custom.ts';
+import { coreColumns } from './core.ts';
+import { networkColumns } from './network.ts';
+import { summarize } from './pods.ts';
+import { workloadColumns } from './workloads.ts';
+
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** duration_test.go of apimachinery. */
+const durations: readonly (readonly [number, string])[] = [
+  [-2 * second, '<invalid>'],
+  [-2 * second + 1, '<invalid>'],
+  [0, '0s'],
+  [second, '1s'],
+  [2 * minute - 1, '119s'],
+  [2 * minute, '2m'],
+  [2 * minute + second, '2m1s'],
+  [10 * minute - 1, '9m59s'],
+  [10 * minute, '10m'],
+  [3 * hour - 1, '179m'],
+  [3 * hour, '3h'],
+  [3 * hour + minute, '3h1m'],
+  [8 * hour - 1, '7h59m'],
+  [8 * hour, '8h'],
+  [48 * hour - 1, '47h'],
+  [48 * hour, '2d'],
+  [48 * hour + hour, '2d1h'],
+  [8 * day - 1, '7d23h'],
+  [8 * day, '8d'],
+  [2 * 365 * day - 1, '729d'],
+  [2 * 365 * day, '2y'],
+  [2 * 365 * day + day, '2y1d'],
+  [8 * 365 * day - 1, '7y364d'],
+  [8 * 365 * day, '8y'],
+  [8 * 365 * day + 364 * day, '8y'],
+  [9 * 365 * day, '9y'],
+];
+for (const [duration, expected] of durations)
+  test(`${duration} ms reads ${expected}`, () => assert.equal(humanDuration(duration), expected));
+
+const podOf = (status: JsonObject, more: JsonObject = {}): KubeObject =>
+  ({
+    metadata: { name: 'p', ...more['metadata'] },
+    spec: { containers: [{ name: 'a' }, { name: 'b' }], ...more['spec'] },
+    status,
+  }) as unknown as KubeObject;
+const running = { ready: true, restartCount: 0, state: { running: {} } };
+const ended = (exitCode: number, reason?: string): JsonObject => ({
+  restartCount: 0,
+  state: { terminated: { exitCode, ...(reason && { reason }) } },
+});
+const waiting = (reason: string): JsonObject => ({ restartCount: 0, state: { waiting: { reason } } });
+
+/** name, pod, READY, STATUS, restarts (printers_test.go TestPrintPod). */
+const pods: readonly (readonly [string, KubeObject, string, string, number])[] = [
+  ['pending without statuses', podOf({ phase: 'Pending' }), '0/2', 'Pending', 0],
+  [
+    'all running',
+    podOf({ phase: 'Running', containerStatuses: [running, { ...running, restartCount: 3 }] }),
+    '2/2',
+    'Running',
+    3,
+  ],
+  [
+    'one waiting',
+    podOf({ phase: 'Running', containerStatuses: [running, waiting('CrashLoopBackOff')] }),
+    '1/2',
+    'CrashLoopBackOff',
+    0,
+  ],
+  [
+    'one ended with a code',
+    podOf({ phase: 'Running', containerStatuses: [ended(137), running] }),
+    '1/2',
+    'ExitCode:137',
+    0,
+  ],
+  [
+    'completed while another runs, ready',
+    podOf({
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: 'True' }],
+      containerStatuses: [ended(0, 'Completed'), running],
+    }),
+    '1/2',
+    'Running',
+    0,
+  ],
+  [
+    'completed while another runs, not ready',
+    podOf({ phase: 'Running', containerStatuses: [ended(0, 'Completed'), running] }),
+    '1/2',
+    'NotReady',
+    0,
+  ],
+  [
+    'one failed, one completed',
+    podOf({ phase: 'Failed', containerStatuses: [ended(0, 'Completed'), ended(1, 'Error')] }),
+    '0/2',
+    'Error',
+    0,
+  ],
+  ['a reason of the pod', podOf({ phase: 'Failed', reason: 'Evicted' }), '0/2', 'Evicted', 0],
+  [
+    'going away',
+    podOf({ phase: 'Running', containerStatuses: [running, running] }, { metadata: { deletionTimestamp: 'x' } }),
+    '2/2',
+    'Terminating',
+    0,
+  ],
+  [
+    'ended and going away',
+    podOf({ phase: 'Succeeded', containerStatuses: [ended(0, 'Completed')] }, { metadata: { deletionTimestamp: 'x' } }),
+    '0/2',
+    'Completed',
+    0,
+  ],
+  [
+    'init waiting',
+    podOf(
+      { phase: 'Pending', initContainerStatuses: [{ restartCount: 2, state: { running: {} } }] },
+      { spec: { initContainers: [{ name: 'i' }] } },
+    ),
+    '0/2',
+    'Init:0/1',
+    2,
+  ],
+  [
+    'init failed',
+    podOf({ phase: 'Pending', initContainerStatuses: [ended(2)] }, { spec: { initContainers: [{ name: 'i' }] } }),
+    '0/2',
+    'Init:ExitCode:2',
+    0,
+  ],
+  [
+    'a sidecar counts',
+    podOf(
+      {
+        phase: 'Running',
+        initContainerStatuses: [{ ...running, name: 's', started: true, restartCount: 1 }],
+        containerStatuses: [running, running],
+      },
+      { spec: { initContainers: [{ name: 's', restartPolicy: 'Always' }] } },
+    ),
+    '3/3',
+    'Running',
+    1,
+  ],
+  [
+    'gated',
+    podOf({ phase: 'Pending', conditions: [{ type: 'PodScheduled', reason: 'SchedulingGated' }] }),
+    '0/2',
+    'SchedulingGated',
+    0,
+  ],
+];
+for (const [name, pod, ready, status, restarts] of pods)
+  test(`pod table: ${name}`, () => {
+    const summary = summarize(pod);
+    assert.deepEqual([summary.ready, summary.status, summary.restarts], [ready, status, restarts]);
+  });
+
+const cells = (
+  columns: Readonly<Record<string, readonly { name: string; cell: (o: KubeObject, now: Date) => unknown }[]>>,
+  key: string,
+  object: JsonObject,
+): JsonObject =>
+  Object.fromEntries(
+    (columns[key] ?? []).map((column) => [
+      column.name,
+      column.cell({ metadata: { name: 'x' }, ...object } as unknown as KubeObject, new Date(0)),
+    ]),
+  );
+
+test('node table: status, roles, addresses', () => {
+  const node = {
+    metadata: { name: 'n', labels: { 'node-role.kubernetes.io/worker': '', 'node-role.kubernetes.io/edge': '' } },
+    spec: { unschedulable: true },
+    status: {
+      conditions: [{ type: 'Ready', status: 'False' }],
+      addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
+      nodeInfo: { kubeletVersion: 'v1', kernelVersion: '6', architecture: 'arm64' },
+    },
+  };
+  const row = cells(coreColumns, '/nodes', node);
+  assert.deepEqual(
+    [row['Status'], row['Roles'], row['Internal-IP'], row['External-IP'], row['Kernel-Version'], row['OS-Image']],
+    ['NotReady,SchedulingDisabled', 'edge,worker', '10.0.0.1', '<none>', '6 (arm64)', '<unknown>'],
+  );
+});
+
+test('service table: addresses and ports by type', () => {
+  const ports = [
+    { port: 80, protocol: 'TCP' },
+    { port: 443, nodePort: 30443, protocol: 'TCP' },
+  ];
+  const plain = cells(networkColumns, '/services', { spec: { type: 'ClusterIP', clusterIPs: ['10.0.0.1'], ports } });
+  assert.deepEqual([plain['External-IP'], plain['Port(s)']], ['<none>', '80/TCP,443:30443/TCP']);
+  const pending = cells(networkColumns, '/services', { spec: { type: 'LoadBalancer' } });
+  assert.deepEqual(
+    [pending['External-IP'], pending['Port(s)'], pending['Cluster-IP']],
+    ['<pending>', '<none>', '<none>'],
+  );
+  const named = cells(networkColumns, '/services', { spec: { type: 'ExternalName', externalName: 'example.com' } });
+  assert.equal(named['External-IP'], 'example.com');
+  const balanced = cells(networkColumns, '/services', {
+    spec: { type: 'LoadBalancer' },
+    status: { loadBalancer: { ingress: [{ hostname: 'a-very-long-name.example.com' }] } },
+  });
+  assert.equal(balanced['External-IP'], 'a-very-long-n...');
+});
+
+test('endpoints table: three at most, the rest counted', () => {
+  const addresses = ['1', '2', '3', '4', '5'].map((ip) => ({ ip }));
+  assert.equal(
+    cells(networkColumns, '/endpoints', { subsets: [{ addresses, ports: [{ port: 80 }] }] })['Endpoints'],
+    '1:80,2:80,3:80 + 2 more...',
+  );
+  assert.equal(cells(networkColumns, '/endpoints', {})['Endpoints'], '<none>');
+});
+
+test('job table: completions and status', () => {
+  const job = (spec: JsonObject, status: JsonObject): JsonObject =>
+    cells(workloadColumns, 'batch/jobs', { spec, status });
+  assert.equal(job({ completions: 3 }, { succeeded: 1 })['Completions'], '1/3');
+  assert.equal(job({ parallelism: 3 }, {})['Completions'], '0/1 of 3');
+  assert.equal(job({}, { conditions: [{ type: 'Failed', status: 'True' }] })['Status'], 'Failed');
+  assert.equal(job({}, {})['Status'], 'Running');
+  assert.equal(
+    job({}, { startTime: '1970-01-01T00:00:00Z', completionTime: '1970-01-01T00:00:05Z' })['Duration'],
+    '5s',
+  );
+});
+
+test('texts of labels and selectors are sorted', () => {
+  assert.equal(labelText({ b: '2', a: '1' }), 'a=1,b=2');
+  assert.equal(labelText({}), '<none>');
+  assert.equal(
+    selectorCell({
+      matchLabels: { z: '1' },
+      matchExpressions: [
+        { key: 'a', operator: 'In', values: ['y', 'x'] },
+        { key: 'c', operator: 'DoesNotExist' },
+      ],
+    }),
+    '!c,a in (x,y),z=1',
+  );
+});
+
+test('paths of printer columns', () => {
+  const object = {
+    spec: {
+      a: [
+        { type: 'X', v: 1 },
+        { type: 'Ready', v: 2 },
+      ],
+      'b.c': 3,
+    },
+  };
+  assert.equal(followPath(object, '.spec.a[?(@.type=="Ready")].v'), 2);
+  assert.equal(followPath(object, '.spec.a[0].v'), 1);
+  assert.equal(followPath(object, ".spec['b\\.c']"), 3);
+  assert.equal(followPath(object, '.spec.none.more'), undefined);
+});

@@ -1,0 +1,185 @@
+// Rules of single kinds that a schema cannot say. Easy to get wrong: the field path in the message is what people search for.
+import type { Resource } from '../resources.ts';
+import { matchesSelectorObject } from '../selectors.ts';
+import { invalidField, requiredField, type FieldFault } from '../status-error.ts';
+import { canonical } from '../store.ts';
+import { parseSchedule } from '../controllers/cron-jobs.ts';
+import type { JsonObject, KubeObject } from '../types.ts';
+
+type Rule = (object: KubeObject) => FieldFault[];
+
+const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+
+function podSpecFaults(spec: JsonObject | undefined, path: string): FieldFault[] {
+  const faults: FieldFault[] = [];
+  const containers: readonly JsonObject[] = spec?.['containers'] ?? [];
+  if (containers.length === 0) faults.push(requiredField(`${path}.containers`));
+  const seen = new Set<unknown>();
+  for (const [list, items] of [
+    ['containers', containers],
+    ['initContainers', spec?.['initContainers'] ?? []],
+  ] as const)
+    for (const [i, container] of (items as readonly JsonObject[]).entries()) {
+      const at = `${path}.${list}[${i}]`;
+      const name: string = container['name'] ?? '';
+      if (name === '') faults.push(requiredField(`${at}.name`));
+      else if (!dnsLabel.test(name))
+        faults.push(
+          invalidField(
+            `${at}.name`,
+            name,
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'",
+          ),
+        );
+      else if (seen.has(name))
+        faults.push({
+          reason: 'FieldValueDuplicate',
+          message: `Duplicate value: ${JSON.stringify(name)}`,
+          field: `${at}.name`,
+        });
+      seen.add(name);
+      if ((container['image'] ?? '') === '') faults.push(requiredField(`${at}.image`));
+    }
+  return faults;
+}
+
+const workload: Rule = (object) => {
+  const { selector, template } = object['spec'] ?? {};
+  const faults = podSpecFaults(template?.spec, 'spec.template.spec');
+  if (!matchesSelectorObject(selector, template?.metadata?.labels))
+    faults.push(
+      invalidField(
+        'spec.template.metadata.labels',
+        template?.metadata?.labels ?? {},
+        '`selector` does not match template `labels`',
+      ),
+    );
+  const replicas: unknown = object['spec']?.replicas;
+  if (typeof replicas === 'number' && replicas < 0)
+    faults.push(invalidField('spec.replicas', replicas, 'must be greater than or equal to 0'));
+  return faults;
+};
+
+const service: Rule = (object) => {
+  const { type, ports = [], clusterIP } = object['spec'] ?? {};
+  if (type !== 'ExternalName' && clusterIP !== 'None' && ports.length === 0) return [requiredField('spec.ports')];
+  return [];
+};
+
+const configData: Rule = (object) => {
+  const faults: FieldFault[] = [];
+  for (const key of Object.keys({ ...object['data'], ...object['binaryData'] }))
+    if (!/^[-._a-zA-Z0-9]+$/.test(key))
+      faults.push(
+        invalidField(
+          `data[${key}]`,
+          key,
+          "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or " +
+            "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
+        ),
+      );
+  const bytes = Object.values({ ...object['data'], ...object['binaryData'] }).reduce(
+    (sum: number, value) => sum + String(value).length,
+    0,
+  );
+  const limit = 1024 * 1024;
+  if (bytes > limit)
+    faults.push({ reason: 'FieldValueTooLong', message: `Too long: may not be more than ${limit} bytes`, field: '' });
+  return faults;
+};
+
+const cronJob: Rule = (object) => {
+  const schedule: string = object['spec']?.schedule ?? '';
+  if (schedule === '') return [requiredField('spec.schedule')];
+  return parseSchedule(schedule) === undefined
+    ? [invalidField('spec.schedule', schedule, 'cannot be read as a cron schedule')]
+    : [];
+};
+
+const job: Rule = (object) => {
+  const spec: JsonObject | undefined = object['spec']?.template?.spec;
+  const faults = podSpecFaults(spec, 'spec.template.spec');
+  if (!['OnFailure', 'Never'].includes(spec?.['restartPolicy']))
+    faults.push(requiredField('spec.template.spec.restartPolicy', 'valid values: "OnFailure", "Never"'));
+  return faults;
+};
+
+const rules: Readonly<Record<string, Rule>> = {
+  '/pods': (object) => podSpecFaults(object['spec'], 'spec'),
+  'batch/jobs': job,
+  '/services': service,
+  '/configmaps': configData,
+  '/secrets': configData,
+  'apps/deployments': workload,
+  'apps/replicasets': workload,
+  'apps/statefulsets': workload,
+  'apps/daemonsets': workload,
+  'batch/cronjobs': cronJob,
+};
+
+/** Faults of an object on its own. */
+export function validate(resource: Resource, object: KubeObject): FieldFault[] {
+  return rules[resource.key]?.(object) ?? [];
+}
+
+/** Fields that cannot change, by storage key: path of the message and how to read them. */
+const immutable: Readonly<Record<string, readonly (readonly [path: string, read: (object: KubeObject) => unknown])[]>> =
+  {
+    'apps/deployments': [['spec.selector', (object) => object['spec']?.selector]],
+    'apps/replicasets': [['spec.selector', (object) => object['spec']?.selector]],
+    'apps/daemonsets': [['spec.selector', (object) => object['spec']?.selector]],
+    'apps/statefulsets': [['spec.selector', (object) => object['spec']?.selector]],
+    'batch/jobs': [
+      ['spec.selector', (object) => object['spec']?.selector],
+      ['spec.completions', (object) => object['spec']?.completions],
+      ['spec.template', (object) => object['spec']?.template],
+    ],
+    '/services': [
+      ['spec.clusterIP', (object) => (object['spec']?.type === 'ExternalName' ? undefined : object['spec']?.clusterIP)],
+    ],
+    '/secrets': [['type', (object) => object['type']]],
+    'rbac.authorization.k8s.io/rolebindings': [['roleRef', (object) => object['roleRef']]],
+    'rbac.authorization.k8s.io/clusterrolebindings': [['roleRef', (object) => object['roleRef']]],
+  };
+
+const podMessage =
+  'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,' +
+  '`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),' +
+  '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
+
+/** A pod spec without what may change. */
+function fixedPodSpec(pod: KubeObject): string {
+  const {
+    activeDeadlineSeconds: _a,
+    tolerations: _t,
+    terminationGracePeriodSeconds: _g,
+    nodeName: _n,
+    schedulingGates: _s,
+    ...spec
+  } = pod['spec'] ?? {};
+  const { ephemeralContainers: _e, ...rest } = spec;
+  const bare = (list: readonly JsonObject[] | undefined): unknown =>
+    list?.map(({ image: _image, resources: _resources, ...container }) => container);
+  return canonical({ ...rest, containers: bare(rest.containers), initContainers: bare(rest.initContainers) });
+}
+
+/** Faults of a change. */
+export function updateFaults(resource: Resource, current: KubeObject, next: KubeObject): FieldFault[] {
+  const faults: FieldFault[] = [];
+  if (resource.key === '/pods' && fixedPodSpec(current) !== fixedPodSpec(next))
+    faults.push({ reason: 'FieldValueForbidden', message: `Forbidden: ${podMessage}`, field: 'spec' });
+  if ((resource.key === '/configmaps' || resource.key === '/secrets') && current['immutable'] === true) {
+    const content = (object: KubeObject): string =>
+      canonical([object['data'], object['binaryData'], object['immutable']]);
+    if (content(current) !== content(next))
+      faults.push({
+        reason: 'FieldValueForbidden',
+        message: 'Forbidden: field is immutable when `immutable` is set',
+        field: 'data',
+      });
+  }
+  for (const [field, read] of immutable[resource.key] ?? [])
+    if (read(current) !== undefined && canonical(read(current)) !== canonical(read(next) ?? null))
+      faults.push(invalidField(field, read(next) ?? null, 'field is immutable'));
+  return faults;
+}

@@ -1,0 +1,191 @@
+// S01, S05, S06: client certificates are judged on every request, whatever the handshake said: expiry and removal of the CA end a connection
+// that is open and a session that is resumed.
+import assert from 'node:assert/strict';
+import { KeyObject } from 'node:crypto';
+import { once } from 'node:events';
+import { after, afterEach, before, test } from 'node:test';
+import { authority, makeCertificate, usedFor } from '../../auth/test-certificates.ts';
+import type { TestCertificate, TestCertificateOptions } from '../../auth/test-certificates.ts';
+import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
+import type { RawAnswer, RawClient } from './raw-client.ts';
+import { eventually, startSite } from './site.ts';
+import type { Site } from './site.ts';
+
+const pods = '/clusters/m1/proxy/api/v1/pods';
+const dayMs = 24 * 60 * 60 * 1000;
+let root: TestCertificate;
+let other: TestCertificate;
+let site: Site;
+
+before(async () => {
+  const valid = { validFromMs: Date.now() - dayMs, validToMs: Date.now() + dayMs, extensions: authority() };
+  root = await makeCertificate({ subject: [{ CN: ['users'] }], ...valid });
+  other = await makeCertificate({ subject: [{ CN: ['others'] }], ...valid });
+  site = await startSite({ users: [{ token: 'bob-token', name: 'bob' }], clientCa: root.pem });
+});
+after(() => site.close());
+afterEach(() => void site.members[0]!.requests.splice(0));
+
+interface Shown {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A client certificate, valid for a day and signed by the trusted root unless told otherwise. */
+async function issue(change: Partial<TestCertificateOptions> & { readonly name?: string } = {}): Promise<Shown> {
+  const made = await makeCertificate({
+    subject: [{ CN: [change.name ?? 'alice'] }, { O: ['dev'] }],
+    issuer: root,
+    validFromMs: Date.now() - dayMs,
+    validToMs: Date.now() + dayMs,
+    extensions: [usedFor()],
+    ...change,
+  });
+  const key = KeyObject.from(made.keys.privateKey).export({ type: 'pkcs8', format: 'pem' });
+  return { cert: made.pem, key: String(key) };
+}
+
+const get = requestBytes(`GET ${pods}`);
+
+const versions = ['TLSv1.2', 'TLSv1.3'] as const;
+type Ticket = { readonly version: (typeof versions)[number]; readonly session: Buffer };
+
+/** A session ticket that was given out on a connection with this certificate. */
+async function ticket(shown: Shown, version: Ticket['version']): Promise<Ticket> {
+  const client = await openRaw(site, { ...shown, maxVersion: version });
+  const given = once(client.socket, 'session') as Promise<[Buffer]>;
+  client.send(get);
+  assert.equal((await client.answer()).status, 200);
+  const session = version === 'TLSv1.3' ? (await given)[0] : client.socket.getSession()!;
+  client.close();
+  return { version, session };
+}
+
+/** Sends a request on a resumed session; null when the server wanted a whole handshake. */
+async function resumed({ version, session }: Ticket, shown: Shown, bytes = get): Promise<RawAnswer | null> {
+  const client = await openRaw(site, { session, maxVersion: version, ...shown });
+  try {
+    if (!client.socket.isSessionReused()) return null;
+    client.send(bytes);
+    return await client.answer();
+  } finally {
+    client.close();
+  }
+}
+
+test('S05: a user certificate named like a front proxy is that user, whatever X-Remote-User says', async () => {
+  const shown = await issue({ name: 'front-proxy-client' });
+  const lines = ['X-Remote-User: admin', 'X-Remote-Group: system:masters', 'X-Remote-Extra-Scopes: all'];
+  assert.equal((await exchange(site, requestBytes(`GET ${pods}`, lines), shown)).status, 200);
+  const session = await openHttp2(site, shown);
+  const headers = lines.flatMap((line) => line.toLowerCase().split(': '));
+  assert.equal((await http2Exchange(session, http2Headers('GET', pods, headers))).status, 200);
+  session.destroy();
+  assert.equal(site.upstream(), 2);
+  for (const request of site.members[0]!.requests) {
+    assert.deepEqual(request.values('impersonate-user'), ['front-proxy-client']);
+    assert.deepEqual(request.values('impersonate-group'), ['dev']);
+    assert.doesNotMatch(request.head, /admin|masters|remote|scopes/i);
+  }
+});
+
+test('S17: a name of a certificate that is not ASCII arrives as its UTF-8 bytes', async () => {
+  const shown = await issue({ subject: [{ CN: ['jürgen 日本'] }, { O: ['größe'] }, { O: ['a,b'] }] });
+  assert.equal((await exchange(site, get, shown)).status, 200);
+  const [request] = site.members[0]!.requests;
+  const wire = (text: string): string => Buffer.from(text).toString('latin1');
+  assert.deepEqual(request!.values('impersonate-user'), [wire('jürgen 日本')]);
+  assert.deepEqual(request!.values('impersonate-group'), [wire('größe'), 'a,b']);
+});
+
+for (const [name, change] of Object.entries({
+  'without a name': { subject: [{ O: ['system:masters'] }] },
+  'with an empty name': { subject: [{ CN: [''] }, { O: ['system:masters'] }] },
+  'with a name of blanks': { subject: [{ CN: [' '] }] },
+  'with a blank before its name': { subject: [{ CN: [' admin'] }] },
+  'with a line break in its name': { subject: [{ CN: ['a\r\nImpersonate-Group: system:masters'] }] },
+  'with NUL in its name': { subject: [{ CN: ['alice\u0000.evil'] }] },
+  'with a line break in a group': { subject: [{ CN: ['alice'] }, { O: ['a\nb'] }] },
+  'with a name of the gateway’s own': { subject: [{ CN: ['portcullis:probe'] }] },
+  'for servers': { extensions: [usedFor('1.3.6.1.5.5.7.3.1')] },
+  'that has expired': { validToMs: Date.now() - 1000 },
+  'that is not valid yet': { validFromMs: Date.now() + dayMs / 2 },
+} as Record<string, Partial<TestCertificateOptions>>)) {
+  test(`S01, S15: a certificate ${name} logs nobody in, and nothing goes upstream`, async () => {
+    const answer = await exchange(site, get, await issue(change));
+    assert.ok(answer.status === 401 || answer.status === 403, `answered ${answer.status}`);
+    assert.equal(site.upstream(), 0);
+  });
+}
+
+test('S06: a certificate of another CA, or self-signed, logs nobody in; a token beside it does', async () => {
+  for (const issuer of [other, undefined]) {
+    const shown = await issue(issuer === undefined ? { issuer: undefined as never } : { issuer });
+    assert.equal((await exchange(site, get, shown)).status, 401);
+    assert.equal(site.upstream(), 0);
+    const withToken = requestBytes(`GET ${pods}`, ['Authorization: Bearer bob-token']);
+    assert.equal((await exchange(site, withToken, shown)).status, 200);
+    assert.deepEqual(site.members[0]!.requests.splice(0)[0]!.values('impersonate-user'), ['bob']);
+  }
+});
+
+test('S06: a session that is resumed after its certificate expired is 401, and so is an open connection', async () => {
+  // Certificates count whole seconds; the third from now is far enough for the handshakes below.
+  const validToMs = (Math.floor(Date.now() / 1000) + 3) * 1000;
+  const shown = await issue({ validToMs });
+  const overHttp2 = await openHttp2(site, shown);
+  assert.equal((await http2Exchange(overHttp2, http2Headers('GET', pods))).status, 200);
+  const open: RawClient[] = [];
+  const tickets: Ticket[] = [];
+  for (const version of versions) {
+    const client = await openRaw(site, { ...shown, maxVersion: version });
+    client.send(get);
+    assert.equal((await client.answer()).status, 200);
+    open.push(client);
+    const session = await ticket(shown, version);
+    assert.equal((await resumed(session, shown))?.status, 200, `${version} can be resumed`);
+    tickets.push(session);
+  }
+  await eventually(() => Date.now() > validToMs + 50);
+  site.members[0]!.requests.splice(0);
+  assert.equal((await http2Exchange(overHttp2, http2Headers('GET', pods))).status, 401);
+  overHttp2.destroy();
+  for (const client of open) {
+    client.send(get);
+    assert.equal((await client.answer()).status, 401);
+    client.close();
+  }
+  const exec = requestBytes('GET /clusters/m1/proxy/api/v1/namespaces/a/pods/b/exec', upgradeLines('websocket'));
+  for (const session of tickets) {
+    for (const bytes of [get, exec]) {
+      const answer = await resumed(session, shown, bytes);
+      assert.ok(answer === null || answer.status === 401, `answered ${answer?.status}`);
+    }
+  }
+  assert.equal(site.upstream(), 0);
+});
+
+test('S06: once the CA is taken away, open connections and resumed sessions are 401 over both protocols', async () => {
+  const shown = await issue();
+  const open = await openRaw(site, shown);
+  open.send(get);
+  assert.equal((await open.answer()).status, 200);
+  const overHttp2 = await openHttp2(site, shown);
+  assert.equal((await http2Exchange(overHttp2, http2Headers('GET', pods))).status, 200);
+  const tickets = [await ticket(shown, 'TLSv1.2'), await ticket(shown, 'TLSv1.3')];
+  site.replace(site.files.clientCa, other.pem);
+  await eventually(async () => (await exchange(site, get, shown)).status === 401);
+  site.members[0]!.requests.splice(0);
+  open.send(get);
+  assert.equal((await open.answer()).status, 401);
+  assert.equal((await http2Exchange(overHttp2, http2Headers('GET', pods))).status, 401);
+  for (const session of tickets) {
+    const answer = await resumed(session, shown);
+    assert.ok(answer === null || answer.status === 401, `answered ${answer?.status}`);
+  }
+  assert.equal(site.upstream(), 0);
+  assert.equal((await exchange(site, get, await issue({ issuer: other }))).status, 200);
+  open.close();
+  overHttp2.destroy();
+});

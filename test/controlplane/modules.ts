@@ -1,0 +1,93 @@
+// The Go modules under this folder and the programs each one gives. Easy to get wrong: without the version flags a kube-apiserver built as a
+// module calls itself `v0.0.0-master+$Format:%H$`, which clients cannot parse.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+/** The Kubernetes release that the members run. */
+export const kubernetesVersion = 'v1.36.3';
+
+/** One `go build`: where, what, and the names its binary answers to. */
+export interface GoModule {
+  readonly name: string;
+  /** Folder relative to this one. */
+  readonly folder: string;
+  /** Package to build, as `go build` takes it. */
+  readonly target: string;
+  readonly ldflags: readonly string[];
+  /** Programs made from it; with more than one, each is a link to the one binary. */
+  readonly programs: readonly string[];
+  /** Said before building, so that nobody thinks it hangs. */
+  readonly coldBuild: string;
+}
+
+function kubernetesVersionFlags(version: string): string[] {
+  const [major, minor] = version.replace(/^v/, '').split('.');
+  const values = { gitVersion: version, gitMajor: major, gitMinor: minor, gitTreeState: 'clean' };
+  return ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].flatMap((target) =>
+    Object.entries(values).map(([variable, value]) => `-X ${target}.${variable}=${value}`),
+  );
+}
+
+/** Version of a required module as pinned by the go.mod in `folder`. */
+function pinned(folder: string, modulePath: string): string {
+  const text = readFileSync(path.join(import.meta.dirname, folder, 'go.mod'), 'utf8');
+  const version = text
+    .split('\n')
+    .map((line) =>
+      line
+        .trim()
+        .replace(/^require /, '')
+        .split(' '),
+    )
+    .find(([name]) => name === modulePath)?.[1];
+  if (version === undefined) throw new Error(`${folder}/go.mod does not require ${modulePath}`);
+  return version;
+}
+
+/** All modules, in the order in which one would want them. */
+export function goModules(): readonly GoModule[] {
+  const oldKubectl = pinned('clients/kubectl-old', 'k8s.io/kubectl').replace(/^v0\./, 'v1.');
+  const helm = pinned('clients/helm', 'helm.sh/helm/v3');
+  return [
+    {
+      name: 'controlplane',
+      folder: 'members',
+      target: '.',
+      ldflags: kubernetesVersionFlags(kubernetesVersion),
+      programs: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubectl', 'kubelet', 'tether'],
+      coldBuild: 'about 9 minutes on two cores',
+    },
+    {
+      name: 'kwok',
+      folder: 'kwok',
+      target: 'sigs.k8s.io/kwok/cmd/kwok',
+      ldflags: [],
+      programs: ['kwok'],
+      coldBuild: 'about 3 minutes on two cores',
+    },
+    {
+      name: 'manager',
+      folder: 'clients/manager',
+      target: '.',
+      ldflags: [],
+      programs: ['manager'],
+      coldBuild: 'about 1 minute on two cores',
+    },
+    {
+      name: 'kubectl-old',
+      folder: 'clients/kubectl-old',
+      target: '.',
+      ldflags: kubernetesVersionFlags(oldKubectl),
+      programs: ['kubectl-old'],
+      coldBuild: 'about 3 minutes on two cores',
+    },
+    {
+      name: 'helm',
+      folder: 'clients/helm',
+      target: 'helm.sh/helm/v3/cmd/helm',
+      ldflags: [`-X helm.sh/helm/v3/internal/version.version=${helm}`],
+      programs: ['helm'],
+      coldBuild: 'about 3 minutes on two cores',
+    },
+  ];
+}

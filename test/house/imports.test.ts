@@ -1,0 +1,60 @@
+// The walls of the house (DESIGN section 4): which room may import which. Easy to get wrong: a type-only import counts as well, since it ties
+// two rooms together just the same.
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { test } from 'node:test';
+
+const root = new URL('../..', import.meta.url).pathname;
+
+/** Rooms each room may import besides itself. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  cache: [],
+  auth: ['cache'],
+  routing: ['cache'],
+  search: ['auth', 'routing', 'cache'],
+  gateway: ['auth', 'routing', 'cache', 'search'],
+  sim: [],
+  cli: [],
+  // Speaks HTTP to the gateway; the control planes it measures against are the ones the e2e tests use.
+  bench: ['test'],
+  // Joins rooms into one executable; nothing imports it.
+  bin: ['cli', 'gateway', 'sim'],
+};
+
+function importsOf(file: string): string[] {
+  const source = readFileSync(join(root, file), 'utf8');
+  const found = source.matchAll(
+    /(?:^|\n)\s*(?:import|export)\b[^'"\n;]*?(?:\{[^}]*\}[^'"\n;]*?)?from\s*['"](\.[^'"]+)['"]|import\(\s*['"](\.[^'"]+)['"]\s*\)|(?:^|\n)import\s*['"](\.[^'"]+)['"]/g,
+  );
+  return [...found].map((match) => relative(root, join(root, dirname(file), (match[1] ?? match[2] ?? match[3])!)));
+}
+
+/** The imports that cross a wall, as `file -> imported`. */
+function trespasses(file: string, imports: readonly string[]): string[] {
+  const room = file.split('/')[0]!;
+  return imports
+    .filter((imported) => imported.includes('/'))
+    .filter((imported) => {
+      const other = imported.split('/')[0]!;
+      return other !== room && !allowed[room]!.includes(other);
+    })
+    .map((imported) => `${file} -> ${imported}`);
+}
+
+test('A14: imports between rooms flow one way', () => {
+  const files = globSync(`{${Object.keys(allowed).join(',')}}/**/*.ts`, {
+    cwd: root,
+    exclude: (name) => name === 'node_modules',
+  });
+  assert.ok(files.length > 50, `only ${files.length} files were looked at`);
+  const crossing = files
+    .filter((file) => !file.endsWith('.test.ts'))
+    .flatMap((file) => trespasses(file, importsOf(file)));
+  assert.deepEqual(crossing, []);
+});
+
+test('A14: the import test sees a wall that is crossed', () => {
+  assert.deepEqual(trespasses('cache/store.ts', ['gateway/chain.ts']), ['cache/store.ts -> gateway/chain.ts']);
+  assert.ok(importsOf('gateway/chain.ts').includes('gateway/steps/forward.ts'));
+});
