@@ -21,13 +21,57 @@ export interface TlsTrust {
   readonly insecure: boolean;
 }
 
-/** `proxy-url` of a kubeconfig. */
+/** What a connection to a member goes through: `proxy-url` of a kubeconfig, or a tunnel server such as konnectivity's. */
 export interface ProxyAddress {
-  readonly scheme: 'http' | 'https' | 'socks5';
+  /** `unix` speaks HTTP CONNECT over the socket at `socketPath`. */
+  readonly scheme: 'http' | 'https' | 'socks5' | 'unix';
   readonly host: string;
   readonly port: number;
   /** `user:password` of the URL, decoded. Never logged. */
   readonly userinfo: { readonly username: string; readonly password: string } | undefined;
+  /** With scheme unix: absolute path of the socket. */
+  readonly socketPath?: string;
+  /** With scheme https: PEMs that verify the proxy and that prove who we are to it; absent means system roots and no certificate. */
+  readonly tls?: {
+    readonly ca?: string;
+    readonly cert?: string;
+    readonly key?: string;
+    readonly serverName?: string;
+  };
+  /** Sent with CONNECT only (Karmada's `proxyHeader`). Never logged. */
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+}
+
+/** Another way to the same cluster, tried when the ones before it cannot be connected to. */
+export interface EndpointOption {
+  readonly endpoint: Endpoint;
+  readonly tls: TlsTrust;
+}
+
+/** A condition as a source reads it from its objects; the probe's are in {@link ClusterStatus}. */
+export interface SourceCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What cluster-gateway's own API shows of a cluster (cluster.core.oam.dev/v1alpha1 ClusterGateway). Holds no secret. */
+export interface ClusterGatewayView {
+  /** `ServiceAccountToken`, `X509Certificate`, `Dynamic`. */
+  readonly credentialType: string;
+  /** `Const` or `ClusterProxy`. */
+  readonly endpointType: string;
+  /** Of the Secret or ManagedCluster: what the object's metadata is made from. */
+  readonly metadata: {
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly creationTimestamp: string;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly annotations: Readonly<Record<string, string>>;
+  };
+  /** Where `health` is kept: the Secret's namespace and name; undefined when there is no such Secret. */
+  readonly secret: { readonly namespace: string; readonly name: string } | undefined;
 }
 
 /** What authenticates us to a member, ready to use. Never logged. */
@@ -79,6 +123,13 @@ export interface ClusterSpec {
   readonly credential: CredentialSource | undefined;
   /** Equal keys mean that pooled connections may be kept: a digest of endpoint, trust, proxy and client certificate. Token changes do not change it. */
   readonly transportKey: string;
+  /** Tried in order after `endpoint`; absent means there is one way only. */
+  readonly fallbacks?: readonly EndpointOption[];
+  /** What the objects of the source say about the cluster, told with the probe's conditions. */
+  readonly conditions?: readonly SourceCondition[];
+  /** The per-cluster rules of cluster-gateway's identity exchange, as written in the annotation; auth/identity-exchange.ts reads them. */
+  readonly identityExchange?: string;
+  readonly clusterGateway?: ClusterGatewayView;
   /** Set when the cluster cannot be used at all: `NameConflict`, `InvalidConfiguration`, … */
   readonly problem: { readonly reason: string; readonly message: string } | undefined;
 }
