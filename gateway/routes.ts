@@ -7,6 +7,15 @@ import type { ParsedTarget } from './path.ts';
 export const gatewayGroup = 'gateway.portcullis.io';
 export const gatewayVersion = 'v1alpha1';
 
+/** A resource with a `proxy` subresource, as people grant it with RBAC. */
+export interface OuterResource {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}
+
+const clustersResource: OuterResource = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
+
 /** Who answers. */
 export type Surface =
   | { readonly kind: 'health'; readonly check: 'livez' | 'readyz' | 'healthz'; readonly only: string | undefined }
@@ -17,6 +26,8 @@ export type Surface =
   | {
       readonly kind: 'member';
       readonly cluster: string;
+      /** The API whose `proxy` subresource was called: what a hub's RBAC is asked about. */
+      readonly outer: OuterResource;
       /** Path for the member with a leading slash, byte-exact as received. */
       readonly path: string;
       /** Decoded segments of that path. */
@@ -34,11 +45,19 @@ const health: ReadonlySet<string> = new Set(['livez', 'readyz', 'healthz']);
 export function route(target: ParsedTarget, hostCluster: string | undefined): Surface {
   const { segments } = target;
   if (hostCluster !== undefined) {
-    return { kind: 'member', cluster: hostCluster, path: target.path, segments, prefix: '' };
+    return {
+      kind: 'member',
+      cluster: hostCluster,
+      outer: clustersResource,
+      path: target.path,
+      segments,
+      prefix: '',
+    };
   }
   const first = segments[0];
   if (first === undefined) return { kind: 'discovery', document: 'root' };
-  if (first === 'clusters' && segments.length >= 3 && segments[2] === 'proxy') return member(target, 1);
+  if (first === 'clusters' && segments.length >= 3 && segments[2] === 'proxy')
+    return member(target, 1, clustersResource);
   if (health.has(first) && segments.length <= 2) {
     return { kind: 'health', check: first as 'livez', only: segments[1] };
   }
@@ -59,7 +78,7 @@ export function route(target: ParsedTarget, hostCluster: string | undefined): Su
         if (segments.length === 3) return { kind: 'discovery', document: 'version' };
         if (segments[3] === 'clusters') {
           if (segments.length <= 5) return { kind: 'clusters', name: segments[4] };
-          if (segments[5] === 'proxy') return member(target, 4);
+          if (segments[5] === 'proxy') return member(target, 4, clustersResource);
         }
       }
     }
@@ -67,7 +86,7 @@ export function route(target: ParsedTarget, hostCluster: string | undefined): Su
   throw new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
 }
 
-function member(target: ParsedTarget, nameAt: number): Surface {
+function member(target: ParsedTarget, nameAt: number, outer: OuterResource): Surface {
   const proxyAt = nameAt + 1;
   const start = target.starts[proxyAt]! + '/proxy'.length;
   const prefix = target.path.slice(0, start);
@@ -79,6 +98,7 @@ function member(target: ParsedTarget, nameAt: number): Surface {
   return {
     kind: 'member',
     cluster: target.segments[nameAt]!,
+    outer,
     path: path === '' ? '/' : path,
     segments: target.segments.slice(proxyAt + 1),
     prefix,
