@@ -65,6 +65,7 @@ test('the aggregated form names the same cluster and path', () => {
   assert.deepEqual(surface, {
     kind: 'member',
     cluster: 'm1',
+    outer: { group: 'gateway.portcullis.io', version: 'v1alpha1', resource: 'clusters' },
     path: '/api/v1/pods/',
     segments: ['api', 'v1', 'pods'],
     prefix: '/apis/gateway.portcullis.io/v1alpha1/clusters/m1/proxy',
