@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { defaultDataDir } from '../gateway/config.ts';
+import { readIdentityConfig } from '../gateway/identity-config.ts';
 import { startGateway } from '../gateway/gateway.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { parseHostPort } from '../gateway/host-port.ts';
@@ -101,6 +102,8 @@ export async function demo(options: DemoOptions): Promise<number> {
         shutdownGraceMs: 500,
         firstByteTimeoutMs: 60_000,
         probeIntervalMs: 10_000,
+        outgoing: readIdentityConfig({}, () => undefined),
+        hub: undefined,
       },
       makeLog('error'),
       portcullisVersion(),

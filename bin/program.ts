@@ -9,6 +9,7 @@ import { addKubeconfigCommand } from '../cli/kubeconfig.ts';
 import { processTerminal } from '../cli/terminal.ts';
 import type { Terminal } from '../cli/terminal.ts';
 import { addVersionCommand, packageVersion } from '../cli/version.ts';
+import { addHubFlags } from './hub-flags.ts';
 import type { DemoOptions, LongRunningVerbs, ServeOptions } from './options.ts';
 
 /** Columns of help texts, fixed so that the reference page does not depend on who writes it. */
@@ -39,6 +40,9 @@ Examples:
   # users with client certificates, limited by rules, for other machines too
   $ portcullis serve --listen 0.0.0.0:8443 --kubeconfig clusters.yaml --client-ca-file users-ca.crt --authorization-rules rules.yaml
 
+  # behind a hub: its users, its RBAC, the clusters its objects describe
+  $ portcullis serve --hub-kubeconfig hub.yaml --sources ocm,cluster-gateway
+
   # just for yourself, with the rights your kubeconfig already has
   $ portcullis serve --kubeconfig ~/.kube/config --identity self
 
@@ -64,7 +68,7 @@ export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 
     })
     .addHelpText('after', programExamples);
   addDemo(program, verbs);
-  addServe(program, verbs);
+  addServe(program, verbs, terminal);
   addKubeconfigCommand(program, terminal);
   addGetCommand(program, terminal);
   addVersionCommand(program, terminal);
@@ -127,10 +131,10 @@ function addDemo(program: Command, verbs: LongRunningVerbs): void {
     .action(async (options: DemoOptions) => void (await verbs.demo(options)));
 }
 
-function addServe(program: Command, verbs: LongRunningVerbs): void {
-  program
+function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal): void {
+  const serve = program
     .command('serve')
-    .description('run a gateway for the clusters of kubeconfig files')
+    .description('run a gateway for the clusters of kubeconfig files and of a hub')
     .option('--config <file>', 'YAML file with the settings below; flags override it')
     .option('--listen <host:port>', 'address of the gateway, TLS (default: 127.0.0.1:8443)')
     .option('--ops-listen <host:port>', 'address of metrics and debug pages, plain HTTP (default: 127.0.0.1:8090)')
@@ -151,7 +155,8 @@ function addServe(program: Command, verbs: LongRunningVerbs): void {
       '--tls-cert-file <pem>',
       'certificate of the gateway (default: a CA is made and kept in the data dir as ca.crt)',
     )
-    .option('--tls-private-key-file <pem>', 'key of that certificate')
+    .option('--tls-private-key-file <pem>', 'key of that certificate');
+  addHubFlags(serve, (text) => terminal.note(text))
     .addHelpText('after', serveExamples)
     .action(async (options: ServeOptions) => void (await verbs.serve(options)));
 }

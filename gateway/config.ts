@@ -12,6 +12,10 @@ import { firstByteTimeoutMs } from '../cache/limits.ts';
 import type { LogLevel } from './log.ts';
 import { isLoopback, parseHostPort } from './host-port.ts';
 import type { HostPort } from './host-port.ts';
+import { hubFileFields, readHubConfig, runsInPod } from './hub-config.ts';
+import type { HubConfig, HubInput } from './hub-config.ts';
+import { identityFileFields, readIdentityConfig } from './identity-config.ts';
+import type { IdentityConfig, IdentityInput } from './identity-config.ts';
 
 /** Everything `serve` needs to know. Paths are absolute. */
 export interface Config {
@@ -32,10 +36,14 @@ export interface Config {
   readonly shutdownGraceMs: number;
   readonly firstByteTimeoutMs: number;
   readonly probeIntervalMs: number;
+  /** As whom requests go out when they impersonate. */
+  readonly outgoing: IdentityConfig;
+  /** Undefined without a hub. */
+  readonly hub: HubConfig | undefined;
 }
 
 /** What a person may write, in flags (as text) or in the file. */
-export interface ConfigInput {
+export interface ConfigInput extends HubInput, IdentityInput {
   readonly config?: string;
   readonly listen?: string;
   readonly opsListen?: string;
@@ -73,6 +81,8 @@ const fileSchema = z.strictObject({
   shutdownGraceSeconds: seconds.optional(),
   firstByteTimeoutSeconds: seconds.optional(),
   probeIntervalSeconds: z.number().min(0.1).max(3600).optional(),
+  ...identityFileFields,
+  ...hubFileFields,
 });
 type FileInput = z.output<typeof fileSchema>;
 
@@ -82,7 +92,11 @@ const domainForm = /^(?=.{1,190}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0
  * Builds the configuration of `serve`.
  * @throws ConfigurationError with every fault: file, line or flag, and reason
  */
-export function readConfig(flags: ConfigInput, environment: NodeJS.ProcessEnv = process.env): Config {
+export function readConfig(
+  flags: ConfigInput,
+  environment: NodeJS.ProcessEnv = process.env,
+  inPod: boolean = runsInPod(environment),
+): Config {
   const file = flags.config === undefined ? {} : readFile(flags.config);
   const faults: ConfigurationFault[] = [];
   const fault = (flag: string, message: string): void => void faults.push({ file: flag, message });
@@ -112,8 +126,14 @@ export function readConfig(flags: ConfigInput, environment: NodeJS.ProcessEnv = 
   const tokenAuthFile = path('tokenAuthFile');
   const clientCaFile = path('clientCaFile');
 
-  if (kubeconfigs.length === 0)
-    fault('--kubeconfig', 'no clusters: give at least one kubeconfig, for example --kubeconfig ~/.kube/config');
+  const fromFolder = absolutePaths(file, folder);
+  const hub = identity === 'self' ? undefined : readHubConfig(flags, fromFolder, fault, inPod);
+  const outgoing = readIdentityConfig({ ...fromFolder, ...identityFlags(flags) }, fault);
+  if (kubeconfigs.length === 0 && hub === undefined)
+    fault(
+      '--kubeconfig',
+      'no clusters: give at least one kubeconfig, for example --kubeconfig ~/.kube/config, or a hub with --hub-kubeconfig FILE',
+    );
   if (identity !== 'impersonate' && identity !== 'self') fault('--identity', 'must be "impersonate" or "self"');
   if ((certFile === undefined) !== (keyFile === undefined))
     fault('--tls-cert-file', '--tls-cert-file and --tls-private-key-file go together');
@@ -130,10 +150,12 @@ export function readConfig(flags: ConfigInput, environment: NodeJS.ProcessEnv = 
       fault('--token-auth-file', 'not with --identity=self, which has one generated token and no other users');
     if (clientCaFile !== undefined)
       fault('--client-ca-file', 'not with --identity=self, which has one generated token and no other users');
-  } else if (tokenAuthFile === undefined && clientCaFile === undefined) {
+    if (flags.hubKubeconfig !== undefined && flags.hubKubeconfig !== '')
+      fault('--hub-kubeconfig', 'not with --identity=self, which has one generated token and no other users');
+  } else if (tokenAuthFile === undefined && clientCaFile === undefined && hub === undefined) {
     fault(
       '--token-auth-file',
-      'nobody could log in: give --token-auth-file or --client-ca-file, or --identity self to use the gateway just for yourself',
+      'nobody could log in: give --token-auth-file, --client-ca-file or --hub-kubeconfig, or --identity self to use the gateway just for yourself',
     );
   }
   if (faults.length > 0) throw new ConfigurationError(faults);
@@ -154,7 +176,31 @@ export function readConfig(flags: ConfigInput, environment: NodeJS.ProcessEnv = 
     firstByteTimeoutMs:
       file.firstByteTimeoutSeconds === undefined ? firstByteTimeoutMs : file.firstByteTimeoutSeconds * 1000,
     probeIntervalMs: (file.probeIntervalSeconds ?? 10) * 1000,
+    outgoing,
+    hub,
   });
+}
+
+/** Paths of the file's hub and identity parts, from the file's folder on. */
+function absolutePaths(file: FileInput, folder: string): HubInput & IdentityInput {
+  const given: Record<string, unknown> = { ...file };
+  for (const name of ['hubKubeconfig', 'proxyCaCert', 'proxyCert', 'proxyKey', 'identityExchange']) {
+    const path = given[name];
+    if (typeof path === 'string' && path !== '') given[name] = resolve(folder, path);
+  }
+  return given as HubInput & IdentityInput;
+}
+
+/** Flags of the identity part that were given, its paths from the working directory on. */
+function identityFlags(flags: ConfigInput): IdentityInput {
+  const given: Record<string, unknown> = {};
+  for (const name of [...Object.keys(identityFileFields), 'clusterGatewayProxyConfig'] as (keyof IdentityInput)[]) {
+    const value = flags[name];
+    if (value === undefined) continue;
+    const isPath = name === 'identityExchange' || name === 'clusterGatewayProxyConfig';
+    given[name] = isPath && typeof value === 'string' ? resolve(value) : value;
+  }
+  return given;
 }
 
 /** `$XDG_STATE_HOME/portcullis`, by the XDG base directory specification below the home folder when unset. */

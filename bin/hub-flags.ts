@@ -1,0 +1,77 @@
+// The flags of `serve` that concern a hub and the identity that goes out, and the second spellings that cluster-gateway's users bring. Easy
+// to get wrong: a second spelling is accepted but not shown in --help, so that there is one documented way.
+import { Option } from 'commander';
+import type { Command } from 'commander';
+import { sourceNames } from '../gateway/hub-config.ts';
+
+/** Adds them; what was typed is checked with the rest of the configuration. */
+export function addHubFlags(command: Command, note: (text: string) => void): Command {
+  const hidden = (flags: string, description: string): Option => new Option(flags, description).hideHelp();
+  return command
+    .option(
+      '--hub-kubeconfig <file>',
+      'hub whose objects are clusters and whose users are users (default in a pod: the cluster it runs in; "" for none)',
+    )
+    .option('--sources <names>', `where clusters come from, first wins a name (default: ${sourceNames.join(',')})`)
+    .option(
+      '--secret-namespace <ns>',
+      "namespace of cluster-gateway's Secrets (default: open-cluster-management-credentials)",
+    )
+    .option(
+      '--secret-namespaces <ns,...>',
+      'namespaces of the Secrets of Cluster API, vcluster and Argo CD (default: all)',
+    )
+    .option(
+      '--managed-service-account <name>',
+      'ManagedServiceAccount whose tokens are used (default: cluster-gateway)',
+    )
+    .option('--cluster-gateway-api', 'serve cluster.core.oam.dev too (default: true)')
+    .option('--no-cluster-gateway-api', 'do not')
+    .option('--authorize-verb <mode>', 'ask the hub about the real verb or the HTTP method: real, http (default: real)')
+    .option('--subpath-authorization', 'ask the hub about the request inside the cluster, too')
+    .option('--api-audiences <names>', "audiences a token must have (default: the hub's own)")
+    .option(
+      '--authentication-token-webhook-cache-ttl <duration>',
+      'how long a TokenReview is remembered (default: 10s)',
+    )
+    .option('--authorization-webhook-cache-authorized-ttl <duration>', 'how long a yes is remembered (default: 10s)')
+    .option('--authorization-webhook-cache-unauthorized-ttl <duration>', 'how long a no is remembered (default: 10s)')
+    .option('--forward-system-masters', "let a hub's system:masters be system:masters in the clusters")
+    .option(
+      '--service-account-identity <mode>',
+      "what a hub's ServiceAccount is called in the clusters: prefixed, as-is, refuse (default: prefixed)",
+    )
+    .option(
+      '--identity-exchange <file>',
+      "rules that change who goes out: cluster-gateway's ClusterGatewayProxyConfiguration",
+    )
+    .option('--allow-privileged-identity', 'load PrivilegedIdentityExchanger rules')
+    .option('--privileged-user <name>', 'whom those rules impersonate')
+    .option('--impersonation-mode <mode>', 'what goes out of a user: full, username (default: full)')
+    .option('--impersonate-extra <keys>', 'extra keys that go out (default: all)')
+    .option('--proxy-host <host>', "konnectivity's proxy server, for clusters behind it")
+    .option('--proxy-port <port>', 'its port (default: 8090)')
+    .option('--proxy-ca-cert <pem>', 'CA of its certificate')
+    .option('--proxy-cert <pem>', 'certificate for it')
+    .option('--proxy-key <pem>', 'key of that certificate')
+    .addOption(hidden('--cluster-gateway-proxy-config <file>', '--identity-exchange'))
+    .addOption(hidden('--authorize-proxy-subpath', '--subpath-authorization'))
+    .addOption(hidden('--ocm-integration', 'the source ocm, which is on by default'))
+    .addOption(
+      hidden('--feature-gates <gates>', "cluster-gateway's").argParser((gates: string) => {
+        for (const gate of gates.split(',')) note(featureGateNote(gate.trim()));
+        return gates;
+      }),
+    );
+}
+
+/** What each of cluster-gateway's gates means here. */
+function featureGateNote(gate: string): string {
+  const [name = '', value = ''] = gate.split('=');
+  if (name === 'ClientIdentityPenetration' && value === 'false') {
+    return 'warning: --feature-gates ClientIdentityPenetration=false has no effect: the gateway always impersonates the caller; see --identity-exchange for other identities\n';
+  }
+  const known = ['ClientIdentityPenetration', 'SecretCache', 'HealthinessCheck', 'APIPriorityAndFairness'];
+  if (known.includes(name)) return `warning: --feature-gates ${name} has no effect and can be removed\n`;
+  return `warning: --feature-gates ${name} is not known and has no effect\n`;
+}

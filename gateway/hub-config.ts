@@ -1,0 +1,209 @@
+// The part of the configuration that a hub brings: where it is, which sources, who decides. Easy to get wrong: in a pod the hub is the
+// cluster the pod runs in unless something else is said, so that the chart needs no flag; on a laptop there is none.
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { parseDuration } from './duration.ts';
+
+/** Every source of clusters, in the order that decides who keeps a name when `--sources` says nothing. */
+export const sourceNames = [
+  'kubeconfig',
+  'ocm',
+  'cluster-gateway',
+  'karmada',
+  'cluster-api',
+  'vcluster',
+  'argocd',
+  'pediacluster',
+] as const;
+export type SourceName = (typeof sourceNames)[number];
+
+/** konnectivity's proxy server, as cluster-gateway's flags give it. Paths are absolute. */
+export interface ClusterProxy {
+  readonly host: string;
+  readonly port: number;
+  readonly caFile: string | undefined;
+  readonly certFile: string | undefined;
+  readonly keyFile: string | undefined;
+}
+
+/** What `serve` needs to know about its hub. Paths are absolute. */
+export interface HubConfig {
+  /** Undefined: the in-cluster configuration of the pod. */
+  readonly kubeconfig: string | undefined;
+  /** In order of precedence. */
+  readonly sources: readonly SourceName[];
+  /** Namespace of cluster-gateway's Secrets. */
+  readonly secretNamespace: string;
+  /** Namespaces of the Secrets of Cluster API, vcluster and Argo CD; empty means all of them. */
+  readonly secretNamespaces: readonly string[];
+  /** Name of the ManagedServiceAccount whose token Secrets are used. */
+  readonly managedServiceAccount: string;
+  readonly clusterProxy: ClusterProxy | undefined;
+  readonly authorizeVerb: 'real' | 'http';
+  readonly subpathAuthorization: boolean;
+  /** Audiences a token must have; empty means the hub's own. */
+  readonly audiences: readonly string[];
+  readonly tokenReviewTtlMs: number;
+  readonly authorizedTtlMs: number;
+  readonly unauthorizedTtlMs: number;
+  /** Serve cluster.core.oam.dev too. */
+  readonly clusterGatewayApi: boolean;
+}
+
+/** What a person may write, as text; the names are those of the flags. */
+export interface HubInput {
+  readonly hubKubeconfig?: string;
+  readonly sources?: string;
+  readonly secretNamespace?: string;
+  readonly secretNamespaces?: string;
+  readonly managedServiceAccount?: string;
+  readonly proxyHost?: string;
+  readonly proxyPort?: string;
+  readonly proxyCaCert?: string;
+  readonly proxyCert?: string;
+  readonly proxyKey?: string;
+  readonly authorizeVerb?: string;
+  readonly subpathAuthorization?: boolean;
+  readonly authorizeProxySubpath?: boolean;
+  readonly apiAudiences?: string;
+  readonly authenticationTokenWebhookCacheTtl?: string;
+  readonly authorizationWebhookCacheAuthorizedTtl?: string;
+  readonly authorizationWebhookCacheUnauthorizedTtl?: string;
+  readonly clusterGatewayApi?: boolean;
+}
+
+const text = z.string().min(1);
+
+/** The same in the configuration file, without the second spellings that only flags have. */
+export const hubFileFields = {
+  hubKubeconfig: z.string().optional(),
+  sources: text.optional(),
+  secretNamespace: text.optional(),
+  secretNamespaces: text.optional(),
+  managedServiceAccount: text.optional(),
+  proxyHost: text.optional(),
+  proxyPort: text.optional(),
+  proxyCaCert: text.optional(),
+  proxyCert: text.optional(),
+  proxyKey: text.optional(),
+  authorizeVerb: text.optional(),
+  subpathAuthorization: z.boolean().optional(),
+  apiAudiences: text.optional(),
+  authenticationTokenWebhookCacheTtl: text.optional(),
+  authorizationWebhookCacheAuthorizedTtl: text.optional(),
+  authorizationWebhookCacheUnauthorizedTtl: text.optional(),
+  clusterGatewayApi: z.boolean().optional(),
+};
+
+const hubFlags: ReadonlySet<string> = new Set([
+  ...Object.keys(hubFileFields).filter((name) => name !== 'hubKubeconfig'),
+  'authorizeProxySubpath',
+]);
+
+/** Where a pod finds its ServiceAccount. */
+export const serviceAccountToken = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+
+const namespaceForm = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/**
+ * The hub's part, or undefined without a hub. Faults are handed to `fault`, one for each flag.
+ * @param file what the configuration file says, paths made absolute by the caller
+ * @param inPod whether the process runs in a pod, where the hub is the pod's own cluster unless `--hub-kubeconfig ""` says there is none
+ */
+export function readHubConfig(
+  flags: HubInput,
+  file: HubInput,
+  fault: (flag: string, message: string) => void,
+  inPod: boolean,
+): HubConfig | undefined {
+  const given = { ...file, ...definedOf(flags) };
+  if (given.hubKubeconfig === '' || (given.hubKubeconfig === undefined && !inPod)) {
+    refuseWithoutHub(flags, fault);
+    return undefined;
+  }
+  const duration = (flag: string, value: string | undefined): number => {
+    const parsed = parseDuration(value ?? '10s');
+    if (parsed === undefined) fault(flag, `"${value}" is not a duration, for example 10s or 1m30s`);
+    return parsed ?? 0;
+  };
+  const namespaces = listOf(given.secretNamespaces);
+  for (const [flag, values] of [
+    ['--secret-namespaces', namespaces],
+    ['--secret-namespace', listOf(given.secretNamespace)],
+  ] as const) {
+    for (const value of values) if (!namespaceForm.test(value)) fault(flag, `"${value}" is not a namespace name`);
+  }
+  const { authorizeVerb = 'real' } = given;
+  if (authorizeVerb !== 'real' && authorizeVerb !== 'http') fault('--authorize-verb', 'must be "real" or "http"');
+  return Object.freeze({
+    kubeconfig: given.hubKubeconfig === undefined ? undefined : resolve(given.hubKubeconfig),
+    sources: readSources(given.sources, fault),
+    secretNamespace: given.secretNamespace ?? 'open-cluster-management-credentials',
+    secretNamespaces: namespaces,
+    managedServiceAccount: given.managedServiceAccount ?? 'cluster-gateway',
+    clusterProxy: readClusterProxy(given, fault),
+    authorizeVerb: authorizeVerb as 'real' | 'http',
+    subpathAuthorization: given.subpathAuthorization === true || given.authorizeProxySubpath === true,
+    audiences: listOf(given.apiAudiences),
+    tokenReviewTtlMs: duration('--authentication-token-webhook-cache-ttl', given.authenticationTokenWebhookCacheTtl),
+    authorizedTtlMs: duration(
+      '--authorization-webhook-cache-authorized-ttl',
+      given.authorizationWebhookCacheAuthorizedTtl,
+    ),
+    unauthorizedTtlMs: duration(
+      '--authorization-webhook-cache-unauthorized-ttl',
+      given.authorizationWebhookCacheUnauthorizedTtl,
+    ),
+    clusterGatewayApi: given.clusterGatewayApi ?? true,
+  });
+}
+
+/** True in a pod with a ServiceAccount, by the two signs client-go's rest.InClusterConfig goes by. */
+export function runsInPod(environment: NodeJS.ProcessEnv): boolean {
+  return (environment['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(serviceAccountToken);
+}
+
+function definedOf(input: HubInput): HubInput {
+  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
+}
+
+function listOf(value: string | undefined): readonly string[] {
+  return [...new Set((value ?? '').split(',').map((one) => one.trim()))].filter((one) => one !== '');
+}
+
+function readSources(value: string | undefined, fault: (flag: string, message: string) => void): readonly SourceName[] {
+  if (value === undefined) return sourceNames;
+  const names = listOf(value);
+  for (const name of names) {
+    if (!sourceNames.includes(name as SourceName))
+      fault('--sources', `"${name}" is no source; there are ${sourceNames.join(', ')}`);
+  }
+  return names as SourceName[];
+}
+
+function readClusterProxy(given: HubInput, fault: (flag: string, message: string) => void): HubConfig['clusterProxy'] {
+  if (given.proxyHost === undefined || given.proxyHost === '') return undefined;
+  const port = Number(given.proxyPort ?? '8090');
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) fault('--proxy-port', 'must be a port number');
+  if ((given.proxyCert === undefined) !== (given.proxyKey === undefined))
+    fault('--proxy-cert', '--proxy-cert and --proxy-key go together');
+  const path = (value: string | undefined): string | undefined => (value === undefined ? undefined : resolve(value));
+  return {
+    host: given.proxyHost,
+    port,
+    caFile: path(given.proxyCaCert),
+    certFile: path(given.proxyCert),
+    keyFile: path(given.proxyKey),
+  };
+}
+
+/** A flag that would do nothing is a mistake worth telling: most of all one that was meant to restrict somebody. */
+function refuseWithoutHub(flags: HubInput, fault: (flag: string, message: string) => void): void {
+  for (const [name, value] of Object.entries(flags)) {
+    // kubeconfig is the one source that needs no hub.
+    if (!hubFlags.has(name) || value === undefined || (name === 'sources' && value === 'kubeconfig')) continue;
+    const flag = `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    fault(flag, 'needs a hub: give --hub-kubeconfig FILE');
+  }
+}
