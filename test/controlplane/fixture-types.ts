@@ -21,6 +21,8 @@ export interface ControlPlaneOptions {
   readonly controllerManager?: boolean;
   /** kube-scheduler. Default: true when controllerManager and one of kwok or kubelet are on. */
   readonly scheduler?: boolean;
+  /** Members that get kube-apiserver only, whatever else is asked for: a hub runs no pods. Default none. */
+  readonly bare?: readonly string[];
   /** Audit log of every member. Default true; bench may switch it off because it costs the member CPU. */
   readonly audit?: boolean;
   /** More flags for every kube-apiserver, e.g. `--goaway-chance=0.01`. */

@@ -57,8 +57,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       options.members.map(async (name): Promise<MemberSetup> => {
         const files = await createMemberFiles(dir, name, await freePort());
         const log = logFile(name, 'kube-apiserver');
-        const kubelet = options.kubelet === true ? { kubeletPort: await freePort() } : {};
-        return { files, etcdUrl, options, binaries, logFile: log, ...kubelet };
+        const own = options.bare?.includes(name) === true ? { ...options, ...apiserverOnly } : options;
+        const kubelet = own.kubelet === true ? { kubeletPort: await freePort() } : {};
+        return { files, etcdUrl, options: own, binaries, logFile: log, ...kubelet };
       }),
     );
     const members = await Promise.all(
@@ -72,6 +73,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     throw new Error(`control plane did not start: ${message}\n${text}`, { cause: error });
   }
 }
+
+/** Options of a bare member. */
+const apiserverOnly = { kwok: false, kubelet: false, controllerManager: false, scheduler: false } as const;
 
 function neededPrograms(options: ControlPlaneOptions): string[] {
   const named: Record<string, boolean> = {

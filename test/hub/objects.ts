@@ -1,0 +1,139 @@
+// What a hub holds for the gateway before it starts: its ServiceAccount with the least rights it needs, roles for people, and clusters as
+// cluster-gateway's Secrets. Easy to get wrong: a right given here for a test's comfort hides one that is missing from the chart.
+import type { Member } from '../controlplane/fixture.ts';
+
+/** Namespace and ServiceAccount of the gateway on the hub; also namespace and name of its Service. */
+export const gatewayAccount = { namespace: 'portcullis', name: 'portcullis' } as const;
+/** Where cluster-gateway keeps its Secrets. */
+export const secretNamespace = 'open-cluster-management-credentials';
+/** The groups that the gateway serves through the hub. */
+export const gatewayGroups = ['gateway.portcullis.io', 'cluster.core.oam.dev'] as const;
+
+const rbac = 'rbac.authorization.k8s.io';
+const read = ['get', 'list', 'watch'];
+const account = { kind: 'ServiceAccount', ...gatewayAccount };
+
+function bind(
+  name: string,
+  roleKind: 'ClusterRole' | 'Role',
+  role: string,
+  subject: object,
+  namespace?: string,
+): object {
+  return {
+    apiVersion: `${rbac}/v1`,
+    kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
+    metadata: namespace === undefined ? { name } : { name, namespace },
+    roleRef: { apiGroup: rbac, kind: roleKind, name: role },
+    subjects: [subject],
+  };
+}
+
+function clusterRole(name: string, rules: readonly object[]): object {
+  return { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules };
+}
+
+/** A person of the hub as the subject of a binding. */
+export function person(name: string): object {
+  return { apiGroup: rbac, kind: 'User', name };
+}
+
+/** A ClusterRoleBinding of the ClusterRole to a person. */
+export function bindPerson(name: string, role: string): object {
+  return bind(`${role}-${name}`, 'ClusterRole', role, person(name));
+}
+
+/** Namespaces, the gateway's account and its rights on the hub. */
+export function gatewayAccess(): readonly object[] {
+  return [
+    ...[gatewayAccount.namespace, secretNamespace].map((name) => ({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name },
+    })),
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: gatewayAccount },
+    bind('portcullis-auth-delegator', 'ClusterRole', 'system:auth-delegator', account),
+    bind('portcullis-front-proxy', 'Role', 'extension-apiserver-authentication-reader', account, 'kube-system'),
+    clusterRole('portcullis-sources', [
+      { apiGroups: [''], resources: ['secrets'], verbs: read },
+      {
+        apiGroups: ['cluster.open-cluster-management.io'],
+        resources: ['managedclusters'],
+        verbs: [...read, 'patch'],
+      },
+      { apiGroups: ['authentication.open-cluster-management.io'], resources: ['managedserviceaccounts'], verbs: read },
+      { apiGroups: ['cluster.karmada.io', 'cluster.x-k8s.io'], resources: ['clusters'], verbs: read },
+      { apiGroups: ['clusterpedia.io'], resources: ['pediaclusters'], verbs: read },
+    ]),
+    bind('portcullis-sources', 'ClusterRole', 'portcullis-sources', account),
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'Role',
+      metadata: { name: 'portcullis-health', namespace: secretNamespace },
+      rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['patch'] }],
+    },
+    bind('portcullis-health', 'Role', 'portcullis-health', account, secretNamespace),
+    // What an administrator gives to people: seeing clusters, and everything behind them (the member decides about that).
+    clusterRole('portcullis-viewer', [
+      { apiGroups: gatewayGroups, resources: ['clusters', 'clustergateways', 'virtualclusters'], verbs: read },
+    ]),
+    clusterRole('portcullis-user', [
+      { apiGroups: gatewayGroups, resources: ['clusters/proxy', 'clustergateways/proxy'], verbs: ['*'] },
+    ]),
+  ];
+}
+
+/** A member as cluster-gateway's Secret: address and CA of its API server, credential of the gateway's own user there. */
+export function clusterSecret(
+  member: Member,
+  metadata: { readonly labels?: object; readonly annotations?: object } = {},
+): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'Opaque',
+    metadata: {
+      name: member.name,
+      namespace: secretNamespace,
+      annotations: metadata.annotations ?? {},
+      labels: {
+        'cluster.core.oam.dev/cluster-credential-type': 'ServiceAccountToken',
+        'cluster.core.oam.dev/cluster-endpoint-type': 'Const',
+        ...metadata.labels,
+      },
+    },
+    stringData: { endpoint: member.url, 'ca.crt': member.caPem, token: member.gatewayToken },
+  };
+}
+
+/** The Service by which the aggregator finds the gateway on a port of this machine, and one APIService for each group. */
+export function aggregationObjects(
+  port: number,
+  caPem: string,
+  groups: readonly string[] = gatewayGroups,
+): readonly object[] {
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: gatewayAccount,
+      spec: { type: 'ExternalName', externalName: '127.0.0.1', ports: [{ name: 'https', port, protocol: 'TCP' }] },
+    },
+    ...groups.map((group) => ({
+      apiVersion: 'apiregistration.k8s.io/v1',
+      kind: 'APIService',
+      metadata: { name: `v1alpha1.${group}` },
+      spec: {
+        group,
+        version: 'v1alpha1',
+        groupPriorityMinimum: 100,
+        versionPriority: 10,
+        caBundle: Buffer.from(caPem).toString('base64'),
+        service: { ...gatewayAccount, port },
+      },
+    })),
+  ];
+}
+
+/** The name that the aggregator verifies in the gateway's serving certificate. */
+export const serviceHost = `${gatewayAccount.name}.${gatewayAccount.namespace}.svc`;
