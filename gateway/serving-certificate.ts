@@ -91,14 +91,15 @@ function readIfThere(file: string): string | undefined {
   }
 }
 
-async function makeAuthority(): Promise<Authority> {
+/** Makes a CA of ten years that may sign leaves only. @param nowMs Unix milliseconds */
+export async function makeAuthority(nowMs = Date.now()): Promise<Authority> {
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.createSelfSigned(
     {
       serialNumber: serial(),
       name: 'CN=Portcullis gateway CA',
-      notBefore: new Date(Date.now() - 5 * 60_000),
-      notAfter: new Date(Date.now() + 3650 * dayMs),
+      notBefore: new Date(nowMs - 5 * 60_000),
+      notAfter: new Date(nowMs + 3650 * dayMs),
       signingAlgorithm: algorithm,
       keys,
       extensions: [
@@ -121,6 +122,21 @@ export async function issueServingCertificate(
   const names = new Set(['localhost', '127.0.0.1', '::1', hostname().toLowerCase()]);
   if (listenHost !== '0.0.0.0' && listenHost !== '::') names.add(listenHost);
   if (clusterDomain !== undefined) names.add(clusterDomain).add(`*.${clusterDomain}`);
+  return await signServingCertificate(authority, [...names], 397 * dayMs);
+}
+
+/**
+ * Signs a serving certificate with a new key.
+ * @param names DNS names and IP addresses it is for
+ * @param lifeMs how long it is good for; cut to the end of the authority
+ * @param nowMs Unix milliseconds
+ */
+export async function signServingCertificate(
+  authority: Authority,
+  names: readonly string[],
+  lifeMs: number,
+  nowMs = Date.now(),
+): Promise<ServingCertificate> {
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const { subtle } = webcrypto;
   const signingKey = await subtle.importKey('pkcs8', pemBytes(authority.key), algorithm, false, ['sign']);
@@ -130,8 +146,8 @@ export async function issueServingCertificate(
       serialNumber: serial(),
       subject: 'CN=portcullis',
       issuer: 'CN=Portcullis gateway CA',
-      notBefore: new Date(Date.now() - 5 * 60_000),
-      notAfter: new Date(Math.min(Date.now() + 397 * dayMs, Date.parse(issuer.validTo))),
+      notBefore: new Date(nowMs - 5 * 60_000),
+      notAfter: new Date(Math.min(nowMs + lifeMs, Date.parse(issuer.validTo))),
       signingAlgorithm: algorithm,
       publicKey: keys.publicKey,
       signingKey,
@@ -139,9 +155,7 @@ export async function issueServingCertificate(
         new BasicConstraintsExtension(false, undefined, true),
         new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
         new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
-        new SubjectAlternativeNameExtension(
-          [...names].map((value) => ({ type: isIP(value) === 0 ? 'dns' : 'ip', value })),
-        ),
+        new SubjectAlternativeNameExtension(names.map((value) => ({ type: isIP(value) === 0 ? 'dns' : 'ip', value }))),
         await AuthorityKeyIdentifierExtension.create(
           await subtle.importKey('spki', issuer.publicKey.export({ type: 'spki', format: 'der' }), algorithm, true, [
             'verify',

@@ -1,0 +1,135 @@
+// The rules of the shared serving certificate as a pure state: a CA, the CA that follows it, and the leaf every replica shows. Easy to get wrong: a
+// new CA must be trusted everywhere before it signs anything, so it waits in `nextAuthority` for one whole life of a leaf.
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
+import { makeAuthority, signServingCertificate } from './serving-certificate.ts';
+import type { Authority, ServingCertificate } from './serving-certificate.ts';
+
+/** What the Secret holds. All PEM. */
+export interface ServingMaterial {
+  readonly authority: Authority;
+  /** Trusted already, signs nothing yet. */
+  readonly nextAuthority: Authority | undefined;
+  /** Authorities that signed leaves before, kept while they are valid. */
+  readonly formerAuthorities: readonly string[];
+  readonly leaf: ServingCertificate;
+}
+
+/** A leaf lives 90 days and is replaced after 60: a month for somebody to mend a hub that refuses the renewal. */
+export const leafLifeMs = 90 * 24 * 60 * 60 * 1000;
+const certificateForm = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+
+/** Every authority a client should trust now, as one PEM bundle. */
+export function trustBundle(material: ServingMaterial): string {
+  const { authority, nextAuthority, formerAuthorities } = material;
+  const all = [authority.cert, ...(nextAuthority === undefined ? [] : [nextAuthority.cert]), ...formerAuthorities];
+  return all.join('');
+}
+
+/** The certificates of a PEM bundle, one text each. */
+export function splitBundle(bundle: string): readonly string[] {
+  return (bundle.match(certificateForm) ?? []).map((pem) => `${pem}\n`);
+}
+
+/** Whether every certificate of `wanted` is in `bundle`, whatever else that holds. */
+export function bundleCovers(bundle: string, wanted: string): boolean {
+  const there = new Set(splitBundle(bundle).map((pem) => new X509Certificate(pem).fingerprint256));
+  return splitBundle(wanted).every((pem) => there.has(new X509Certificate(pem).fingerprint256));
+}
+
+/** Reads the Secret's data (base64 values); undefined when it holds no usable pair and authority, which then are made anew. */
+export function readMaterial(data: Readonly<Record<string, string>> | undefined): ServingMaterial | undefined {
+  const text = (key: string): string => Buffer.from(data?.[key] ?? '', 'base64').toString('utf8');
+  try {
+    const leaf = { cert: text('tls.crt'), key: text('tls.key') };
+    const [cert, ...formerAuthorities] = splitBundle(text('ca.crt'));
+    const authority = { cert: cert ?? '', key: text('ca.key') };
+    const next = { cert: text('next-ca.crt'), key: text('next-ca.key') };
+    const issuer = new X509Certificate(authority.cert);
+    if (!new X509Certificate(leaf.cert).checkPrivateKey(createPrivateKey(leaf.key))) return undefined;
+    if (!issuer.ca || !issuer.checkPrivateKey(createPrivateKey(authority.key))) return undefined;
+    if (!new X509Certificate(leaf.cert).checkIssued(issuer)) return undefined;
+    const nextIsWhole = next.cert !== '' && next.key !== '';
+    return {
+      authority,
+      nextAuthority: nextIsWhole ? next : undefined,
+      formerAuthorities: formerAuthorities.filter((pem) => !nextIsWhole || pem !== next.cert),
+      leaf,
+    };
+  } catch {
+    // Not what we wrote: an empty Secret of the chart, or somebody's edit. Either way there is nothing to serve with.
+    return undefined;
+  }
+}
+
+/** The Secret's data for this material. `ca.crt` starts with the signing authority and is the whole bundle, so that it can be mounted as it is. */
+export function writeMaterial(material: ServingMaterial): Readonly<Record<string, string>> {
+  const encode = (text: string): string => Buffer.from(text).toString('base64');
+  return {
+    'tls.crt': encode(material.leaf.cert),
+    'tls.key': encode(material.leaf.key),
+    'ca.crt': encode(trustBundle(material)),
+    'ca.key': encode(material.authority.key),
+    'next-ca.crt': encode(material.nextAuthority?.cert ?? ''),
+    'next-ca.key': encode(material.nextAuthority?.key ?? ''),
+  };
+}
+
+/**
+ * What should be in the Secret instead, or undefined when `current` may stay.
+ * @param names DNS names and IP addresses the leaf must be for
+ * @param nowMs Unix milliseconds
+ */
+export async function renewed(
+  current: ServingMaterial | undefined,
+  names: readonly string[],
+  nowMs: number,
+): Promise<ServingMaterial | undefined> {
+  if (current === undefined || isOver(current.authority.cert, nowMs)) {
+    const authority = await makeAuthority(nowMs);
+    const leaf = await signServingCertificate(authority, names, leafLifeMs, nowMs);
+    return { authority, nextAuthority: undefined, formerAuthorities: [], leaf };
+  }
+  const isDue = isPastTwoThirds(current.leaf.cert, nowMs);
+  if (isDue || !covers(current.leaf.cert, names)) {
+    // While replicas of two configurations run, each would else replace the other's certificate for ever.
+    const all = isDue ? names : [...new Set([...names, ...namesOf(current.leaf.cert)])];
+    const { nextAuthority } = current;
+    const authority = nextAuthority ?? current.authority;
+    const former = [...(nextAuthority === undefined ? [] : [current.authority.cert]), ...current.formerAuthorities];
+    const leaf = await signServingCertificate(authority, all, leafLifeMs, nowMs);
+    return {
+      authority,
+      nextAuthority: undefined,
+      formerAuthorities: former.filter((pem) => !isOver(pem, nowMs)),
+      leaf,
+    };
+  }
+  if (isPastTwoThirds(current.authority.cert, nowMs) && current.nextAuthority === undefined)
+    return { ...current, nextAuthority: await makeAuthority(nowMs) };
+  return undefined;
+}
+
+function isOver(pem: string, nowMs: number): boolean {
+  return Date.parse(new X509Certificate(pem).validTo) <= nowMs;
+}
+
+function isPastTwoThirds(pem: string, nowMs: number): boolean {
+  const { validFrom, validTo } = new X509Certificate(pem);
+  const from = Date.parse(validFrom);
+  return nowMs >= from + ((Date.parse(validTo) - from) * 2) / 3;
+}
+
+function namesOf(pem: string): readonly string[] {
+  const text = new X509Certificate(pem).subjectAltName ?? '';
+  return [...text.matchAll(/(?:DNS|IP Address):([^,\s"]+)/g)].map((match) => match[1]!);
+}
+
+function covers(pem: string, names: readonly string[]): boolean {
+  const certificate = new X509Certificate(pem);
+  return names.every((name) =>
+    isIP(name) === 0
+      ? certificate.checkHost(name.replace(/^\*\./, 'any.')) !== undefined
+      : certificate.checkIP(name) !== undefined,
+  );
+}
