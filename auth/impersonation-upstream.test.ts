@@ -35,7 +35,7 @@ function outcome(caller: User, headers: readonly string[]): User | number {
     const requested = readImpersonation(headers);
     if (requested === undefined) return caller;
     if (!impersonationChecks(requested, caller, cluster).every(upstreamAllows)) return 403;
-    return impersonatedUser(requested);
+    return impersonatedUser(requested, 'operator');
   } catch (error) {
     if (error instanceof GatewayError) return error.status;
     throw error;

@@ -140,7 +140,7 @@ test('a malformed ServiceAccount name is an ordinary user', () => {
     assert.ok(requested);
     const [check] = impersonationChecks(requested, makeUser({ name: 'dev' }), cluster);
     assert.equal(check?.resource, 'users', name);
-    assert.deepEqual(impersonatedUser(requested).groups, ['system:authenticated'], name);
+    assert.deepEqual(impersonatedUser(requested, 'operator').groups, ['system:authenticated'], name);
   }
 });
 
@@ -179,7 +179,7 @@ describe('the identity that goes out', () => {
     const headers = ['Impersonate-User', user.name, ...user.groups.flatMap((group) => ['Impersonate-Group', group])];
     const requested = readImpersonation(headers);
     assert.ok(requested);
-    return impersonatedUser(requested);
+    return impersonatedUser(requested, 'operator');
   };
   const groupNames = fc.constantFrom(
     'a',
@@ -200,7 +200,7 @@ describe('the identity that goes out', () => {
   test('arrives at a member as exactly the user it was', () => {
     fc.assert(
       fc.property(names, fc.array(groupNames), (name, groups) => {
-        const user = impersonatedUser({ name, uid: 'u', groups, extra: [['k', ['v']]] });
+        const user = impersonatedUser({ name, uid: 'u', groups, extra: [['k', ['v']]] }, 'operator');
         const sent = outgoingUser(user);
         assert.deepEqual(new Set(arrival(sent).groups), new Set(user.groups));
         assert.deepEqual([sent.name, sent.uid, sent.extra], [user.name, user.uid, user.extra]);

@@ -3,7 +3,7 @@
 // stop the request, since another server further on may read it as one; and every single value needs its own permission.
 import { GatewayError } from '../cache/errors.ts';
 import { makeUser } from '../cache/user.ts';
-import type { User } from '../cache/user.ts';
+import type { User, UserOrigin } from '../cache/user.ts';
 import type { Attributes, AttributesCluster } from './authorize.ts';
 import { decodeHeaderText } from './header-values.ts';
 import {
@@ -63,7 +63,7 @@ export function readImpersonation(rawHeaders: readonly string[]): RequestedImper
   if (name === '') throw bad('there is no user to impersonate: send Impersonate-User with a name');
   if (groups.includes('')) throw bad('an Impersonate-Group header is empty');
   const requested = { name, uid: uids[0] ?? '', groups, extra: [...extra] };
-  impersonatedUser(requested);
+  impersonatedUser(requested, 'hub');
   return requested;
 }
 
@@ -98,10 +98,11 @@ export function impersonationChecks(
 /**
  * The user that the headers describe. Given groups are authoritative; a ServiceAccount without any gets its own; `system:authenticated` is
  * added unless the user is anonymous or that question was answered by a group.
+ * @param origin the caller's: whom a user of the hub may act as is vouched for by the hub alone
  * @throws GatewayError IDENTITY_REFUSED
  */
-export function impersonatedUser(requested: RequestedImpersonation): User {
-  const user = makeUser({ ...requested, groups: apiServerGroups(requested.name, requested.groups) });
+export function impersonatedUser(requested: RequestedImpersonation, origin: UserOrigin): User {
+  const user = makeUser({ ...requested, groups: apiServerGroups(requested.name, requested.groups), origin });
   refuseOwnNames(user);
   return user;
 }

@@ -2,8 +2,16 @@
 // user; makeUser is the only way to build one and refuses it, so that holding a User means holding an identity (DESIGN rule 1).
 import { GatewayError } from './errors.ts';
 
+/**
+ * Who vouches for an identity: `operator` is what the operator of this gateway wrote down (token file, `--client-ca-file`, the owner of
+ * `--identity=self`), `hub` whatever a hub or identity provider says. Names that members reserve are trusted only from the first (DESIGN
+ * rule 17).
+ */
+export type UserOrigin = 'operator' | 'hub';
+
 /** An authenticated identity. Frozen; `name` is never empty. */
 export interface User {
+  readonly origin: UserOrigin;
   readonly name: string;
   /** Empty when the authenticator knows none. */
   readonly uid: string;
@@ -32,6 +40,8 @@ export function makeUser(parts: {
   readonly uid?: string;
   readonly groups?: readonly string[];
   readonly extra?: Iterable<readonly [string, readonly string[]]>;
+  /** `operator` unless said otherwise. */
+  readonly origin?: UserOrigin;
 }): User {
   if (parts.name === '') throw new GatewayError('IDENTITY_REFUSED', 'the user name is empty');
   refuseFault('user name', parts.name);
@@ -51,6 +61,7 @@ export function makeUser(parts: {
     uid,
     groups: Object.freeze([...new Set(groups)]),
     extra: Object.freeze(extra),
+    origin: parts.origin ?? 'operator',
   });
 }
 

@@ -21,7 +21,7 @@ export function authorize(state: Authenticated, rooms: Rooms): Authorized | Prom
   if (requested === undefined) {
     return everyAllowed(questionsFor(state, caller, cluster), rooms, () => authorizedAs(caller));
   }
-  const user = impersonatedUser(requested);
+  const user = impersonatedUser(requested, caller.origin);
   const questions = [...impersonationChecks(requested, caller, cluster), ...questionsFor(state, user, cluster)];
   return everyAllowed(questions, rooms, () => authorizedAs(user));
 }
