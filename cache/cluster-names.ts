@@ -21,7 +21,7 @@ export function clusterName(originalName: string): string {
 export function conflictName(name: string, taken: { has(name: string): boolean }): string {
   for (let count = 2; ; count += 1) {
     const suffix = `-conflict-${count}`;
-    const stem = trimDashes((name === '' ? 'unnamed' : name).slice(0, maxClusterNameLength - suffix.length));
+    const stem = (name === '' ? 'unnamed' : name).slice(0, maxClusterNameLength - suffix.length).replace(/[.-]+$/, '');
     const candidate = `${stem}${suffix}`;
     if (!taken.has(candidate)) return candidate;
   }

@@ -17,35 +17,38 @@ interface Parts {
 
 /**
  * Parses `clusters[].cluster.server`. Default ports 443 and 80; the base path keeps no trailing slash.
+ * @param field what the address is called where it was written, for messages
  * @throws GatewayError CLUSTER_UNUSABLE with the reason; the value itself is not in the message
  */
-export function parseServer(text: string): Endpoint {
-  if (text === '') throw unusable('the cluster has no server');
-  const parts = split('server', text);
-  if (parts.userinfo !== undefined) throw unusable('server must not hold a user name or password');
-  if (parts.scheme !== 'https' && parts.scheme !== 'http') throw unusable('server must start with https:// or http://');
+export function parseServer(text: string, field = 'server'): Endpoint {
+  if (text === '') throw unusable(`the cluster has no ${field}`);
+  const parts = split(field, text);
+  if (parts.userinfo !== undefined) throw unusable(`${field} must not hold a user name or password`);
+  if (parts.scheme !== 'https' && parts.scheme !== 'http')
+    throw unusable(`${field} must start with https:// or http://`);
   const port = parts.port ?? (parts.scheme === 'https' ? 443 : 80);
-  return { scheme: parts.scheme, host: parts.host, port, basePath: parseBasePath(parts.path) };
+  return { scheme: parts.scheme, host: parts.host, port, basePath: parseBasePath(field, parts.path) };
 }
 
 /**
  * Parses `clusters[].cluster.proxy-url`. Default ports 80, 443 and 1080. `socks5h` is read as `socks5`: as in Go, the proxy always
  * resolves the name.
+ * @param field what the address is called where it was written, for messages
  * @throws GatewayError CLUSTER_UNUSABLE with the reason; the value itself, which may hold a password, is not in the message
  */
-export function parseProxy(text: string): ProxyAddress {
-  const parts = split('proxy-url', text);
+export function parseProxy(text: string, field = 'proxy-url'): ProxyAddress {
+  const parts = split(field, text);
   const scheme = parts.scheme === 'socks5h' ? 'socks5' : parts.scheme;
   if (scheme !== 'http' && scheme !== 'https' && scheme !== 'socks5') {
-    throw unusable('proxy-url must start with http://, https:// or socks5://');
+    throw unusable(`${field} must start with http://, https:// or socks5://`);
   }
-  if (parts.path !== '' && parts.path !== '/') throw unusable('proxy-url must not have a path');
+  if (parts.path !== '' && parts.path !== '/') throw unusable(`${field} must not have a path`);
   const port = parts.port ?? { http: 80, https: 443, socks5: 1080 }[scheme];
   return {
     scheme,
     host: parts.host,
     port,
-    userinfo: parts.userinfo === undefined ? undefined : decode(parts.userinfo),
+    userinfo: parts.userinfo === undefined ? undefined : decode(field, parts.userinfo),
   };
 }
 
@@ -90,28 +93,28 @@ function parsePort(field: string, text: string | undefined): number | undefined 
   return port;
 }
 
-function parseBasePath(path: string): string {
+function parseBasePath(field: string, path: string): string {
   const trimmed = path.endsWith('/') ? path.slice(0, -1) : path;
   if (trimmed === '') return '';
   if (!/^(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*$/.test(trimmed)) {
-    throw unusable('the path of server contains a character that must be percent-encoded');
+    throw unusable(`the path of ${field} contains a character that must be percent-encoded`);
   }
   for (const segment of trimmed.slice(1).split('/')) {
     const plain = segment.replaceAll(/%2e/gi, '.');
     if (plain === '' || plain === '.' || plain === '..' || /%2f|%5c/i.test(segment)) {
-      throw unusable('the path of server must not have empty or dot segments or encoded slashes');
+      throw unusable(`the path of ${field} must not have empty or dot segments or encoded slashes`);
     }
   }
   return trimmed;
 }
 
-function decode(userinfo: string): { readonly username: string; readonly password: string } {
+function decode(field: string, userinfo: string): { readonly username: string; readonly password: string } {
   const colon = userinfo.indexOf(':');
   const username = colon === -1 ? userinfo : userinfo.slice(0, colon);
   const password = colon === -1 ? '' : userinfo.slice(colon + 1);
   try {
     return { username: decodeURIComponent(username), password: decodeURIComponent(password) };
   } catch {
-    throw unusable('the user name or password of proxy-url is not percent-encoded properly');
+    throw unusable(`the user name or password of ${field} is not percent-encoded properly`);
   }
 }

@@ -155,7 +155,8 @@ function missing(what: string, name: string): string {
   return name === '' ? `the context names no ${what}` : `the ${what} "${name}" is not in this file`;
 }
 
-function trustOf(file: string, cluster: ClusterEntry, read: ReadText): TlsTrust {
+/** How the cluster's certificate is verified. @throws GatewayError CLUSTER_UNUSABLE with the reason */
+export function trustOf(file: string, cluster: ClusterEntry, read: ReadText): TlsTrust {
   const what = `certificate-authority of cluster "${cluster.name}"`;
   const hasAuthority = cluster.caData !== '' || cluster.caFile !== '';
   // client-go refuses the pair as well: it cannot know which of the two was meant.

@@ -112,6 +112,7 @@ const contextSchema = z
 const fileSchema = z.object({
   apiVersion: z.literal(['v1', '']).nullish(),
   kind: z.literal(['Config', '']).nullish(),
+  'current-context': text,
   clusters: list(clusterSchema),
   users: list(userSchema),
   contexts: list(contextSchema),
@@ -127,6 +128,8 @@ export interface Kubeconfig {
   readonly clusters: ReadonlyMap<string, ClusterEntry>;
   readonly users: ReadonlyMap<string, UserEntry>;
   readonly contexts: readonly ContextEntry[];
+  /** '' when the file has none. */
+  readonly currentContext: string;
 }
 
 /**
@@ -176,7 +179,7 @@ export function parseKubeconfig(file: string, source: string): Kubeconfig {
   const clusters = byName('clusters', parsed.data.clusters);
   const users = byName('users', parsed.data.users);
   if (faults.length > 0) throw new ConfigurationError(faults.slice(0, maxFaults));
-  return { clusters, users, contexts: parsed.data.contexts };
+  return { clusters, users, contexts: parsed.data.contexts, currentContext: parsed.data['current-context'] };
 }
 
 /**
