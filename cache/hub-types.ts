@@ -11,6 +11,8 @@ export interface HubCall {
   readonly body?: unknown;
   /** `application/json` unless said otherwise. */
   readonly contentType?: string;
+  /** `application/json` unless said otherwise. */
+  readonly accept?: string;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }

@@ -4,13 +4,12 @@
 // its last good state, and what did not change keeps its very objects.
 import { resolve } from 'node:path';
 import { ConfigurationError, faultText } from '../configuration-error.ts';
-import { execCredential, type ExecCredentialOptions } from '../credentials/exec.ts';
-import { fixedCredential } from '../credentials/fixed.ts';
 import { watchFiles, type FileWatchOptions } from '../file-watch.ts';
 import type { ClusterSpec, CredentialSource } from '../records.ts';
 import { sameSpec } from '../store.ts';
 import { readWhole, textOf, type FileReading } from './file-reading.ts';
 import { digest, draftClusters, referencedFiles, type ClusterDraft } from './kubeconfig-cluster.ts';
+import { credentialOfDraft, type ExecSurroundings } from './kubeconfig-credential.ts';
 import { maxKubeconfigBytes, parseKubeconfig, type Kubeconfig } from './kubeconfig-file.ts';
 import {
   createProblemBook,
@@ -25,7 +24,7 @@ export interface KubeconfigSourceOptions extends SourceReports {
   readonly files: readonly string[];
   readonly store: ClusterSink;
   /** For plugins: their environment, clock, limits. */
-  readonly exec?: Partial<Pick<ExecCredentialOptions, 'environment' | 'now' | 'timeoutMs' | 'run'>>;
+  readonly exec?: ExecSurroundings;
   readonly watch?: Omit<FileWatchOptions, 'onChange'>;
   /** Everything is read again this often although no change was seen, as client-go does with token files. */
   readonly rereadMs?: number;
@@ -164,7 +163,8 @@ function assemble(
     let credential: CredentialSource | undefined;
     if (draft.spec.problem === undefined) {
       const planKey = digest([draft.plan, draft.execCluster ?? null]);
-      credential = credentials.get(planKey) ?? before.credentials.get(planKey) ?? sourceOf(draft, options, signal);
+      credential =
+        credentials.get(planKey) ?? before.credentials.get(planKey) ?? credentialOfDraft(draft, options.exec, signal);
       credentials.set(planKey, credential);
     }
     const spec: ClusterSpec = { ...draft.spec, credential };
@@ -172,20 +172,6 @@ function assemble(
     specs.set(key, last !== undefined && sameSpec(last, spec) ? last : spec);
   }
   return { specs, credentials };
-}
-
-function sourceOf(draft: ClusterDraft, options: KubeconfigSourceOptions, signal: AbortSignal): CredentialSource {
-  const { exec: plan, kind, authorization, clientCertificate, expiresAtMs } = draft.plan;
-  if (kind !== 'exec') return fixedCredential(kind, { authorization, clientCertificate, expiresAtMs });
-  if (plan === undefined) throw new Error(`${draft.spec.sourceDetail}: a plan for a plugin without the plugin`);
-  return execCredential({
-    environment: process.env,
-    ...options.exec,
-    plan,
-    clusterInfo: draft.execCluster,
-    clientCertificate,
-    signal,
-  });
 }
 
 /** One problem a file: of one broken bracket a parser makes many faults, and the first says it. */
