@@ -57,6 +57,7 @@ describe('the user of a certificate', () => {
     assert.deepEqual(outcome([root], [dev]), {
       name: 'dev',
       uid: '',
+      origin: 'operator',
       groups: ['multi-valued', 'a,system:masters', 'b'],
       extra: [
         [

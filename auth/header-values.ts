@@ -23,3 +23,14 @@ export function decodeHeaderText(latin1: string): string | undefined {
     return undefined;
   }
 }
+
+/**
+ * The key that the end of an extra header's name stands for: Go's url.PathUnescape over bytes. A text with a bad escape is kept as it is, as
+ * kube-apiserver does. Undefined: not UTF-8.
+ * @param escaped in lower case already, since header names have no case
+ */
+export function unescapeHeaderKey(escaped: string): string | undefined {
+  if (!escaped.includes('%') || /%(?![0-9a-f]{2})/.test(escaped)) return decodeHeaderText(escaped);
+  const bytes = escaped.replace(/%([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return decodeHeaderText(bytes);
+}

@@ -5,7 +5,7 @@ import { GatewayError } from '../cache/errors.ts';
 import { makeUser } from '../cache/user.ts';
 import type { User, UserOrigin } from '../cache/user.ts';
 import type { Attributes, AttributesCluster } from './authorize.ts';
-import { decodeHeaderText } from './header-values.ts';
+import { decodeHeaderText, unescapeHeaderKey } from './header-values.ts';
 import {
   accountGroups,
   anonymousName,
@@ -109,17 +109,22 @@ export function impersonatedUser(requested: RequestedImpersonation, origin: User
 
 /**
  * The identity to write into Impersonate-* headers so that the member arrives at exactly this user. The member adds
- * `system:authenticated` (or, for anonymous, `system:unauthenticated`) by itself, so that the gateway's credential needs no right to
- * impersonate those groups; they are left out wherever the member would add them, and only there. Elsewhere leaving them out would change
- * the identity: a user in `system:unauthenticated` would become authenticated, and a ServiceAccount without its groups would get them.
+ * `system:authenticated` (or, for anonymous, `system:unauthenticated`) by itself, and gives a ServiceAccount without groups its own; these
+ * are left out wherever the member would add them, and only there, so that the gateway's credential needs no right to impersonate them and
+ * KEP-5284's serviceaccount mode, which takes a name alone, applies. Elsewhere leaving them out would change the identity: a user in
+ * `system:unauthenticated` would become authenticated, and a ServiceAccount without its groups would get them.
  */
 export function outgoingUser(user: User): User {
   const implied = user.name === anonymousName ? unauthenticatedGroup : authenticatedGroup;
   if (!user.groups.includes(implied)) return user;
-  const groups = user.groups.filter((group) => group !== implied);
-  const arrival = apiServerGroups(user.name, groups);
-  const same = arrival.length === user.groups.length && arrival.every((group) => user.groups.includes(group));
-  return same ? makeUser({ name: user.name, uid: user.uid, groups, extra: user.extra }) : user;
+  const rest = user.groups.filter((group) => group !== implied);
+  // Of the two shorter ways to say it, the one without any group is tried first.
+  const groups = [[], rest].find((fewer) => sameMembers(apiServerGroups(user.name, fewer), user.groups));
+  return groups === undefined ? user : makeUser({ name: user.name, uid: user.uid, groups, extra: user.extra });
+}
+
+function sameMembers(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((group) => other.includes(group));
 }
 
 /** Groups an API server settles on for an impersonated user with these Impersonate-Group headers. */
@@ -135,16 +140,9 @@ function apiServerGroups(name: string, given: readonly string[]): readonly strin
 
 /** Key of `userextras/<key>`. Lower case again at the end: `%41` is the same key as `a` by the time it reaches a member. */
 function extraKey(escaped: string): string {
-  const key = pathUnescape(escaped);
+  const key = unescapeHeaderKey(escaped);
   if (key === undefined) throw bad(`the key of header ${JSON.stringify(extraPrefix + escaped)} is not valid UTF-8`);
   return key.toLowerCase();
-}
-
-/** Go's url.PathUnescape over bytes of lower case; a text with a bad escape is kept as it is, as kube-apiserver does. Undefined: not UTF-8. */
-function pathUnescape(escaped: string): string | undefined {
-  if (!escaped.includes('%') || /%(?![0-9a-f]{2})/.test(escaped)) return decodeHeaderText(escaped);
-  const bytes = escaped.replace(/%([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-  return decodeHeaderText(bytes);
 }
 
 function bad(message: string): GatewayError {
