@@ -219,6 +219,13 @@ describe('the identity that goes out', () => {
     ]);
   });
 
+  test("sends a ServiceAccount's name alone when its groups are what the member gives it", () => {
+    const groups = ['system:serviceaccounts', 'system:serviceaccounts:a', 'system:authenticated'];
+    assert.deepEqual(outgoingUser(makeUser({ name: 'system:serviceaccount:a:b', groups })).groups, []);
+    const more = outgoingUser(makeUser({ name: 'system:serviceaccount:a:b', groups: [...groups, 'ops'] })).groups;
+    assert.deepEqual(more, ['system:serviceaccounts', 'system:serviceaccounts:a', 'ops']);
+  });
+
   test('keeps them where leaving them out would give the user more rights', () => {
     const sent = (name: string, ...groups: string[]) => outgoingUser(makeUser({ name, groups })).groups;
     assert.deepEqual(sent('bob', 'system:unauthenticated'), ['system:unauthenticated']);

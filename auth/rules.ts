@@ -1,9 +1,9 @@
 // The authorization rules file: what it may say, and reading it. Easy to get wrong: a list that is empty or misspelt must never widen a
 // rule, so unknown fields, empty lists and patterns that RBAC does not have are faults, and one fault refuses the whole file.
-import { LineCounter, isCollection, isMap, isNode, isScalar, parseDocument } from 'yaml';
-import type { Document } from 'yaml';
 import { z } from 'zod';
+import { faultText } from '../cache/configuration-error.ts';
 import { GatewayError } from '../cache/errors.ts';
+import { readYaml } from './checked-yaml.ts';
 
 /** Whom a rule is for (rbac.authorization.k8s.io Subject). */
 export type RuleSubject =
@@ -152,52 +152,9 @@ const rulesFile = z.strictObject({
  * @throws GatewayError INVALID listing every fault with file, line, column and path
  */
 export function parseRules(source: string, file: string): AuthorizationRules {
-  const lines = new LineCounter();
-  const place = (offset: number) => {
-    const { line, col } = lines.linePos(offset);
-    return `${file}:${line}:${col}`;
-  };
-  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false });
-  const broken = [...document.errors, ...document.warnings];
-  if (broken.length > 0) throw invalid(broken.map((error) => `${place(error.pos[0])}: ${yamlMessage(error.message)}`));
-  const result = rulesFile.safeParse(plainValue(document, file), { error: plainMessage });
-  if (!result.success) {
-    const faults = result.error.issues.flatMap((issue) =>
-      (issue.code === 'unrecognized_keys' ? issue.keys : [undefined]).map((unknownKey) => {
-        const path = unknownKey === undefined ? issue.path : [...issue.path, unknownKey];
-        const message = unknownKey === undefined ? issue.message : 'is not a field of this object';
-        return { offset: offsetOf(document, path), text: `${pathText(path)}: ${message}` };
-      }),
-    );
-    faults.sort((one, other) => one.offset - other.offset);
-    throw invalid(faults.map(({ offset, text }) => `${place(offset)}: ${text}`));
-  }
-  return Object.freeze({ file, rules: Object.freeze(result.data.rules.map(toRule)) });
-}
-
-function yamlMessage(message: string): string {
-  if (message.startsWith('Alias cannot be')) return 'a bare * is an alias in YAML; write "*" in quotes';
-  return message.replace(/; please use YAML.*/, '');
-}
-
-/** zod's words for the commonest faults are for programmers; undefined keeps them. */
-function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
-  if (issue.code === 'invalid_type') {
-    if (issue.input === undefined) return 'is missing';
-    return `must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`;
-  }
-  if (issue.code === 'invalid_key') return 'is not a label key';
-  if (issue.code !== 'invalid_value') return undefined;
-  return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
-}
-
-function plainValue(document: Document, file: string): unknown {
-  try {
-    // The limit stops documents whose aliases multiply into gigabytes.
-    return document.toJS({ maxAliasCount: 100 });
-  } catch (error) {
-    throw invalid([`${file}: ${error instanceof Error ? error.message : 'cannot be read'}`]);
-  }
+  const read = readYaml(source, file, rulesFile);
+  if ('faults' in read) throw invalid(read.faults.map(faultText));
+  return Object.freeze({ file, rules: Object.freeze(read.value.rules.map(toRule)) });
 }
 
 function toRule(given: z.infer<typeof rule>): Rule {
@@ -214,27 +171,6 @@ function toRule(given: z.infer<typeof rule>): Rule {
       matchExpressions: clusterSelector.matchExpressions,
     },
   });
-}
-
-/** Where in the text a path points: at the key of a field, or at the nearest thing around what is missing. */
-function offsetOf(document: Document, path: readonly PropertyKey[]): number {
-  for (let depth = path.length; depth > 0; depth -= 1) {
-    const parent = depth === 1 ? document.contents : document.getIn(path.slice(0, depth - 1), true);
-    const key = path[depth - 1];
-    if (isMap(parent)) {
-      const pair = parent.items.find(({ key: node }) => isScalar(node) && String(node.value) === key);
-      if (pair !== undefined && isNode(pair.key) && pair.key.range) return pair.key.range[0];
-    } else if (isCollection(parent)) {
-      const item = parent.items[Number(key)];
-      if (isNode(item) && item.range) return item.range[0];
-    }
-  }
-  return document.contents?.range?.[0] ?? 0;
-}
-
-function pathText(path: readonly PropertyKey[]): string {
-  const joined = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
-  return joined === '' ? 'the file' : joined.replace(/^\./, '');
 }
 
 function invalid(faults: readonly string[]): GatewayError {

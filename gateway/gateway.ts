@@ -15,6 +15,7 @@ import { makeLocalAnswers } from './local.ts';
 import type { Log } from './log.ts';
 import { makeMetrics } from './metrics.ts';
 import { startOperations } from './operations.ts';
+import { startOutgoingIdentities } from './outgoing.ts';
 import { defaultProbeTiming, startProbe } from './probe.ts';
 import { makeReloading } from './reloading.ts';
 import type { Rooms } from './rooms.ts';
@@ -100,6 +101,7 @@ async function assemble(
 
   const users = await startUsers(config, reloading, log);
   const authorizer = await startAuthorizer(config, reloading);
+  const outgoing = await startOutgoingIdentities(config.outgoing, reloading);
   const staleFiles = (): readonly { file: string; message: string }[] => [
     ...reloading.faults(),
     ...source.problems().filter(({ stale }) => stale),
@@ -135,6 +137,7 @@ async function assemble(
     authorizer,
     clusters: store,
     connections,
+    outgoingIdentity: outgoing.identity,
     openStreams,
     metrics,
     log,
@@ -166,6 +169,7 @@ async function assemble(
     store,
     connections,
     identity: config.identity,
+    clusterFault: outgoing.clusterFault,
     log,
     timing: { ...defaultProbeTiming, intervalMs: config.probeIntervalMs },
   });

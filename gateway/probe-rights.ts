@@ -1,47 +1,88 @@
 // Asks a member what the gateway's own credential may impersonate there, so that the cluster's condition can name a missing rule before a
-// user runs into it. Easy to get wrong: these reviews go out as the gateway itself; everything else impersonates.
+// user runs into it. Easy to get wrong: these reviews go out as the gateway itself, everything else impersonates; and a member before
+// Kubernetes 1.36 says yes to the verbs of constrained impersonation without knowing what they mean.
 import type { Condition } from '../cache/records.ts';
 import type { Target } from '../routing/target.ts';
 import { ask } from './probe-request.ts';
 
+const authentication = 'authentication.k8s.io';
 /** Rights that every user needs, then those that only ServiceAccounts, users with a uid or with extra (client certificates) need. */
 const impersonationRights = [
   { group: '', resource: 'users', always: true },
   { group: '', resource: 'groups', always: true },
   { group: '', resource: 'serviceaccounts', always: false },
-  { group: 'authentication.k8s.io', resource: 'uids', always: false },
-  { group: 'authentication.k8s.io', resource: 'userextras', always: false },
+  { group: authentication, resource: 'uids', always: false },
+  { group: authentication, resource: 'userextras', always: false },
+];
+type Right = (typeof impersonationRights)[number];
+
+/** The same in constrained impersonation (KEP-5284, on by default from Kubernetes 1.36), whose users and groups are in another group. */
+const constrainedRights = [
+  { verb: 'impersonate:user-info', group: authentication, resource: 'users' },
+  { verb: 'impersonate:user-info', group: authentication, resource: 'groups' },
 ];
 const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
 /** A condition without its transition time, which the probe adds. */
 export type Finding = Omit<Condition, 'lastTransitionTime'>;
 
+/** A review that was answered with another status than 201. */
+class ReviewFailed extends Error {}
+
 /**
  * The condition `ImpersonationAllowed`.
+ * @param readyStatus what `/readyz` answered the probe's own impersonation: 403 tells that impersonation does not work after all
  * @throws GatewayError (rejects) when the member does not answer; SyntaxError when its answer is no JSON
  */
-export async function impersonationFinding(target: Target, timeoutMs: number): Promise<Finding> {
-  const missing: typeof impersonationRights = [];
-  for (const right of impersonationRights) {
-    const { group, resource } = right;
-    const review = {
-      apiVersion: 'authorization.k8s.io/v1',
-      kind: 'SelfSubjectAccessReview',
-      spec: { resourceAttributes: { verb: 'impersonate', group, resource } },
-    };
-    const answer = await ask(target, 'self', path, timeoutMs, review);
-    if (answer.status !== 201) {
-      const message = `SelfSubjectAccessReview answered ${answer.status}`;
-      return { type: 'ImpersonationAllowed', status: 'Unknown', reason: 'ReviewFailed', message };
+export async function impersonationFinding(target: Target, timeoutMs: number, readyStatus: number): Promise<Finding> {
+  try {
+    const missing: Right[] = [];
+    for (const right of impersonationRights) {
+      if (!(await isAllowed(target, timeoutMs, { verb: 'impersonate', ...right }))) missing.push(right);
     }
-    const { status } = JSON.parse(answer.body.toString('utf8')) as { status?: { allowed?: boolean } };
-    if (status?.allowed !== true) missing.push(right);
+    if (missing.some(({ always }) => always) && readyStatus !== 403) {
+      const asked = await Promise.all(constrainedRights.map((right) => isAllowed(target, timeoutMs, right)));
+      if (asked.every((allowed) => allowed)) return constrained;
+      if (asked[0] === true) return usernameOnly;
+    }
+    return judge(missing);
+  } catch (error) {
+    if (!(error instanceof ReviewFailed)) throw error;
+    return { type: 'ImpersonationAllowed', status: 'Unknown', reason: 'ReviewFailed', message: error.message };
   }
-  return judge(missing);
 }
 
-function judge(missing: typeof impersonationRights): Finding {
+async function isAllowed(
+  target: Target,
+  timeoutMs: number,
+  { verb, group, resource }: { readonly verb: string; readonly group: string; readonly resource: string },
+): Promise<boolean> {
+  const answer = await ask(target, 'self', path, timeoutMs, {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    spec: { resourceAttributes: { verb, group, resource } },
+  });
+  if (answer.status !== 201) throw new ReviewFailed(`SelfSubjectAccessReview answered ${answer.status}`);
+  const { status } = JSON.parse(answer.body.toString('utf8')) as { status?: { allowed?: boolean } };
+  return status?.allowed === true;
+}
+
+const constrained: Finding = {
+  type: 'ImpersonationAllowed',
+  status: 'True',
+  reason: 'Constrained',
+  message:
+    'the gateway may impersonate users and groups for the requests that the cluster grants it (impersonate-on rules)',
+};
+
+const usernameOnly: Finding = {
+  type: 'ImpersonationAllowed',
+  status: 'True',
+  reason: 'ConstrainedToUsernames',
+  message: 'the gateway may impersonate users but no groups: run it with --impersonation-mode=username',
+};
+
+function judge(missing: readonly Right[]): Finding {
   const type = 'ImpersonationAllowed';
   if (missing.length === 0)
     return { type, status: 'True', reason: 'Granted', message: 'the gateway may impersonate every user' };

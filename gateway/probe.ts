@@ -1,12 +1,13 @@
 // Asks every cluster at a jittered interval how it is: version, readiness, latency, credential, the right to impersonate. Easy to get
 // wrong: probes go out as `portcullis:probe`, a name refused to callers; only the selfsubject reviews that ask for our own rights do not.
-import type { ClusterRecord, ClusterStatus, Condition, IdentityMode } from '../cache/records.ts';
+import type { ClusterRecord, ClusterSpec, ClusterStatus, Condition, IdentityMode } from '../cache/records.ts';
 import type { ClusterStore } from '../cache/store.ts';
 import { GatewayError } from '../cache/errors.ts';
 import type { Connections } from '../routing/target.ts';
 import { locate } from '../routing/target.ts';
 import { ask } from './probe-request.ts';
 import { impersonationFinding } from './probe-rights.ts';
+import { scopeFinding } from './probe-scope.ts';
 import type { Log } from './log.ts';
 
 /** How often and how long; milliseconds. */
@@ -34,6 +35,8 @@ export function startProbe(parts: {
   readonly store: ClusterStore;
   readonly connections: Connections;
   readonly identity: IdentityMode;
+  /** Why nobody can be sent to a cluster however well it answers; undefined when they can. */
+  readonly clusterFault?: (cluster: ClusterSpec) => string | undefined;
   readonly log: Log;
   readonly timing?: ProbeTiming;
 }): Probe {
@@ -41,7 +44,7 @@ export function startProbe(parts: {
   const timing = parts.timing ?? defaultProbeTiming;
   const timers = new Map<string, NodeJS.Timeout>();
   const silences = new Map<string, number>();
-  const rights = new Map<string, { readonly atMs: number; readonly condition: Condition | undefined }>();
+  const rights = new Map<string, { readonly atMs: number; readonly conditions: readonly Condition[] }>();
   let closed = false;
 
   const schedule = (uid: string, delayMs: number): void => {
@@ -87,10 +90,10 @@ export function startProbe(parts: {
         ready.status >= 500
           ? condition('Ready', 'False', 'NotReady', `/readyz answered ${ready.status}`)
           : condition('Ready', 'True', 'Ready', '/readyz answers');
-      const impersonation = ready.status === 401 ? undefined : await rightsOf(uid, target);
+      const impersonation = ready.status === 401 ? [] : await rightsOf(uid, target, ready.status);
       return statusOf(
         record,
-        [available, readiness, impersonation],
+        [...refusals(record), available, readiness, ...impersonation],
         version,
         steady(record.status.latencyMs, latencyMs),
       );
@@ -105,7 +108,7 @@ export function startProbe(parts: {
       if (silent >= silencesToTrip) connections.breaker(record.spec).trip(fault);
       return statusOf(
         record,
-        [condition('Available', 'False', reasonOf(fault), fault.message)],
+        [...refusals(record), condition('Available', 'False', reasonOf(fault), fault.message)],
         record.status.version,
         undefined,
       );
@@ -123,13 +126,27 @@ export function startProbe(parts: {
     return typeof gitVersion === 'string' ? gitVersion.slice(0, 100) : '';
   };
 
-  const rightsOf = async (uid: string, target: Awaited<ReturnType<typeof locate>>): Promise<Condition | undefined> => {
-    if (identity === 'self') return undefined;
+  const rightsOf = async (
+    uid: string,
+    target: Awaited<ReturnType<typeof locate>>,
+    readyStatus: number,
+  ): Promise<readonly Condition[]> => {
+    if (identity === 'self') return [];
     const known = rights.get(uid);
-    if (known !== undefined && Date.now() - known.atMs < rightsIntervalMs) return known.condition;
-    const found: Condition = { ...(await impersonationFinding(target, timing.timeoutMs)), lastTransitionTime: '' };
-    rights.set(uid, { atMs: Date.now(), condition: found });
-    return found;
+    if (known !== undefined && Date.now() - known.atMs < rightsIntervalMs) return known.conditions;
+    const findings = [
+      await impersonationFinding(target, timing.timeoutMs, readyStatus),
+      await scopeFinding(target, timing.timeoutMs),
+    ];
+    const conditions = findings.flatMap((found) => (found === undefined ? [] : [{ ...found, lastTransitionTime: '' }]));
+    rights.set(uid, { atMs: Date.now(), conditions });
+    return conditions;
+  };
+
+  /** The cluster may answer well and still be of no use to anybody. */
+  const refusals = ({ spec }: ClusterRecord): readonly Condition[] => {
+    const fault = identity === 'self' ? undefined : parts.clusterFault?.(spec);
+    return fault === undefined ? [] : [condition('IdentityExchangeValid', 'False', 'InvalidIdentityExchange', fault)];
   };
 
   const unsubscribe = store.subscribe(({ type, record }) => {

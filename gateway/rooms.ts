@@ -3,6 +3,8 @@
 import type { RequestAuthenticator } from '../auth/authenticate.ts';
 import type { Authorizer } from '../auth/authorize.ts';
 import type { ClusterStore } from '../cache/store.ts';
+import type { ClusterSpec } from '../cache/records.ts';
+import type { User } from '../cache/user.ts';
 import type { OpenStreams } from '../routing/open-streams.ts';
 import type { Connections } from '../routing/target.ts';
 import type { Authorized } from './exchange.ts';
@@ -15,6 +17,8 @@ export interface Rooms {
   readonly authorizer: Authorizer;
   readonly clusters: Pick<ClusterStore, 'get'>;
   readonly connections: Connections;
+  /** Whom a member is told to see: auth/outgoing.ts with the rules of this moment. Throws for whom nobody may be sent as. */
+  readonly outgoingIdentity: (user: User, cluster: ClusterSpec) => User;
   readonly openStreams: OpenStreams;
   readonly metrics: RequestMetrics;
   readonly log: Log;

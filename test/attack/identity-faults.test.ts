@@ -4,6 +4,10 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { allowAuthenticated } from '../../auth/authorize.ts';
 import type { Authorizer } from '../../auth/authorize.ts';
+import { makeIdentityExchange } from '../../auth/identity-exchange.ts';
+import type { IdentityExchange } from '../../auth/identity-exchange.ts';
+import { makeOutgoingRules, outgoingIdentity } from '../../auth/outgoing.ts';
+import type { OutgoingSettings } from '../../auth/outgoing.ts';
 import type { ClusterRecord, ClusterSpec, Credential } from '../../cache/records.ts';
 import { unknownStatus } from '../../cache/store.ts';
 import { makeUser } from '../../cache/user.ts';
@@ -52,6 +56,13 @@ interface Fault {
   readonly authorize?: () => unknown;
   readonly credential?: () => unknown;
   readonly record?: () => unknown;
+  /** In place of the whole decision who goes out. */
+  readonly outgoing?: () => unknown;
+  /** In place of the exchange rules. */
+  readonly exchange?: () => unknown;
+  /** The cluster's own exchange rules. */
+  readonly annotation?: string;
+  readonly usernameOnly?: boolean;
   readonly headers?: readonly string[];
 }
 
@@ -69,14 +80,28 @@ async function statusWith(fault: Fault): Promise<number> {
     proxy: undefined,
     credential: { kind: 'token', current: (fault.credential ?? (() => good)) as () => Credential, invalidate() {} },
     transportKey: 'one',
+    ...(fault.annotation === undefined ? {} : { identityExchange: fault.annotation }),
     problem: undefined,
   };
+  const settings: OutgoingSettings = {
+    trust: { forwardSystemMasters: false, serviceAccountIdentity: 'prefixed' },
+    exchange:
+      fault.exchange === undefined
+        ? makeIdentityExchange([], { privilegedUser: undefined, usernameOnly: false })
+        : ({ concerns: () => true, exchange: fault.exchange, fault: () => undefined } as IdentityExchange),
+    extra: undefined,
+    usernameOnly: fault.usernameOnly === true,
+  };
+  const outgoingRules = makeOutgoingRules(settings);
   const record: ClusterRecord = { spec, status: unknownStatus, createdAt: '', resourceVersion: '1' };
   const rooms: Rooms = {
     authenticate: (async () => (fault.authenticate ?? (() => alice))()) as () => Promise<User>,
     authorizer: (fault.authorize === undefined ? allowAuthenticated() : { authorize: fault.authorize }) as Authorizer,
     clusters: { get: (fault.record ?? (() => record)) as () => ClusterRecord },
     connections,
+    outgoingIdentity: (fault.outgoing ??
+      ((user: User, cluster: ClusterSpec) =>
+        outgoingIdentity(user, cluster, outgoingRules))) as Rooms['outgoingIdentity'],
     openStreams: makeOpenStreams(),
     metrics: { begin() {}, end() {} } as unknown as Rooms['metrics'],
     log: makeLog('silent'),
@@ -133,6 +158,18 @@ const unsettled = (change: object): Fault => ({
   authorize: () => ({ allowed: true, reason: 'test' }),
 });
 
+/** A cluster's annotation with one rule. */
+const annotated = (rule: object): string =>
+  JSON.stringify({
+    spec: {
+      clientIdentityExchanger: {
+        rules: [
+          { type: 'StaticMappingIdentityExchanger', source: { user: 'alice' }, target: { user: 'ann' }, ...rule },
+        ],
+      },
+    },
+  });
+
 const faults: Readonly<Record<string, Fault>> = {
   'authentication throws': { authenticate: boom },
   'authentication gives nobody': { authenticate: () => undefined },
@@ -180,6 +217,28 @@ const faults: Readonly<Record<string, Fault>> = {
   'the credential throws': { credential: boom },
   'the credential rejects': { credential: async () => boom() },
   'the credential is missing': { credential: () => undefined },
+  'the outgoing identity throws': { outgoing: boom },
+  'the outgoing identity is nobody': { outgoing: () => undefined },
+  'the outgoing identity has no name': { outgoing: () => ({ ...alice, name: '' }) },
+  'the outgoing identity is a promise': { outgoing: later(alice) },
+  'the exchange throws': { exchange: boom },
+  'the exchange gives an empty user': { exchange: broken({ name: '' }) },
+  'the exchange gives a user without a name': { exchange: () => ({ groups: ['admins'] }) },
+  'the exchange gives a name that splits the header': { exchange: broken({ name: 'a\r\nb', groups: ['dev'] }) },
+  'the exchange answers later': { exchange: later(alice) },
+  "the cluster's exchange rules are empty": { annotation: '' },
+  "the cluster's exchange rules are no YAML": { annotation: '{' },
+  "the cluster's exchange rules are of another kind": { annotation: 'kind: Secret' },
+  "the cluster's exchange rules map to nobody": { annotation: annotated({ target: { user: '' } }) },
+  "the cluster's exchange rules map to groups only": { annotation: annotated({ target: { groups: ['ops'] } }) },
+  "the cluster's exchange rules are privileged": { annotation: annotated({ type: 'PrivilegedIdentityExchanger' }) },
+  "the cluster's exchange rules ask outside": { annotation: annotated({ type: 'ExternalIdentityExchanger' }) },
+  "the cluster's exchange rules split a header": { annotation: annotated({ target: { user: 'a\r\nb' } }) },
+  'a name alone would authenticate somebody': {
+    authenticate: broken({ groups: ['system:unauthenticated'] }),
+    authorize: () => ({ allowed: true, reason: 'test' }),
+    usernameOnly: true,
+  },
   'the empty user is impersonated': { headers: ['Impersonate-User', ''] },
   'nobody is impersonated in a group': { headers: ['Impersonate-Group', 'system:masters'] },
 };
@@ -199,6 +258,12 @@ test('S01: without a fault the request does reach the member, with the identity'
   assert.equal(await statusWith({}), 200);
   assert.deepEqual(member.requests[0]?.values('impersonate-user'), ['alice']);
   assert.deepEqual(member.requests[0]?.values('impersonate-group'), ['dev']);
+});
+
+test('S01: with good exchange rules the member sees whom they name, and nothing of the caller', async () => {
+  assert.equal(await statusWith({ annotation: annotated({}) }), 200);
+  assert.deepEqual(member.requests[0]?.values('impersonate-user'), ['ann']);
+  assert.deepEqual(member.requests[0]?.values('impersonate-group'), []);
 });
 
 test('S01: a character whose low byte is a line feed goes out as its UTF-8 bytes', async () => {

@@ -1,0 +1,67 @@
+// The rules of outgoing identities a configuration asks for, with the exchange file followed for change. Easy to get wrong: the rules are
+// replaced whole, and with them everything remembered of the old ones.
+import { makeIdentityExchange } from '../auth/identity-exchange.ts';
+import { parseIdentityRules } from '../auth/identity-rules.ts';
+import type { IdentityRule, IdentityRuleLimits } from '../auth/identity-rules.ts';
+import { makeOutgoingRules, outgoingIdentity } from '../auth/outgoing.ts';
+import type { OutgoingRules } from '../auth/outgoing.ts';
+import { refuseOwnNames } from '../auth/reserved.ts';
+import { ConfigurationError } from '../cache/configuration-error.ts';
+import { GatewayError } from '../cache/errors.ts';
+import type { ClusterSpec } from '../cache/records.ts';
+import { makeUser } from '../cache/user.ts';
+import type { User } from '../cache/user.ts';
+import type { IdentityConfig } from './identity-config.ts';
+import type { Reloading } from './reloading.ts';
+
+/** As whom requests go out, by the rules of this moment. */
+export interface OutgoingIdentities {
+  /** @throws GatewayError as `outgoingIdentity` of auth/outgoing.ts does */
+  identity(user: User, cluster: ClusterSpec): User;
+  /** Why nobody can be sent to the cluster: its annotation holds rules that cannot be used. */
+  clusterFault(cluster: ClusterSpec): string | undefined;
+}
+
+/**
+ * Reads the rules and follows their file.
+ * @throws ConfigurationError for a file or a privileged user that cannot be used
+ */
+export async function startOutgoingIdentities(
+  config: IdentityConfig,
+  reloading: Reloading,
+): Promise<OutgoingIdentities> {
+  const limits: IdentityRuleLimits = {
+    privilegedUser: privilegedUser(config),
+    usernameOnly: config.impersonationMode === 'username',
+  };
+  const withRules = (rules: readonly IdentityRule[]): OutgoingRules =>
+    makeOutgoingRules({
+      trust: config,
+      exchange: makeIdentityExchange(rules, limits),
+      extra: config.impersonateExtra === undefined ? undefined : new Set(config.impersonateExtra),
+      usernameOnly: limits.usernameOnly,
+    });
+  let current = withRules([]);
+  const { exchangeFile: file } = config;
+  if (file !== undefined) {
+    await reloading.add([file], (text = '') => {
+      current = withRules(parseIdentityRules(text, file, limits));
+    });
+  }
+  return {
+    identity: (user, cluster) => outgoingIdentity(user, cluster, current),
+    clusterFault: (cluster) => current.exchange.fault(cluster),
+  };
+}
+
+/** A name nobody could go out as is refused at start, not at the first request that a privileged rule matches. */
+function privilegedUser({ allowPrivilegedIdentity, privilegedUser: name }: IdentityConfig): string | undefined {
+  if (!allowPrivilegedIdentity) return undefined;
+  try {
+    refuseOwnNames(makeUser({ name: name ?? '' }));
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    throw new ConfigurationError([{ file: '--privileged-user', message: error.message }]);
+  }
+  return name;
+}
