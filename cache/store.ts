@@ -9,6 +9,8 @@ import type { ClusterRecord, ClusterSpec, ClusterStatus } from './records.ts';
 export interface ClusterEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly record: ClusterRecord;
+  /** Of MODIFIED only: the record before, so that a watcher with a selector knows whether it had the cluster. */
+  readonly previous?: ClusterRecord;
 }
 
 export type ClusterListener = (event: ClusterEvent) => void;
@@ -133,7 +135,7 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
         resourceVersion: nextVersion(),
       });
       records.set(name, record);
-      events.push(eventOf(sameName ? 'MODIFIED' : 'ADDED', record));
+      events.push(sameName ? eventOf('MODIFIED', record, old) : eventOf('ADDED', record));
     }
     if (events.length === 0) return;
     byName = records;
@@ -153,7 +155,7 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
     byName.set(old.spec.name, record);
     byUid.set(uid, record);
     sorted = undefined;
-    publish([eventOf('MODIFIED', record)]);
+    publish([eventOf('MODIFIED', record, old)]);
     return true;
   }
 
@@ -220,8 +222,8 @@ function conflictOf(spec: ClusterSpec, placed: ReadonlyMap<string, ClusterSpec>)
   return { reason: 'NameConflict', message };
 }
 
-function eventOf(type: ClusterEvent['type'], record: ClusterRecord): ClusterEvent {
-  return Object.freeze({ type, record });
+function eventOf(type: ClusterEvent['type'], record: ClusterRecord, previous?: ClusterRecord): ClusterEvent {
+  return Object.freeze({ type, record, ...(previous && { previous }) });
 }
 
 function freezeRecord(record: ClusterRecord): ClusterRecord {

@@ -1,9 +1,17 @@
 // One cluster record as a Kubernetes object and as a Table row. Easy to get wrong: nothing secret is in here: the kind of a credential is
 // shown, never the credential, and a proxy URL loses its user and password.
-import type { ClusterRecord, Condition, IdentityMode } from '../cache/records.ts';
-import { gatewayGroup, gatewayVersion } from './routes.ts';
+import type {
+  ClusterRecord,
+  Condition,
+  Endpoint,
+  IdentityMode,
+  ProxyAddress,
+  SourceCondition,
+} from '../cache/records.ts';
+import { gatewayGroup, groupVersionOf } from './api-groups.ts';
+import { column } from './served-resource.ts';
 
-const apiVersion = `${gatewayGroup}/${gatewayVersion}`;
+const apiVersion = groupVersionOf(gatewayGroup);
 
 /** `Cluster` as served; the fields are described in openapi.ts. */
 export function clusterObject(record: ClusterRecord, identity: IdentityMode): object {
@@ -19,11 +27,10 @@ export function clusterObject(record: ClusterRecord, identity: IdentityMode): ob
       credential: spec.credential?.kind ?? 'none',
       ...(spec.tls.serverName === undefined ? {} : { tlsServerName: spec.tls.serverName }),
       ...(spec.tls.insecure ? { insecureSkipTLSVerify: true } : {}),
-      ...(spec.proxy === undefined
+      ...(spec.fallbacks === undefined || spec.fallbacks.length === 0
         ? {}
-        : {
-            proxyURL: `${spec.proxy.scheme}://${spec.proxy.host.includes(':') ? `[${spec.proxy.host}]` : spec.proxy.host}:${spec.proxy.port}`,
-          }),
+        : { fallbackServers: spec.fallbacks.map(({ endpoint }) => endpointUrl(endpoint)) }),
+      ...(spec.proxy === undefined ? {} : { proxyURL: proxyUrl(spec.proxy) }),
     },
     status: {
       identity,
@@ -46,26 +53,40 @@ export function clusterMetadata(record: ClusterRecord): object {
   };
 }
 
-/** Conditions of the record, with the record's own problem in front of what a probe could find. */
-export function conditionsOf(record: ClusterRecord): readonly Condition[] {
-  const { problem } = record.spec;
-  if (problem === undefined) return record.status.conditions;
-  return [
-    {
-      type: 'Available',
-      status: 'False',
-      reason: problem.reason,
-      message: problem.message,
-      lastTransitionTime: record.createdAt,
-    },
-  ];
+/** Conditions of the record: its own problem in front of what a probe could find, then what the objects of its source say. */
+export function conditionsOf(record: ClusterRecord): readonly (Condition | SourceCondition)[] {
+  const { problem, conditions = [] } = record.spec;
+  const own: readonly Condition[] =
+    problem === undefined
+      ? record.status.conditions
+      : [
+          {
+            type: 'Available',
+            status: 'False',
+            reason: problem.reason,
+            message: problem.message,
+            lastTransitionTime: record.createdAt,
+          },
+        ];
+  return [...own, ...conditions.filter(({ type }) => own.every((each) => each.type !== type))];
 }
 
-function serverUrl({ spec }: ClusterRecord): string {
-  const { endpoint } = spec;
-  if (endpoint === undefined) return '';
-  const host = endpoint.host.includes(':') ? `[${endpoint.host}]` : endpoint.host;
-  return `${endpoint.scheme}://${host}:${endpoint.port}${endpoint.basePath}`;
+/** Address of the API server as a URL, '' when there is none. */
+export function serverUrl({ spec }: ClusterRecord): string {
+  return spec.endpoint === undefined ? '' : endpointUrl(spec.endpoint);
+}
+
+function endpointUrl({ scheme, host, port, basePath }: Endpoint): string {
+  return `${scheme}://${bracketed(host)}:${port}${basePath}`;
+}
+
+/** A proxy's URL without user, password and headers. */
+export function proxyUrl({ scheme, host, port, socketPath }: ProxyAddress): string {
+  return scheme === 'unix' ? `unix://${socketPath ?? ''}` : `${scheme}://${bracketed(host)}:${port}`;
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
 }
 
 /** Columns of `kubectl get clusters`; priority 1 shows with `-o wide` only. */
@@ -87,10 +108,6 @@ export const clusterColumns = [
   column('Credential', 'string', 1, 'Kind of the credential the gateway uses.'),
   column('Original Name', 'string', 1, 'Name as the source wrote it.'),
 ];
-
-function column(name: string, type: string, priority: number, description: string, format = ''): object {
-  return { name, type, format, description, priority };
-}
 
 /** Cells of one row, in the order of {@link clusterColumns}. */
 export function clusterCells(record: ClusterRecord, identity: IdentityMode, nowMs: number): readonly string[] {

@@ -3,8 +3,9 @@ import { test } from 'node:test';
 import type { ClusterSpec } from '../cache/records.ts';
 import { createClusterStore } from '../cache/store.ts';
 import { makeOpenStreams } from '../routing/open-streams.ts';
-import { watchClusters } from './clusters.ts';
+import { clustersResource } from './clusters.ts';
 import type { Authorized } from './exchange.ts';
+import { watchResource } from './served-watch.ts';
 
 const spec = (round: number): ClusterSpec => ({
   name: 'm1',
@@ -49,10 +50,15 @@ async function watchOf(reads: number, changes: number): Promise<{ cut: boolean; 
       onClose = listener;
     },
   };
-  const state = { inbound, target: { query: '?watch=true' }, auditId: 'a', progress: { status: 0, bytesOut: 0 } };
-  const done = watchClusters(state as unknown as Authorized, {
+  const state = {
+    inbound,
+    headers: [],
+    target: { query: '?watch=true' },
+    auditId: 'a',
+    progress: { status: 0, bytesOut: 0 },
+  };
+  const done = watchResource(state as unknown as Authorized, clustersResource('impersonate'), {
     store,
-    identity: 'impersonate',
     openStreams,
     bookmarkIntervalMs: 60_000,
   });

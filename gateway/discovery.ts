@@ -1,88 +1,116 @@
-// What API groups there are, in the legacy and the aggregated form (apidiscovery.k8s.io/v2), so that plain kubectl finds `clusters`.
-// Easy to get wrong: discovery must not depend on any member or on permissions; kubectl gives up on everything when it fails.
-import { createHash } from 'node:crypto';
-import { gatewayGroup, gatewayVersion } from './routes.ts';
+// What API groups there are, in the legacy and the aggregated form (KEP-3352), made once from the groups that are served. Easy to get wrong:
+// discovery must not depend on any member, on the hub or on permissions; kubectl gives up on everything when it fails.
+import { gatewayVersion, groupVersionOf } from './api-groups.ts';
+import type { ApiGroup, ApiResource } from './api-groups.ts';
 
-const groupVersion = `${gatewayGroup}/${gatewayVersion}`;
-const groupEntry = {
-  name: gatewayGroup,
-  versions: [{ groupVersion, version: gatewayVersion }],
-  preferredVersion: { groupVersion, version: gatewayVersion },
-};
-const proxyVerbs = ['create', 'delete', 'get', 'patch', 'update'];
+/** Every document, by path. */
+export interface DiscoveryDocuments {
+  readonly root: object;
+  readonly api: object;
+  readonly apis: object;
+  /** APIGroup by name of the group. */
+  readonly groups: ReadonlyMap<string, object>;
+  /** APIResourceList by name of the group. */
+  readonly resources: ReadonlyMap<string, object>;
+  /** APIGroupDiscoveryList of `/apis` and of `/api`, in each version of that kind. */
+  aggregated(document: 'api' | 'apis', version: string): object;
+}
 
-/** Legacy documents, one for each path. */
-export const legacyDiscovery = {
-  root: {
-    paths: [
-      '/apis',
-      `/apis/${gatewayGroup}`,
-      `/apis/${groupVersion}`,
-      '/healthz',
-      '/livez',
-      '/openapi/v3',
-      '/readyz',
-      '/version',
-    ],
-  },
-  api: { kind: 'APIVersions', versions: [], serverAddressByClientCIDRs: [] },
-  apis: { kind: 'APIGroupList', apiVersion: 'v1', groups: [groupEntry] },
-  group: { kind: 'APIGroup', apiVersion: 'v1', ...groupEntry },
-  version: {
+/** Makes the documents of these groups. */
+export function makeDiscovery(groups: readonly ApiGroup[]): DiscoveryDocuments {
+  const entries = groups.map(({ name }) => groupEntry(name));
+  return {
+    root: {
+      paths: [
+        '/apis',
+        ...groups.flatMap(({ name }) => [`/apis/${name}`, `/apis/${groupVersionOf(name)}`]),
+        '/healthz',
+        '/livez',
+        '/openapi/v2',
+        '/openapi/v3',
+        ...groups.map(({ name }) => `/openapi/v3/apis/${groupVersionOf(name)}`),
+        '/readyz',
+        '/version',
+      ],
+    },
+    api: { kind: 'APIVersions', versions: [], serverAddressByClientCIDRs: [] },
+    apis: { kind: 'APIGroupList', apiVersion: 'v1', groups: entries },
+    groups: new Map(groups.map(({ name }, i) => [name, { kind: 'APIGroup', apiVersion: 'v1', ...entries[i] }])),
+    resources: new Map(groups.map((group) => [group.name, resourceList(group)])),
+    aggregated: (document, version) => ({
+      kind: 'APIGroupDiscoveryList',
+      apiVersion: `apidiscovery.k8s.io/${version}`,
+      metadata: {},
+      items: document === 'api' ? [] : groups.map(aggregatedGroup),
+    }),
+  };
+}
+
+function groupEntry(name: string): object {
+  const version = { groupVersion: groupVersionOf(name), version: gatewayVersion };
+  return { name, versions: [version], preferredVersion: version };
+}
+
+function resourceList({ name, resources }: ApiGroup): object {
+  return {
     kind: 'APIResourceList',
     apiVersion: 'v1',
-    groupVersion,
-    resources: [
+    groupVersion: groupVersionOf(name),
+    resources: resources.flatMap((resource) => [
       {
-        name: 'clusters',
-        singularName: 'cluster',
+        name: resource.plural,
+        singularName: resource.singular,
         namespaced: false,
-        kind: 'Cluster',
-        verbs: ['get', 'list', 'watch'],
-        shortNames: ['pcl'],
-        categories: ['portcullis'],
+        kind: resource.kind,
+        verbs: resource.verbs,
+        ...listsOf(resource),
       },
-      { name: 'clusters/proxy', singularName: '', namespaced: false, kind: 'Cluster', verbs: proxyVerbs },
-    ],
-  },
-} as const;
+      ...resource.subresources.map((each) => ({
+        name: `${resource.plural}/${each.name}`,
+        singularName: '',
+        namespaced: false,
+        kind: each.kind,
+        verbs: each.verbs,
+      })),
+    ]),
+  };
+}
 
-const responseKind = { group: gatewayGroup, version: gatewayVersion, kind: 'Cluster' };
-
-/** The aggregated document of `/apis`; that of `/api` is an empty list. */
-export const aggregatedApis = aggregated([
-  {
-    metadata: { name: gatewayGroup },
+function aggregatedGroup({ name, resources }: ApiGroup): object {
+  const responseKind = (kind: string): object => ({ group: name, version: gatewayVersion, kind });
+  return {
+    metadata: { name },
     versions: [
       {
         version: gatewayVersion,
         freshness: 'Current',
-        resources: [
-          {
-            resource: 'clusters',
-            responseKind,
-            scope: 'Cluster',
-            singularResource: 'cluster',
-            verbs: ['get', 'list', 'watch'],
-            shortNames: ['pcl'],
-            categories: ['portcullis'],
-            subresources: [{ subresource: 'proxy', responseKind, verbs: proxyVerbs }],
-          },
-        ],
+        resources: resources.map((resource) => ({
+          resource: resource.plural,
+          responseKind: responseKind(resource.kind),
+          scope: 'Cluster',
+          singularResource: resource.singular,
+          verbs: resource.verbs,
+          ...listsOf(resource),
+          ...(resource.subresources.length === 0
+            ? {}
+            : {
+                subresources: resource.subresources.map((each) => ({
+                  subresource: each.name,
+                  responseKind: responseKind(each.kind),
+                  verbs: each.verbs,
+                })),
+              }),
+        })),
       },
     ],
-  },
-]);
-export const aggregatedApi = aggregated([]);
+  };
+}
 
-function aggregated(items: readonly object[]): object {
-  return { kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2', metadata: {}, items };
+function listsOf({ shortNames, categories }: ApiResource): object {
+  return { ...(shortNames.length === 0 ? {} : { shortNames }), ...(categories.length === 0 ? {} : { categories }) };
 }
 
 /** Media type of the aggregated form. */
-export const aggregatedMediaType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
-
-/** Quoted ETag of a document (RFC 9110 section 8.8.3), as kube-apiserver makes it: SHA-512 of the bytes. */
-export function etagOf(document: unknown): string {
-  return `"${createHash('sha512').update(JSON.stringify(document)).digest('hex').toUpperCase()}"`;
+export function aggregatedMediaType(version: string): string {
+  return `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
 }

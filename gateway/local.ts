@@ -1,73 +1,161 @@
-// Answers what the gateway serves itself: health, version, discovery, OpenAPI, clusters. Easy to get wrong: all of it is answered from
-// memory, before any member is asked, or discovery would be as slow as the slowest cluster.
+// Answers what the gateway serves itself: health, version, discovery, OpenAPI, its objects. Easy to get wrong: all of it but one write is
+// answered from memory, before any member or the hub is asked, or discovery would be as slow as the slowest of them.
 import { GatewayError } from '../cache/errors.ts';
-import { headerValues } from '../routing/headers.ts';
-import { acceptedForm } from './accept.ts';
-import { answerClusters, watchClusters } from './clusters.ts';
-import type { ClustersApi } from './clusters.ts';
-import { aggregatedApi, aggregatedApis, aggregatedMediaType, etagOf, legacyDiscovery } from './discovery.ts';
+import type { HubClient } from '../cache/hub-types.ts';
+import type { IdentityMode } from '../cache/records.ts';
+import { acceptedForm, acceptedRanges } from './accept.ts';
+import { apiGroups, clusterGatewayGroup } from './api-groups.ts';
+import type { ApiGroup } from './api-groups.ts';
+import { cachedDocument, documentResponse } from './cached-document.ts';
+import { answerHealth, makeViewVersions } from './cluster-gateway-health.ts';
+import { clusterGatewaysResource } from './cluster-gateways.ts';
+import { clustersResource } from './clusters.ts';
+import { aggregatedMediaType, makeDiscovery } from './discovery.ts';
 import type { Authorized } from './exchange.ts';
 import { healthResponse } from './health.ts';
 import type { HealthCheck } from './health.ts';
-import { openapiV2, openapiV3Group, openapiV3Index } from './openapi.ts';
+import { makeOpenapi } from './openapi.ts';
+import { queryValue } from './request-info.ts';
+import type { Surface } from './routes.ts';
+import { answerResource } from './served-resource.ts';
+import type { ServedResource } from './served-resource.ts';
+import { watchResource } from './served-watch.ts';
+import type { WatchParts } from './served-watch.ts';
 import { jsonResponse } from './status.ts';
 import type { CompleteResponse } from './status.ts';
+import { virtualClustersResource } from './virtual-clusters.ts';
 
 /** What local answers are made of. */
 export interface LocalParts {
-  readonly clusters: ClustersApi;
+  readonly clusters: WatchParts & { readonly identity: IdentityMode };
   readonly checks: readonly HealthCheck[];
   /** Version of Portcullis, from package.json. */
   readonly version: string;
+  /** Serve objects, discovery and OpenAPI of cluster.core.oam.dev too. Its proxy path is served in any case. */
+  readonly clusterGatewayApi?: boolean;
+  /** Where `clustergateways/health` is kept. */
+  readonly hub?: HubClient | undefined;
 }
 
+type LocalAnswer = (state: Authorized) => void | Promise<void>;
+type SurfaceOf<K extends Surface['kind']> = Extract<Surface, { kind: K }>;
+
 /** Makes the function behind the chain's dispatch step. */
-export function makeLocalAnswers(parts: LocalParts): (state: Authorized) => void | Promise<void> {
-  const openapiHash = etagOf(openapiV3Group).slice(1, 65);
+export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
+  const { clusters, clusterGatewayApi = false } = parts;
+  const groups = apiGroups.filter(({ name }) => clusterGatewayApi || name !== clusterGatewayGroup);
+  const answerObjects = makeObjectAnswers(parts);
+  const discovery = makeDiscoveryAnswers(groups);
+  const openapi = makeOpenapiAnswers(groups);
   return (state) => {
-    const { surface, info } = state;
-    if (surface.kind === 'clusters' && surface.name === undefined && info.verb === 'watch') {
-      return watchClusters(state, parts.clusters);
+    const { surface } = state;
+    if ('group' in surface && groups.every(({ name }) => name !== surface.group)) throw notServed();
+    if (surface.kind === 'resource') {
+      if (surface.name === undefined && state.info.verb === 'watch') {
+        return watchResource(state, answerObjects.resource(surface), clusters);
+      }
+      const response = answerObjects.answer(state, surface);
+      if (response instanceof Promise) return response.then((later) => sendComplete(state, later));
+      return sendComplete(state, response);
     }
-    if (surface.kind !== 'clusters' && state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') {
+    if (state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') {
       throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET is served here');
     }
-    sendComplete(state, respond(state, parts, openapiHash));
-    return undefined;
+    switch (surface.kind) {
+      case 'health':
+        return sendComplete(state, healthResponse(surface, state.target.query, parts.checks, state.auditId));
+      case 'version':
+        return sendComplete(state, jsonResponse(versionInfo(parts.version), state.auditId));
+      case 'openapi':
+        return sendComplete(state, openapi(state, surface));
+      case 'discovery':
+        return sendComplete(state, discovery(state, surface));
+      case 'member':
+        throw new Error('a request for a member was dispatched locally');
+    }
   };
 }
 
-function respond(state: Authorized, parts: LocalParts, openapiHash: string): CompleteResponse {
-  const { surface, auditId } = state;
-  switch (surface.kind) {
-    case 'health':
-      return healthResponse(surface, state.target.query, parts.checks, auditId);
-    case 'version':
-      return jsonResponse(versionInfo(parts.version), auditId);
-    case 'openapi':
-      if (surface.document === 'v2') return jsonResponse(openapiV2, auditId);
-      return jsonResponse(surface.document === 'v3' ? openapiV3Index(openapiHash) : openapiV3Group, auditId);
-    case 'clusters':
-      return answerClusters(state, surface.name, parts.clusters);
-    case 'discovery':
-      return discoveryResponse(state, surface.document);
-    case 'member':
-      throw new Error('a request for a member was dispatched locally');
-  }
+function notServed(): GatewayError {
+  return new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
 }
 
-function discoveryResponse(state: Authorized, document: keyof typeof legacyDiscovery): CompleteResponse {
-  if (document !== 'api' && document !== 'apis') return jsonResponse(legacyDiscovery[document], state.auditId);
-  const { as } = acceptedForm(state.inbound.headers, ['APIGroupDiscoveryList', '']);
-  if (as === '') return jsonResponse(legacyDiscovery[document], state.auditId);
-  const aggregated = document === 'api' ? aggregatedApi : aggregatedApis;
-  const etag = etagOf(aggregated);
-  if (headerValues(state.inbound.headers, 'if-none-match').includes(etag)) {
-    return { status: 304, headers: ['ETag', etag, 'Audit-Id', state.auditId], body: Buffer.alloc(0) };
-  }
-  const response = jsonResponse(aggregated, state.auditId, aggregatedMediaType);
-  response.headers.push('ETag', etag, 'Vary', 'Accept');
-  return response;
+interface ObjectAnswers {
+  resource(surface: SurfaceOf<'resource'>): ServedResource;
+  answer(state: Authorized, surface: SurfaceOf<'resource'>): CompleteResponse | Promise<CompleteResponse>;
+}
+
+function makeObjectAnswers({ clusters, hub }: LocalParts): ObjectAnswers {
+  const { store, identity } = clusters;
+  const resources = {
+    clusters: clustersResource(identity),
+    clustergateways: clusterGatewaysResource,
+    virtualclusters: virtualClustersResource(store.resourceVersion),
+  };
+  const health = { store, hub, versions: makeViewVersions(store) };
+  return {
+    resource: ({ plural }) => resources[plural],
+    answer(state, { plural, name, subresource }) {
+      if (subresource === 'health') return answerHealth(state, name!, health);
+      return answerResource(state, resources[plural], store, name);
+    },
+  };
+}
+
+function makeDiscoveryAnswers(
+  groups: readonly ApiGroup[],
+): (state: Authorized, surface: SurfaceOf<'discovery'>) => CompleteResponse {
+  const documents = makeDiscovery(groups);
+  const aggregated = new Map(
+    (['api', 'apis'] as const).flatMap((document) =>
+      ['v2', 'v2beta1'].map((version) => [
+        `${document} ${version}`,
+        cachedDocument(documents.aggregated(document, version), aggregatedMediaType(version)),
+      ]),
+    ),
+  );
+  return (state, surface) => {
+    const plain = (document: object | undefined): CompleteResponse => {
+      acceptedForm(state.headers, ['']);
+      return jsonResponse(document, state.auditId);
+    };
+    if (surface.document === 'root') return plain(documents.root);
+    if (surface.document === 'group') return plain(documents.groups.get(surface.group));
+    if (surface.document === 'version') return plain(documents.resources.get(surface.group));
+    const { as, version } = acceptedForm(state.headers, ['APIGroupDiscoveryList', '']);
+    if (as !== '') {
+      return documentResponse(aggregated.get(`${surface.document} ${version}`)!, state.headers, state.auditId);
+    }
+    const response = jsonResponse(documents[surface.document], state.auditId);
+    response.headers.push('Vary', 'Accept');
+    return response;
+  };
+}
+
+/** Media types under which OpenAPI documents are asked for in JSON (kube-openapi handler and handler3). */
+const openapiRanges: ReadonlySet<string> = new Set([
+  'application/json',
+  'application/openapi+json',
+  'application/vnd.oai.openapi+json',
+  'application/*',
+  '*/*',
+]);
+
+function makeOpenapiAnswers(
+  groups: readonly ApiGroup[],
+): (state: Authorized, surface: SurfaceOf<'openapi'>) => CompleteResponse {
+  const documents = makeOpenapi(groups);
+  return (state, surface) => {
+    const ranges = acceptedRanges(state.headers);
+    if (ranges.length > 0 && !ranges.some(({ mediaType }) => openapiRanges.has(mediaType))) {
+      throw new GatewayError('NOT_ACCEPTABLE', 'OpenAPI documents are served as application/json');
+    }
+    const document =
+      surface.document === 'v3-group' ? documents.groups.get(surface.group)! : documents[surface.document];
+    const hash = queryValue(state.target.query, 'hash');
+    const forever = surface.document === 'v3-group' && hash === document.hash;
+    return documentResponse(document, state.headers, state.auditId, forever);
+  };
 }
 
 function sendComplete(state: Authorized, { status, headers, body }: CompleteResponse): void {

@@ -1,150 +1,161 @@
-// OpenAPI v3 of our own group, so that `kubectl explain clusters` works. Easy to get wrong: a field that cluster-object.ts serves and this
-// page does not describe; the test beside it compares them.
-import { gatewayGroup, gatewayVersion } from './routes.ts';
+// OpenAPI documents of what is served here, so that `kubectl explain` works and a hub can merge them into its own. Easy to get wrong: a hub
+// merges by path and renames schemas that differ, so every operation id and schema name has to be unique beyond this process.
+import { apiGroups, gatewayVersion, groupVersionOf } from './api-groups.ts';
+import type { ApiGroup, ApiResource, ServedGroup } from './api-groups.ts';
+import { cachedDocument } from './cached-document.ts';
+import type { CachedDocument } from './cached-document.ts';
+import { referenceTo, schemaName, schemasOf } from './openapi-schemas.ts';
+import type { Dialect } from './openapi-schemas.ts';
 
-const prefix = 'io.portcullis.gateway.v1alpha1';
-const text = (description: string): object => ({ type: 'string', description });
-
-const clusterSchema = {
-  description:
-    'A cluster that can be reached through the gateway. Clusters come from sources such as kubeconfig files and are read-only here.',
-  type: 'object',
-  'x-kubernetes-group-version-kind': [{ group: gatewayGroup, version: gatewayVersion, kind: 'Cluster' }],
-  properties: {
-    apiVersion: text('Version of the schema of this object.'),
-    kind: text('Kind of this object: Cluster.'),
-    metadata: {
-      description: 'Standard object metadata. The uid changes when another API server takes the name.',
-      allOf: [{ $ref: '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta' }],
-    },
-    spec: {
-      description: 'What the source says of the cluster.',
-      type: 'object',
-      properties: {
-        server: text('Address of the API server.'),
-        source: {
-          description: 'Where the gateway knows the cluster from.',
-          type: 'object',
-          properties: {
-            type: text('Kind of the source, for example kubeconfig.'),
-            detail: text('File and context, or object.'),
-          },
-        },
-        originalName: text('Name as the source wrote it, before it was made fit for a path.'),
-        credential: text('Kind of the credential the gateway uses towards the cluster; never the credential.'),
-        tlsServerName: text('Name that is verified in place of the host.'),
-        insecureSkipTLSVerify: {
-          type: 'boolean',
-          description: 'True when the certificate of the API server is not verified.',
-        },
-        proxyURL: text('Proxy through which the cluster is reached, without its credentials.'),
-      },
-    },
-    status: {
-      description: 'What the probe of the gateway found.',
-      type: 'object',
-      properties: {
-        identity: text(
-          'As whom requests reach the cluster: impersonate (the caller) or self (the credential of the kubeconfig).',
-        ),
-        version: {
-          description: 'Versions the cluster reports.',
-          type: 'object',
-          properties: { kubernetes: text('Version of Kubernetes.') },
-        },
-        latencyMilliseconds: {
-          type: 'integer',
-          format: 'int64',
-          description: 'Round trip of the last successful probe.',
-        },
-        conditions: {
-          type: 'array',
-          description: 'Available, Ready, ImpersonationAllowed, Insecure, each with reason and message.',
-          items: {
-            type: 'object',
-            properties: {
-              type: text('Type of the condition.'),
-              status: text('True, False or Unknown.'),
-              reason: text('One word for programs.'),
-              message: text('One sentence for people.'),
-              lastTransitionTime: { type: 'string', format: 'date-time', description: 'When the status last changed.' },
-            },
-          },
-        },
-      },
-    },
-  },
-};
-
-const operation = (action: string, schema: string): object => ({
-  get: {
-    description: `${action} objects of kind Cluster`,
-    'x-kubernetes-action': action,
-    'x-kubernetes-group-version-kind': { group: gatewayGroup, version: gatewayVersion, kind: 'Cluster' },
-    responses: {
-      200: {
-        description: 'OK',
-        content: { 'application/json': { schema: { $ref: `#/components/schemas/${prefix}.${schema}` } } },
-      },
-    },
-  },
-});
-
-/** The document of our group-version. */
-export const openapiV3Group = {
-  openapi: '3.0.0',
-  info: { title: 'Portcullis', version: gatewayVersion },
-  paths: {
-    [`/apis/${gatewayGroup}/${gatewayVersion}/clusters`]: operation('list', 'ClusterList'),
-    [`/apis/${gatewayGroup}/${gatewayVersion}/clusters/{name}`]: operation('get', 'Cluster'),
-  },
-  components: {
-    schemas: {
-      [`${prefix}.Cluster`]: clusterSchema,
-      [`${prefix}.ClusterList`]: {
-        type: 'object',
-        description: 'A list of clusters.',
-        'x-kubernetes-group-version-kind': [{ group: gatewayGroup, version: gatewayVersion, kind: 'ClusterList' }],
-        properties: {
-          apiVersion: text('Version of the schema of this object.'),
-          kind: text('Kind of this object: ClusterList.'),
-          metadata: { type: 'object', description: 'Standard list metadata.' },
-          items: {
-            type: 'array',
-            description: 'The clusters.',
-            items: { $ref: `#/components/schemas/${prefix}.Cluster` },
-          },
-        },
-      },
-      'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta': {
-        type: 'object',
-        description: 'ObjectMeta is metadata that all persisted resources must have.',
-        properties: {
-          name: text('Name of the object, unique in its group.'),
-          uid: text('Identity of the object in time and space.'),
-          resourceVersion: text('Changes with every change of the object.'),
-          creationTimestamp: {
-            type: 'string',
-            format: 'date-time',
-            description: 'When the gateway first knew the object.',
-          },
-          labels: { type: 'object', additionalProperties: { type: 'string' }, description: 'Labels to select by.' },
-        },
-      },
-    },
-  },
-};
-
-/** The map of `/openapi/v3`; the hash makes clients fetch again when the document changes. */
-export function openapiV3Index(hash: string): object {
-  const path = `apis/${gatewayGroup}/${gatewayVersion}`;
-  return { paths: { [path]: { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` } } };
+/** Every document, serialised. */
+export interface OpenapiDocuments {
+  readonly v2: CachedDocument;
+  /** The map of `/openapi/v3`; each URL holds the hash of its document, so that clients fetch again when it changes. */
+  readonly v3: CachedDocument;
+  readonly groups: ReadonlyMap<ServedGroup, CachedDocument>;
 }
 
-/** Swagger 2 for clients that know nothing newer: valid and without definitions. */
-export const openapiV2 = {
-  swagger: '2.0',
-  info: { title: 'Portcullis', version: gatewayVersion },
-  paths: {},
-  definitions: {},
+const info = { title: 'Portcullis', version: gatewayVersion };
+
+/** Makes the documents of these groups. */
+export function makeOpenapi(groups: readonly ApiGroup[] = apiGroups): OpenapiDocuments {
+  const documents = new Map(
+    groups.map((group): [ServedGroup, CachedDocument] => [group.name, cachedDocument(openapiV3(group))]),
+  );
+  const paths = Object.fromEntries(
+    [...documents].map(([group, { hash }]) => {
+      const path = `apis/${groupVersionOf(group)}`;
+      return [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }];
+    }),
+  );
+  return { v2: cachedDocument(openapiV2(groups)), v3: cachedDocument({ paths }), groups: documents };
+}
+
+/** Swagger 2.0 of all groups in one. */
+export function openapiV2(groups: readonly ApiGroup[]): object {
+  return {
+    swagger: '2.0',
+    info,
+    paths: Object.assign({}, ...groups.map((group) => pathsOf(group, 'v2'))) as object,
+    definitions: Object.assign({}, ...groups.map(({ name }) => schemasOf(name, 'v2'))) as object,
+  };
+}
+
+/** OpenAPI 3.0 of one group. */
+export function openapiV3(group: ApiGroup): object {
+  return {
+    openapi: '3.0.0',
+    info,
+    paths: pathsOf(group, 'v3'),
+    components: { schemas: schemasOf(group.name, 'v3') },
+  };
+}
+
+function pathsOf(group: ApiGroup, dialect: Dialect): object {
+  const paths: Record<string, object> = {};
+  for (const resource of group.resources) {
+    const path = `/apis/${groupVersionOf(group.name)}/${resource.plural}`;
+    const operation = makeOperation(group.name, resource, dialect);
+    paths[path] = {
+      get: operation('list', `list${idOf(group.name)}${resource.kind}`, `${resource.kind}List`, 'query'),
+    };
+    const named = { parameters: [parameter('name', 'path', 'string', 'Name of the object.', dialect)] };
+    paths[`${path}/{name}`] = {
+      ...named,
+      get: operation('get', `read${idOf(group.name)}${resource.kind}`, resource.kind),
+    };
+    for (const { name, verbs } of resource.subresources) {
+      const id = `${idOf(group.name)}${resource.kind}${capital(name)}`;
+      if (name === 'proxy') {
+        paths[`${path}/{name}/proxy`] = { ...named, ...connectOperations(operation, id) };
+        const rest = parameter('path', 'path', 'string', 'Path on the API server of the cluster.', dialect);
+        paths[`${path}/{name}/proxy/{path}`] = {
+          parameters: [...named.parameters, rest],
+          ...connectOperations(operation, `${id}WithPath`),
+        };
+        continue;
+      }
+      paths[`${path}/{name}/${name}`] = {
+        ...named,
+        get: operation('get', `read${id}`, resource.kind),
+        ...(verbs.includes('update') ? { put: operation('put', `replace${id}`, resource.kind, 'body') } : {}),
+      };
+    }
+  }
+  return paths;
+}
+
+type MakeOperation = (action: string, id: string, kind: string | undefined, input?: 'query' | 'body') => object;
+
+function makeOperation(group: ServedGroup, resource: ApiResource, dialect: Dialect): MakeOperation {
+  return (action, id, kind, input) => {
+    const schema = kind === undefined ? { type: 'string' } : referenceTo(schemaName(group, kind), dialect);
+    const body = dialect === 'v2' ? { schema } : { content: { [kind === undefined ? '*/*' : json]: { schema } } };
+    const sent =
+      dialect === 'v2'
+        ? { parameters: [{ name: 'body', in: 'body', required: true, schema }] }
+        : { requestBody: { required: true, content: { [json]: { schema } } } };
+    return {
+      description: descriptions[action]?.replace('KIND', resource.kind),
+      operationId: id,
+      tags: [idOf(group)],
+      ...(dialect === 'v2'
+        ? { consumes: ['*/*'], produces: [kind === undefined ? '*/*' : json], schemes: ['https'] }
+        : {}),
+      ...(input === 'query' ? { parameters: listParameters(dialect) } : {}),
+      ...(input === 'body' ? sent : {}),
+      responses: { 200: { description: 'OK', ...body }, 401: { description: 'Unauthorized' } },
+      'x-kubernetes-action': action,
+      'x-kubernetes-group-version-kind': { group, version: gatewayVersion, kind: resource.kind },
+    };
+  };
+}
+
+const json = 'application/json';
+const descriptions: Readonly<Record<string, string>> = {
+  list: 'list or watch objects of kind KIND',
+  get: 'read the specified KIND',
+  put: 'replace what can be written of the specified KIND',
+  connect: 'send a request to the cluster of the specified KIND',
 };
+
+function connectOperations(operation: MakeOperation, id: string): object {
+  const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch'];
+  return Object.fromEntries(
+    methods.map((method) => [method, operation('connect', `connect${capital(method)}${id}`, undefined)]),
+  );
+}
+
+function listParameters(dialect: Dialect): readonly object[] {
+  const query = (name: string, type: string, description: string): object =>
+    parameter(name, 'query', type, description, dialect);
+  return [
+    query('allowWatchBookmarks', 'boolean', 'Bookmarks may be sent in a watch.'),
+    query('fieldSelector', 'string', 'Selects by metadata.name.'),
+    query('labelSelector', 'string', 'Selects by labels.'),
+    query('resourceVersion', 'string', 'Where a watch begins.'),
+    query('resourceVersionMatch', 'string', 'How resourceVersion is meant.'),
+    query('sendInitialEvents', 'boolean', 'A watch begins with all objects and a bookmark behind them.'),
+    query('timeoutSeconds', 'integer', 'When a watch ends.'),
+    query('watch', 'boolean', 'Watch for changes instead of a list.'),
+  ];
+}
+
+function parameter(name: string, where: 'path' | 'query', type: string, description: string, dialect: Dialect): object {
+  return {
+    name,
+    in: where,
+    description,
+    ...(where === 'path' ? { required: true } : {}),
+    ...(dialect === 'v2' ? { type, uniqueItems: true } : { schema: { type, uniqueItems: true } }),
+  };
+}
+
+/** `gateway.portcullis.io` → `GatewayPortcullisIoV1alpha1`, as kube-apiserver names operations. */
+function idOf(group: string): string {
+  return group.split('.').map(capital).join('') + capital(gatewayVersion);
+}
+
+function capital(word: string): string {
+  return word.slice(0, 1).toUpperCase() + word.slice(1);
+}

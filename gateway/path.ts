@@ -95,7 +95,10 @@ function decodeSegment(raw: string, inApplication: boolean): string {
   return decoded;
 }
 
-/** Where the path of a member can begin: the whole path, behind `/clusters/<x>/proxy`, behind the aggregated form. */
+/**
+ * Where the path of a member can begin: the whole path (the cluster is in the host name), behind `/clusters/<x>/proxy`, behind
+ * `/apis/<group>/<version>/<resource>/<x>/proxy`. routes.ts knows no other prefix; a test compares the two.
+ */
 const memberOffsets = [0, 3, 6];
 
 function applicationPath(segments: readonly string[]): boolean {

@@ -1,11 +1,11 @@
 // Which surface a path belongs to. Easy to get wrong: a path is matched segment by segment on the one parse (path.ts), and what is not
 // listed here is 404, never forwarded.
 import { GatewayError } from '../cache/errors.ts';
+import { apiGroups, gatewayGroup, gatewayVersion, proxyResources } from './api-groups.ts';
+import type { ServedGroup, ServedPlural, ServedSubresource } from './api-groups.ts';
 import type { ParsedTarget } from './path.ts';
 
-/** Our own API group (DESIGN section 3). */
-export const gatewayGroup = 'gateway.portcullis.io';
-export const gatewayVersion = 'v1alpha1';
+export { gatewayGroup, gatewayVersion } from './api-groups.ts';
 
 /** A resource with a `proxy` subresource, as people grant it with RBAC. */
 export interface OuterResource {
@@ -20,9 +20,18 @@ const clustersResource: OuterResource = { group: gatewayGroup, version: gatewayV
 export type Surface =
   | { readonly kind: 'health'; readonly check: 'livez' | 'readyz' | 'healthz'; readonly only: string | undefined }
   | { readonly kind: 'version' }
-  | { readonly kind: 'discovery'; readonly document: 'api' | 'apis' | 'group' | 'version' | 'root' }
-  | { readonly kind: 'openapi'; readonly document: 'v2' | 'v3' | 'v3-group' }
-  | { readonly kind: 'clusters'; readonly name: string | undefined }
+  | { readonly kind: 'discovery'; readonly document: 'api' | 'apis' | 'root' }
+  | { readonly kind: 'discovery'; readonly document: 'group' | 'version'; readonly group: ServedGroup }
+  | { readonly kind: 'openapi'; readonly document: 'v2' | 'v3' }
+  | { readonly kind: 'openapi'; readonly document: 'v3-group'; readonly group: ServedGroup }
+  | {
+      /** Objects of our own. */
+      readonly kind: 'resource';
+      readonly group: ServedGroup;
+      readonly plural: ServedPlural;
+      readonly name: string | undefined;
+      readonly subresource: ServedSubresource | undefined;
+    }
   | {
       readonly kind: 'member';
       readonly cluster: string;
@@ -62,28 +71,44 @@ export function route(target: ParsedTarget, hostCluster: string | undefined): Su
     return { kind: 'health', check: first as 'livez', only: segments[1] };
   }
   if (first === 'version' && segments.length === 1) return { kind: 'version' };
-  if (first === 'openapi') {
-    if (segments[1] === 'v2' && segments.length === 2) return { kind: 'openapi', document: 'v2' };
-    if (segments[1] === 'v3' && segments.length === 2) return { kind: 'openapi', document: 'v3' };
-    if (segments.slice(1).join('/') === `v3/apis/${gatewayGroup}/${gatewayVersion}`) {
-      return { kind: 'openapi', document: 'v3-group' };
-    }
-  }
+  if (first === 'openapi') return openapiSurface(segments);
   if (first === 'api' && segments.length === 1) return { kind: 'discovery', document: 'api' };
-  if (first === 'apis') {
-    if (segments.length === 1) return { kind: 'discovery', document: 'apis' };
-    if (segments[1] === gatewayGroup) {
-      if (segments.length === 2) return { kind: 'discovery', document: 'group' };
-      if (segments[2] === gatewayVersion) {
-        if (segments.length === 3) return { kind: 'discovery', document: 'version' };
-        if (segments[3] === 'clusters') {
-          if (segments.length <= 5) return { kind: 'clusters', name: segments[4] };
-          if (segments[5] === 'proxy') return member(target, 4, clustersResource);
-        }
-      }
-    }
+  if (first === 'apis') return groupSurface(target);
+  throw notFound();
+}
+
+function openapiSurface(segments: readonly string[]): Surface {
+  const [, version, apis, name, groupVersion] = segments;
+  if (segments.length === 2 && (version === 'v2' || version === 'v3')) return { kind: 'openapi', document: version };
+  const group = apiGroups.find((each) => each.name === name);
+  if (version === 'v3' && apis === 'apis' && group !== undefined && groupVersion === gatewayVersion) {
+    if (segments.length === 5) return { kind: 'openapi', document: 'v3-group', group: group.name };
   }
-  throw new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
+  throw notFound();
+}
+
+/** Below `/apis`: documents and objects of the groups served here, and the proxy paths of those and of Karmada's. */
+function groupSurface(target: ParsedTarget): Surface {
+  const [, name, version, plural, object, subresource] = target.segments;
+  if (name === undefined) return { kind: 'discovery', document: 'apis' };
+  const resource = proxyResources.get(name);
+  if (version === gatewayVersion && plural === resource && resource !== undefined && subresource === 'proxy') {
+    return member(target, 4, { group: name, version, resource });
+  }
+  const group = apiGroups.find((each) => each.name === name);
+  if (group === undefined) throw notFound();
+  if (version === undefined) return { kind: 'discovery', document: 'group', group: group.name };
+  if (version !== gatewayVersion) throw notFound();
+  if (plural === undefined) return { kind: 'discovery', document: 'version', group: group.name };
+  const found = group.resources.find((each) => each.plural === plural);
+  const inner = found?.subresources.find((each) => each.name === subresource)?.name;
+  if (found === undefined || inner === 'proxy' || target.segments.length > 6) throw notFound();
+  if (subresource !== undefined && inner === undefined) throw notFound();
+  return { kind: 'resource', group: group.name, plural: found.plural, name: object, subresource: inner };
+}
+
+function notFound(): GatewayError {
+  return new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
 }
 
 function member(target: ParsedTarget, nameAt: number, outer: OuterResource): Surface {
