@@ -72,7 +72,7 @@ class SmallHub {
       if (sent.metadata.resourceVersion !== held.metadata.resourceVersion) return answer(409);
       this.put(key, sent);
     } else if (call.method === 'PATCH') {
-      this.put(key, { ...held, ...(call.body as object) });
+      this.put(key, { ...held, spec: { ...(held['spec'] as object), ...(call.body as { spec: object }).spec } });
     }
     return answer(200, this.objects.get(key));
   }
@@ -83,10 +83,15 @@ class SmallHub {
   }
 }
 
+/** As the chart makes it, pointing to our Service. */
+function apiService(spec: object = {}): object {
+  return { kind: 'APIService', spec: { service: { name: 'portcullis', namespace: 'gate' }, ...spec } };
+}
+
 function hubWithSecret(): SmallHub {
   const hub = new SmallHub();
   hub.put(secretKey, { kind: 'Secret' });
-  hub.put(apiServiceName, { kind: 'APIService', spec: {} });
+  hub.put(apiServiceName, apiService());
   return hub;
 }
 
@@ -157,21 +162,34 @@ test('after two thirds of its life the certificate is renewed once, and both rep
 test('a caBundle that somebody takes away is put back, and one with more in it is left alone', async () => {
   const hub = hubWithSecret();
   const serving = await start(hub);
-  hub.put(apiServiceName, { kind: 'APIService', spec: {} });
+  hub.put(apiServiceName, apiService());
   await serving.check();
   assert.ok(bundleCovers(hub.caBundle(), serving.caBundle()));
   const more = Buffer.from(serving.caBundle() + serving.caBundle()).toString('base64');
-  hub.put(apiServiceName, { kind: 'APIService', spec: { caBundle: more } });
+  hub.put(apiServiceName, apiService({ caBundle: more }));
   hub.calls.length = 0;
   await serving.check();
   assert.deepEqual(hub.calls, []);
+});
+
+test("an APIService that points to somebody else's Service is left alone until it points to ours", async () => {
+  const hub = hubWithSecret();
+  hub.put(
+    apiServiceName,
+    apiService({ service: { name: 'gateway-service', namespace: 'vela-system' }, caBundle: 'dGhlaXJz' }),
+  );
+  const serving = await start(hub);
+  assert.equal(hub.caBundle(), 'theirs');
+  hub.put(apiServiceName, apiService({ caBundle: 'dGhlaXJz' }));
+  await serving.check();
+  assert.ok(bundleCovers(hub.caBundle(), serving.caBundle()));
 });
 
 test('an APIService that comes after the process gets its bundle', async () => {
   const hub = new SmallHub();
   hub.put(secretKey, { kind: 'Secret' });
   const serving = await start(hub);
-  hub.put(apiServiceName, { kind: 'APIService', spec: {} });
+  hub.put(apiServiceName, apiService());
   await serving.check();
   assert.ok(bundleCovers(hub.caBundle(), serving.caBundle()));
 });

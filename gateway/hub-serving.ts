@@ -20,7 +20,7 @@ export interface HubServingOptions {
   readonly namespace: string;
   /** The Secret must exist (the chart makes it empty), so that no right to create Secrets is needed. */
   readonly secretName: string;
-  /** `v1alpha1.gateway.portcullis.io`; each gets the bundle when and while it exists. */
+  /** `v1alpha1.gateway.portcullis.io`; each gets the bundle while it points to a Service that `names` has as `<name>.<namespace>.svc`. */
   readonly apiServices: readonly string[];
   /** DNS names and IP addresses clients use. */
   readonly names: readonly string[];
@@ -41,6 +41,11 @@ export interface HubServing {
   /** Renews when due and mends the APIServices; runs by itself every hour and after every change. */
   check(): Promise<void>;
   close(): void;
+}
+
+interface ApiServiceSpec {
+  readonly caBundle?: string;
+  readonly service?: { readonly name: string; readonly namespace: string };
 }
 
 const hourMs = 60 * 60 * 1000;
@@ -74,7 +79,10 @@ export async function startHubServing(options: HubServingOptions): Promise<HubSe
   const publish = async (wanted: ServingMaterial): Promise<void> => {
     const bundle = trustBundle(wanted);
     for (const [name, object] of apiServices) {
-      const shown = (object['spec'] as { readonly caBundle?: string } | undefined)?.caBundle ?? '';
+      const { caBundle: shown = '', service } = (object['spec'] ?? {}) as ApiServiceSpec;
+      // The aggregator verifies this name. One that points elsewhere (cluster-gateway before it is taken over, or after it is given back) has
+      // another CA, and ours in its place would cut it off.
+      if (!names.includes(`${service?.name}.${service?.namespace}.svc`)) continue;
       if (covers(Buffer.from(shown, 'base64').toString('utf8'), bundle)) continue;
       const answer = await client.request({
         method: 'PATCH',

@@ -1,0 +1,101 @@
+{{- define "portcullis.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* At most 50 characters, so that every suffix used here still fits a DNS label. */}}
+{{- define "portcullis.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- else }}
+{{- $name := include "portcullis.name" . }}
+{{- if contains $name .Release.Name }}
+{{- .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 50 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "portcullis.selector" -}}
+app.kubernetes.io/name: {{ include "portcullis.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "portcullis.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "portcullis.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "portcullis.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "portcullis.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- required "serviceAccount.name is needed with serviceAccount.create=false" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* The one subject that all bindings of the gateway have. */}}
+{{- define "portcullis.subjects" -}}
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "portcullis.serviceAccountName" . }}
+    namespace: {{ .Release.Namespace }}
+{{- end }}
+
+{{- define "portcullis.servingSecretName" -}}
+{{- if eq .Values.servingCertificate.mode "secret" }}
+{{- required "servingCertificate.secretName is needed with servingCertificate.mode=secret" .Values.servingCertificate.secretName }}
+{{- else }}
+{{- default (printf "%s-serving" (include "portcullis.fullname" .)) .Values.servingCertificate.secretName }}
+{{- end }}
+{{- end }}
+
+{{/* Names of the serving certificate, comma-separated. The first is what the hub's aggregator verifies. */}}
+{{- define "portcullis.servingNames" -}}
+{{- $name := include "portcullis.fullname" . }}
+{{- $names := list (printf "%s.%s.svc" $name .Release.Namespace) (printf "%s.%s" $name .Release.Namespace) $name (printf "%s.%s.svc.cluster.local" $name .Release.Namespace) }}
+{{- if .Values.clusterDomain }}
+{{- $names = concat $names (list .Values.clusterDomain (printf "*.%s" .Values.clusterDomain)) }}
+{{- end }}
+{{- concat $names .Values.servingCertificate.dnsNames | uniq | join "," }}
+{{- end }}
+
+{{/* APIServices of this release, comma-separated. */}}
+{{- define "portcullis.apiServices" -}}
+{{- $names := list }}
+{{- if .Values.apiService.create }}{{ $names = append $names "v1alpha1.gateway.portcullis.io" }}{{ end }}
+{{- if .Values.clusterGateway.apiService }}{{ $names = append $names "v1alpha1.cluster.core.oam.dev" }}{{ end }}
+{{- join "," $names }}
+{{- end }}
+
+{{/* Whether one of the sources whose Secrets are in secretNamespaces is on: "true" or nothing. */}}
+{{- define "portcullis.readsNamespaces" -}}
+{{- if or (has "cluster-api" .Values.sources) (has "vcluster" .Values.sources) (has "argocd" .Values.sources) }}true{{ end }}
+{{- end }}
+
+{{/* What the schema cannot say. */}}
+{{- define "portcullis.check" -}}
+{{- if and (include "portcullis.readsNamespaces" .) (empty .Values.secretNamespaces) (not .Values.clusterWideSecrets) }}
+{{- fail "sources cluster-api, vcluster and argocd need secretNamespaces (where their Secrets are), or clusterWideSecrets=true to read every Secret of the hub" }}
+{{- end }}
+{{- if and .Values.kubeconfigSecrets (not (has "kubeconfig" .Values.sources)) }}
+{{- fail "kubeconfigSecrets are given, but sources does not list kubeconfig" }}
+{{- end }}
+{{- if and (has "kubeconfig" .Values.sources) (empty .Values.kubeconfigSecrets) }}
+{{- fail "source kubeconfig needs kubeconfigSecrets" }}
+{{- end }}
+{{- if and .Values.clusterGateway.apiService (not .Values.clusterGateway.api) }}
+{{- fail "clusterGateway.apiService=true needs clusterGateway.api=true" }}
+{{- end }}
+{{- if and .Values.clusterGateway.updateHealth (not (has "cluster-gateway" .Values.sources)) }}
+{{- fail "clusterGateway.updateHealth=true needs the source cluster-gateway" }}
+{{- end }}
+{{- if and (eq .Values.servingCertificate.mode "secret") (empty .Values.servingCertificate.caBundle) (include "portcullis.apiServices" .) }}
+{{- fail "servingCertificate.mode=secret needs servingCertificate.caBundle: the hub never skips verification" }}
+{{- end }}
+{{- if and .Values.identity.allowPrivileged (empty .Values.identity.privilegedUser) }}
+{{- fail "identity.allowPrivileged=true needs identity.privilegedUser" }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,165 @@
+{{/* The settings that have no flag. */}}
+{{- define "portcullis.config" -}}
+apiVersion: config.portcullis.io/v1alpha1
+kind: GatewayConfiguration
+logLevel: {{ .Values.log.level }}
+shutdownDelaySeconds: {{ .Values.shutdown.delaySeconds }}
+shutdownGraceSeconds: {{ .Values.shutdown.graceSeconds }}
+probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
+{{- end }}
+
+{{/* Command line of the process: one list item a flag. */}}
+{{- define "portcullis.args" -}}
+{{- $v6 := eq .Values.ipFamily "IPv6" -}}
+- serve
+- --config=/etc/portcullis/config/config.yaml
+- --listen={{ ternary "[::]" "0.0.0.0" $v6 }}:8443
+{{- if .Values.metrics.enabled }}
+- --ops-listen={{ ternary "[$(POD_IP)]" "$(POD_IP)" $v6 }}:{{ .Values.metrics.port }}
+{{- else }}
+- --ops-listen=127.0.0.1:{{ .Values.metrics.port }}
+{{- end }}
+- --data-dir=/var/lib/portcullis
+- --sources={{ join "," .Values.sources }}
+{{- range .Values.kubeconfigSecrets }}
+- --kubeconfig=/etc/portcullis/kubeconfigs/{{ .name }}/{{ .key }}
+{{- end }}
+{{- if has "ocm" .Values.sources }}
+- --managed-service-account={{ .Values.ocm.managedServiceAccount }}
+{{- end }}
+{{- if has "cluster-gateway" .Values.sources }}
+- --secret-namespace={{ .Values.clusterGateway.secretNamespace }}
+{{- end }}
+{{- if and (include "portcullis.readsNamespaces" .) (not .Values.clusterWideSecrets) }}
+- --secret-namespaces={{ join "," .Values.secretNamespaces }}
+{{- end }}
+{{- if not .Values.clusterGateway.api }}
+- --no-cluster-gateway-api
+{{- end }}
+{{- with .Values.ocm.clusterProxy }}
+{{- if .host }}
+- --proxy-host={{ .host }}
+- --proxy-port={{ .port }}
+{{- if .caSecretName }}
+- --proxy-ca-cert=/etc/portcullis/cluster-proxy-ca/ca.crt
+{{- end }}
+{{- if .clientSecretName }}
+- --proxy-cert=/etc/portcullis/cluster-proxy-client/tls.crt
+- --proxy-key=/etc/portcullis/cluster-proxy-client/tls.key
+{{- end }}
+{{- end }}
+{{- end }}
+- --authorize-verb={{ .Values.authorization.verb }}
+{{- if .Values.authorization.subpath }}
+- --subpath-authorization
+{{- end }}
+- --authorization-webhook-cache-authorized-ttl={{ .Values.authorization.authorizedTtl }}
+- --authorization-webhook-cache-unauthorized-ttl={{ .Values.authorization.unauthorizedTtl }}
+- --authentication-token-webhook-cache-ttl={{ .Values.authentication.tokenReviewTtl }}
+{{- with .Values.authentication.audiences }}
+- --api-audiences={{ join "," . }}
+{{- end }}
+{{- if .Values.authorization.rules }}
+- --authorization-rules=/etc/portcullis/config/rules.yaml
+{{- end }}
+- --service-account-identity={{ .Values.identity.serviceAccounts }}
+- --impersonation-mode={{ .Values.identity.impersonation }}
+{{- if .Values.identity.forwardSystemMasters }}
+- --forward-system-masters
+{{- end }}
+{{- if .Values.identity.exchange }}
+- --identity-exchange=/etc/portcullis/config/identity-exchange.yaml
+{{- end }}
+{{- if .Values.identity.allowPrivileged }}
+- --allow-privileged-identity
+- --privileged-user={{ .Values.identity.privilegedUser }}
+{{- end }}
+{{- with .Values.clusterDomain }}
+- --cluster-domain={{ . }}
+{{- end }}
+{{- if eq .Values.servingCertificate.mode "self" }}
+- --serving-secret={{ .Release.Namespace }}/{{ include "portcullis.servingSecretName" . }}
+- --serving-names={{ include "portcullis.servingNames" . }}
+{{- with include "portcullis.apiServices" . }}
+- --api-services={{ . }}
+{{- end }}
+{{- else }}
+- --tls-cert-file=/etc/portcullis/serving/tls.crt
+- --tls-private-key-file=/etc/portcullis/serving/tls.key
+{{- end }}
+{{- range .Values.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "portcullis.volumeMounts" -}}
+- name: config
+  mountPath: /etc/portcullis/config
+  readOnly: true
+- name: state
+  mountPath: /var/lib/portcullis
+{{- if ne .Values.servingCertificate.mode "self" }}
+- name: serving
+  mountPath: /etc/portcullis/serving
+  readOnly: true
+{{- end }}
+{{- range $index, $secret := .Values.kubeconfigSecrets }}
+- name: kubeconfig-{{ $index }}
+  mountPath: /etc/portcullis/kubeconfigs/{{ $secret.name }}
+  readOnly: true
+{{- end }}
+{{- if .Values.ocm.clusterProxy.host }}
+{{- if .Values.ocm.clusterProxy.caSecretName }}
+- name: cluster-proxy-ca
+  mountPath: /etc/portcullis/cluster-proxy-ca
+  readOnly: true
+{{- end }}
+{{- if .Values.ocm.clusterProxy.clientSecretName }}
+- name: cluster-proxy-client
+  mountPath: /etc/portcullis/cluster-proxy-client
+  readOnly: true
+{{- end }}
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "portcullis.volumes" -}}
+- name: config
+  configMap:
+    name: {{ include "portcullis.fullname" . }}
+- name: state
+  emptyDir:
+    sizeLimit: 64Mi
+{{- if ne .Values.servingCertificate.mode "self" }}
+- name: serving
+  secret:
+    secretName: {{ include "portcullis.servingSecretName" . }}
+{{- end }}
+{{- range $index, $secret := .Values.kubeconfigSecrets }}
+- name: kubeconfig-{{ $index }}
+  secret:
+    secretName: {{ $secret.name }}
+    items:
+      - key: {{ $secret.key }}
+        path: {{ $secret.key }}
+{{- end }}
+{{- with .Values.ocm.clusterProxy }}
+{{- if .host }}
+{{- if .caSecretName }}
+- name: cluster-proxy-ca
+  secret:
+    secretName: {{ .caSecretName }}
+{{- end }}
+{{- if .clientSecretName }}
+- name: cluster-proxy-client
+  secret:
+    secretName: {{ .clientSecretName }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
