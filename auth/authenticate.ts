@@ -23,8 +23,8 @@ export interface AuthenticationRequest {
  */
 export type Authenticator = (request: AuthenticationRequest) => Promise<User | undefined> | User | undefined;
 
-/** All authenticators together: there is a user, or it throws. */
-export type RequestAuthenticator = (request: AuthenticationRequest) => Promise<User>;
+/** All authenticators together: there is a user, or it throws (or rejects). At once when nobody has to be asked. */
+export type RequestAuthenticator = (request: AuthenticationRequest) => User | Promise<User>;
 
 const advice = 'send a bearer token or a client certificate that this gateway knows';
 
@@ -44,21 +44,35 @@ export function makeAuthenticator(list: readonly Authenticator[]): RequestAuthen
     accepted.set(user, made);
     return made;
   };
-  return async (request) => {
-    const { hint } = readBearerToken(request.rawHeaders);
-    const errors: unknown[] = [];
-    for (const authenticate of list) {
-      let user: User | undefined;
+  const tryFrom = (request: AuthenticationRequest, from: number, met: Met): User | Promise<User> => {
+    for (let i = from; i < list.length; i++) {
+      let user: User | undefined | Promise<User | undefined>;
       try {
-        user = await authenticate(request);
+        user = list[i]!(request);
       } catch (error) {
-        errors.push(error);
+        met.errors.push(error);
+        continue;
+      }
+      if (user instanceof Promise) {
+        const known = user.catch((error: unknown): undefined => {
+          met.errors.push(error);
+          return undefined;
+        });
+        return known.then((later) => (later === undefined ? tryFrom(request, i + 1, met) : acceptOnce(later)));
       }
       // Outside the try: a refused identity ends the search, it does not fall through to the next credential.
       if (user !== undefined) return acceptOnce(user);
     }
-    throw refusal(errors, hint);
+    throw refusal(met);
   };
+  return (request) => tryFrom(request, 0, { errors: [], hint: readBearerToken(request.rawHeaders).hint });
+}
+
+/** What was found out before there was a user. */
+interface Met {
+  readonly errors: unknown[];
+  /** Why an Authorization header holds no token. */
+  readonly hint: string | undefined;
 }
 
 function accept(user: User): User {
@@ -70,7 +84,7 @@ function accept(user: User): User {
 }
 
 /** One error for the caller out of all that happened; the worst first: our own fault, then a refused identity, then bad credentials. */
-function refusal(errors: readonly unknown[], hint: string | undefined): GatewayError {
+function refusal({ errors, hint }: Met): GatewayError {
   const unforeseen = errors.find((error) => !(error instanceof GatewayError));
   if (unforeseen !== undefined) {
     return new GatewayError('INTERNAL', 'the gateway failed to authenticate the request', { cause: unforeseen });
@@ -78,7 +92,7 @@ function refusal(errors: readonly unknown[], hint: string | undefined): GatewayE
   const known = errors.filter((error) => error instanceof GatewayError);
   const worse = known.find((error) => error.code !== 'UNAUTHENTICATED');
   if (worse !== undefined) return worse;
-  const reasons = known.map((error) => error.message);
+  const reasons = [...new Set(known.map((error) => error.message))];
   if (hint !== undefined) reasons.push(hint);
   if (reasons.length === 0) reasons.push('no credential was sent');
   return new GatewayError('UNAUTHENTICATED', `Unauthorized: ${reasons.join('; ')}; ${advice}`, {

@@ -14,6 +14,16 @@ export interface AttributesCluster {
   readonly labels: Readonly<Record<string, string>>;
 }
 
+/** The API below which a cluster was asked for: what a hub's RBAC is asked about. */
+export interface AttributesOuter {
+  readonly group: string;
+  readonly version: string;
+  /** The resource whose `proxy` subresource was called. */
+  readonly resource: string;
+  /** Verb of the HTTP method alone, as an aggregating API server maps it; '' for methods that have none. */
+  readonly httpVerb: string;
+}
+
 /** One question to an authorizer (apiserver:pkg/authorization/authorizer.Attributes, plus the cluster). */
 export interface Attributes {
   readonly user: User;
@@ -21,6 +31,8 @@ export interface Attributes {
   readonly verb: string;
   /** Undefined for requests that the gateway answers itself: its `clusters` API, discovery, health. */
   readonly cluster: AttributesCluster | undefined;
+  /** Only of a request to a cluster; absent where the question is about what the other fields say, as with verb `impersonate`. */
+  readonly outer?: AttributesOuter;
   readonly resourceRequest: boolean;
   /** '' is the core group. This field and the next five are '' for non-resource requests. */
   readonly apiGroup: string;
@@ -37,9 +49,14 @@ export interface Attributes {
 export interface Decision {
   readonly allowed: boolean;
   readonly reason: string;
+  /** A refusal that no other authorizer may overrule. */
+  readonly final?: boolean;
 }
 
-/** Decides. Errors of any kind count as a refusal (fail closed). */
+/**
+ * Decides. Errors of any kind count as a refusal (fail closed).
+ * @throws GatewayError HUB_UNAVAILABLE when there is nobody to ask
+ */
 export interface Authorizer {
   authorize(attributes: Attributes): Decision | Promise<Decision>;
 }
@@ -89,7 +106,53 @@ export function allowAuthenticated(): Authorizer {
   };
 }
 
-function decideEarly(attributes: Attributes): Decision | undefined {
+/**
+ * Several authorizers as one, as kube-apiserver's `--authorization-mode` joins them: the first that allows decides, a final refusal ends the
+ * search, and an error of one is forgotten when a later one allows.
+ * @throws GatewayError (or rejects with it) the first error, when nobody allowed
+ */
+export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
+  if (authorizers.length === 1) return authorizers[0]!;
+  const ask = (attributes: Attributes, from: number, met: Met): Decision | Promise<Decision> => {
+    for (let i = from; i < authorizers.length; i++) {
+      let decision: Decision | Promise<Decision>;
+      try {
+        decision = authorizers[i]!.authorize(attributes);
+      } catch (error) {
+        met.errors.push(error);
+        continue;
+      }
+      if (decision instanceof Promise) {
+        return decision.then(
+          (later) => (isSettled(later, met) ? later : ask(attributes, i + 1, met)),
+          (error: unknown) => {
+            met.errors.push(error);
+            return ask(attributes, i + 1, met);
+          },
+        );
+      }
+      if (isSettled(decision, met)) return decision;
+    }
+    if (met.errors.length > 0) throw met.errors[0];
+    return { allowed: false, reason: met.reasons.join('; ') };
+  };
+  return { authorize: (attributes) => ask(attributes, 0, { reasons: [], errors: [] }) };
+}
+
+/** What authorizers without a yes have said. */
+interface Met {
+  readonly reasons: string[];
+  readonly errors: unknown[];
+}
+
+function isSettled(decision: Decision, met: Met): boolean {
+  if (decision.allowed || decision.final === true) return true;
+  met.reasons.push(decision.reason);
+  return false;
+}
+
+/** What every authorizer decides alike: the empty verb is refused, `system:masters` allowed. Undefined: not decided by that. */
+export function decideEarly(attributes: Attributes): Decision | undefined {
   if (attributes.verb === '') return { allowed: false, reason: 'the HTTP method stands for no verb' };
   if (isMaster(attributes.user)) return { allowed: true, reason: 'the user is in group system:masters' };
   return undefined;

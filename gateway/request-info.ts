@@ -24,6 +24,12 @@ const verbOfMethod: ReadonlyMap<string, string> = new Map([
   ['PATCH', 'patch'],
   ['DELETE', 'delete'],
 ]);
+
+/** Verb of a request by its method alone, as an aggregating API server sees a subresource; '' for methods that have none. */
+export function methodVerb(method: string): string {
+  return verbOfMethod.get(method) ?? '';
+}
+
 const nonResourceVerb: ReadonlyMap<string, string> = new Map([
   ['GET', 'get'],
   ['HEAD', 'head'],

@@ -10,6 +10,7 @@ import type { Connections } from '../routing/target.ts';
 import type { Authorized } from './exchange.ts';
 import type { Log } from './log.ts';
 import type { RequestMetrics } from './metrics.ts';
+import type { StreamReviews } from './stream-reviews.ts';
 
 /** See the file comment. */
 export interface Rooms {
@@ -20,6 +21,8 @@ export interface Rooms {
   /** Whom a member is told to see: auth/outgoing.ts with the rules of this moment. Throws for whom nobody may be sent as. */
   readonly outgoingIdentity: (user: User, cluster: ClusterSpec) => User;
   readonly openStreams: OpenStreams;
+  /** Absent where nobody's rights can change while a stream is open (`--identity=self`). */
+  readonly streamReviews?: StreamReviews;
   readonly metrics: RequestMetrics;
   readonly log: Log;
   /** Answers what the gateway itself serves; the promise ends with the exchange. */

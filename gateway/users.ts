@@ -1,12 +1,12 @@
 // The authenticators and the authorizer a configuration asks for, followed for change. Easy to get wrong: every file is applied whole or not
-// at all, and the order of authenticators is kube-apiserver's: client certificates, then tokens.
+// at all, and the order of authenticators is kube-apiserver's: front proxy, client certificates, then tokens.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { makeAuthenticator } from '../auth/authenticate.ts';
 import type { Authenticator, RequestAuthenticator } from '../auth/authenticate.ts';
-import { allowAuthenticated, makeRulesAuthorizer } from '../auth/authorize.ts';
+import { allowAuthenticated, makeRulesAuthorizer, unionAuthorizer } from '../auth/authorize.ts';
 import type { Authorizer, RulesAuthorizer } from '../auth/authorize.ts';
 import { makeClientCertificateAuthenticator } from '../auth/client-cert.ts';
 import type { ClientCertificateAuthenticator } from '../auth/client-cert.ts';
@@ -15,6 +15,7 @@ import { makeStaticTokenAuthenticator, parseTokenFile } from '../auth/static-tok
 import type { StaticTokenAuthenticator } from '../auth/static-token.ts';
 import { makeUser } from '../cache/user.ts';
 import type { Config } from './config.ts';
+import type { HubAccess } from './hub-access.ts';
 import type { Log } from './log.ts';
 import type { Reloading } from './reloading.ts';
 import { writeWhole } from './serving-certificate.ts';
@@ -24,16 +25,25 @@ export interface Users {
   readonly authenticate: RequestAuthenticator;
   /** The one token of `--identity=self`, and the file it is kept in. */
   readonly selfToken: { readonly token: string; readonly file: string } | undefined;
-  /** PEM of the CA for client certificates now. */
+  /** PEM of every CA whose certificates clients are asked for; '' asks without naming one, undefined does not ask. */
   clientCa(): string | undefined;
-  /** One listener, called after the CA was replaced. */
+  /** One listener, called after one was replaced. */
   onClientCa(listener: () => void): void;
 }
 
-/** The authenticators in kube-apiserver's order: client certificates, then tokens. */
-export async function startUsers(config: Config, reloading: Reloading, log: Log): Promise<Users> {
+/**
+ * The authenticators in kube-apiserver's order: front proxy, client certificates (the operator's authority, then the hub's), tokens (the
+ * operator's file, then the hub's review). Of a caller known to both, the operator's word counts.
+ */
+export async function startUsers(
+  config: Config,
+  reloading: Reloading,
+  log: Log,
+  hub?: Pick<HubAccess, 'trust' | 'tokens'>,
+): Promise<Users> {
   if (config.identity === 'self') return selfUser(config);
   const list: Authenticator[] = [];
+  if (hub !== undefined) list.push(hub.trust.frontProxy);
   let ca: string | undefined;
   let changed: (() => void) | undefined;
   const { clientCaFile, tokenAuthFile } = config;
@@ -48,6 +58,10 @@ export async function startUsers(config: Config, reloading: Reloading, log: Log)
     });
     list.push((request) => certificates!.authenticate(request));
   }
+  if (hub !== undefined) {
+    list.push(hub.trust.clientCertificates);
+    hub.trust.onClientCas(() => changed?.());
+  }
   if (tokenAuthFile !== undefined) {
     let tokens: StaticTokenAuthenticator | undefined;
     await reloading.add([tokenAuthFile], (text = '') => {
@@ -58,10 +72,11 @@ export async function startUsers(config: Config, reloading: Reloading, log: Log)
     });
     list.push((request) => tokens!.authenticate(request));
   }
+  if (hub !== undefined) list.push(hub.tokens.authenticate);
   return {
     authenticate: makeAuthenticator(list),
     selfToken: undefined,
-    clientCa: () => ca,
+    clientCa: () => (hub === undefined ? ca : [ca ?? '', hub.trust.clientCas()].filter((pem) => pem !== '').join('\n')),
     onClientCa: (listener) => (changed = listener),
   };
 }
@@ -89,16 +104,27 @@ function selfUser(config: Config): Users {
   };
 }
 
-/** The rules file, followed for change; without one every authenticated user may use every cluster. */
-export async function startAuthorizer({ authorizationRules: file }: Config, reloading: Reloading): Promise<Authorizer> {
-  if (file === undefined) return allowAuthenticated();
-  let rules: RulesAuthorizer | undefined;
-  await reloading.add([file], (text = '') => {
-    const parsed = parseRules(text, file);
-    if (rules === undefined) rules = makeRulesAuthorizer(parsed);
-    else rules.replace(parsed);
-  });
-  return rules!;
+/**
+ * Who decides: the rules file, followed for change, then the hub; the first that allows does. With neither, every authenticated user may use
+ * every cluster.
+ */
+export async function startAuthorizer(
+  { authorizationRules: file }: Pick<Config, 'authorizationRules'>,
+  reloading: Reloading,
+  hub?: Pick<HubAccess, 'authorizer'>,
+): Promise<Authorizer> {
+  const authorizers: Authorizer[] = [];
+  if (file !== undefined) {
+    let rules: RulesAuthorizer | undefined;
+    await reloading.add([file], (text = '') => {
+      const parsed = parseRules(text, file);
+      if (rules === undefined) rules = makeRulesAuthorizer(parsed);
+      else rules.replace(parsed);
+    });
+    authorizers.push(rules!);
+  }
+  if (hub !== undefined) authorizers.push(hub.authorizer);
+  return authorizers.length === 0 ? allowAuthenticated() : unionAuthorizer(authorizers);
 }
 
 /** The person at this machine; a container's user may have no entry in its user database. */

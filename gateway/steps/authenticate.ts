@@ -1,7 +1,9 @@
 // Step 5: who asks. Easy to get wrong: only the bare health answers are open to everybody; anything else without a proven identity ends here.
+import type { AuthenticationRequest } from '../../auth/authenticate.ts';
 import { makeUser } from '../../cache/user.ts';
+import type { Inbound } from '../../routing/exchange.ts';
 import { grown } from '../exchange.ts';
-import type { Authenticated, Described } from '../exchange.ts';
+import type { Authenticated, Described, Peer } from '../exchange.ts';
 import { isOpenHealth } from '../health.ts';
 import type { Rooms } from '../rooms.ts';
 
@@ -9,12 +11,11 @@ const anonymous = makeUser({ name: 'system:anonymous', groups: ['system:unauthen
 
 export function authenticate(state: Described, rooms: Rooms): Authenticated | Promise<Authenticated> {
   if (isOpenHealth(state.surface, state.target.query)) return grown(state, { caller: anonymous });
-  const { peer } = state;
-  return rooms
-    .authenticate({
-      rawHeaders: state.inbound.headers,
-      peerCertificates: peer.certificates,
-      tlsAuthorized: peer.tlsAuthorized,
-    })
-    .then((caller) => grown(state, { caller }));
+  const caller = rooms.authenticate(authenticationRequest(state.inbound, state.peer));
+  return caller instanceof Promise ? caller.then((known) => grown(state, { caller: known })) : grown(state, { caller });
+}
+
+/** What authenticators look at. */
+export function authenticationRequest({ headers }: Inbound, peer: Peer): AuthenticationRequest {
+  return { rawHeaders: headers, peerCertificates: peer.certificates, tlsAuthorized: peer.tlsAuthorized };
 }

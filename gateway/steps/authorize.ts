@@ -9,21 +9,47 @@ import type { RawHeaders } from '../../routing/transport-types.ts';
 import { grown } from '../exchange.ts';
 import type { Authenticated, Authorized } from '../exchange.ts';
 import { isOpenHealth } from '../health.ts';
+import { methodVerb } from '../request-info.ts';
 import type { Rooms } from '../rooms.ts';
+import type { ReviewedStream } from '../stream-reviews.ts';
+import { authenticationRequest } from './authenticate.ts';
 
 export function authorize(state: Authenticated, rooms: Rooms): Authorized | Promise<Authorized> {
   const { caller, inbound, surface } = state;
   const requested = readImpersonation(inbound.headers);
-  const authorizedAs = (user: User): Authorized => grown(state, { user, headers: withoutCredentials(inbound.headers) });
+  const user = requested === undefined ? caller : impersonatedUser(requested, caller.origin);
+  const authorized = (): Authorized => grown(state, { user, headers: withoutCredentials(inbound.headers) });
+  if (isOpenHealth(surface, state.target.query)) return authorized();
 
-  if (isOpenHealth(surface, state.target.query)) return authorizedAs(caller);
-  const cluster = clusterOf(state, rooms);
-  if (requested === undefined) {
-    return everyAllowed(questionsFor(state, caller, cluster), rooms, () => authorizedAs(caller));
-  }
-  const user = impersonatedUser(requested, caller.origin);
-  const questions = [...impersonationChecks(requested, caller, cluster), ...questionsFor(state, user, cluster)];
-  return everyAllowed(questions, rooms, () => authorizedAs(user));
+  const questions = (): Attributes[] => {
+    const cluster = clusterOf(state, rooms);
+    const asked = questionsFor(state, user, cluster);
+    return requested === undefined ? asked : [...impersonationChecks(requested, caller, cluster), ...asked];
+  };
+  return everyAllowed(questions(), rooms, () => {
+    if (state.observation.longRunning) reviewWhileOpen(state, questions, rooms);
+    return authorized();
+  });
+}
+
+/** Whatever may stay open is asked about again as long as it does; the credential stays in this closure, out of the state. */
+function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], rooms: Rooms): void {
+  const { streamReviews } = rooms;
+  if (streamReviews === undefined) return;
+  const { inbound, peer, caller, observation, progress } = state;
+  const stream: ReviewedStream = {
+    request: authenticationRequest(inbound, peer),
+    caller,
+    questions,
+    end(reason) {
+      // Without an answer so far there is nothing to cut: whoever is asked again next time decides then.
+      if (!inbound.answered && progress.status !== 101) return;
+      observation.error = reason;
+      inbound.abort();
+    },
+  };
+  streamReviews.follow(stream);
+  inbound.onClose(() => streamReviews.forget(stream));
 }
 
 /** What rules may know of the cluster in the path; an unknown name has no labels and is told apart from a known one only by `locate`. */
@@ -44,6 +70,7 @@ function questionsFor(state: Authenticated, user: User, cluster: Attributes['clu
       user,
       verb: info.verb,
       cluster,
+      ...(surface.kind === 'member' ? { outer: { ...surface.outer, httpVerb: methodVerb(state.inbound.method) } } : {}),
       resourceRequest: info.isResource,
       apiGroup: info.apiGroup,
       apiVersion: info.apiVersion,

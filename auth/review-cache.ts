@@ -1,0 +1,81 @@
+// Remembers answers of reviews (TokenReview, SubjectAccessReview) for seconds and lets everybody who wants the same at the same time share one
+// call. Easy to get wrong: an error is nobody's answer and is never remembered, and time counts from when the question was asked, since the
+// answer may be as old as that.
+import { LRUCache } from 'lru-cache';
+import { GatewayError } from '../cache/errors.ts';
+
+/** An answer and how long it may be used. */
+export interface Reviewed<Answer> {
+  readonly answer: Answer;
+  /** 0: for those who are waiting now and nobody else. */
+  readonly ttlMs: number;
+}
+
+/** Answers by key. Keys must tell everything apart that the answer depends on (DESIGN rule 10). */
+export interface ReviewCache<Answer extends object> {
+  /** The answer, while it may be used. */
+  known(key: string): Answer | undefined;
+  /**
+   * Asks, or waits for whoever asks already.
+   * @param review gets the last answer for this key, however old, when it is still there
+   * @throws GatewayError HUB_UNAVAILABLE when too many wait already; whatever `review` throws
+   */
+  ask(key: string, review: (last: Answer | undefined) => Promise<Reviewed<Answer>>): Promise<Answer>;
+}
+
+/** Limits of one cache. */
+export interface ReviewCacheOptions {
+  readonly maxEntries: number;
+  /** Characters of all keys together. */
+  readonly maxKeyLength: number;
+  /** Questions under way at the same time; those beyond are refused, so that a slow hub does not fill the memory. */
+  readonly maxPending: number;
+  /** Milliseconds of any clock that never goes back. */
+  readonly now?: () => number;
+}
+
+interface Entry<Answer> {
+  readonly answer: Answer;
+  readonly untilMs: number;
+}
+
+/** Makes an empty one. */
+export function makeReviewCache<Answer extends object>(options: ReviewCacheOptions): ReviewCache<Answer> {
+  const now = options.now ?? (() => performance.now());
+  const entries = new LRUCache<string, Entry<Answer>>({
+    max: options.maxEntries,
+    maxSize: options.maxKeyLength,
+    sizeCalculation: (_entry, key) => key.length + 1,
+  });
+  const pending = new Map<string, Promise<Answer>>();
+
+  const askNow = async (key: string, review: Parameters<ReviewCache<Answer>['ask']>[1]): Promise<Answer> => {
+    const askedAtMs = now();
+    try {
+      const { answer, ttlMs } = await review(entries.peek(key)?.answer);
+      if (ttlMs > 0) entries.set(key, { answer, untilMs: askedAtMs + ttlMs });
+      else entries.delete(key);
+      return answer;
+    } finally {
+      pending.delete(key);
+    }
+  };
+
+  return {
+    known: (key) => {
+      const entry = entries.get(key);
+      return entry !== undefined && now() < entry.untilMs ? entry.answer : undefined;
+    },
+    ask: (key, review) => {
+      const waiting = pending.get(key);
+      if (waiting !== undefined) return waiting;
+      if (pending.size >= options.maxPending) {
+        const busy = 'too many requests are waiting for reviews of the hub; ask again';
+        return Promise.reject(new GatewayError('HUB_UNAVAILABLE', busy));
+      }
+      const asking = askNow(key, review);
+      pending.set(key, asking);
+      return asking;
+    },
+  };
+}
