@@ -6,3 +6,14 @@ import { GatewayError } from '../errors.ts';
 export function unusable(message: string): GatewayError {
   return new GatewayError('CLUSTER_UNUSABLE', message);
 }
+
+/** The same with a reason of its own for the cluster's problem; others are `InvalidConfiguration`. */
+export class SourceFault extends GatewayError {
+  readonly problemReason: string;
+
+  /** @param problemReason CamelCase, as reasons of conditions are */
+  constructor(problemReason: string, message: string) {
+    super('CLUSTER_UNUSABLE', message);
+    this.problemReason = problemReason;
+  }
+}
