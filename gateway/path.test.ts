@@ -60,6 +60,21 @@ test('the bytes behind /proxy go out exactly as they came in', () => {
   assert.equal(applicationOffset(surface.segments), 6);
 });
 
+const aggregatedForms = [
+  [
+    '/apis/gateway.portcullis.io/v1alpha1/clusters',
+    { group: 'gateway.portcullis.io', version: 'v1alpha1', resource: 'clusters' },
+  ],
+  [
+    '/apis/cluster.core.oam.dev/v1alpha1/clustergateways',
+    { group: 'cluster.core.oam.dev', version: 'v1alpha1', resource: 'clustergateways' },
+  ],
+  [
+    '/apis/cluster.karmada.io/v1alpha1/clusters',
+    { group: 'cluster.karmada.io', version: 'v1alpha1', resource: 'clusters' },
+  ],
+] as const;
+
 test('the aggregated form names the same cluster and path', () => {
   const surface = route(parseTarget('/apis/gateway.portcullis.io/v1alpha1/clusters/m1/proxy/api/v1/pods/'), undefined);
   assert.deepEqual(surface, {
@@ -72,6 +87,32 @@ test('the aggregated form names the same cluster and path', () => {
   });
 });
 
+test('P1: every aggregated form names the cluster, the member path and the API that was called', () => {
+  for (const [prefix, outer] of aggregatedForms) {
+    for (const cluster of ['m1', 'a.dotted.name', `${'a'.repeat(63)}.${'b.'.repeat(94)}c`]) {
+      const target = `${prefix}/${cluster}/proxy/api/v1/pods?a=b`;
+      const parsed = parseTarget(target);
+      const surface = route(parsed, undefined);
+      assert.ok(surface.kind === 'member');
+      assert.deepEqual(surface.outer, outer);
+      assert.equal(surface.cluster, cluster);
+      assert.equal(surface.path + parsed.query, '/api/v1/pods?a=b');
+      assert.equal(surface.prefix, `${prefix}/${cluster}/proxy`);
+    }
+  }
+});
+
+test('behind every prefix the bytes of an application stay as they are', () => {
+  const inner = '/api/v1/namespaces/n/services/web/proxy/a%2Fb//c';
+  const prefixes = ['/clusters/m1/proxy', ...aggregatedForms.map(([prefix]) => `${prefix}/m1/proxy`)];
+  for (const prefix of prefixes) {
+    const surface = route(parseTarget(prefix + inner), undefined);
+    assert.ok(surface.kind === 'member');
+    assert.equal(surface.path, inner);
+    assert.throws(() => parseTarget(`${prefix}/api/v1/pods//x`), GatewayError);
+  }
+});
+
 test('a proxy path without a rest asks for the root of the member', () => {
   for (const target of ['/clusters/m1/proxy', '/clusters/m1/proxy/']) {
     const surface = route(parseTarget(target), undefined);
@@ -80,7 +121,13 @@ test('a proxy path without a rest asks for the root of the member', () => {
 });
 
 test('our own segments must be spelled plainly', () => {
-  for (const target of ['/clusters/m1/pro%78y/api', '/clusters/%6d1/proxy/api', '/%63lusters/m1/proxy/api']) {
+  for (const target of [
+    '/clusters/m1/pro%78y/api',
+    '/clusters/%6d1/proxy/api',
+    '/%63lusters/m1/proxy/api',
+    '/apis/cluster.core.oam.dev/v1alpha1/clustergateways/m%31/proxy/api',
+    '/api%73/gateway.portcullis.io/v1alpha1/clusters/m1/proxy/api',
+  ]) {
     assert.throws(() => route(parseTarget(target), undefined), GatewayError);
   }
 });
@@ -94,6 +141,18 @@ test('what is not ours is 404', () => {
     '/apis/apps/v1/deployments',
     '/openapi',
     '/version/x',
+    '/apis/cluster.karmada.io',
+    '/apis/cluster.karmada.io/v1alpha1',
+    '/apis/cluster.karmada.io/v1alpha1/clusters/m1',
+    '/apis/cluster.core.oam.dev/v1alpha1/clusters/m1/proxy/api',
+    '/apis/cluster.core.oam.dev/v1alpha1/virtualclusters/m1/proxy/api',
+    '/apis/cluster.core.oam.dev/v1beta1/clustergateways/m1/proxy/api',
+    '/apis/gateway.portcullis.io/v1alpha1/clustergateways/m1/proxy/api',
+    '/apis/gateway.portcullis.io/v1alpha1/clusters/m1/health',
+    '/apis/cluster.core.oam.dev/v1alpha1/clustergateways/m1/health/x',
+    '/apis/cluster.core.oam.dev/v1alpha1/clustergateways/m1/status',
+    '/openapi/v3/apis/cluster.karmada.io/v1alpha1',
+    '/openapi/v3/apis/gateway.portcullis.io/v1alpha1/x',
   ]) {
     assert.throws(
       () => route(parseTarget(target), undefined),
