@@ -27,6 +27,15 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
     )
     .option('--cluster-gateway-api', 'serve cluster.core.oam.dev too (default: true)')
     .option('--no-cluster-gateway-api', 'do not')
+    .option(
+      '--serving-secret <ns/name>',
+      'Secret through which replicas share the certificate of the gateway; made and renewed by them',
+    )
+    .option('--serving-names <names>', 'DNS names and IP addresses of that certificate')
+    .option('--api-services <names>', 'APIServices that get its CA as caBundle')
+    .option('--serving-secret <ns/name>', 'Secret with the serving certificate that all replicas share and renew')
+    .option('--serving-names <names>', 'DNS names and addresses of that certificate')
+    .option('--api-services <names>', 'APIServices whose caBundle follows that certificate')
     .option('--authorize-verb <mode>', 'ask the hub about the real verb or the HTTP method: real, http (default: real)')
     .option('--subpath-authorization', 'ask the hub about the request inside the cluster, too')
     .option('--api-audiences <names>', "audiences a token must have (default: the hub's own)")

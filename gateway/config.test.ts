@@ -81,3 +81,19 @@ test('identity self is refused on other addresses and beside other ways to log i
   assert.match(faultsOf({ ...self, tokenAuthFile: '/t' }), /--token-auth-file/);
   assert.match(faultsOf({ ...self, clientCaFile: '/c' }), /--client-ca-file/);
 });
+
+test('a shared serving certificate needs its names and a hub, and no certificate files beside it', () => {
+  const shared = { hubKubeconfig: '/h', servingSecret: 'gate/serving', servingNames: 'portcullis.gate.svc,portcullis' };
+  const read = readConfig({ ...shared, apiServices: 'v1alpha1.gateway.portcullis.io' }, {}, false);
+  assert.deepEqual(read.hub?.serving, {
+    namespace: 'gate',
+    secretName: 'serving',
+    names: ['portcullis.gate.svc', 'portcullis'],
+    apiServices: ['v1alpha1.gateway.portcullis.io'],
+  });
+  assert.match(faultsOf({ ...shared, servingSecret: 'serving' }), /--serving-secret: "serving" is not NAMESPACE\/NAME/);
+  assert.match(faultsOf({ ...shared, servingNames: '' }), /--serving-names/);
+  assert.match(faultsOf({ hubKubeconfig: '/h', servingNames: 'a' }), /--serving-names: goes with --serving-secret/);
+  assert.match(faultsOf({ ...shared, tlsCertFile: '/c', tlsPrivateKeyFile: '/k' }), /not with --tls-cert-file/);
+  assert.match(faultsOf({ ...minimal, servingSecret: 'gate/serving' }), /--serving-secret: needs a hub/);
+});

@@ -128,6 +128,8 @@ export function readConfig(
 
   const fromFolder = absolutePaths(file, folder);
   const hub = identity === 'self' ? undefined : readHubConfig(flags, fromFolder, fault, inPod);
+  if (hub?.serving !== undefined && certFile !== undefined)
+    fault('--serving-secret', 'not with --tls-cert-file: one of them brings the certificate');
   const outgoing = readIdentityConfig({ ...fromFolder, ...identityFlags(flags) }, fault);
   if (kubeconfigs.length === 0 && hub === undefined)
     fault(

@@ -49,6 +49,18 @@ export interface HubConfig {
   readonly unauthorizedTtlMs: number;
   /** Serve cluster.core.oam.dev too. */
   readonly clusterGatewayApi: boolean;
+  /** The serving certificate that replicas share through a Secret; undefined: files, or a CA of this process. */
+  readonly serving: SharedServing | undefined;
+}
+
+/** See gateway/hub-serving.ts. */
+export interface SharedServing {
+  readonly namespace: string;
+  readonly secretName: string;
+  /** DNS names and IP addresses of the certificate. */
+  readonly names: readonly string[];
+  /** APIServices whose `caBundle` is kept. */
+  readonly apiServices: readonly string[];
 }
 
 /** What a person may write, as text; the names are those of the flags. */
@@ -71,6 +83,9 @@ export interface HubInput {
   readonly authorizationWebhookCacheAuthorizedTtl?: string;
   readonly authorizationWebhookCacheUnauthorizedTtl?: string;
   readonly clusterGatewayApi?: boolean;
+  readonly servingSecret?: string;
+  readonly servingNames?: string;
+  readonly apiServices?: string;
 }
 
 const text = z.string().min(1);
@@ -94,6 +109,9 @@ export const hubFileFields = {
   authorizationWebhookCacheAuthorizedTtl: text.optional(),
   authorizationWebhookCacheUnauthorizedTtl: text.optional(),
   clusterGatewayApi: z.boolean().optional(),
+  servingSecret: text.optional(),
+  servingNames: text.optional(),
+  apiServices: text.optional(),
 };
 
 const hubFlags: ReadonlySet<string> = new Set([
@@ -156,6 +174,7 @@ export function readHubConfig(
       given.authorizationWebhookCacheUnauthorizedTtl,
     ),
     clusterGatewayApi: given.clusterGatewayApi ?? true,
+    serving: readSharedServing(given, fault),
   });
 }
 
@@ -182,6 +201,21 @@ function readSources(value: string | undefined, fault: (flag: string, message: s
   return names as SourceName[];
 }
 
+function readSharedServing(given: HubInput, fault: (flag: string, message: string) => void): HubConfig['serving'] {
+  const names = listOf(given.servingNames);
+  const apiServices = listOf(given.apiServices);
+  if (given.servingSecret === undefined) {
+    if (names.length > 0) fault('--serving-names', 'goes with --serving-secret');
+    if (apiServices.length > 0) fault('--api-services', 'goes with --serving-secret');
+    return undefined;
+  }
+  const [namespace = '', secretName = '', ...rest] = given.servingSecret.split('/');
+  if (!namespaceForm.test(namespace) || !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(secretName) || rest.length > 0)
+    fault('--serving-secret', `"${given.servingSecret}" is not NAMESPACE/NAME`);
+  if (names.length === 0) fault('--serving-names', '--serving-secret needs the names clients use, comma-separated');
+  return { namespace, secretName, names, apiServices };
+}
+
 function readClusterProxy(given: HubInput, fault: (flag: string, message: string) => void): HubConfig['clusterProxy'] {
   if (given.proxyHost === undefined || given.proxyHost === '') return undefined;
   const port = Number(given.proxyPort ?? '8090');
@@ -198,12 +232,30 @@ function readClusterProxy(given: HubInput, fault: (flag: string, message: string
   };
 }
 
+function readServing(given: HubInput, fault: (flag: string, message: string) => void): HubConfig['serving'] {
+  if (given.servingSecret === undefined) {
+    for (const name of ['servingNames', 'apiServices'] as const) {
+      if (given[name] !== undefined) fault(flagOf(name), 'goes with --serving-secret');
+    }
+    return undefined;
+  }
+  const [namespace = '', secretName = '', ...rest] = given.servingSecret.split('/');
+  if (!namespaceForm.test(namespace) || secretName === '' || rest.length > 0)
+    fault('--serving-secret', `"${given.servingSecret}" is not NAMESPACE/NAME`);
+  const names = listOf(given.servingNames);
+  if (names.length === 0) fault('--serving-names', '--serving-secret needs the names the certificate is for');
+  return { namespace, secretName, names, apiServices: listOf(given.apiServices) };
+}
+
+function flagOf(name: string): string {
+  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
 /** A flag that would do nothing is a mistake worth telling: most of all one that was meant to restrict somebody. */
 function refuseWithoutHub(flags: HubInput, fault: (flag: string, message: string) => void): void {
   for (const [name, value] of Object.entries(flags)) {
     // kubeconfig is the one source that needs no hub.
     if (!hubFlags.has(name) || value === undefined || (name === 'sources' && value === 'kubeconfig')) continue;
-    const flag = `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-    fault(flag, 'needs a hub: give --hub-kubeconfig FILE');
+    fault(flagOf(name), 'needs a hub: give --hub-kubeconfig FILE');
   }
 }

@@ -1,0 +1,80 @@
+// What the chart renders is what `portcullis serve` takes: the goldens' arguments and settings are read by the real configuration. Easy to get wrong:
+// commander takes an unknown flag's absence quietly, so every argument must also come back in what was read.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { ServeOptions } from '../../bin/options.ts';
+import { run } from '../../bin/program.ts';
+import { readConfig } from '../../gateway/config.ts';
+import type { Config } from '../../gateway/config.ts';
+import { argumentsOf, objectsOf, valueSets } from './helm.ts';
+
+/** Reads a golden as a pod of it would start; throws what would end the process. */
+async function configurationOf(golden: string): Promise<Config> {
+  const text = readFileSync(golden, 'utf8');
+  const folder = mkdtempSync(join(tmpdir(), 'portcullis-chart-'));
+  try {
+    const file = join(folder, 'config.yaml');
+    const settings = objectsOf(text).find(({ kind }) => kind === 'ConfigMap')?.['data'] as Record<string, string>;
+    writeFileSync(file, settings['config.yaml']!);
+    const args = argumentsOf(text).map((arg) =>
+      arg.replace('$(POD_IP)', '10.1.2.3').replace('/etc/portcullis/config/config.yaml', file),
+    );
+    let options: ServeOptions | undefined;
+    let told = '';
+    const terminal = { print: (line: string) => (told += line), note: (line: string) => (told += line) };
+    const verbs = {
+      serve: async (given: ServeOptions) => void (options = given),
+      demo: async () => assert.fail('the chart starts serve'),
+    };
+    const code = await run(args, verbs, terminal as never);
+    assert.equal(code, 0, told);
+    assert.equal(told, '');
+    return readConfig(options!, {}, true);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test('B9: the arguments and settings of every golden are a configuration that serves', async () => {
+  assert.equal(valueSets().length, 8);
+  for (const { name, golden } of valueSets()) {
+    const config = await configurationOf(golden);
+    assert.ok(config.hub !== undefined, name);
+    assert.equal(config.hub.kubeconfig, undefined, `${name}: in a pod the hub is its own cluster`);
+    assert.equal(config.identity, 'impersonate');
+    assert.ok(config.hub.serving !== undefined || config.tls !== undefined, `${name}: clients can verify it`);
+  }
+});
+
+test('B9: what a value says arrives in the configuration', async () => {
+  const [first, ocm, beside, instead, every, , direct, wide] = await Promise.all(
+    valueSets().map(({ golden }) => configurationOf(golden)),
+  );
+  assert.deepEqual(first!.hub!.sources, ['ocm']);
+  assert.equal(first!.opsListen.host, '10.1.2.3');
+  assert.equal(first!.shutdownDelayMs, 10_000);
+  assert.equal(first!.outgoing.serviceAccountIdentity, 'prefixed');
+  assert.deepEqual(first!.hub!.serving?.apiServices, ['v1alpha1.gateway.portcullis.io']);
+  assert.equal(first!.hub!.serving?.names[0], 'portcullis.portcullis.svc');
+  assert.equal(ocm!.hub!.managedServiceAccount, 'portcullis');
+  assert.deepEqual(ocm!.hub!.clusterProxy?.port, 8090);
+  assert.equal(beside!.hub!.secretNamespace, 'vela-system');
+  assert.equal(beside!.hub!.authorizeVerb, 'http');
+  assert.equal(beside!.outgoing.exchangeFile, '/etc/portcullis/config/identity-exchange.yaml');
+  assert.ok(instead!.hub!.serving?.apiServices.includes('v1alpha1.cluster.core.oam.dev'));
+  assert.equal(instead!.outgoing.privilegedUser, 'portcullis-privileged');
+  assert.equal(every!.hub!.sources.length, 8);
+  assert.deepEqual(every!.hub!.secretNamespaces, ['argocd', 'clusters', 'open-cluster-management-credentials']);
+  assert.equal(every!.kubeconfigs.length, 2);
+  assert.equal(every!.hub!.subpathAuthorization, true);
+  assert.equal(direct!.listen.host, '::');
+  assert.equal(direct!.clusterDomain, 'clusters.example.com');
+  assert.deepEqual(direct!.outgoing.impersonateExtra, ['scopes']);
+  assert.equal(direct!.hub!.serving, undefined);
+  assert.equal(wide!.hub!.clusterGatewayApi, false);
+  assert.deepEqual(wide!.hub!.secretNamespaces, [], 'all of them');
+  assert.equal(wide!.opsListen.host, '127.0.0.1');
+});
