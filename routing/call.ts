@@ -17,9 +17,18 @@ export interface Carrier {
   discard(): void;
 }
 
+/** Where else a call can go while nothing of it was sent. */
+export interface Detour {
+  /** A connection takes the call. */
+  onTaken(): void;
+  /** No connection was to be had: undefined when the call is on another way now, else the error to report. */
+  onFailed(error: GatewayError): GatewayError | undefined;
+}
+
 /** The caller's end and the connection's end of one request. */
 export class Call implements UpstreamCall {
-  readonly request: UpstreamRequest;
+  /** As it goes out; another one for each endpoint, until a connection took the call. */
+  request: UpstreamRequest;
   readonly handler: ResponseHandler;
   /** The head as HTTP/1.1 writes it; set by the client that takes the call. */
   head = '';
@@ -32,8 +41,11 @@ export class Call implements UpstreamCall {
   /** Everything the caller will write was written. */
   bodyEnded: boolean;
   carrier: Carrier | undefined;
+  /** With several endpoints only. */
+  detour: Detour | undefined;
   /** Called once when the call is given up before a connection took it. */
   onAbandoned: (() => void) | undefined;
+  #taken = false;
   #held: Buffer[] = [];
   #heldBytes = 0;
   #bodyBytes = 0;
@@ -93,6 +105,19 @@ export class Call implements UpstreamCall {
     return this.bodyEnded && this.#heldBytes === 0;
   }
 
+  /** A connection serves the call from now on: it may not go anywhere else. */
+  takenBy(carrier: Carrier): void {
+    this.carrier = carrier;
+    this.#taken = true;
+    this.detour?.onTaken();
+  }
+
+  /** The one repeat of DESIGN rule 8: the call looks for a connection once more, wherever there is one. */
+  repeat(): void {
+    this.retried = true;
+    this.#taken = false;
+  }
+
   /** Body pieces not handed over yet, which are the connection's from now on. */
   takeBody(): Buffer[] {
     if (this.#heldBytes === 0) return [];
@@ -142,9 +167,11 @@ export class Call implements UpstreamCall {
 
   fail(error: GatewayError): void {
     if (this.over) return;
+    const reported = this.detour === undefined || this.#taken ? error : this.detour.onFailed(error);
+    if (reported === undefined) return;
     this.over = true;
     this.carrier = undefined;
-    this.handler.onError(error, this.answered);
+    this.handler.onError(reported, this.answered);
   }
 
   /** The member must see a cut request, never one that looks complete. */

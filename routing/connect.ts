@@ -2,23 +2,19 @@
 // wrong: a fault must never lead to a weaker attempt; there is no fallback from the proxy to direct, nor from a
 // verified to an unverified certificate.
 import { X509Certificate } from 'node:crypto';
-import { connect as openPlain, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
-import { checkServerIdentity, connect as openTls, createSecureContext, getCACertificates } from 'node:tls';
+import { checkServerIdentity, connect as openTls, createSecureContext } from 'node:tls';
 import type { SecureContext } from 'node:tls';
 import { connectTimeoutMs } from '../cache/limits.ts';
 import type { Credential, Endpoint, ProxyAddress, TlsTrust } from '../cache/records.ts';
 import { fail, memberFault } from './member-faults.ts';
 import type { MemberLabel } from './member-faults.ts';
-import { openTunnel, proxyFault, proxyLabel } from './tunnel.ts';
-
-/** First TCP keepalive probe after this much silence. */
-const keepAliveDelayMs = 30_000;
-/**
- * With several addresses, how long each may take before the next is tried; Node's own 250 ms cuts off far-away
- * members.
- */
-const addressAttemptTimeoutMs = 1_500;
+import { makeProxyDialer } from './proxy-connection.ts';
+import { proxyLabel } from './proxy-faults.ts';
+import { once, openTcp } from './sockets.ts';
+import type { Track } from './sockets.ts';
+import { systemRoots } from './system-roots.ts';
 
 /** Where and how to connect: parts of a cluster record. */
 export interface DialTarget {
@@ -50,9 +46,6 @@ export interface Dialer {
   dial(protocols: Protocols, signal?: AbortSignal): Promise<Dialed>;
 }
 
-/** Told of every socket of an attempt as soon as it exists, so that the deadline can destroy it. */
-type Track = (socket: Socket) => void;
-
 /** Makes the dialer of one cluster record. Nothing is opened or parsed before the first dial. */
 export function makeDialer(target: DialTarget): Dialer {
   const { clusterName, endpoint, tls, proxy } = target;
@@ -65,21 +58,13 @@ export function makeDialer(target: DialTarget): Dialer {
     ownAuthority: tls.ca !== undefined,
   };
   let sharedContext: SecureContext | undefined;
-  let sharedProxyContext: SecureContext | undefined;
+  const proxyDialer = proxy === undefined ? undefined : makeProxyDialer(proxy, endpoint, tls, member);
   /** The last TLS session of each protocol list; resuming one spares half of the handshake. */
   const sessions = new Map<string, Buffer>();
 
   function secureContext(): SecureContext {
     sharedContext ??= memberContext(target, member);
     return sharedContext;
-  }
-
-  function proxyContext(): SecureContext {
-    sharedProxyContext ??= createSecureContext({
-      ca: [...systemRoots(), ...(tls.ca === undefined ? [] : [tls.ca])],
-      minVersion: 'TLSv1.2',
-    });
-    return sharedProxyContext;
   }
 
   async function startTls(socket: Socket, protocols: Protocols, track: Track): Promise<Dialed> {
@@ -108,39 +93,13 @@ export function makeDialer(target: DialTarget): Dialer {
   async function open(protocols: Protocols, track: Track): Promise<Dialed> {
     if (endpoint.scheme === 'https') secureContext();
     const socket =
-      proxy === undefined
+      proxyDialer === undefined
         ? await openTcp(endpoint.host, endpoint.port, track).catch((error: unknown) => {
             throw memberFault(error, member, 'connect');
           })
-        : await openThroughProxy(proxy, track);
+        : await proxyDialer.open(track);
     if (endpoint.scheme === 'http') return { socket, protocol: 'http/1.1' };
     return startTls(socket, protocols, track);
-  }
-
-  async function openThroughProxy(address: ProxyAddress, track: Track): Promise<Socket> {
-    try {
-      const plain = await openTcp(address.host, address.port, track);
-      const socket = address.scheme === 'https' ? await secureProxy(plain, address, track) : plain;
-      const early = await openTunnel(socket, address, endpoint);
-      if (early.length > 0) socket.unshift(early);
-      return socket;
-    } catch (error) {
-      throw proxyFault(error, address, member);
-    }
-  }
-
-  /** An https proxy proves itself by the cluster's authority or a system root; it never sees the client certificate. */
-  async function secureProxy(plain: Socket, address: ProxyAddress, track: Track): Promise<Socket> {
-    const secured = openTls({
-      socket: plain,
-      secureContext: proxyContext(),
-      servername: isIP(address.host) === 0 ? address.host : '',
-      ALPNProtocols: ['http/1.1'],
-      checkServerIdentity: (_name, certificate) => checkServerIdentity(address.host, certificate),
-    });
-    track(secured);
-    await once(secured, 'secureConnect');
-    return secured;
   }
 
   function dial(protocols: Protocols, signal?: AbortSignal): Promise<Dialed> {
@@ -184,12 +143,6 @@ export function makeDialer(target: DialTarget): Dialer {
   return { member, dial };
 }
 
-/** The roots of the operating system, or those that come with Node where it has none (a minimal container image). */
-export function systemRoots(): string[] {
-  const system = getCACertificates('system');
-  return system.length > 0 ? [...system, ...getCACertificates('extra')] : getCACertificates('default');
-}
-
 function memberContext(target: DialTarget, member: MemberLabel): SecureContext {
   const { clientCertificate, tls } = target;
   if (tls.ca !== undefined) checkAuthority(tls.ca, member);
@@ -214,34 +167,6 @@ function checkAuthority(ca: string, member: MemberLabel): void {
   } catch (error) {
     throw fail('MEMBER_TLS', 'the certificate authority of the cluster is not a PEM certificate', member, error);
   }
-}
-
-async function openTcp(host: string, port: number, track: Track): Promise<Socket> {
-  const socket = openPlain({
-    host,
-    port,
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: keepAliveDelayMs,
-    autoSelectFamilyAttemptTimeout: addressAttemptTimeoutMs,
-  });
-  track(socket);
-  await once(socket, 'connect');
-  return socket;
-}
-
-/** Waits for the event; rejects on error, and on a close without one. */
-function once(socket: Socket, event: 'connect' | 'secureConnect'): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onClose = (): void => finish(Object.assign(new Error('closed early'), { code: 'ECONNRESET' }));
-    const onReady = (): void => finish(undefined);
-    const finish = (error: Error | undefined): void => {
-      socket.off(event, onReady).off('error', finish).off('close', onClose).off('end', onClose);
-      if (error === undefined) resolve();
-      else reject(error);
-    };
-    socket.on(event, onReady).on('error', finish).on('close', onClose).on('end', onClose);
-  });
 }
 
 function bracketed(host: string): string {

@@ -222,7 +222,7 @@ export class Http1Client {
       call.fail(error);
       return;
     }
-    call.retried = true;
+    call.repeat();
     this.#retry(call);
   }
 

@@ -73,7 +73,7 @@ export class Http1Connection implements Carrier, ResponseSink {
     const reused = this.#served > 0;
     this.#served++;
     this.#call = call;
-    call.carrier = this;
+    call.takenBy(this);
     this.#headSent = false;
     this.#requestSent = false;
     this.#parser.begin(call.request.method === 'HEAD' ? 'head' : 'plain');

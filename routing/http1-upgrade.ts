@@ -4,7 +4,8 @@
 import type { Socket } from 'node:net';
 import { GatewayError } from '../cache/errors.ts';
 import { ResponseFault } from './chunked-body.ts';
-import type { Dialer, Protocols } from './connect.ts';
+import type { Protocols } from './connect.ts';
+import type { EndpointChoice } from './endpoint-choice.ts';
 import { badResponse, fail, memberFault } from './member-faults.ts';
 import type { MemberLabel } from './member-faults.ts';
 import { requestHead } from './request-head.ts';
@@ -20,7 +21,8 @@ const protocols: Protocols = ['http/1.1'];
 
 /** One upgrade to ask for; see {@link Transport.upgrade} of transport-types.ts. */
 export interface UpgradeAttempt {
-  readonly dialer: Dialer;
+  /** Opens the connection. */
+  readonly open: EndpointChoice['open'];
   readonly request: UpstreamRequest;
   readonly token: string;
   readonly handler: ResponseHandler;
@@ -32,19 +34,29 @@ export interface UpgradeAttempt {
 
 /** @throws GatewayError (rejects) when no answer came; after an answer, faults arrive at the handler */
 export async function requestUpgrade(attempt: UpgradeAttempt): Promise<UpgradeAnswer> {
-  const { dialer, request, token, signal, onSocket } = attempt;
+  const { open, request, token, signal, onSocket } = attempt;
   if (request.body !== 'none' && request.body !== 0) {
     throw new GatewayError('INTERNAL', 'the gateway built an upgrade request with a body; it was not sent');
   }
-  const head = requestHead(request, token);
-  const { socket } = await dialer.dial(protocols, signal);
+  // Checked before anybody is connected to; the endpoint that takes it changes no more than Host and base path.
+  requestHead(request, token);
+  const { socket, member, request: final } = await open(request, protocols, signal);
   onSocket(socket);
-  return awaitAnswer(attempt, socket, head);
+  try {
+    return await awaitAnswer(attempt, socket, member, requestHead(final, token));
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
 }
 
-function awaitAnswer(attempt: UpgradeAttempt, socket: Socket, head: string): Promise<UpgradeAnswer> {
-  const { dialer, handler, signal, token } = attempt;
-  const { member } = dialer;
+function awaitAnswer(
+  attempt: UpgradeAttempt,
+  socket: Socket,
+  member: MemberLabel,
+  head: string,
+): Promise<UpgradeAnswer> {
+  const { handler, signal, token } = attempt;
   const { promise, resolve, reject } = Promise.withResolvers<UpgradeAnswer>();
   let refused = false;
   let switched: RawHeaders | undefined;

@@ -194,7 +194,7 @@ export class Http2Client {
       call.fail(error);
       return;
     }
-    call.retried = true;
+    call.repeat();
     this.accept(call);
   }
 }

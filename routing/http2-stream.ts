@@ -78,7 +78,7 @@ export class Http2Stream implements Carrier {
         this.#fault = error;
       })
       .on('close', () => this.#onClose());
-    call.carrier = this;
+    call.takenBy(this);
   }
 
   /**

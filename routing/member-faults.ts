@@ -31,7 +31,7 @@ const untrusted: ReadonlySet<string> = new Set([
 ]);
 
 /** Alerts by which a TLS server refuses the certificate of its client, or its absence. */
-const certificateRefused =
+export const certificateRefused =
   /_ALERT_(?:BAD_CERTIFICATE|CERTIFICATE_[A-Z]+|UNSUPPORTED_CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)$/;
 
 /** Builds the error for a fault of the connection to a member. A GatewayError passes unchanged. */

@@ -1,5 +1,6 @@
 // From a cluster's name to what a request needs to reach it: record, credential, connections, breaker. Easy to get wrong: the record is
 // read once; a request must never mix the credential of one record with the address of another (security.md A-96).
+import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../cache/errors.ts';
 import type { ClusterRecord, ClusterSpec, Credential } from '../cache/records.ts';
 import { makeBreaker } from './breaker.ts';
@@ -30,9 +31,10 @@ export type TransportMaker = (spec: ClusterSpec, credential: Credential) => Tran
 /** Makes an empty set of connections. */
 export function makeConnections(makeTransport: TransportMaker): Connections {
   interface Entry {
-    name: string;
+    readonly name: string;
     readonly breaker: Breaker;
-    transportKey: string;
+    /** What the connection was made from. */
+    spec: ClusterSpec;
     certificate: string;
     connection: Connection | undefined;
   }
@@ -44,7 +46,7 @@ export function makeConnections(makeTransport: TransportMaker): Connections {
       entry = {
         name: spec.name,
         breaker: makeBreaker(spec.name),
-        transportKey: '',
+        spec,
         certificate: '',
         connection: undefined,
       };
@@ -59,13 +61,14 @@ export function makeConnections(makeTransport: TransportMaker): Connections {
       const certificate = credential.clientCertificate?.cert ?? '';
       if (
         entry.connection !== undefined &&
-        entry.transportKey === spec.transportKey &&
-        entry.certificate === certificate
+        entry.certificate === certificate &&
+        (entry.spec === spec || sameConnections(entry.spec, spec))
       ) {
+        entry.spec = spec;
         return entry.connection;
       }
       entry.connection?.transport.close('drain');
-      entry.transportKey = spec.transportKey;
+      entry.spec = spec;
       entry.certificate = certificate;
       entry.breaker.succeed();
       entry.connection = { transport: makeTransport(spec, credential), breaker: entry.breaker };
@@ -88,6 +91,15 @@ export function makeConnections(makeTransport: TransportMaker): Connections {
       entries.clear();
     },
   };
+}
+
+/**
+ * Whether connections made for one record may serve the other. The parts are compared beside the key: a source that forgets one of them
+ * (a fallback, the certificate of a tunnel) must not leave a cluster on connections it no longer says.
+ */
+function sameConnections(one: ClusterSpec, other: ClusterSpec): boolean {
+  const parts = ({ endpoint, tls, proxy, fallbacks = [] }: ClusterSpec): unknown => [endpoint, tls, proxy, fallbacks];
+  return one.transportKey === other.transportKey && isDeepStrictEqual(parts(one), parts(other));
 }
 
 /** What one request needs of its cluster. */

@@ -37,6 +37,10 @@ export type TestAnswer = (head: string, socket: Socket, connection: TestConnecti
 /** Starts a member on 127.0.0.1. With `tls` it speaks TLS. `answer` is called with every complete request head. */
 export async function startTestMember(options: {
   readonly tls?: TlsOptions;
+  /** Default: any free one. */
+  readonly port?: number;
+  /** A Unix socket in place of a port. */
+  readonly path?: string;
   readonly answer?: TestAnswer;
   readonly onConnection?: (socket: Socket) => void;
 }): Promise<TestMember> {
@@ -52,9 +56,11 @@ export async function startTestMember(options: {
     options.tls === undefined
       ? createPlainServer(accept)
       : createTlsServer(options.tls, accept).on('tlsClientError', ignore);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { path, port = 0 } = options;
+  const where = path === undefined ? { port, host: '127.0.0.1' } : { path };
+  await new Promise<void>((resolve) => server.listen(where, resolve));
   return {
-    port: (server.address() as AddressInfo).port,
+    port: path === undefined ? (server.address() as AddressInfo).port : 0,
     connections,
     connection(index) {
       if (index < connections.length) return Promise.resolve(connections[index]!);

@@ -3,34 +3,9 @@
 // its own credential, nothing else, and bytes that follow its answer belong to the tunnel.
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Socket } from 'node:net';
-import { GatewayError } from '../cache/errors.ts';
 import type { Endpoint, ProxyAddress } from '../cache/records.ts';
-import { ResponseFault } from './chunked-body.ts';
-import { errorCode, fail } from './member-faults.ts';
-import type { MemberLabel } from './member-faults.ts';
+import { ProxyRefusal, refusalReason } from './proxy-faults.ts';
 import { makeResponseParser } from './response-parser.ts';
-
-/** Why the proxy did not give us a connection. */
-class ProxyRefusal extends Error {
-  override readonly name = 'ProxyRefusal';
-}
-
-/** The proxy for people, without its credential. */
-export function proxyLabel(proxy: ProxyAddress): string {
-  return `proxy ${proxy.scheme}://${bracketed(proxy.host)}:${proxy.port}`;
-}
-
-/** The error for any fault between us and the proxy, up to the open tunnel. */
-export function proxyFault(error: unknown, proxy: ProxyAddress, member: MemberLabel): GatewayError {
-  if (error instanceof GatewayError) return error;
-  const label = proxyLabel(proxy);
-  if (error instanceof ProxyRefusal || error instanceof ResponseFault) {
-    return fail('MEMBER_PROXY', `${label} gave no connection to ${member.address}: ${error.message}`, member, error);
-  }
-  const code = errorCode(error);
-  const detail = code === '' ? 'connection lost' : code;
-  return fail('MEMBER_PROXY', `${label} of the cluster cannot be used (${detail})`, member, error);
-}
 
 /**
  * Makes the open connection to a proxy a connection to `endpoint`.
@@ -68,28 +43,67 @@ function readUntil(socket: Socket, take: (chunk: Buffer) => Buffer | undefined):
 }
 
 function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): Promise<Buffer> {
-  const authority = `${bracketed(endpoint.host)}:${endpoint.port}`;
-  let head = `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n`;
-  if (proxy.userinfo !== undefined) {
-    const { username, password } = proxy.userinfo;
-    head += `Proxy-Authorization: Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}\r\n`;
-  }
-  if (!/^[\x21-\x7e]+$/.test(authority)) return Promise.reject(new ProxyRefusal('the host name is invalid'));
   let status = 0;
+  let contentType = '';
+  const said: Buffer[] = [];
   const parser = makeResponseParser({
-    onHeaders(received) {
+    onHeaders(received, headers) {
       status = received;
-      if (status < 200 || status > 299) throw new ProxyRefusal(`it answered CONNECT with ${status}`);
+      const at = headers.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-type');
+      contentType = at < 0 ? '' : headers[at + 1]!;
     },
-    onData() {},
+    onData: (chunk) => void said.push(chunk),
   });
+  let head: string;
+  try {
+    head = connectHead(proxy, endpoint);
+  } catch (error) {
+    return Promise.reject(error as Error);
+  }
   parser.begin('connect');
   const answer = readUntil(socket, (chunk) => {
     const used = parser.push(chunk);
+    if (status >= 300) {
+      // Only what came with the head: a refusal is not worth waiting for.
+      const reason = refusalReason(Buffer.concat(said), contentType, secretsOf(proxy));
+      throw new ProxyRefusal(`it answered CONNECT with ${status}${reason === '' ? '' : `: ${reason}`}`);
+    }
     return parser.complete ? chunk.subarray(used) : undefined;
   });
-  socket.write(`${head}\r\n`, 'latin1');
+  socket.write(head, 'latin1');
   return answer;
+}
+
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const badHeaderValue = /[^\t\x20-\x7e\x80-\xff]/;
+/** Ours to write: with them a header of a record could say where the tunnel goes or where the head ends. */
+const ownHeader = /^(?:host|content-length|transfer-encoding|connection)$/i;
+
+/** @throws ProxyRefusal when the endpoint or a header of the record would change the meaning of the bytes */
+function connectHead(proxy: ProxyAddress, endpoint: Endpoint): string {
+  const authority = `${bracketed(endpoint.host)}:${endpoint.port}`;
+  if (!/^[\x21-\x7e]+$/.test(authority)) throw new ProxyRefusal('the host name is invalid');
+  let head = `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n`;
+  for (const [name, value] of proxy.headers ?? []) {
+    if (!headerName.test(name) || ownHeader.test(name) || badHeaderValue.test(value)) {
+      throw new ProxyRefusal('a header set for it is not allowed');
+    }
+    // As in Go's http.Transport: the user of the URL goes before the header.
+    if (proxy.userinfo !== undefined && name.toLowerCase() === 'proxy-authorization') continue;
+    head += `${name}: ${value}\r\n`;
+  }
+  if (proxy.userinfo !== undefined) head += `Proxy-Authorization: Basic ${basic(proxy.userinfo)}\r\n`;
+  return `${head}\r\n`;
+}
+
+function basic({ username, password }: NonNullable<ProxyAddress['userinfo']>): string {
+  return Buffer.from(`${username}:${password}`, 'utf8').toString('base64');
+}
+
+/** What a proxy must not be quoted with. */
+function secretsOf({ userinfo, headers = [] }: ProxyAddress): string[] {
+  const own = userinfo === undefined ? [] : [userinfo.password, basic(userinfo)];
+  return [...own, ...headers.map(([, value]) => value)];
 }
 
 /** Meaning of the reply field (RFC 1928 section 6). */

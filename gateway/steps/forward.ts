@@ -1,7 +1,7 @@
 // Step 10: builds the request for the member and lets its bytes flow. Two steps, one for each chain: forward cannot leave the identity
 // out, and forwardAsSelf (standalone `--identity=self`) is visibly another function. Easy to get wrong: nothing may be awaited between
 // reading the record and sending, or a rotation could slip between them.
-import type { Endpoint } from '../../cache/records.ts';
+import { hostHeader } from '../../routing/endpoint-request.ts';
 import { selfUpstreamHeaders, upstreamHeaders } from '../../routing/headers.ts';
 import type { HeaderParts } from '../../routing/headers.ts';
 import { forwardStream } from '../../routing/stream.ts';
@@ -31,11 +31,6 @@ function headerParts(state: Located): HeaderParts {
     auditId: state.auditId,
     upgrade: state.upgrade !== undefined,
   };
-}
-
-function hostHeader({ host, port, scheme }: Endpoint): string {
-  const name = host.includes(':') ? `[${host}]` : host;
-  return port === (scheme === 'https' ? 443 : 80) ? name : `${name}:${port}`;
 }
 
 async function send(state: Located, rooms: Rooms, headers: string[]): Promise<typeof answered> {

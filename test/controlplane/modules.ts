@@ -89,5 +89,13 @@ export function goModules(): readonly GoModule[] {
       programs: ['helm'],
       coldBuild: 'about 3 minutes on two cores',
     },
+    {
+      name: 'konnectivity',
+      folder: 'konnectivity',
+      target: '.',
+      ldflags: [],
+      programs: ['proxy-server', 'proxy-agent'],
+      coldBuild: 'about 2 minutes on two cores',
+    },
   ];
 }

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ClusterSpec, Credential } from '../cache/records.ts';
+import { makeConnections } from './target.ts';
+import type { Transport } from './transport-types.ts';
+
+const spec: ClusterSpec = {
+  name: 'm1',
+  originalName: 'm1',
+  uid: 'uid-1',
+  source: 'test',
+  sourceDetail: '',
+  labels: {},
+  endpoint: { scheme: 'https', host: 'a', port: 6443, basePath: '' },
+  tls: { ca: undefined, serverName: undefined, insecure: false },
+  proxy: { scheme: 'https', host: 'p', port: 1, userinfo: undefined, tls: { cert: 'one', key: 'k' } },
+  credential: undefined,
+  transportKey: 'same',
+  problem: undefined,
+};
+const credential: Credential = { authorization: 'Bearer t', clientCertificate: undefined, expiresAtMs: undefined };
+
+/** Connections whose transports only record that they were closed. */
+function record(): { readonly connections: ReturnType<typeof makeConnections>; readonly closed: string[] } {
+  const closed: string[] = [];
+  const transport = { close: (mode: string) => void closed.push(mode) } as unknown as Transport;
+  return { connections: makeConnections(() => ({ ...transport })), closed };
+}
+
+describe('connections of a cluster', () => {
+  it('stay while only the token changes or the record is written again', () => {
+    const { connections, closed } = record();
+    const first = connections.of(spec, credential);
+    assert.equal(connections.of(structuredClone(spec), { ...credential, authorization: 'Bearer u' }), first);
+    assert.deepEqual(closed, []);
+  });
+
+  for (const [what, change] of [
+    ['the key of its source', { transportKey: 'other' }],
+    ['the certificate of its tunnel', { proxy: { ...spec.proxy!, tls: { cert: 'two', key: 'k' } } }],
+    ['a header of its tunnel', { proxy: { ...spec.proxy!, headers: [['x', 'y']] } }],
+    ['a fallback', { fallbacks: [{ endpoint: { ...spec.endpoint!, host: 'b' }, tls: spec.tls }] }],
+    ['its authority', { tls: { ...spec.tls, ca: 'pem' } }],
+  ] as const) {
+    it(`are made anew when ${what} changes, and the old ones drained`, () => {
+      const { connections, closed } = record();
+      const first = connections.of(spec, credential);
+      const second = connections.of({ ...spec, ...change }, credential);
+      assert.notEqual(second, first);
+      assert.equal(second.breaker, first.breaker);
+      assert.deepEqual(closed, ['drain']);
+    });
+  }
+});
