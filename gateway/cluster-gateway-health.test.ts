@@ -41,7 +41,7 @@ function hubSite(status = 200, seen = true, hasSecret = true): Hub {
       const { annotations } = (call.body as Patch).metadata;
       if (status === 200 && seen) {
         setImmediate(() => {
-          const view = gatewayView('m1', { resourceVersion, annotations });
+          const view = gatewayView('m1', { resourceVersion: hasSecret ? resourceVersion : '', annotations });
           store.apply('test', [clusterSpec('m1', { clusterGateway: { ...view, secret } })]);
         });
       }
@@ -49,7 +49,8 @@ function hubSite(status = 200, seen = true, hasSecret = true): Hub {
       return Promise.resolve({ status, body: Buffer.from(JSON.stringify(status === 200 ? secretObject : {})) });
     },
   } as unknown as HubClient;
-  const site = makeLocalSite([clusterSpec('m1', { clusterGateway: { ...gatewayView('m1'), secret } })], { hub, store });
+  const view = gatewayView('m1', hasSecret ? {} : { resourceVersion: '' });
+  const site = makeLocalSite([clusterSpec('m1', { clusterGateway: { ...view, secret } })], { hub, store });
   return { site, calls, get: async () => (await site.ask(`GET ${path}`)).json() as Gateway };
 }
 
@@ -123,8 +124,14 @@ test('a hub that cannot be reached is a 503 and nothing is changed', async () =>
 });
 
 test('a cluster without a Secret keeps its health on the ManagedCluster', async () => {
-  const { site, calls } = hubSite(200, true, false);
-  assert.equal((await site.ask(`PUT ${path}`, json, { status: { healthy: true } })).status, 200);
+  const { site, calls, get } = hubSite(200, true, false);
+  const read = await get();
+  const answer = await site.ask(`PUT ${path}`, json, { ...read, status: { healthy: true } });
+  assert.equal(answer.status, 200);
+  // Its version changes with every heartbeat, so it is no precondition; what would be overwritten unseen is its health.
+  assert.equal((calls[0]!.body as Patch).metadata.resourceVersion, undefined);
+  assert.ok((answer.json() as Gateway).metadata.resourceVersion !== undefined);
+  assert.equal((await site.ask(`PUT ${path}`, json, read)).status, 409);
   assert.match(calls[0]!.path, /^\/apis\/cluster.open-cluster-management.io\/v1\/managedclusters\/m1\?/);
 });
 

@@ -6,7 +6,13 @@ import type { ClusterGatewayView, ClusterRecord } from '../cache/records.ts';
 import type { ClusterStore } from '../cache/store.ts';
 import { acceptedForm } from './accept.ts';
 import { clusterGatewayGroup, groupVersionOf } from './api-groups.ts';
-import { clusterGatewaysResource, healthyAnnotation, healthyReasonAnnotation, shownView } from './cluster-gateways.ts';
+import {
+  clusterGatewaysResource,
+  healthOf,
+  healthyAnnotation,
+  healthyReasonAnnotation,
+  shownView,
+} from './cluster-gateways.ts';
 import type { Authorized } from './exchange.ts';
 import { readJsonBody } from './request-body.ts';
 import { queryValue } from './request-info.ts';
@@ -39,15 +45,17 @@ export function makeViewVersions(store: ClusterStore): ViewVersions {
   store.subscribe(({ type, record, previous }) => {
     const { uid } = record.spec;
     if (type === 'DELETED') versions.delete(uid);
-    else if (previous === undefined || hubVersion(previous) !== hubVersion(record)) {
+    else if (previous === undefined || hubState(previous) !== hubState(record)) {
       versions.set(uid, Number(record.resourceVersion));
     }
   });
   return { since: (uid) => versions.get(uid) ?? 0 };
 }
 
-function hubVersion({ spec }: ClusterRecord): string | undefined {
-  return spec.clusterGateway?.metadata.resourceVersion;
+/** What an update must not overwrite unseen: a Secret as it is; of a ManagedCluster, which changes with every heartbeat, its health. */
+function hubState({ spec }: ClusterRecord): string | undefined {
+  const { clusterGateway: view } = spec;
+  return view && JSON.stringify([view.metadata.resourceVersion, healthOf(view)]);
 }
 
 /** Answers get and update. @throws GatewayError 400, 403, 404, 405, 406, 409, 413, 415 or 503 */
@@ -70,8 +78,9 @@ export async function answerHealth(state: Authorized, name: string, parts: Healt
   }
   const dryRun = queryValue(state.target.query, 'dryRun') === 'All';
   const written = await patchHub(parts.hub, name, view, update, dryRun);
-  const seen = dryRun ? undefined : await seenWrite(parts.store, record.spec.uid, written);
-  const shown = seen ?? unseen(record, view, update);
+  const expected = unseen(record, view, update, written);
+  const seen = dryRun ? undefined : await seenWrite(parts.store, expected);
+  const shown = seen ?? expected;
   const object = clusterGatewaysResource.of(shown)!;
   if (seen !== undefined) return objectResponse(state, clusterGatewaysResource, object, form);
   // Answered without a version: a client that updates again does so without a precondition rather than with a wrong one.
@@ -161,7 +170,7 @@ async function patchHub(
       metadata: {
         // Preconditions: the write is for the object that was read and, when the client asks for that, in the state it was read.
         uid: metadata.uid,
-        ...(resourceVersion === '' ? {} : { resourceVersion: metadata.resourceVersion }),
+        ...(resourceVersion === '' || secret === undefined ? {} : { resourceVersion: metadata.resourceVersion }),
         annotations: { [healthyAnnotation]: String(healthy), [healthyReasonAnnotation]: reason },
       },
     },
@@ -196,10 +205,10 @@ function versionIn(body: Buffer): string {
 }
 
 /** The record as soon as the cache has seen the write; undefined when it does not in time. */
-function seenWrite(store: ClusterStore, uid: string, version: string): Promise<ClusterRecord | undefined> {
+function seenWrite(store: ClusterStore, expected: ClusterRecord): Promise<ClusterRecord | undefined> {
   const isIt = (record: ClusterRecord | undefined): boolean =>
-    record?.spec.uid === uid && hubVersion(record) === version;
-  const now = store.getByUid(uid);
+    record?.spec.uid === expected.spec.uid && hubState(record) === hubState(expected);
+  const now = store.getByUid(expected.spec.uid);
   if (isIt(now)) return Promise.resolve(now);
   return new Promise((resolve) => {
     const done = (record: ClusterRecord | undefined): void => {
@@ -215,12 +224,18 @@ function seenWrite(store: ClusterStore, uid: string, version: string): Promise<C
 }
 
 /** The record as it will be once the cache has seen the write. */
-function unseen(record: ClusterRecord, view: ClusterGatewayView, { healthy, reason }: HealthUpdate): ClusterRecord {
+function unseen(
+  record: ClusterRecord,
+  view: ClusterGatewayView,
+  { healthy, reason }: HealthUpdate,
+  version: string,
+): ClusterRecord {
   const annotations = {
     ...view.metadata.annotations,
     [healthyAnnotation]: String(healthy),
     [healthyReasonAnnotation]: reason,
   };
-  const metadata = { ...view.metadata, annotations };
+  const resourceVersion = view.secret === undefined ? view.metadata.resourceVersion : version;
+  const metadata = { ...view.metadata, resourceVersion, annotations };
   return { ...record, spec: { ...record.spec, clusterGateway: { ...view, metadata } } };
 }

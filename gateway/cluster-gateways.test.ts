@@ -144,13 +144,13 @@ test('the columns are those of cluster-gateway', async () => {
   ]);
 });
 
-test('V3 V6 V7 V8: virtual clusters are the hub, Secrets and ManagedClusters', async () => {
+test('V3 V5 V6 V7 V8: virtual clusters are the hub, Secrets and ManagedClusters', async () => {
   const ocm = { ...gatewayView('ocm', { labels: { key: 'value' }, annotations: {} }), secret: undefined };
-  const refused = { type: 'HubAccepted', status: 'False', reason: 'NotAccepted', message: '' } as const;
   const { ask } = makeLocalSite([
     clusterSpec('m1'),
     clusterSpec('ocm', { clusterGateway: ocm }),
-    clusterSpec('refused', { clusterGateway: ocm, conditions: [refused] }),
+    clusterSpec('refused', { clusterGateway: ocm, problem: { reason: 'HubDeniesClient', message: 'no' } }),
+    clusterSpec('waiting', { clusterGateway: ocm, problem: { reason: 'NoAddress', message: 'no' } }),
   ]);
   const spec = async (name: string): Promise<unknown> =>
     ((await ask(`GET ${api}/virtualclusters/${name}`)).json() as { spec: unknown }).spec;
@@ -163,7 +163,9 @@ test('V3 V6 V7 V8: virtual clusters are the hub, Secrets and ManagedClusters', a
   });
   assert.deepEqual(await spec('ocm'), { accepted: true, endpoint: '-', 'credential-type': 'ManagedCluster' });
   assert.deepEqual(await spec('refused'), { endpoint: '-', 'credential-type': 'ManagedCluster' });
-  assert.equal((await ask(`GET ${api}/virtualclusters/nobody`)).status, 404);
+  for (const name of ['nobody', 'waiting']) {
+    assert.equal((await ask(`GET ${api}/virtualclusters/${name}`)).status, 404);
+  }
 });
 
 test('V9 V10 V11 V12: local comes first, then the newest, and selectors see the labels that are shown', async () => {

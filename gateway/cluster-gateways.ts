@@ -33,9 +33,14 @@ export const clusterGatewaysResource: ServedResource = {
   },
 };
 
-/** The view of a record under its own name; one that lost its name to another source is not the cluster its Secret is called after. */
+/**
+ * The view of a record that cluster-gateway would show as well: not of one that lost its name to another source, for it is not the cluster its
+ * Secret is called after; and not of a ManagedCluster that nobody gave an address yet.
+ */
 export function shownView({ spec }: ClusterRecord): ClusterGatewayView | undefined {
-  return spec.problem?.reason === 'NameConflict' ? undefined : spec.clusterGateway;
+  const { problem, clusterGateway: view } = spec;
+  if (problem?.reason === 'NameConflict') return undefined;
+  return problem?.reason === 'NoAddress' && view?.secret === undefined ? undefined : view;
 }
 
 function servedGateway(record: ClusterRecord, view: ClusterGatewayView): ServedObject {
