@@ -86,7 +86,9 @@ test('B2: availability, acceptance and taints are conditions of the cluster', ()
   const conditions = new Map(cluster1([cluster, token]).conditions?.map((each) => [each.type, each]));
   assert.equal(conditions.get('ManagedClusterConditionAvailable')?.status, 'Unknown');
   assert.match(conditions.get('ManagedClusterConditionAvailable')?.message ?? '', /stopped updating its lease/);
-  assert.equal(conditions.get('HubAcceptedManagedCluster')?.status, 'True');
+  assert.equal(conditions.get('HubAccepted')?.status, 'True');
+  const denied = cluster1([withSpec({ hubAcceptsClient: false }), token]);
+  assert.ok(denied.conditions?.some(({ type, status }) => type === 'HubAccepted' && status === 'False'));
   assert.equal(conditions.get('Tainted')?.message, 'cluster.open-cluster-management.io/unreachable:NoSelect');
   const leaving = changed(cluster, (copy) => {
     copy['metadata'].deletionTimestamp = '2026-01-13T00:00:00Z';

@@ -60,7 +60,6 @@ const managedClusters: WatchedResource = {
 /** Conditions that OCM's controllers write, under their own names: none is like ours. */
 const shownConditions = {
   ManagedClusterConditionAvailable: 'ManagedClusterConditionAvailable',
-  HubAcceptedManagedCluster: 'HubAcceptedManagedCluster',
   HubDeniedManagedCluster: 'HubDeniedManagedCluster',
   ManagedClusterJoined: 'ManagedClusterJoined',
   ManagedClusterConditionClockSynced: 'ManagedClusterConditionClockSynced',
@@ -114,7 +113,12 @@ function clusterRegistration(
       originalName: cluster.metadata.name,
       sourceDetail: holder === undefined ? title : `${title}, ${titleOf('Secret', holder)}`,
       labels: ownLabels(cluster),
-      conditions: [...conditionsNamed(cluster, shownConditions), ...taintsOf(cluster), ...deletionOf(cluster)],
+      conditions: [
+        acceptanceOf(cluster),
+        ...conditionsNamed(cluster, shownConditions),
+        ...taintsOf(cluster),
+        ...deletionOf(cluster),
+      ],
       identityExchange: exchangeOf(secret),
       clusterGateway: gatewayView(secret ?? cluster, credentialType, endpointTypeFor(cluster, secret, options), secret),
     }),
@@ -226,6 +230,17 @@ function endpointOption(
   const [name, ca] =
     bundle === '' ? ['data["ca.crt"] of its Secret', authorityOf(holder)] : [`${field}.caBundle`, bundle];
   return { endpoint, tls: trustBy([secret, cluster], name, ca) };
+}
+
+/** Whether the hub wants the cluster at all; `accepted` of a VirtualCluster is read from it. */
+function acceptanceOf(cluster: HubObject): SourceCondition {
+  const accepted = fieldOf(cluster, 'spec', 'hubAcceptsClient') === true;
+  return {
+    type: 'HubAccepted',
+    status: accepted ? 'True' : 'False',
+    reason: accepted ? 'HubAcceptsClient' : 'HubDeniesClient',
+    message: `spec.hubAcceptsClient is ${accepted ? '' : 'not '}true`,
+  };
 }
 
 function taintsOf(cluster: HubObject): readonly SourceCondition[] {
