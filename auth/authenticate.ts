@@ -15,6 +15,8 @@ export interface AuthenticationRequest {
   readonly peerCertificates: readonly Uint8Array[];
   /** What the TLS library thought when the connection was made. For logs only: it outlives expiry and CA removal (DESIGN rule 13). */
   readonly tlsAuthorized: boolean;
+  /** Stands for the connection: the same object for every request on it. */
+  readonly connection?: object;
 }
 
 /**

@@ -177,6 +177,19 @@ describe('what is remembered', () => {
     assert.equal(specs.length, 2);
   });
 
+  test('A-17: a connection that changes its token is who the new one says', async () => {
+    const { authenticate } = setting({
+      answer: ({ token }) => ({ status: { authenticated: true, user: { username: `user-${String(token)}` } } }),
+    });
+    const connection = {};
+    const asked = ['a', 'a', 'b', 'a', 'b', 'b'];
+    for (const token of asked) {
+      const rawHeaders = ['Authorization', `Bearer ${token}`];
+      const user = await authenticate({ rawHeaders, peerCertificates: [], tlsAuthorized: false, connection });
+      assert.equal(user?.name, `user-${token}`);
+    }
+  });
+
   test('requests with one token at the same time share a review; other tokens have their own', async () => {
     const held = Promise.withResolvers<ReviewAnswer>();
     const { ask, specs } = setting({ answer: () => held.promise });

@@ -56,8 +56,18 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
     ...(options.now === undefined ? {} : { now: options.now }),
   });
   // Audiences are the same for every review here, so they need not be in the key.
-  const secret = randomBytes(32).toString('latin1');
-  const digest = (token: string): string => hash('sha256', Buffer.from(secret + token, 'latin1'), 'base64');
+  const secret = randomBytes(32).toString('base64');
+  const digest = (token: string): string => hash('sha256', secret + token, 'base64');
+  // A connection mostly repeats its token. Remembered for it alone: comparing with tokens of others would tell something about them.
+  const lastOf = new WeakMap<object, { readonly token: string; readonly key: string }>();
+  const keyOf = (token: string, connection: object | undefined): string => {
+    if (connection === undefined) return digest(token);
+    const last = lastOf.get(connection);
+    if (last?.token === token) return last.key;
+    const key = digest(token);
+    lastOf.set(connection, { token, key });
+    return key;
+  };
 
   const reviewToken = async (token: string, last: Holder | undefined): Promise<Reviewed<Holder>> => {
     const text = decodeHeaderText(token);
@@ -68,8 +78,8 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
     const known = user !== undefined && last?.user !== undefined && isSameIdentity(user, last.user);
     return { answer: known ? last : { user }, ttlMs };
   };
-  const holderOf = (token: string): User | Promise<User> => {
-    const key = digest(token);
+  const holderOf = (token: string, connection?: object): User | Promise<User> => {
+    const key = keyOf(token, connection);
     const known = holders.known(key);
     if (known !== undefined) return known.user ?? Promise.reject(bad());
     return holders
@@ -81,15 +91,15 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
   };
 
   return {
-    holderOf,
-    authenticate: ({ rawHeaders }) => {
+    holderOf: (token) => holderOf(token),
+    authenticate: ({ rawHeaders, connection }) => {
       // kube-apiserver's order: the header, then the subprotocol; a good one makes up for a bad one.
       const { token } = readBearerToken(rawHeaders);
       if (token === undefined) {
         const socketToken = readWebSocketToken(rawHeaders);
         return socketToken === undefined ? undefined : holderOf(socketToken);
       }
-      const holder = holderOf(token);
+      const holder = holderOf(token, connection);
       if (!(holder instanceof Promise)) return holder;
       return holder.catch((error: unknown) => {
         const socketToken = readWebSocketToken(rawHeaders);

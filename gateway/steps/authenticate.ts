@@ -17,5 +17,6 @@ export function authenticate(state: Described, rooms: Rooms): Authenticated | Pr
 
 /** What authenticators look at. */
 export function authenticationRequest({ headers }: Inbound, peer: Peer): AuthenticationRequest {
-  return { rawHeaders: headers, peerCertificates: peer.certificates, tlsAuthorized: peer.tlsAuthorized };
+  const { certificates, tlsAuthorized } = peer;
+  return { rawHeaders: headers, peerCertificates: certificates, tlsAuthorized, connection: peer };
 }
