@@ -81,7 +81,10 @@ export function connectionTo(port: number, ca: string | undefined, parts: Partia
   return { origin: 'test', current: () => access, problem: () => undefined, reload: async () => {}, close() {} };
 }
 
-/** Resolves when the claim holds; the test's own time limit is the only one. */
-export async function until(claim: () => boolean): Promise<void> {
-  while (!claim()) await new Promise((resolve) => setTimeout(resolve, 5));
+/** Resolves when the claim holds; gives up long after it should. */
+export async function until(claim: () => boolean, limitMs = 15_000): Promise<void> {
+  for (const end = performance.now() + limitMs; !claim();) {
+    if (performance.now() > end) throw new Error(`it did not come to this: ${claim.toString()}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
 }
