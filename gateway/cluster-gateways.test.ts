@@ -146,10 +146,11 @@ test('the columns are those of cluster-gateway', async () => {
 
 test('V3 V5 V6 V7 V8: virtual clusters are the hub, Secrets and ManagedClusters', async () => {
   const ocm = { ...gatewayView('ocm', { labels: { key: 'value' }, annotations: {} }), secret: undefined };
+  const refused = { type: 'HubAccepted', status: 'False', reason: 'HubDeniesClient', message: '' } as const;
   const { ask } = makeLocalSite([
     clusterSpec('m1'),
     clusterSpec('ocm', { clusterGateway: ocm }),
-    clusterSpec('refused', { clusterGateway: ocm, problem: { reason: 'HubDeniesClient', message: 'no' } }),
+    clusterSpec('refused', { clusterGateway: ocm, conditions: [refused] }),
     clusterSpec('waiting', { clusterGateway: ocm, problem: { reason: 'NoAddress', message: 'no' } }),
   ]);
   const spec = async (name: string): Promise<unknown> =>

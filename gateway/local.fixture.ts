@@ -61,7 +61,7 @@ export function clusterSpec(name: string, changes: Partial<ClusterSpec> = {}): C
         tls: { ca: 'the-ca-bundle', serverName: undefined, insecure: false },
       },
     ],
-    conditions: [{ type: 'HubAcceptedManagedCluster', status: 'True', reason: 'Accepted', message: 'yes' }],
+    conditions: [{ type: 'HubAccepted', status: 'True', reason: 'Accepted', message: 'yes' }],
     clusterGateway: gatewayView(name),
     problem: undefined,
     ...changes,

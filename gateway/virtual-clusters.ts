@@ -86,7 +86,7 @@ function servedVirtualCluster(record: ClusterRecord, view: ClusterGatewayView): 
 
 /** ManagedCluster `spec.hubAcceptsClient`, as the source tells it. */
 function isAccepted({ spec }: ClusterRecord): boolean {
-  return spec.problem?.reason !== 'HubDeniesClient';
+  return !(spec.conditions ?? []).some(({ type, status }) => type === 'HubAccepted' && status === 'False');
 }
 
 function served(
