@@ -49,7 +49,7 @@ export function makeHubSources(options: HubSourceOptions): readonly HubSource[] 
   const [first] = names.filter((name) => name === 'ocm' || name === 'cluster-gateway');
   return names
     .filter((name) => !joined || name === first || (name !== 'ocm' && name !== 'cluster-gateway'))
-    .map((name) => (joined && name === first ? makeOne('ocm', options, true) : makeOne(name, options, false)));
+    .map((name) => makeOne(name, options, joined && name === first));
 }
 
 /** The address of konnectivity's proxy server, spoken to by HTTP CONNECT over mTLS; PEMs, not files. */
@@ -76,14 +76,11 @@ function isHubSource(name: string): name is HubSourceName {
 function makeOne(name: HubSourceName, options: HubSourceOptions, joined: boolean): HubSource {
   const { secretNamespace, secretNamespaces: namespaces, clusterProxy, allowExec = [], exec = {} } = options;
   const settings = { clusterProxy, allowExec, exec };
-  if (name === 'ocm') {
-    const { managedServiceAccount } = options;
-    return makeOcmSource({
-      ...settings,
-      managedServiceAccount,
-      secretNamespace: joined ? secretNamespace : undefined,
-    });
+  const { managedServiceAccount } = options;
+  if (joined && (name === 'ocm' || name === 'cluster-gateway')) {
+    return makeOcmSource({ ...settings, managedServiceAccount, secretNamespace, name });
   }
+  if (name === 'ocm') return makeOcmSource({ ...settings, managedServiceAccount, secretNamespace: undefined });
   if (name === 'cluster-gateway') return makeClusterGatewaySource({ ...settings, secretNamespace });
   if (name === 'karmada') return makeKarmadaSource({ secretNamespace: options.karmadaNamespace ?? 'karmada-cluster' });
   if (name === 'cluster-api') return makeClusterApiSource({ namespaces });

@@ -17,10 +17,17 @@ export async function certificateValues(): Promise<Values & Readonly<Record<'CA'
   return { CA: trimmed(one?.cert), CA2: trimmed(two?.cert), CERT: trimmed(client?.cert), KEY: trimmed(client?.key) };
 }
 
-/** Objects of fixtures/<name>.yaml as the hub has them: `stringData` is base64 in `data`. */
-export function readObjects(name: string, values: Values): readonly HubObject[] {
+/**
+ * Objects of fixtures/<name>.yaml as the hub has them: `stringData` is base64 in `data`.
+ * @param edit changes the text of the file before it is read
+ */
+export function readObjects(
+  name: string,
+  values: Values,
+  edit: (text: string) => string = (text) => text,
+): readonly HubObject[] {
   const text = readFileSync(join(import.meta.dirname, 'fixtures', `${name}.yaml`), 'utf8');
-  return parseAllDocuments(text).map((document) => stored(fill(document.toJS(), values) as HubObject));
+  return parseAllDocuments(edit(text)).map((document) => stored(fill(document.toJS(), values) as HubObject));
 }
 
 /** The object as the hub would store it. */

@@ -48,6 +48,8 @@ export interface OcmOptions extends GatewaySecretSettings {
   readonly managedServiceAccount: string;
   /** Namespace of cluster-gateway's Secrets; undefined: they are not read. */
   readonly secretNamespace: string | undefined;
+  /** Its place in the order of sources: `ocm` unless it stands for `cluster-gateway`, which was named first. */
+  readonly name?: 'ocm' | 'cluster-gateway';
   readonly exec?: ExecSettings;
 }
 
@@ -70,7 +72,7 @@ export function makeOcmSource(options: OcmOptions): HubSource {
   const registry = makeRegistry('ocm', options.exec);
   const { managedServiceAccount: account, secretNamespace } = options;
   return {
-    name: 'ocm',
+    name: options.name ?? 'ocm',
     watches: [
       managedClusters,
       // All namespaces, but only Secrets of this name: RBAC can be as narrow by resourceNames.
