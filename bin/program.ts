@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addCompletionCommand } from '../cli/completion.ts';
 import { describeFailure, exitCodeOf, exitCodes } from '../cli/failure.ts';
+import { addGenerateCommand } from '../cli/generate-member-access.ts';
 import { addGetCommand } from '../cli/get-clusters.ts';
 import { addKubeconfigCommand } from '../cli/kubeconfig.ts';
 import { processTerminal } from '../cli/terminal.ts';
@@ -71,6 +72,7 @@ export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 
   addServe(program, verbs, terminal);
   addKubeconfigCommand(program, terminal);
   addGetCommand(program, terminal);
+  addGenerateCommand(program, terminal);
   addVersionCommand(program, terminal);
   addCompletionCommand(program, terminal);
   adviseAfterErrors(program, name);

@@ -48,9 +48,14 @@ export function connectionFromFlags(
 /**
  * The connection for verbs that may use a kubeconfig: flags alone when --server is given, else the chosen context, whose credential
  * --token replaces.
+ * @param rootOf what of a kubeconfig's `server` is asked: the gateway's root, or with `serverRoot` the server itself
  * @throws Failure (usage) when anything needed is missing or not supported
  */
-export function findConnection(flags: ConnectionFlags & KubeconfigFlags, terminal: Surroundings): Connection {
+export function findConnection(
+  flags: ConnectionFlags & KubeconfigFlags,
+  terminal: Surroundings,
+  rootOf: typeof gatewayRoot = gatewayRoot,
+): Connection {
   if (flags.server !== undefined) {
     if (flags.kubeconfig !== undefined || flags.context !== undefined) {
       throw usageFailure(
@@ -63,7 +68,7 @@ export function findConnection(flags: ConnectionFlags & KubeconfigFlags, termina
   const hasFlagCredential = [flags.token, flags.clientCertificate, flags.clientKey].some((flag) => flag !== undefined);
   const config = loadKubeconfig(flags.kubeconfig, terminal);
   const { name, cluster, user } = resolveContext(config, flags.context, !hasFlagCredential);
-  const root = gatewayRoot(textOf(cluster.value, 'server') ?? '', `the server of context "${name}"`);
+  const root = rootOf(textOf(cluster.value, 'server') ?? '', `the server of context "${name}"`);
   const insecure = cluster.value['insecure-skip-tls-verify'] === true;
   if (insecure) terminal.note(`warning: context "${name}" skips TLS verification (insecure-skip-tls-verify)\n`);
   const fromFile = hasFlagCredential || user === undefined ? undefined : credentialOfUser(user, name);

@@ -14,6 +14,14 @@ const clusterSuffix = /(?:\/apis\/[^/]+\/[^/]+\/(?:clusters|clustergateways)|\/c
  * @throws Failure (usage) when it is not an https URL or holds a user, query or fragment
  */
 export function gatewayRoot(server: string, what: string): string {
+  return serverRoot(server, what).replace(clusterSuffix, '').replace(/\/+$/, '');
+}
+
+/**
+ * The same for a server that is meant as it is written: a cluster, which may well be one behind a gateway.
+ * @throws Failure (usage) as {@link gatewayRoot} does
+ */
+export function serverRoot(server: string, what: string): string {
   let url: URL;
   try {
     url = new URL(server);
@@ -30,8 +38,7 @@ export function gatewayRoot(server: string, what: string): string {
   if (url.search !== '' || url.hash !== '') {
     throw usageFailure(`${what} has a query or fragment`, 'Give only scheme, host, port and path.');
   }
-  const path = url.pathname.replace(/\/+$/, '').replace(clusterSuffix, '').replace(/\/+$/, '');
-  return url.origin + path;
+  return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
 /** `server` of the kubeconfig entry of one cluster. */

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { parseAllDocuments, stringify } from 'yaml';
+import { Failure } from './failure.ts';
+import { generateMemberAccess } from './generate-member-access.ts';
+import type { MemberAccessFlags } from './generate-member-access.ts';
+import { readDiscovery } from './member-discovery.ts';
+import { makeFolder, recordingTerminal } from './stub-gateway.fixture.ts';
+
+const folder = makeFolder();
+after(() => folder.remove());
+
+async function printed(flags: Partial<MemberAccessFlags>): Promise<string> {
+  const terminal = recordingTerminal({});
+  await generateMemberAccess(
+    { gatewayServiceAccount: 'portcullis/gateway', impersonationMode: 'full', ...flags },
+    terminal,
+  );
+  return terminal.printed();
+}
+
+async function refused(flags: Partial<MemberAccessFlags>): Promise<Failure> {
+  const error: unknown = await printed(flags).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof Failure, String(error));
+  return error;
+}
+
+const coreList = {
+  kind: 'APIResourceList',
+  groupVersion: 'v1',
+  resources: [
+    { name: 'pods', kind: 'Pod', namespaced: true, verbs: ['get', 'list', 'create'] },
+    { name: 'pods/log', kind: 'Pod', namespaced: true, verbs: ['get'] },
+    { name: 'pods/exec', kind: 'PodExecOptions', namespaced: true, verbs: ['get', 'create'] },
+  ],
+};
+const aggregated = {
+  kind: 'APIGroupDiscoveryList',
+  apiVersion: 'apidiscovery.k8s.io/v2',
+  items: [
+    {
+      metadata: { name: 'apps' },
+      versions: [
+        {
+          version: 'v1',
+          resources: [
+            {
+              resource: 'deployments',
+              verbs: ['get', 'watch'],
+              subresources: [{ subresource: 'scale', verbs: ['get', 'update'] }],
+            },
+          ],
+        },
+      ],
+    },
+  ],
+};
+
+describe('portcullis generate member-access', () => {
+  test('prints objects that can be applied, after comments that say how', async () => {
+    const text = await printed({});
+    assert.match(text, /^# Made by: portcullis generate member-access/);
+    const kinds = parseAllDocuments(text).map((document) => document.get('kind'));
+    assert.deepEqual(kinds, ['ClusterRole', 'ClusterRoleBinding', 'ClusterRole', 'ClusterRoleBinding']);
+  });
+
+  test('reads saved discovery of both kinds, one document or several', () => {
+    const file = folder.write('discovery.yaml', `${JSON.stringify(coreList)}\n---\n${stringify(aggregated)}`);
+    assert.deepEqual(readDiscovery(file), [
+      { group: '', name: 'pods', verbs: ['get', 'list', 'create'] },
+      { group: '', name: 'pods/log', verbs: ['get'] },
+      { group: '', name: 'pods/exec', verbs: ['get', 'create'] },
+      { group: 'apps', name: 'deployments', verbs: ['get', 'watch'] },
+      { group: 'apps', name: 'deployments/scale', verbs: ['get', 'update'] },
+    ]);
+  });
+
+  test('read-only from a file names its readable resources', async () => {
+    const file = folder.write('core.json', JSON.stringify(coreList));
+    const text = await printed({ constrained: true, readOnly: true, discovery: file });
+    assert.match(text, /impersonate-on:user-info:list/);
+    assert.match(text, /- pods\/log\n/);
+    assert.doesNotMatch(text, /exec|"\*"|'\*'/);
+  });
+
+  test('contradicting flags are refused with what to do', async () => {
+    const file = folder.write('core.json', JSON.stringify(coreList));
+    assert.match((await refused({ readOnly: true })).message, /--read-only needs --constrained/);
+    assert.match((await refused({ discovery: file })).message, /only --read-only looks at/);
+    assert.match((await refused({ context: 'm1', constrained: true })).message, /only --read-only looks at/);
+    const readOnly = { constrained: true, readOnly: true, discovery: file };
+    assert.match((await refused({ ...readOnly, context: 'm1' })).message, /takes the place of/);
+    assert.match((await refused({ ...readOnly, impersonateExtra: '*' })).message, /names everything it grants/);
+    assert.match((await refused({ impersonateExtra: 'a b' })).message, /no key/);
+    for (const account of ['gateway', 'a/b/c', '/x', 'A/b', 'a/', 'a/b*'])
+      assert.match((await refused({ gatewayServiceAccount: account })).message, /must be NAMESPACE\/NAME/);
+    for (const failure of [await refused({ readOnly: true }), await refused({ gatewayServiceAccount: '' })])
+      assert.deepEqual([failure.exitCode, failure.nextStep === ''], [2, false]);
+  });
+
+  test('a file that is no discovery grants nothing', async () => {
+    for (const [text, reason] of [
+      ['{', /neither JSON nor YAML/],
+      ['', /names no resources/],
+      ['kind: Pod', /no discovery document/],
+      ['[]', /no discovery document/],
+      ['kind: APIResourceList', /names no resources/],
+    ] as const) {
+      const discovery = folder.write('bad.yaml', text);
+      assert.match((await refused({ constrained: true, readOnly: true, discovery })).message, reason);
+    }
+  });
+
+  test('extra keys follow the flag that the gateway has', async () => {
+    assert.match(
+      await printed({ impersonateExtra: 'Scopes, a.io/k' }),
+      /- userextras\/a\.io\/k\n\s+- userextras\/scopes\n/,
+    );
+    assert.doesNotMatch(await printed({ impersonateExtra: '' }), /userextras\//);
+    assert.match(await printed({ impersonationMode: 'username' }), /--impersonation-mode=username/);
+  });
+});
