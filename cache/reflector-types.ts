@@ -73,6 +73,8 @@ export interface ReflectorOptions {
   readonly onState?: (state: ReflectorState) => void;
   readonly onError?: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
+  /** In place of the one of `timing`, for who may learn of new kinds in another way. */
+  readonly missingPollMs?: () => number;
   /** Between 0 and 1. */
   readonly random?: () => number;
   /** Unix milliseconds. */

@@ -280,14 +280,15 @@ export function startReflector(options: ReflectorOptions): Reflector {
     setState('missing', undefined, true);
     tell(changes);
     const close = performance.now() < closeLookUntilMs;
-    await pause((close ? timing.closePollMs : timing.missingPollMs) * (0.75 + random() / 2));
+    const pollMs = options.missingPollMs?.() ?? timing.missingPollMs;
+    await pause((close ? timing.closePollMs : pollMs) * (0.75 + random() / 2));
     return 'list';
   }
 
   function asSetback(error: unknown, doing: Step): Setback {
     if (error instanceof Setback) return error;
     const after: Step = doing === 'list' ? 'list' : 'check';
-    if (error instanceof GatewayError) return new Setback('Unavailable', `${error.message} (${label})`, after);
+    if (error instanceof GatewayError) return new Setback('Unavailable', error.message, after);
     return new Setback('Malformed', `a list of ${label} on ${client.url} cannot be read: ${wordsOf(error)}`, 'list');
   }
 
