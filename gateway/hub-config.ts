@@ -232,21 +232,6 @@ function readClusterProxy(given: HubInput, fault: (flag: string, message: string
   };
 }
 
-function readServing(given: HubInput, fault: (flag: string, message: string) => void): HubConfig['serving'] {
-  if (given.servingSecret === undefined) {
-    for (const name of ['servingNames', 'apiServices'] as const) {
-      if (given[name] !== undefined) fault(flagOf(name), 'goes with --serving-secret');
-    }
-    return undefined;
-  }
-  const [namespace = '', secretName = '', ...rest] = given.servingSecret.split('/');
-  if (!namespaceForm.test(namespace) || secretName === '' || rest.length > 0)
-    fault('--serving-secret', `"${given.servingSecret}" is not NAMESPACE/NAME`);
-  const names = listOf(given.servingNames);
-  if (names.length === 0) fault('--serving-names', '--serving-secret needs the names the certificate is for');
-  return { namespace, secretName, names, apiServices: listOf(given.apiServices) };
-}
-
 function flagOf(name: string): string {
   return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
