@@ -62,6 +62,12 @@ export interface Side {
   file(name: string, text: string | Buffer): string;
 }
 
+/** Where a side that is not direct sends its requests. */
+export type Door = Pick<GatewayProcess, 'url' | 'caFile'> & {
+  /** Below which the member is; default `/clusters/<member>/proxy`. */
+  readonly path?: string;
+};
+
 /** Makes a side. `kubectl` is the program to run. */
 export function makeSide(
   name: Side['name'],
@@ -69,12 +75,12 @@ export function makeSide(
   member: Member,
   user: ScenarioUser,
   parent: string,
-  gateway: GatewayProcess | undefined,
+  gateway: Door | undefined,
 ): Side {
   const dir = join(parent, name);
   mkdirSync(join(dir, 'home'), { recursive: true });
   const kubeconfig = join(dir, 'kubeconfig');
-  const server = gateway === undefined ? member.url : `${gateway.url}/clusters/${member.name}/proxy`;
+  const server = gateway === undefined ? member.url : gateway.url + (gateway.path ?? `/clusters/${member.name}/proxy`);
   const direct = { token: member.gatewayToken, as: user.name, 'as-uid': user.uid, 'as-groups': user.groups };
   writeFileSync(
     kubeconfig,
@@ -190,11 +196,15 @@ export function makeSide(
   };
 }
 
+/** Address of a member, straight or below one of the gateway's or the hub's prefixes. */
+const memberUrl =
+  /https?:\/\/(?:127\.0\.0\.1|localhost|\[::1\]):\d+(?:(?:\/apis\/[a-z.]+\/v1alpha1)?\/cluster(?:s|gateways)\/[a-z0-9-]+\/proxy)?/g;
+
 /** Replaces what must differ between two runs on two members: nothing else. */
 export function normalised(side: Side, text: string): string {
   return text
     .replaceAll(side.dir, 'DIR')
-    .replaceAll(/https?:\/\/(?:127\.0\.0\.1|localhost|\[::1\]):\d+(?:\/clusters\/[a-z0-9-]+\/proxy)?/g, 'SERVER')
+    .replaceAll(memberUrl, 'SERVER')
     .replaceAll(/127\.0\.0\.1:\d+|\[::1\]:\d+/g, 'LOCAL')
     .replaceAll(/(Handling connection for|occurred forwarding) \d+/g, '$1 PORT')
     .replaceAll(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, 'UID')

@@ -202,6 +202,9 @@ export async function registerApiServices(
       return status?.conditions?.some((each) => each.type === 'Available' && each.status === 'True') ?? false;
     });
     await until(`discovery of ${group}`, async () => (await hub.request('GET', '/apis')).body.includes(`"${group}"`));
+    await until(`OpenAPI of ${group}`, async () =>
+      (await hub.request('GET', '/openapi/v3')).body.includes(`/${group}/`),
+    );
   }
 }
 
