@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { test, type TestContext } from 'node:test';
+import { makeTestAuthority } from '../../routing/test-authority.ts';
+import { makeHubClient } from '../hub-client.ts';
+import type { HubObjects, HubSource, WatchedResource } from '../hub-types.ts';
+import type { ClusterSpec } from '../records.ts';
+import { createClusterStore } from '../store.ts';
+import { answerStatus, makeTestCollection, type TestCollection } from '../test-collection.ts';
+import { startTestHub, until } from '../test-hub.ts';
+import { startHubSources, type HubSourcesOptions } from './hub.ts';
+
+const authority = await makeTestAuthority('hub');
+const certificate = { ca: authority.ca, ...(await authority.issue(['ip:127.0.0.1'])) };
+const timing = { firstBackoffMs: 5, maxBackoffMs: 10, maxUnreachableBackoffMs: 10, missingPollMs: 20, closePollMs: 10 };
+
+function watched(resource: string): WatchedResource {
+  return { group: 'example.io', version: 'v1', resource };
+}
+
+/** One cluster an object of any of its maps, named as the object and at `https://<spec.host>`. */
+function sourceOf(name: string, ...resources: readonly string[]): HubSource & { readonly compiled: number[] } {
+  const compiled: number[] = [];
+  return {
+    name,
+    watches: resources.map(watched),
+    compiled,
+    compile(maps: readonly HubObjects[]): readonly ClusterSpec[] {
+      const objects = maps.flatMap((map) => [...map.values()]);
+      compiled.push(objects.length);
+      if (objects.some((object) => object['spec'] === 'bomb')) throw new TypeError('hunter2 of a Secret');
+      return objects.map(({ metadata }) => ({
+        name: metadata.name,
+        originalName: metadata.name,
+        uid: `${name}-${metadata.uid}`,
+        source: name,
+        sourceDetail: `${name} ${metadata.name}`,
+        labels: { version: metadata.resourceVersion },
+        endpoint: { scheme: 'https', host: name, port: 443, basePath: '' },
+        tls: { ca: undefined, serverName: undefined, insecure: false },
+        proxy: undefined,
+        credential: undefined,
+        transportKey: metadata.uid,
+        problem: undefined,
+      }));
+    },
+  };
+}
+
+/** A hub with the collections `as`, `bs` and the definitions of kinds; `gates` keeps requests for a collection from it. */
+async function scene(t: TestContext) {
+  const collections: Record<string, TestCollection> = {
+    as: makeTestCollection(),
+    bs: makeTestCollection(),
+    customresourcedefinitions: makeTestCollection(),
+  };
+  const gates = new Map<string, (response: ServerResponse) => void>();
+  const hub = await startTestHub(t, certificate, (request, response) => {
+    const name = /\/([a-z]+)\?/.exec(request.url ?? '')?.[1] ?? '';
+    const gate = gates.get(name);
+    if (gate === undefined) collections[name]?.handle(request, response);
+    else gate(response);
+  });
+  const store = createClusterStore();
+  const told: string[] = [];
+  const events: string[] = [];
+  store.subscribe(({ type, record }) => void events.push(`${type} ${record.spec.name} of ${record.spec.source}`));
+  return {
+    hub,
+    store,
+    gates,
+    told,
+    events,
+    as: collections['as']!,
+    bs: collections['bs']!,
+    definitions: collections['customresourcedefinitions']!,
+    start(sources: readonly HubSource[], options: Partial<HubSourcesOptions> = {}) {
+      const client = makeHubClient(hub.connection, { version: 'test' });
+      const handle = startHubSources({
+        client,
+        sources,
+        store,
+        timing,
+        onProblem: ({ source, message }) => void told.push(`${source}: ${message}`),
+        onRecovered: ({ source }) => void told.push(`${source}: good again`),
+        ...options,
+      });
+      t.after(() => {
+        handle.close();
+        client.close();
+      });
+      return handle;
+    },
+    owner: (name: string): string | undefined => store.get(name)?.spec.source,
+  };
+}
+
+test('the order of the sources decides who keeps a name, not whose list came first; the loser is listed as a conflict', async (t) => {
+  const { as, bs, gates, start, store, owner, events } = await scene(t);
+  as.put('x');
+  bs.put('x');
+  bs.put('y');
+  const held: ServerResponse[] = [];
+  gates.set('as', (response) => void held.push(response));
+  const second = sourceOf('second', 'bs');
+  const handle = start([sourceOf('first', 'as'), second], { timing: { ...timing, listTimeoutMs: 100 } });
+  await until(() => bs.watches.size === 1 && held.length > 0);
+  assert.deepEqual(store.list(), [], 'the second waits for the first');
+  gates.delete('as');
+  await handle.synced;
+  assert.deepEqual(events, ['ADDED x of first', 'ADDED y of second', 'ADDED x-conflict-2 of second']);
+  assert.equal(store.get('x-conflict-2')?.spec.problem?.reason, 'NameConflict');
+  events.length = 0;
+  await until(() => as.watches.size === 1);
+  bs.put('x', { spec: 'changed' });
+  await until(() => events.length > 0);
+  assert.deepEqual(events, ['MODIFIED x-conflict-2 of second']);
+  as.remove('x');
+  await until(() => owner('x') === 'second');
+  as.put('x');
+  await until(() => owner('x') === 'first');
+  assert.equal(owner('x-conflict-2'), 'second', 'whoever was first in order is first again');
+});
+
+test('a source whose right is missing holds nobody up, and the rule is told until it is granted', async (t) => {
+  const { as, bs, gates, start, owner, told } = await scene(t);
+  as.put('a');
+  bs.put('b');
+  gates.set('as', (response) => answerStatus(response, 403, 'Forbidden'));
+  const handle = start([sourceOf('first', 'as'), sourceOf('second', 'bs')]);
+  await handle.synced;
+  assert.equal(owner('b'), 'second');
+  assert.match(told[0] ?? '', /^first: .*apiGroups \["example\.io"\], resources \["as"\], verbs \["list", "watch"\]$/);
+  assert.equal(handle.problems().length, 1);
+  gates.delete('as');
+  await until(() => owner('a') === 'first');
+  await until(() => handle.problems().length === 0);
+  assert.equal(told.at(-1), 'first: good again');
+});
+
+test('a source that cannot be listed holds the others up only for a while', async (t) => {
+  const { bs, gates, start, owner, told } = await scene(t);
+  bs.put('b');
+  gates.set('as', (response) => answerStatus(response, 500, 'InternalError'));
+  const handle = start([sourceOf('first', 'as'), sourceOf('second', 'bs')], { holdUpMs: 30 });
+  await handle.synced;
+  assert.equal(owner('b'), 'second');
+  assert.match(told.join(), /answered 500/);
+});
+
+test('a source that fails keeps what it gave last, the others go on, and its words stay in the log', async (t) => {
+  const { as, bs, start, owner, told, store } = await scene(t);
+  as.put('a');
+  const errors: unknown[] = [];
+  const handle = start([sourceOf('first', 'as'), sourceOf('second', 'bs')], {
+    onError: (error) => void errors.push(error),
+  });
+  await handle.synced;
+  await until(() => as.watches.size === 1 && bs.watches.size === 1);
+  as.put('bomb', { spec: 'bomb' });
+  await until(() => told.length === 1);
+  assert.match(told[0] ?? '', /its clusters stay as they were.*\(TypeError, see the log\)/);
+  assert.match(String(errors[0]), /hunter2/);
+  bs.put('b');
+  await until(() => owner('b') === 'second');
+  assert.equal(owner('a'), 'first');
+  as.remove('bomb');
+  as.put('c');
+  await until(() => owner('c') === 'first');
+  assert.equal(told.at(-1), 'first: good again');
+  assert.deepEqual(
+    store.list().map(({ spec }) => spec.name),
+    ['a', 'b', 'c'],
+  );
+});
+
+test('sources that watch the same share one watch, and many events at once are compiled once', async (t) => {
+  const { as, start, hub, store } = await scene(t);
+  const first = sourceOf('first', 'as');
+  const second = sourceOf('second', 'as', 'bs');
+  await start([first, second]).synced;
+  await until(() => as.watches.size > 0);
+  assert.equal(as.watches.size, 1);
+  const before = first.compiled.length;
+  const [watch] = as.watches;
+  watch?.cork();
+  for (let index = 0; index < 200; index += 1) as.put(`a${index}`);
+  watch?.uncork();
+  await until(() => first.compiled.at(-1) === 200);
+  assert.ok(first.compiled.length - before <= 20, `${first.compiled.length - before} rounds`);
+  await until(() => store.list().length === 400);
+  assert.equal(hub.requests.filter((line) => /\/as\?(?!.*watch)/.test(line)).length, 1);
+});
+
+test('a kind that is defined later is found by its definition, and its clusters go with it', async (t) => {
+  const { as, definitions, gates, start, owner, store, hub, told } = await scene(t);
+  as.put('a');
+  gates.set('as', (response) => response.writeHead(404).end('404 page not found\n'));
+  const handle = start([sourceOf('first', 'as')], { timing: { ...timing, missingPollMs: 3_600_000 } });
+  await handle.synced;
+  await until(() => definitions.watches.size === 1);
+  assert.match(
+    hub.requests.find((line) => line.includes('customresourcedefinitions')) ?? '',
+    /^GET \/apis\/apiextensions\.k8s\.io\/v1\//,
+  );
+  gates.delete('as');
+  definitions.put('as.example.io');
+  await until(() => owner('a') === 'first');
+  gates.set('as', (response) => answerStatus(response, 404, 'NotFound'));
+  for (const watch of as.watches) watch.end();
+  await until(() => store.list().length === 0);
+  assert.deepEqual(
+    told.filter((line) => !/no longer has|ends every|good again/.test(line)),
+    [],
+  );
+});
+
+test('a hub that is not there at start is one problem, and its clusters come when it comes', async (t) => {
+  const { as, bs, gates, start, owner, told } = await scene(t);
+  as.put('a');
+  bs.put('b');
+  for (const name of ['as', 'bs', 'customresourcedefinitions']) gates.set(name, (response) => void response.destroy());
+  const handle = start([sourceOf('first', 'as'), sourceOf('second', 'bs')]);
+  await until(() => told.length > 0 && handle.followed().every(({ phase }) => phase === 'failing'));
+  assert.equal(handle.problems().length, 1);
+  assert.match(told[0] ?? '', /the hub https:\/\/127\.0\.0\.1:\d+ did not answer/);
+  gates.clear();
+  await handle.synced;
+  assert.deepEqual([owner('a'), owner('b')], ['first', 'second']);
+  await until(() => handle.problems().length === 0);
+  assert.deepEqual(
+    handle.followed().map(({ label, objects }) => [label, objects]),
+    [
+      ['as.example.io', 1],
+      ['bs.example.io', 1],
+    ],
+  );
+});
