@@ -141,7 +141,7 @@ export function trustBy(objects: readonly (HubObject | undefined)[], field: stri
 export function trustConditions(title: string, field: string, tls: TlsTrust): readonly SourceCondition[] {
   if (tls.ca !== undefined || tls.insecure) return [];
   const message = `${title} has no ${field}: the system roots verify the API server; add it, or annotate ${insecureAnnotation}: "true" to verify nothing`;
-  return [{ type: 'CertificateAuthority', status: 'False', reason: 'SystemRoots', message }];
+  return [{ type: 'SystemRoots', status: 'True', reason: 'NoCertificateAuthority', message }];
 }
 
 /**

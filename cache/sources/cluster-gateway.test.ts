@@ -117,7 +117,7 @@ test('S5: without a CA the system roots verify and a condition says so; only the
   assert.deepEqual(spec.tls, { ca: undefined, serverName: undefined, insecure: false });
   assert.deepEqual(
     spec.conditions?.map(({ type, reason }) => [type, reason]),
-    [['CertificateAuthority', 'SystemRoots']],
+    [['SystemRoots', 'NoCertificateAuthority']],
   );
   const annotate = (object: HubObject, value: string): HubObject =>
     changed(object, (copy) => {

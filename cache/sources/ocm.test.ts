@@ -189,7 +189,7 @@ test('B2: without caBundle the CA beside the token verifies, else the system roo
   assert.equal(cluster1([bare, token]).tls.ca, values.CA);
   const spec = cluster1([bare, withData(token, { 'ca.crt': undefined })]);
   assert.deepEqual(spec.tls, { ca: undefined, serverName: undefined, insecure: false });
-  assert.ok(spec.conditions?.some(({ type, reason }) => type === 'CertificateAuthority' && reason === 'SystemRoots'));
+  assert.ok(spec.conditions?.some(({ type, reason }) => type === 'SystemRoots' && reason === 'NoCertificateAuthority'));
   const named = changed(bare, (copy) => {
     copy['metadata'].annotations['gateway.portcullis.io/tls-server-name'] = 'api.internal';
   });

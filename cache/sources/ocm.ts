@@ -62,7 +62,6 @@ const managedClusters: WatchedResource = {
 /** Conditions that OCM's controllers write, under their own names: none is like ours. */
 const shownConditions = {
   ManagedClusterConditionAvailable: 'ManagedClusterConditionAvailable',
-  HubDeniedManagedCluster: 'HubDeniedManagedCluster',
   ManagedClusterJoined: 'ManagedClusterJoined',
   ManagedClusterConditionClockSynced: 'ManagedClusterConditionClockSynced',
 };
