@@ -248,20 +248,34 @@ describe('headers of a proxy', () => {
         /it answered CONNECT with 500: currently no tunnels available: No agent available$/,
       ],
       [
-        `HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\n${type}\r\n\r\ndial tcp 10.0.0.1:6443:\n\x1bconnect: refused\n`,
+        // Its own status line for a dial that failed at the agent.
+        `HTTP/0.1 502 Bad Gateway\r\nConnection: close\r\n${type}\r\n\r\ndial tcp 10.0.0.1:6443:\n\x1bconnect: refused\n`,
         /with 502: dial tcp 10.0.0.1:6443: connect: refused$/,
       ],
       [`HTTP/1.1 407 No\r\n${type}\r\n\r\nwrong: Basic c2VjcmV0`, /with 407$/],
+      [`HTTP/0.1 200 OK\r\n\r\n`, /does not begin with HTTP/],
       ['HTTP/1.1 403 No\r\nContent-Type: text/html\r\n\r\n<html>', /with 403$/],
     ] as const) {
-      const proxy = await startTestMember({ answer: (_head, socket) => socket.end(answer) });
+      const [head, body] = answer.split(/(?<=\r\n\r\n)/);
+      const proxy = await startTestMember({
+        answer(_head, socket) {
+          socket.write(head!);
+          setImmediate(() => socket.end(body ?? ''));
+        },
+      });
       const headers = [['Proxy-Authorization', 'Basic c2VjcmV0']] as const;
       const { error } = await get(plain(proxy, { headers }), member);
       assert.equal(error?.code, 'MEMBER_PROXY');
       assert.match(error.message, message);
       await proxy.close();
     }
+    const mute = await startTestMember({ answer: (_head, socket) => socket.write('HTTP/1.1 403 No\r\n\r\n') });
+    assert.match(
+      (await get(plain(mute, {}), member)).error!.message,
+      /with 403$/,
+      'a proxy that neither says why nor closes',
+    );
     assert.equal(member.connections.length, 0);
-    await member.close();
+    for (const one of [mute, member]) await one.close();
   });
 });

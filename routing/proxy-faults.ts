@@ -34,7 +34,7 @@ export function proxyFault(error: unknown, proxy: ProxyAddress, member: MemberLa
 }
 
 /** Longest part of a proxy's own words that is shown. */
-const maxReasonLength = 200;
+export const maxReasonLength = 200;
 
 /**
  * What a proxy says beside a refusal, in one line of printable ASCII; '' when it says nothing, or repeats a secret.

@@ -4,7 +4,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Socket } from 'node:net';
 import type { Endpoint, ProxyAddress } from '../cache/records.ts';
-import { ProxyRefusal, refusalReason } from './proxy-faults.ts';
+import { maxReasonLength, ProxyRefusal, refusalReason } from './proxy-faults.ts';
 import { makeResponseParser } from './response-parser.ts';
 
 /**
@@ -15,8 +15,12 @@ export function openTunnel(socket: Socket, proxy: ProxyAddress, endpoint: Endpoi
   return proxy.scheme === 'socks5' ? openSocks(socket, proxy, endpoint) : openConnect(socket, proxy, endpoint);
 }
 
-/** Feeds what the proxy sends to `take` until it gives back the bytes that are left over. */
-function readUntil(socket: Socket, take: (chunk: Buffer) => Buffer | undefined): Promise<Buffer> {
+/** Feeds what the proxy sends to `take` until it gives back the bytes that are left over. `ended` says why an early end is a fault. */
+function readUntil(
+  socket: Socket,
+  take: (chunk: Buffer) => Buffer | undefined,
+  ended: () => Error = () => new ProxyRefusal('it closed the connection'),
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
       socket.off('data', onData).off('error', onFault).off('end', onEnd).off('close', onEnd);
@@ -26,7 +30,7 @@ function readUntil(socket: Socket, take: (chunk: Buffer) => Buffer | undefined):
       stop();
       reject(error instanceof Error ? error : new Error('proxy fault'));
     };
-    const onEnd = (): void => onFault(new ProxyRefusal('it closed the connection'));
+    const onEnd = (): void => onFault(ended());
     const onData = (chunk: Buffer): void => {
       try {
         const rest = take(chunk);
@@ -41,6 +45,9 @@ function readUntil(socket: Socket, take: (chunk: Buffer) => Buffer | undefined):
     socket.resume();
   });
 }
+
+/** How long a proxy that refused may take to say why. */
+const reasonTimeoutMs = 300;
 
 function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): Promise<Buffer> {
   let status = 0;
@@ -61,17 +68,32 @@ function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): P
     return Promise.reject(error as Error);
   }
   parser.begin('connect');
-  const answer = readUntil(socket, (chunk) => {
-    const used = parser.push(chunk);
-    if (status >= 300) {
-      // Only what came with the head: a refusal is not worth waiting for.
-      const reason = refusalReason(Buffer.concat(said), contentType, secretsOf(proxy));
-      throw new ProxyRefusal(`it answered CONNECT with ${status}${reason === '' ? '' : `: ${reason}`}`);
-    }
-    return parser.complete ? chunk.subarray(used) : undefined;
-  });
+  const refusal = (): Error => {
+    if (status === 0) return new ProxyRefusal('it closed the connection');
+    const reason = refusalReason(Buffer.concat(said), contentType, secretsOf(proxy));
+    return new ProxyRefusal(`it answered CONNECT with ${status}${reason === '' ? '' : `: ${reason}`}`);
+  };
+  const take = (chunk: Buffer): Buffer | undefined => {
+    const used = parser.push(status === 0 ? withKnownVersion(chunk) : chunk);
+    if (status < 300) return parser.complete ? chunk.subarray(used) : undefined;
+    if (parser.complete || Buffer.concat(said).length > maxReasonLength) throw refusal();
+    // The reason comes in a packet of its own, or it does not come.
+    patience ??= setTimeout(() => socket.destroy(), reasonTimeoutMs);
+    return undefined;
+  };
+  let patience: NodeJS.Timeout | undefined;
+  const answer = readUntil(socket, take, refusal).finally(() => clearTimeout(patience));
   socket.write(head, 'latin1');
   return answer;
+}
+
+/**
+ * konnectivity's proxy server tells a failed dial as `HTTP/0.1 502 Bad Gateway` (it leaves ProtoMajor of Go's
+ * http.Response at 0). A refusal is understood all the same; a 2xx of that version is not.
+ */
+function withKnownVersion(chunk: Buffer): Buffer {
+  if (!/^HTTP\/0\.1 [45]/.test(chunk.subarray(0, 10).toString('latin1'))) return chunk;
+  return Buffer.concat([Buffer.from('HTTP/1.1', 'latin1'), chunk.subarray(8)]);
 }
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
