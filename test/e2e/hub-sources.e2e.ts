@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { http1Client } from '../clients/stream-client.ts';
 import type { StreamClient } from '../clients/stream-client.ts';
 import type { Member } from '../controlplane/fixture.ts';
+import { freePort } from '../controlplane/processes.ts';
 import { secretNamespace } from '../hub/objects.ts';
 import { startHubSite } from '../hub/site.ts';
 import type { HubSite } from '../hub/site.ts';
@@ -204,3 +205,37 @@ test(
     assert.equal((await get(`${clusters}/contested-conflict-2/proxy/api`)).status, 503);
   },
 );
+
+test(
+  'B2: the addresses of a ManagedCluster are tried in order; its taints and its availability are shown',
+  { timeout: 60_000 },
+  async () => {
+    const { cluster, objects, paths, rest } = registrations[0]!;
+    const [token, managed] = objects(ways.m1) as readonly [object, { readonly spec: object }];
+    const { caPem } = ways.m1;
+    const caBundle = Buffer.from(caPem, 'utf8').toString('base64');
+    const configs = [`https://127.0.0.1:${await freePort()}`, ways.m1.url].map((url) => ({ url, caBundle }));
+    const taints = [{ key: 'cluster.open-cluster-management.io/unreachable', effect: 'NoSelect' }];
+    const spec = { ...managed.spec, managedClusterClientConfigs: configs, taints };
+    await applied([token, { ...managed, spec }], cluster, 'm1');
+    const status = { conditions: [availability('Unknown', 'ManagedClusterLeaseUpdateStopped')] };
+    const type = { 'content-type': 'application/merge-patch+json' };
+    const answer = await site.hub.request('PATCH', `${paths[0]}/status`, JSON.stringify({ status }), type);
+    assert.equal(answer.status, 200, answer.body);
+    await eventually('the condition is shown', async () => {
+      const { conditions } = (await clusterObject(cluster)).status;
+      return conditions.some((each) => each.reason === 'ManagedClusterLeaseUpdateStopped');
+    });
+    const { conditions } = (await clusterObject(cluster)).status;
+    const taint = conditions.find((each) => each.type === 'Tainted');
+    assert.equal(taint?.message, 'cluster.open-cluster-management.io/unreachable:NoSelect');
+    // The hub doubts it, the member answers: nobody is locked out.
+    assert.equal(await answering(cluster), 'm1');
+    await remove([...paths, ...rest]);
+  },
+);
+
+function availability(status: string, reason: string): object {
+  const lastTransitionTime = '2026-01-12T08:00:00Z';
+  return { type: 'ManagedClusterConditionAvailable', status, reason, message: 'no lease', lastTransitionTime };
+}
