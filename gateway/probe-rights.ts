@@ -6,15 +6,27 @@ import type { Target } from '../routing/target.ts';
 import { ask } from './probe-request.ts';
 
 const authentication = 'authentication.k8s.io';
+interface Right {
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string;
+  readonly always: boolean;
+}
+
 /** Rights that every user needs, then those that only ServiceAccounts, users with a uid or with extra (client certificates) need. */
-const impersonationRights = [
+const impersonationRights: readonly Right[] = [
   { group: '', resource: 'users', always: true },
   { group: '', resource: 'groups', always: true },
   { group: '', resource: 'serviceaccounts', always: false },
   { group: authentication, resource: 'uids', always: false },
-  { group: authentication, resource: 'userextras', always: false },
+  // RBAC can grant userextras only key by key; this is the one that client certificates and ServiceAccount tokens bring.
+  {
+    group: authentication,
+    resource: 'userextras',
+    subresource: 'authentication.kubernetes.io/credential-id',
+    always: false,
+  },
 ];
-type Right = (typeof impersonationRights)[number];
 
 /** The same in constrained impersonation (KEP-5284, on by default from Kubernetes 1.36), whose users and groups are in another group. */
 const constrainedRights = [
@@ -55,12 +67,13 @@ export async function impersonationFinding(target: Target, timeoutMs: number, re
 async function isAllowed(
   target: Target,
   timeoutMs: number,
-  { verb, group, resource }: { readonly verb: string; readonly group: string; readonly resource: string },
+  right: { readonly verb: string; readonly group: string; readonly resource: string; readonly subresource?: string },
 ): Promise<boolean> {
+  const { verb, group, resource, subresource = '' } = right;
   const answer = await ask(target, 'self', path, timeoutMs, {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
-    spec: { resourceAttributes: { verb, group, resource } },
+    spec: { resourceAttributes: { verb, group, resource, subresource } },
   });
   if (answer.status !== 201) throw new ReviewFailed(`SelfSubjectAccessReview answered ${answer.status}`);
   const { status } = JSON.parse(answer.body.toString('utf8')) as { status?: { allowed?: boolean } };

@@ -170,6 +170,7 @@ test('A4: nobody may act as the probe, granted or not', async () => {
 function mayBeTheGateway(event: AuditEvent): boolean {
   return (
     event.objectRef?.resource === 'selfsubjectaccessreviews' ||
+    event.objectRef?.resource === 'selfsubjectrulesreviews' ||
     event.objectRef?.resource === 'selfsubjectreviews' ||
     event.responseStatus?.code === 403
   );
