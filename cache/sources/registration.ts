@@ -66,6 +66,7 @@ export interface Registration {
 export type ExecSettings = Partial<Pick<ExecCredentialOptions, 'environment' | 'now' | 'timeoutMs' | 'run' | 'signal'>>;
 
 interface Remembered {
+  readonly registration: Registration;
   readonly version: string;
   readonly spec: ClusterSpec;
   readonly planKey: string;
@@ -86,16 +87,11 @@ export function makeRegistry(
       // Two of a key would be two of a uid; the first is the one that counts.
       if (next.has(registration.key)) continue;
       const before = remembered.get(registration.key);
-      const version = JSON.stringify([
-        versionOf(registration.object),
-        ...registration.others.map(versionOf),
-        registration.settings ?? '',
-      ]);
       next.set(
         registration.key,
-        before?.version === version
+        before !== undefined && sameObjects(before.registration, registration)
           ? before
-          : compileOne(registration.source ?? source, registration, version, before, exec),
+          : compiled(registration.source ?? source, registration, before, exec),
       );
     }
     remembered = next;
@@ -103,13 +99,32 @@ export function makeRegistry(
   };
 }
 
-function compileOne(
+function sameObjects(a: Registration, b: Registration): boolean {
+  const same = a.object === b.object && a.settings === b.settings && a.others.length === b.others.length;
+  return same && a.others.every((object, index) => object === b.others[index]);
+}
+
+function compiled(
   source: string,
   registration: Registration,
-  version: string,
   before: Remembered | undefined,
   exec: ExecSettings,
 ): Remembered {
+  const version = JSON.stringify([
+    versionOf(registration.object),
+    ...registration.others.map(versionOf),
+    registration.settings ?? '',
+  ]);
+  if (before?.version === version) return { ...before, registration };
+  return { registration, version, ...compileOne(source, registration, before, exec) };
+}
+
+function compileOne(
+  source: string,
+  registration: Registration,
+  before: Remembered | undefined,
+  exec: ExecSettings,
+): Pick<Remembered, 'spec' | 'planKey'> {
   const uid = stableUuid([source, registration.key, uidOf(registration.object)]);
   const description = registration.describe();
   const named = isClusterName(description.originalName);
@@ -146,7 +161,7 @@ function compileOne(
       transportKey: digest([uid]),
       problem: read,
     };
-    return { version, spec: keep(before, spec), planKey: '' };
+    return { spec: keep(before, spec), planKey: '' };
   }
   const { endpoint, tls, proxy, fallbacks = [], plan } = read.access;
   const planKey = digest([plan, plan.exec?.provideClusterInfo === true ? execClusterInfo(endpoint, tls) : null]);
@@ -161,7 +176,7 @@ function compileOne(
     transportKey: digest([endpoint, tls, proxy ?? null, plan.clientCertificate ?? null, fallbacks]),
     problem: undefined,
   };
-  return { version, spec: keep(before, spec), planKey };
+  return { spec: keep(before, spec), planKey };
 }
 
 function attempt(
