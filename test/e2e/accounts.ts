@@ -45,11 +45,20 @@ const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 /** A client certificate of the member's own authority for a user that may impersonate. */
 export async function createClientCertificate(member: Member, commonName: string): Promise<KeyPair> {
   await allowImpersonation(member, commonName, { kind: 'User', apiGroup: rbac, name: commonName });
+  return await issueClientCertificate(member, commonName);
+}
+
+/** A client certificate of the member's own authority. */
+export async function issueClientCertificate(
+  member: Member,
+  commonName: string,
+  organizations: readonly string[] = [],
+): Promise<KeyPair> {
   const { subtle } = webcrypto;
   const keys = await subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const authorityKey = createPrivateKey(readFileSync(join(member.dir, 'ca.key')));
   const certificate = await x509.X509CertificateGenerator.create({
-    subject: [{ CN: [commonName] }],
+    subject: [...organizations.map((name) => ({ O: [name] })), { CN: [commonName] }],
     issuer: new x509.X509Certificate(member.caPem).subjectName.toJSON(),
     publicKey: keys.publicKey,
     signingKey: await subtle.importKey(

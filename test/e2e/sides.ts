@@ -66,6 +66,8 @@ export interface Side {
 export type Door = Pick<GatewayProcess, 'url' | 'caFile'> & {
   /** Below which the member is; default `/clusters/<member>/proxy`. */
   readonly path?: string;
+  /** `user` of the kubeconfig; default the user's token. */
+  readonly credential?: object;
 };
 
 /** Makes a side. `kubectl` is the program to run. */
@@ -93,7 +95,7 @@ export function makeSide(
           cluster: { server, 'certificate-authority': gateway === undefined ? member.caFile : gateway.caFile },
         },
       ],
-      users: [{ name: 'u', user: gateway === undefined ? direct : { token: user.token } }],
+      users: [{ name: 'u', user: gateway === undefined ? direct : (gateway.credential ?? { token: user.token }) }],
       contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
       'current-context': 'c',
     }),
@@ -211,6 +213,7 @@ export function normalised(side: Side, text: string): string {
     .replaceAll(/\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}/g, 'TIME')
     .replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z?/g, 'TIME')
     .replaceAll(/\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'TIME')
+    .replaceAll(/eyJ2IjoibWV0YS5rOHMuaW8v[A-Za-z0-9_-]+/g, continueText)
     .replaceAll(/(resourceVersion|resource version)("?: ?"?)\d+/g, '$1$2RV')
     .replaceAll(/\b\d+(?:s|m|ms|h)(?:\d+s)?\b/g, 'AGE')
     .replaceAll(/\b\d+(?:\.\d+)?(?:ms|µs|s)\b/g, 'AGE')
@@ -222,6 +225,13 @@ export function normalised(side: Side, text: string): string {
     .replaceAll(/-[0-9bcdf-hj-np-tv-z]{8,10}\b/g, '-HASH')
     .replaceAll(/ +/g, ' ')
     .replaceAll(/-{3,}/g, '---');
+}
+
+/** A continue token of kube-apiserver says at which resourceVersion the list was. */
+function continueText(token: string): string {
+  return Buffer.from(token, 'base64url')
+    .toString('utf8')
+    .replace(/"rv":\d+/, '"rv":RV');
 }
 
 /** The outcome as it is compared. */

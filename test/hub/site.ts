@@ -29,6 +29,7 @@ export interface HubSiteOptions {
   /** Of the members; the hub runs nothing but kube-apiserver. */
   readonly kubelet?: boolean;
   readonly controllerManager?: boolean;
+  readonly kwok?: boolean;
   /** Further flags of every kube-apiserver. */
   readonly apiserverArgs?: readonly string[];
   /** Objects of the hub, applied after the CRDs and before the gateway starts; default one cluster-gateway Secret a member. */
@@ -72,6 +73,7 @@ export async function startHubSite(options: HubSiteOptions = {}): Promise<HubSit
     bare: ['hub'],
     ...(options.kubelet === undefined ? {} : { kubelet: options.kubelet }),
     ...(options.controllerManager === undefined ? {} : { controllerManager: options.controllerManager }),
+    ...(options.kwok === undefined ? {} : { kwok: options.kwok }),
     ...(options.apiserverArgs === undefined ? {} : { apiserverArgs: options.apiserverArgs }),
   });
   const gateways: GatewayProcess[] = [];
