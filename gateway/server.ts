@@ -11,7 +11,10 @@ import { formatHostPort } from './host-port.ts';
 import type { HostPort } from './host-port.ts';
 import { Http1Connection } from './http1-connection.ts';
 import type { Http1Listener } from './http1-connection.ts';
+import { Http2Connection } from './http2-connection.ts';
+import type { Http2Listener } from './http2-connection.ts';
 import { Http2Inbound } from './http2-inbound.ts';
+import { makeOutputTurn } from './http2-output.ts';
 import { readHttp2Head } from './inbound.ts';
 
 /** What the listener proves itself with, and whose client certificates it asks for. */
@@ -38,6 +41,9 @@ export interface Listener {
   close(): void;
 }
 
+/** Who frames HTTP/2: our own code, or node:http2. */
+export type HttpEngine = 'native' | 'node';
+
 /** How often connections are looked at whose client sends nothing. */
 const sweepIntervalMs = 1_000;
 const handshakeTimeoutMs = 10_000;
@@ -52,6 +58,7 @@ export async function startListener(
   at: HostPort,
   material: TlsMaterial,
   arrive: (arrival: Arrival) => void,
+  { engine = 'node' }: { readonly engine?: HttpEngine } = {},
 ): Promise<Listener> {
   const peers = new WeakMap<Http2Session, Peer>();
   const sockets = new Set<TLSSocket>();
@@ -64,9 +71,16 @@ export async function startListener(
     draining: () => draining,
     onReleased: (connection) => connections.delete(connection),
   };
+  const ownHttp2 = new Set<Http2Connection>();
+  const framing: Http2Listener = {
+    arrive,
+    turn: makeOutputTurn(),
+    onReleased: (connection) => ownHttp2.delete(connection),
+  };
   const sweeping = setInterval(() => {
     const nowMs = performance.now();
     for (const connection of connections) connection.sweep(nowMs);
+    for (const connection of ownHttp2) connection.sweep(nowMs);
   }, sweepIntervalMs).unref();
 
   const http2 = createHttp2Server({
@@ -112,7 +126,11 @@ export async function startListener(
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => undefined);
-    if (socket.alpnProtocol === 'h2') {
+    if (socket.alpnProtocol === 'h2' && engine === 'native') {
+      const connection = new Http2Connection(socket, peerOf(socket), framing);
+      ownHttp2.add(connection);
+      if (draining) connection.drain();
+    } else if (socket.alpnProtocol === 'h2') {
       http2.emit('connection', socket);
       // A client that closed its half can take part in HTTP/2 no more; node:http2 would wait for the other half, and leave watches open.
       socket.on('end', () => socket.destroy());
@@ -138,6 +156,7 @@ export async function startListener(
       draining = true;
       const stopped = new Promise<void>((resolve) => tls.close(() => resolve()));
       for (const connection of connections) connection.closeIdle();
+      for (const connection of ownHttp2) connection.drain();
       for (const session of sessions) session.close();
       return stopped;
     },

@@ -1,0 +1,37 @@
+// Which connections of clients that send nothing are to end. Easy to get wrong: a watch is quiet for hours and well; only its client's
+// answer to a PING tells it from one whose client vanished behind a proxy. No clock of its own: the listener's sweep brings the time.
+const idleTimeoutMs = 120_000;
+/** A frame or header block that was begun must be complete by then, as a head over HTTP/1.1. */
+const headTimeoutMs = 32_000;
+/** A client with open streams that was quiet for this long is asked for a sign of life; without any it is given up later. */
+const quietMs = 60_000;
+const lostMs = 300_000;
+
+/** What to do about a connection: nothing, ask its client, close it in good order, or drop it. */
+export type Verdict = 'fine' | 'ask' | 'idle' | 'lost';
+
+/** Watches one connection. */
+export class Liveness {
+  /** Set whenever bytes come; looked at and taken back by the sweep. */
+  stirred = true;
+  #stirredAtMs = performance.now();
+  #isAsked = false;
+  #unfinishedSinceMs = Number.POSITIVE_INFINITY;
+
+  /** @param isUnfinished a frame or header block has begun and not ended */
+  judge(nowMs: number, hasStreams: boolean, isUnfinished: boolean): Verdict {
+    if (this.stirred) {
+      this.stirred = false;
+      this.#isAsked = false;
+      this.#stirredAtMs = nowMs;
+    }
+    this.#unfinishedSinceMs = isUnfinished ? Math.min(this.#unfinishedSinceMs, nowMs) : Number.POSITIVE_INFINITY;
+    if (nowMs - this.#unfinishedSinceMs > headTimeoutMs) return 'lost';
+    const quietForMs = nowMs - this.#stirredAtMs;
+    if (!hasStreams) return quietForMs > idleTimeoutMs ? 'idle' : 'fine';
+    if (quietForMs > lostMs) return 'lost';
+    if (quietForMs <= quietMs || this.#isAsked) return 'fine';
+    this.#isAsked = true;
+    return 'ask';
+  }
+}
