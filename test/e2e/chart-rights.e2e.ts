@@ -2,6 +2,7 @@
 // that has none. Easy to get wrong: a check that everything needed is allowed says nothing about what is allowed besides.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { objectsOf, release, valueSets } from '../chart/helm.ts';
 import { startControlPlane } from '../controlplane/fixture.ts';
@@ -268,4 +269,28 @@ test('B9: nobody reaches a cluster by the installation itself; the roles for peo
     bindings.filter(({ roleRef }) => /clusters-(?:use|read|view)$/.test((roleRef as { name: string }).name)),
     [],
   );
+});
+
+test("B9: the examples of the page about users' RBAC are taken by the API server and give what the page says", async () => {
+  await grant(1);
+  const page = readFileSync(join(import.meta.dirname, '../../docs/how-to/user-rbac.md'), 'utf8');
+  const examples = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text]) => text!);
+  assert.equal(examples.length, 6);
+  await hub.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team-a' } });
+  for (const text of examples) {
+    const { code, stderr } = await hub.kubectl(['apply', '--validate=strict', '-f', '-'], { stdin: text });
+    assert.equal(code, 0, stderr);
+  }
+  const table: readonly (readonly [group: string, question: string, allowed: boolean])[] = [
+    ['team-a', 'create clusters.gateway.portcullis.io/m1 --subresource=proxy', true],
+    ['team-a', 'get clusters.gateway.portcullis.io/m2 --subresource=proxy', false],
+    ['auditors', 'watch clusters.gateway.portcullis.io/m2 --subresource=proxy', true],
+    ['auditors', 'create clusters.gateway.portcullis.io/m2 --subresource=proxy', false],
+    ['system:authenticated', 'list clusters.gateway.portcullis.io', true],
+    ['system:authenticated', 'get clusters.gateway.portcullis.io/m1 --subresource=proxy', false],
+  ];
+  for (const [group, question, allowed] of table) {
+    const { stdout } = await hub.kubectl(['auth', 'can-i', ...question.split(' '), '--as=ann', `--as-group=${group}`]);
+    assert.equal(stdout.trim().startsWith('yes'), allowed, `${group}: ${question}`);
+  }
 });
