@@ -66,6 +66,7 @@ export interface Registration {
 export type ExecSettings = Partial<Pick<ExecCredentialOptions, 'environment' | 'now' | 'timeoutMs' | 'run' | 'signal'>>;
 
 interface Remembered {
+  /** What it was made from. */
   readonly registration: Registration;
   readonly version: string;
   readonly spec: ClusterSpec;
@@ -99,6 +100,7 @@ export function makeRegistry(
   };
 }
 
+/** Whether they hold the very same objects: of thousands of clusters all but a few do, and their versions need not even be read. */
 function sameObjects(a: Registration, b: Registration): boolean {
   const same = a.object === b.object && a.settings === b.settings && a.others.length === b.others.length;
   return same && a.others.every((object, index) => object === b.others[index]);
