@@ -1,5 +1,5 @@
-// The source of clusters that reads kubeconfig files: one cluster a context, watched for change, files it refers to included. A file that
-// cannot be parsed refuses start-up; a single context that cannot be used is listed with a problem and the others work, because laptops
+// The source of clusters that reads kubeconfig files, named ones and all of a folder: one cluster a context, watched for change, files it refers
+// to included. A named file that cannot be parsed refuses start-up, one in a folder does not; a single context that cannot be used is listed with a problem and the others work, because laptops
 // are full of stale contexts and kubectl, too, fails only when one of them is used. Easy to get wrong: while running, whatever broke keeps
 // its last good state, and what did not change keeps its very objects.
 import { resolve } from 'node:path';
@@ -11,6 +11,7 @@ import { readWhole, textOf, type FileReading } from './file-reading.ts';
 import { digest, draftClusters, referencedFiles, type ClusterDraft } from './kubeconfig-cluster.ts';
 import { credentialOfDraft, type ExecSurroundings } from './kubeconfig-credential.ts';
 import { maxKubeconfigBytes, parseKubeconfig, type Kubeconfig } from './kubeconfig-file.ts';
+import { listKubeconfigs, lookAtEither, type Listing } from './kubeconfig-folder.ts';
 import {
   createProblemBook,
   type ClusterSink,
@@ -20,7 +21,10 @@ import {
 } from './source.ts';
 
 export interface KubeconfigSourceOptions extends SourceReports {
-  /** In the order of the flags; relative ones start at the working directory. The order decides who keeps a name. */
+  /**
+   * Files, or folders that stand for every regular file in them, in the order of the flags; relative ones start at the working directory. The
+   * order decides who keeps a name.
+   */
   readonly files: readonly string[];
   readonly store: ClusterSink;
   /** For plugins: their environment, clock, limits. */
@@ -48,18 +52,23 @@ interface Loaded {
  * @throws ConfigurationError when a file cannot be read or parsed at start, with every fault of every file
  */
 export async function startKubeconfigSource(options: KubeconfigSourceOptions): Promise<ClusterSourceHandle> {
-  const files = [...new Set(options.files.map((file) => resolve(file)))];
+  const paths = [...new Set(options.files.map((file) => resolve(file)))];
   const problems = createProblemBook(options);
   const stopping = new AbortController();
   let loaded: Loaded = { files: new Map(), drafts: new Map(), specs: new Map(), credentials: new Map() };
+  let listing: Listing | undefined;
   let started = false;
   let work: Promise<void> = Promise.resolve();
 
   async function load(): Promise<void> {
-    const readings = await readAll(files, maxKubeconfigBytes);
-    const parsed = parseAll(files, readings, loaded);
-    if (!started && parsed.faults.length > 0) throw new ConfigurationError(parsed.faults);
-    const found = fileProblems(parsed.faults);
+    const listed = await listKubeconfigs(paths, listing);
+    const readings = await readAll(listed.files, maxKubeconfigBytes);
+    const parsed = parseAll(listed.files, readings, loaded);
+    const faults = [...listed.faults, ...parsed.faults];
+    const fatal = started ? [] : faults.filter(({ file }) => !listed.found.has(file));
+    if (fatal.length > 0) throw new ConfigurationError(fatal);
+    listing = listed;
+    const found = fileProblems(faults, (file) => parsed.files.has(file) || listed.folders.has(file));
     const others = [...parsed.files].flatMap(([file, { kubeconfig }]) => referencedFiles(file, kubeconfig));
     const contents = await readAll(others, maxCredentialBytes);
     if (stopping.signal.aborted) return;
@@ -76,7 +85,12 @@ export async function startKubeconfigSource(options: KubeconfigSourceOptions): P
       }
     }
     loaded = { files: parsed.files, drafts, ...assemble(drafts, loaded, options, stopping.signal) };
-    watch.setFiles(new Map([...readings, ...contents].map(([file, reading]) => [file, reading.signature])));
+    watch.setFiles(
+      new Map([
+        ...listed.folders,
+        ...[...readings, ...contents].map(([file, reading]) => [file, reading.signature] as const),
+      ]),
+    );
     options.store.apply(sourceName, [...loaded.specs.values()]);
     problems.set(found);
   }
@@ -94,11 +108,11 @@ export async function startKubeconfigSource(options: KubeconfigSourceOptions): P
     } catch (error) {
       // Nothing was swapped. Only a fault of ours comes here; it must be seen and must not end the watch.
       const message = error instanceof Error ? error.message : 'unknown';
-      problems.set([problemOf(files[0] ?? '', `reload failed: ${message}`, true)]);
+      problems.set([problemOf(paths[0] ?? '', `reload failed: ${message}`, true)]);
     }
   }
 
-  const watch = watchFiles({ ...options.watch, onChange: reloadRunning });
+  const watch = watchFiles({ look: lookAtEither, ...options.watch, onChange: reloadRunning });
   try {
     await reload();
   } catch (error) {
@@ -175,11 +189,11 @@ function assemble(
 }
 
 /** One problem a file: of one broken bracket a parser makes many faults, and the first says it. */
-function fileProblems(faults: ConfigurationError['faults']): SourceProblem[] {
+function fileProblems(faults: ConfigurationError['faults'], serves: (file: string) => boolean): SourceProblem[] {
   const byFile = Map.groupBy(faults, (fault) => fault.file);
   return [...byFile].flatMap(([file, [first, ...more]]) => {
     if (first === undefined) return [];
-    return [problemOf(file, `${faultText(first)}${more.length > 0 ? ` (and ${more.length} more)` : ''}`, true)];
+    return [problemOf(file, `${faultText(first)}${more.length > 0 ? ` (and ${more.length} more)` : ''}`, serves(file))];
   });
 }
 
