@@ -125,6 +125,8 @@ async function check(specs: readonly ClusterSpec[], objects: readonly HubObject[
   store.apply('hub', specs);
   for (const spec of specs) {
     assert.match(spec.uid, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    const shown = JSON.stringify({ ...spec, credential: undefined, proxy: undefined });
+    assert.doesNotMatch(shown, /-token-of-|manager-token|pedia-token|PRIVATE KEY|c2VjcmV0LWlu/);
     assert.equal(spec.problem === undefined, spec.credential !== undefined);
     assert.equal(spec.problem === undefined, spec.endpoint !== undefined);
     if (spec.problem !== undefined) {
