@@ -1,0 +1,312 @@
+// S04, S05, S06, S15 to S19 with a hub: whom a front proxy names is who the member sees, nobody else's headers say anything, and what a hub may not
+// vouch for is refused on every path. The members record exact bytes.
+import assert from 'node:assert/strict';
+import { KeyObject } from 'node:crypto';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { authority, makeCertificate, usedFor } from '../../auth/test-certificates.ts';
+import type { TestCertificate, TestCertificateOptions } from '../../auth/test-certificates.ts';
+import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
+import { startPretendHub } from './hub.ts';
+import type { PretendHub } from './hub.ts';
+import { answerEcho } from './member.ts';
+import type { MemberRequest } from './member.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
+import type { RawAnswer } from './raw-client.ts';
+import { eventually, startSite } from './site.ts';
+import type { Site } from './site.ts';
+
+const dayMs = 24 * 60 * 60 * 1000;
+const pods = '/clusters/m1/proxy/api/v1/pods';
+const exec = '/clusters/m1/proxy/api/v1/namespaces/a/pods/b/exec?command=sh';
+const get = (...headers: string[]): string => requestBytes(`GET ${pods}`, headers);
+const wire = (text: string): string => Buffer.from(text).toString('latin1');
+let proxies: TestCertificate;
+let people: TestCertificate;
+let published: Record<string, string>;
+let hub: PretendHub;
+let site: Site;
+let proxy: Shown;
+
+interface Shown {
+  readonly cert: string;
+  readonly key: string;
+}
+
+async function issue(
+  name: string,
+  issuer: TestCertificate,
+  change: Partial<TestCertificateOptions> = {},
+): Promise<Shown> {
+  const made = await makeCertificate({
+    subject: [{ CN: [name] }],
+    issuer,
+    validFromMs: Date.now() - dayMs,
+    validToMs: Date.now() + dayMs,
+    extensions: [usedFor()],
+    ...change,
+  });
+  const key = KeyObject.from(made.keys.privateKey).export({ type: 'pkcs8', format: 'pem' });
+  return { cert: made.pem, key: String(key) };
+}
+
+before(async () => {
+  const valid = { validFromMs: Date.now() - dayMs, validToMs: Date.now() + dayMs, extensions: authority() };
+  proxies = await makeCertificate({ subject: [{ CN: ['front-proxy-ca'] }], ...valid });
+  people = await makeCertificate({ subject: [{ CN: ['hub-client-ca'] }], ...valid });
+  published = {
+    'client-ca-file': people.pem,
+    'requestheader-client-ca-file': proxies.pem,
+    'requestheader-allowed-names': '["front-proxy-client"]',
+    'requestheader-username-headers': '["X-Remote-User","X-Sso-User"]',
+    'requestheader-uid-headers': '["X-Remote-Uid"]',
+    'requestheader-group-headers': '["X-Remote-Group"]',
+    'requestheader-extra-headers-prefix': '["X-Remote-Extra-"]',
+  };
+  hub = await startPretendHub(published);
+  site = await startSite({
+    users: [{ token: 'bob-token', name: 'bob' }],
+    config: { hubKubeconfig: hub.kubeconfig, sources: 'kubeconfig' },
+  });
+  // Upgrades are refused by the member: what matters here is what reached it.
+  site.members[0]!.answer = (request) => {
+    if (request.values('upgrade').length > 0) request.reply(403);
+    else answerEcho(request);
+  };
+  proxy = await issue('front-proxy-client', proxies);
+  await eventually(async () => (await exchange(site, get('X-Remote-User: early'), proxy)).status === 200);
+});
+after(() => {
+  site.close();
+  hub.close();
+});
+beforeEach(() => {
+  hub.tokens = () => ({ authenticated: false, error: 'unknown token' });
+  hub.access = () => ({ allowed: true });
+});
+afterEach(() => void site.members[0]!.requests.splice(0));
+
+/** Asks over HTTP/1.1, HTTP/2 and as an upgrade; what arrived at the member, and the statuses. */
+async function everyWay(lines: readonly string[], shown: Shown | undefined) {
+  const { requests } = site.members[0]!;
+  requests.splice(0);
+  const options = shown ?? {};
+  const plain = await exchange(site, get(...lines), options);
+  const session = await openHttp2(site, options);
+  const flat = lines.flatMap((line) => {
+    const colon = line.indexOf(':');
+    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 2)];
+  });
+  const second = await http2Exchange(session, http2Headers('GET', pods, flat));
+  session.destroy();
+  const upgrade = await exchange(site, requestBytes(`GET ${exec}`, [...upgradeLines('websocket'), ...lines]), options);
+  return { statuses: [plain.status, second.status, upgrade.status], requests: [...requests] };
+}
+
+const leaked = /x-remote|x-sso|remote-user/i;
+function identities(requests: readonly MemberRequest[]) {
+  for (const request of requests) assert.doesNotMatch(request.head, leaked);
+  return requests.map((request) => ({
+    user: request.values('impersonate-user'),
+    uid: request.values('impersonate-uid'),
+    groups: request.values('impersonate-group'),
+  }));
+}
+
+test('S17, S18: whom a front proxy names arrives byte for byte, on every transport', async () => {
+  const lines = [
+    `X-Remote-User: ${wire('jürgen 日本')}`,
+    'X-Remote-Uid: 42',
+    'X-Remote-Group: a,system:b',
+    `X-Remote-Group: ${wire('größe')}`,
+    'X-Remote-Extra-Acme.com%2Fteam: x',
+  ];
+  const { statuses, requests } = await everyWay(lines, proxy);
+  assert.deepEqual(statuses, [200, 200, 403]);
+  assert.equal(requests.length, 3);
+  for (const identity of identities(requests)) {
+    assert.deepEqual(identity, { user: [wire('jürgen 日本')], uid: ['42'], groups: ['a,system:b', wire('größe')] });
+  }
+  for (const request of requests) assert.match(request.head, /impersonate-extra-acme\.com%2fteam: x/i);
+});
+
+test('S04: headers of a caller without a front proxy’s certificate say nothing and go nowhere', async () => {
+  const claims = [
+    'X-Remote-User: admin',
+    'X-Remote-Group: system:masters',
+    'X-Remote-Uid: 0',
+    'X-Sso-User: admin',
+    'X-Remote-Extra-A: b',
+  ];
+  const otherName = await issue('somebody', proxies);
+  const serving = await issue('front-proxy-client', proxies, { extensions: [usedFor('1.3.6.1.5.5.7.3.1')] });
+  const expired = await issue('front-proxy-client', proxies, { validToMs: Date.now() - 1000 });
+  const selfSigned = await issue('front-proxy-client', undefined as never);
+  for (const shown of [undefined, otherName, serving, expired, selfSigned]) {
+    const alone = await everyWay(claims, shown);
+    assert.deepEqual([alone.statuses, alone.requests.length], [[401, 401, 401], 0]);
+    const withToken = await everyWay([...claims, 'Authorization: Bearer bob-token'], shown);
+    assert.equal(withToken.requests.length, 3);
+    for (const { user, groups, uid } of identities(withToken.requests))
+      assert.deepEqual([user, groups, uid], [['bob'], [], []]);
+  }
+});
+
+test('S05: a certificate of the hub’s client authority is its holder, named like a front proxy or not', async () => {
+  for (const name of ['front-proxy-client', 'kate']) {
+    const { requests } = await everyWay(['X-Remote-User: admin', 'X-Sso-User: admin'], await issue(name, people));
+    assert.deepEqual(
+      identities(requests).map(({ user }) => user),
+      [[name], [name], [name]],
+    );
+  }
+});
+
+test('S05: a front proxy that names nobody is nobody', async () => {
+  for (const lines of [[], ['X-Remote-Group: system:masters'], ['X-Remote-User:'], ['X_Remote_User: admin']]) {
+    const { statuses, requests } = await everyWay(
+      lines.map((line) => (line.includes(': ') ? line : `${line} `)),
+      proxy,
+    );
+    assert.deepEqual([statuses, requests.length], [[401, 401, 401], 0], lines.join());
+  }
+});
+
+test('A-17: the front proxy comes before a token beside it', async () => {
+  const { requests } = await everyWay(['X-Remote-User: alice', 'Authorization: Bearer bob-token'], proxy);
+  assert.deepEqual(
+    identities(requests).map(({ user }) => user),
+    [['alice'], ['alice'], ['alice']],
+  );
+});
+
+test('custom header names of the hub are read and never reach a member', async () => {
+  const { requests } = await everyWay(['X-Sso-User: sam'], proxy);
+  assert.deepEqual(
+    identities(requests).map(({ user }) => user),
+    [['sam'], ['sam'], ['sam']],
+  );
+});
+
+test('S15, S16, S19: identities that no member may see are refused, and nothing goes upstream', async () => {
+  const refused: readonly (readonly string[])[] = [
+    ['X-Remote-User: system:node:n1'],
+    ['X-Remote-User: system:kube-controller-manager'],
+    ['X-Remote-User: cluster:hub:system:serviceaccount:a:b'],
+    ['X-Remote-User: portcullis:probe'],
+    ['X-Remote-User: alice', 'X-Remote-Group: system:nodes'],
+    ['X-Remote-User: alice', 'X-Remote-Group: portcullis:x'],
+    [`X-Remote-User: ${wire('a\u0085b')}`],
+  ];
+  for (const lines of refused) {
+    const { statuses, requests } = await everyWay(lines, proxy);
+    assert.deepEqual([statuses, requests.length], [[403, 403, 403], 0], lines.join());
+  }
+});
+
+test('S19: system:masters of the hub stays there, and its ServiceAccounts are somebody else in a member', async () => {
+  const kate = await everyWay(['X-Remote-User: kate', 'X-Remote-Group: system:masters', 'X-Remote-Group: ops'], proxy);
+  assert.deepEqual(
+    identities(kate.requests).map(({ groups }) => groups),
+    [['ops'], ['ops'], ['ops']],
+  );
+  const account = await everyWay(
+    ['X-Remote-User: system:serviceaccount:a:b', 'X-Remote-Group: system:serviceaccounts:a'],
+    proxy,
+  );
+  for (const { user, groups } of identities(account.requests)) {
+    assert.deepEqual(user, ['cluster:hub:system:serviceaccount:a:b']);
+    assert.deepEqual(groups, ['cluster:hub:system:serviceaccounts:a']);
+  }
+});
+
+test('S19: --as is no way around it: whom a user of the hub may act as is the hub’s to vouch for, too', async () => {
+  const as = (user: string, ...more: string[]): Promise<RawAnswer> =>
+    exchange(site, get('X-Remote-User: boss', `Impersonate-User: ${user}`, ...more), proxy);
+  assert.equal((await as('system:node:n1')).status, 403);
+  assert.equal((await as('alice', 'Impersonate-Group: system:nodes')).status, 403);
+  assert.equal(site.upstream(), 0);
+  assert.equal((await as('system:serviceaccount:a:b')).status, 200);
+  assert.equal((await as('alice', 'Impersonate-Group: system:masters', 'Impersonate-Group: dev')).status, 200);
+  const [account, alice] = identities(site.members[0]!.requests);
+  assert.deepEqual(account!.user, ['cluster:hub:system:serviceaccount:a:b']);
+  assert.deepEqual([alice!.user, alice!.groups], [['alice'], ['dev']]);
+});
+
+test('S03: whom the hub does not let impersonate is refused, each part of the identity for itself', async () => {
+  hub.access = ({ resourceAttributes }) => ({ allowed: resourceAttributes?.['resource'] !== 'groups' });
+  const lines = ['X-Remote-User: eve', 'Impersonate-User: alice'];
+  assert.equal((await exchange(site, get(...lines, 'Impersonate-Group: ops'), proxy)).status, 403);
+  assert.equal(site.upstream(), 0);
+  assert.equal((await exchange(site, get(...lines), proxy)).status, 200);
+});
+
+test('B4: a hub that is down is 503 for whom it would have to be asked about, never 401 and never a yes', async () => {
+  hub.tokens = (token) => ({ authenticated: true, user: { username: token } });
+  const known = get('Authorization: Bearer known');
+  assert.equal((await exchange(site, known)).status, 200);
+  hub.down();
+  try {
+    assert.equal((await exchange(site, known)).status, 200, 'a decision that is remembered holds');
+    assert.equal((await exchange(site, get('X-Remote-User: early'), proxy)).status, 200);
+    const requests = site.upstream();
+    for (const line of [
+      'Authorization: Bearer unknown',
+      'Authorization: Bearer bob-token',
+      'Authorization: Bearer known',
+    ]) {
+      const path = line.endsWith('unknown') ? pods : `${pods}?watch=true`;
+      const answer = await exchange(site, requestBytes(`GET ${path}`, [line]));
+      assert.equal(answer.status, 503, line);
+      assert.equal(answer.values('retry-after').length, 0);
+      assert.match(answer.body, /"reason":"ServiceUnavailable"/);
+    }
+    const discovery = await exchange(site, requestBytes('GET /apis', ['Authorization: Bearer known']));
+    assert.equal(discovery.status, 200, 'discovery asks nobody');
+    assert.equal(site.upstream(), requests);
+  } finally {
+    hub.up();
+  }
+  await eventually(async () => (await exchange(site, get('Authorization: Bearer unknown'))).status === 200);
+});
+
+test('A-59: a token that the hub fills a user in for and does not vouch for logs nobody in', async () => {
+  hub.tokens = () => ({ authenticated: false, user: { username: 'admin', groups: ['system:masters'] } });
+  assert.equal((await exchange(site, get('Authorization: Bearer forged'))).status, 401);
+  assert.equal(site.upstream(), 0);
+});
+
+test('S06, B8: once the hub trusts another authority, open connections follow it too', async () => {
+  const next = await makeCertificate({
+    subject: [{ CN: ['next-ca'] }],
+    validFromMs: Date.now() - dayMs,
+    validToMs: Date.now() + dayMs,
+    extensions: authority(),
+  });
+  const open = await openRaw(site, proxy);
+  const kate = await openRaw(site, await issue('kate', people));
+  for (const client of [open, kate]) {
+    client.send(get('X-Remote-User: alice'));
+    assert.equal((await client.answer()).status, 200);
+  }
+  hub.publish({ ...published, 'client-ca-file': next.pem, 'requestheader-client-ca-file': next.pem });
+  await eventually(async () => (await exchange(site, get('X-Remote-User: alice'), proxy)).status === 401);
+  site.members[0]!.requests.splice(0);
+  for (const client of [open, kate]) {
+    client.send(get('X-Remote-User: alice'));
+    assert.equal((await client.answer()).status, 401);
+    client.close();
+  }
+  assert.equal(site.upstream(), 0);
+  const newProxy = await issue('front-proxy-client', next);
+  assert.equal((await exchange(site, get('X-Remote-User: alice'), newProxy)).status, 200);
+  hub.publish(published);
+  await eventually(async () => (await exchange(site, get('X-Remote-User: alice'), proxy)).status === 200);
+});
+
+test('S31: the log holds no token of a caller', async () => {
+  hub.tokens = () => ({ authenticated: true, user: { username: 'alice' } });
+  await exchange(site, get('Authorization: Bearer very-secret-hub-token'));
+  hub.tokens = (token) => ({ authenticated: false, error: `bad token ${token}` });
+  await exchange(site, get('Authorization: Bearer another-secret-hub-token'));
+  assert.doesNotMatch(site.log(), /secret-hub-token/);
+});
