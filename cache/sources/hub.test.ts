@@ -236,3 +236,21 @@ test('a hub that is not there at start is one problem, and its clusters come whe
     ],
   );
 });
+
+test('definitions are looked at only while a kind is missing, and where that is not allowed the kind is asked for', async (t) => {
+  const { as, bs, gates, start, owner, hub, told } = await scene(t);
+  const asked = (): number => hub.requests.filter((line) => line.includes('customresourcedefinitions')).length;
+  bs.put('b');
+  await start([sourceOf('second', 'bs')]).synced;
+  await until(() => bs.watches.size === 1);
+  assert.equal(asked(), 0);
+  as.put('a');
+  gates.set('as', (response) => answerStatus(response, 404, 'NotFound'));
+  gates.set('customresourcedefinitions', (response) => answerStatus(response, 403, 'Forbidden'));
+  await start([sourceOf('first', 'as')]).synced;
+  await until(() => hub.requests.filter((line) => line.includes('/as?')).length > 3);
+  assert.equal(asked(), 1);
+  gates.delete('as');
+  await until(() => owner('a') === 'first');
+  assert.deepEqual(told, []);
+});

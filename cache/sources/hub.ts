@@ -65,8 +65,9 @@ export function startHubSources(options: HubSourcesOptions): HubSourcesHandle {
   let holdUp: NodeJS.Timeout | undefined;
   let heldUpLongEnough = false;
   let closed = false;
+  let kinds: Reflector | undefined;
+  let kindsRefused = false;
 
-  const kinds = startDefinitions();
   const running: readonly Running[] = options.sources.map((source) => ({
     source,
     reflectors: source.watches.map(follow),
@@ -102,11 +103,10 @@ export function startHubSources(options: HubSourcesOptions): HubSourcesHandle {
     return reflector;
   }
 
-  /** Tells of kinds that come and go, unless all that is watched is built in. */
-  function startDefinitions(): Reflector | undefined {
-    const custom = options.sources.some(({ watches }) => watches.some(({ group }) => group.includes('.')));
-    if (!custom) return undefined;
-    return startReflector({
+  /** Tells when a kind that is awaited comes. Where we may not see definitions, those that are missing are asked for by the clock. */
+  function followDefinitions(): void {
+    if (kinds !== undefined || kindsRefused) return;
+    const definitionsNow = startReflector({
       client,
       resource: definitions,
       metadataOnly: true,
@@ -118,8 +118,15 @@ export function startHubSources(options: HubSourcesOptions): HubSourcesHandle {
           if (names.has(`${resource}.${group}`)) reflector.lookAgain();
         }
       },
+      onState: ({ fault }) => {
+        if (fault?.reason !== 'Forbidden') return;
+        kindsRefused = true;
+        kinds = undefined;
+        definitionsNow.close();
+      },
       ...(options.onError === undefined ? {} : { onError: options.onError }),
     });
+    kinds = definitionsNow;
   }
 
   /** One round for everything that came in the same turn of the event loop. */
@@ -136,6 +143,7 @@ export function startHubSources(options: HubSourcesOptions): HubSourcesHandle {
         schedule();
       }, holdUpMs).unref();
     }
+    if ([...reflectors.values()].some((reflector) => reflector.state().phase === 'missing')) followDefinitions();
     for (const one of running) {
       if (!one.applied && !mayStart(one)) break;
       if (one.dirty) compile(one);
