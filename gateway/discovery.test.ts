@@ -137,6 +137,19 @@ test('documents carry an ETag that spares a second copy, and a document named by
   assert.ok(!stale.headers.get('cache-control')!.includes('immutable'));
 });
 
+test('OpenAPI v2 comes in protobuf for those who ask for it, v3 only in JSON', async () => {
+  const protobuf = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+  const answer = await both.ask('GET /openapi/v2', { accept: protobuf });
+  assert.equal(answer.headers.get('content-type'), protobuf);
+  // Field 1, `swagger`.
+  assert.ok(answer.text.startsWith('\n\u00032.0'));
+  assert.ok(answer.text.includes('io.portcullis.gateway.v1alpha1.Cluster'));
+  assert.match((await both.ask('GET /openapi/v2', { accept: `application/json,${protobuf}` })).text, /^\{/);
+  for (const path of ['/openapi/v3', '/openapi/v3/apis/gateway.portcullis.io/v1alpha1']) {
+    assert.equal((await both.ask(`GET ${path}`, { accept: protobuf })).status, 406, path);
+  }
+});
+
 test("Karmada's group has no documents and no objects, so that no hub takes it over from Karmada", async () => {
   for (const document of ['/', '/apis', '/openapi/v2', '/openapi/v3']) {
     assert.ok(!(await both.ask(`GET ${document}`)).text.includes('karmada'), document);

@@ -15,6 +15,7 @@ import type { Authorized } from './exchange.ts';
 import { healthResponse } from './health.ts';
 import type { HealthCheck } from './health.ts';
 import { makeOpenapi } from './openapi.ts';
+import { openapiProtobufTypes } from './openapi-protobuf.ts';
 import { queryValue } from './request-info.ts';
 import type { Surface } from './routes.ts';
 import { answerResource } from './served-resource.ts';
@@ -146,9 +147,17 @@ function makeOpenapiAnswers(
 ): (state: Authorized, surface: SurfaceOf<'openapi'>) => CompleteResponse {
   const documents = makeOpenapi(groups);
   return (state, surface) => {
-    const ranges = acceptedRanges(state.headers);
-    if (ranges.length > 0 && !ranges.some(({ mediaType }) => openapiRanges.has(mediaType))) {
+    const ranges = acceptedRanges(state.headers).map(({ mediaType }) => mediaType);
+    const isV2 = surface.document === 'v2';
+    const wanted =
+      ranges.length === 0
+        ? 'application/json'
+        : ranges.find((range) => openapiRanges.has(range) || (isV2 && openapiProtobufTypes.includes(range)));
+    if (wanted === undefined) {
       throw new GatewayError('NOT_ACCEPTABLE', 'OpenAPI documents are served as application/json');
+    }
+    if (openapiProtobufTypes.includes(wanted)) {
+      return documentResponse({ ...documents.v2Protobuf, contentType: wanted }, state.headers, state.auditId);
     }
     const document =
       surface.document === 'v3-group' ? documents.groups.get(surface.group)! : documents[surface.document];

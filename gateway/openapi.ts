@@ -4,12 +4,15 @@ import { apiGroups, gatewayVersion, groupVersionOf } from './api-groups.ts';
 import type { ApiGroup, ApiResource, ServedGroup } from './api-groups.ts';
 import { cachedDocument } from './cached-document.ts';
 import type { CachedDocument } from './cached-document.ts';
+import { encodeSwagger, openapiProtobufTypes } from './openapi-protobuf.ts';
 import { referenceTo, schemaName, schemasOf } from './openapi-schemas.ts';
 import type { Dialect } from './openapi-schemas.ts';
 
 /** Every document, serialised. */
 export interface OpenapiDocuments {
   readonly v2: CachedDocument;
+  /** The schemas of `v2` in protobuf. */
+  readonly v2Protobuf: CachedDocument;
   /** The map of `/openapi/v3`; each URL holds the hash of its document, so that clients fetch again when it changes. */
   readonly v3: CachedDocument;
   readonly groups: ReadonlyMap<ServedGroup, CachedDocument>;
@@ -28,7 +31,13 @@ export function makeOpenapi(groups: readonly ApiGroup[] = apiGroups): OpenapiDoc
       return [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }];
     }),
   );
-  return { v2: cachedDocument(openapiV2(groups)), v3: cachedDocument({ paths }), groups: documents };
+  const v2 = openapiV2(groups);
+  return {
+    v2: cachedDocument(v2),
+    v2Protobuf: cachedDocument(encodeSwagger(v2), openapiProtobufTypes[0]),
+    v3: cachedDocument({ paths }),
+    groups: documents,
+  };
 }
 
 /** Swagger 2.0 of all groups in one. */
