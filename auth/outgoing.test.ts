@@ -126,6 +126,7 @@ test('S24: a cluster registered anew, or with another annotation, is asked about
   assert.equal(outgoingIdentity(user, annotated('one'), rules).name, 'one');
   assert.equal(outgoingIdentity(user, annotated('two'), rules).name, 'two');
   assert.equal(outgoingIdentity(user, cluster(), rules).name, 'ann');
+  assert.equal(outgoingIdentity(user, annotated('three'), rules).name, 'three', 'after one that no rule concerns');
 });
 
 test('a refusal is not remembered as an answer', () => {

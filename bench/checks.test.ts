@@ -50,6 +50,19 @@ test('checks of scenarios that were not run are not reported', () => {
 test('the bounds are those of the acceptance rows', () => {
   assert.deepEqual(
     checks.map(({ row, bound }) => `${row} ${bound}`),
-    ['A13 1.1', 'A13 1', 'A13 0.45', 'A13 1.25', 'A13 1.25', 'A13 40', 'A6 16', 'A6 16', 'A9 1.5'],
+    [
+      'A13 1.1',
+      'A13 1',
+      'A13 0.45',
+      'A13 1.25',
+      'A13 1.25',
+      'A13 40',
+      'A6 16',
+      'A6 16',
+      'A9 1.5',
+      'B12 1.15',
+      'B12 15',
+      'B12 400',
+    ],
   );
 });

@@ -1,6 +1,7 @@
 // The bounds of the acceptance rows that the bench decides, as data, and what the samples of a run say about each. Easy to get wrong: a check
 // that was not measured is not a check that passed.
 import type { Sample } from './scenarios/scenario.ts';
+import { registrationLanes } from './scenarios/registrations.ts';
 import { stallLanes } from './scenarios/stall.ts';
 import {
   estimateDifference,
@@ -38,10 +39,13 @@ export interface CheckResult {
   readonly outcome: Verdict | 'not measured';
 }
 
+/** Rows of scenarios that are about one row only. */
+const rows: Readonly<Record<string, string>> = { stall: 'A9', registrations: 'B12' };
+
 function ratio(scenario: string, value: string, says: string, lanes: readonly [string, string], bound: number): Check {
   const [of, against] = lanes;
   return {
-    row: scenario === 'stall' ? 'A9' : 'A13',
+    row: rows[scenario] ?? 'A13',
     says,
     scenario,
     kind: 'ratio',
@@ -75,7 +79,12 @@ const perWatch: Check = {
   unit: 'KB',
 };
 
-/** Issue 3, rows A6, A9 and A13. */
+function registered(says: string, value: string, bound: number, unit: string): Check {
+  const of = { lane: registrationLanes.many, value };
+  return { row: 'B12', says, scenario: 'registrations', kind: 'median', of, bound, unit };
+}
+
+/** Rows A6, A9, A13 and B12. */
 export const checks: readonly Check[] = [
   ratio('get-16', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 1.1),
   ratio('get-16', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 1),
@@ -86,6 +95,15 @@ export const checks: readonly Check[] = [
   listGrowth('portcullis-h1', 'h1'),
   listGrowth('portcullis-h2', 'h2'),
   ratio('stall', 'p99Ms', "the others' p99 with one stalled member of 20", [stallLanes.stalled, stallLanes.calm], 1.5),
+  ratio(
+    'registrations',
+    'cpuUs',
+    'CPU per request with 2,000 clusters against 2',
+    [registrationLanes.many, registrationLanes.few],
+    1.15,
+  ),
+  registered('start to the last of 2,000 clusters answering', 'startSeconds', 15, 's'),
+  registered('resident memory with 2,000 clusters', 'rssMb', 400, 'MB'),
 ];
 
 /** Results of the checks whose scenario was run. */

@@ -13,6 +13,7 @@ import { parseOptions, usage, UsageError, type Options } from './options.ts';
 import { reportChart } from './report-chart.ts';
 import { reportMarkdown, reportText, type Report } from './report.ts';
 import { memory } from './scenarios/memory.ts';
+import { registrations } from './scenarios/registrations.ts';
 import { requests } from './scenarios/requests.ts';
 import { lanesOf, type Bench, type Lane, type Sample } from './scenarios/scenario.ts';
 import { stall } from './scenarios/stall.ts';
@@ -30,7 +31,7 @@ import type { Target } from './targets/target.ts';
 const allTargets: readonly Target[] = [direct, portcullis, express, go, goTuned, nginx, haproxy];
 /** Run only when named: another setting of a target that is there anyway. */
 const onDemand = new Set(['go-tuned']);
-const scenarios = [requests, watch, memory, stall];
+const scenarios = [requests, watch, memory, stall, registrations];
 
 function progress(line: string): void {
   process.stderr.write(`bench: ${line}\n`);

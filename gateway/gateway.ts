@@ -1,20 +1,22 @@
 // Puts one gateway together from its configuration: sources, authenticators, authorizer, chain, listeners. Easy to get wrong: everything that
 // can fail is done before the listener opens, so that a gateway either serves completely or does not start.
 import { GatewayError } from '../cache/errors.ts';
-import { startKubeconfigSource } from '../cache/sources/kubeconfig.ts';
 import { createClusterStore } from '../cache/store.ts';
 import { makeOpenStreams } from '../routing/open-streams.ts';
 import { makeConnections } from '../routing/target.ts';
 import { makeTransport } from '../routing/transport.ts';
 import { addressFault } from './address-fault.ts';
 import { chain, run, selfChain } from './chain.ts';
+import { makeChecks, staleInputs } from './checks.ts';
 import type { Config } from './config.ts';
 import { drain } from './drain.ts';
-import type { HealthCheck } from './health.ts';
+import { startHub } from './hub.ts';
 import { makeLocalAnswers } from './local.ts';
 import type { Log } from './log.ts';
 import { makeMetrics } from './metrics.ts';
+import { protectMetrics } from './metrics-protection.ts';
 import { startOperations } from './operations.ts';
+import { startOutgoingStreams } from './outgoing-streams.ts';
 import { startOutgoingIdentities } from './outgoing.ts';
 import { defaultProbeTiming, startProbe } from './probe.ts';
 import { makeReloading } from './reloading.ts';
@@ -22,6 +24,8 @@ import type { Rooms } from './rooms.ts';
 import { startListener } from './server.ts';
 import type { TlsMaterial } from './server.ts';
 import { startServingCertificate } from './serving.ts';
+import { startSources } from './sources.ts';
+import { startStreamReviews } from './stream-reviews.ts';
 import { startAuthorizer, startUsers } from './users.ts';
 
 /** A gateway that serves. */
@@ -77,6 +81,7 @@ async function assemble(
       clusterName: spec.name,
       endpoint: spec.endpoint!,
       tls: spec.tls,
+      fallbacks: spec.fallbacks,
       proxy: spec.proxy,
       clientCertificate: credential.clientCertificate,
     }),
@@ -91,67 +96,60 @@ async function assemble(
     connections.drop(record.spec.uid);
   });
 
-  const source = await startKubeconfigSource({
-    files: config.kubeconfigs,
-    store,
-    onProblem: ({ file, message }) => log.error({ file, fault: message }, 'a cluster source has a problem'),
-    onRecovered: ({ file, message }) => log.info({ file, fault: message }, 'a problem of a cluster source is gone'),
-  });
-  closers.push(() => source.close());
+  const hub = config.hub === undefined ? undefined : await startHub(config.hub, log, version);
+  if (hub !== undefined) closers.push(() => hub.close());
+  const sources = await startSources(config, store, hub?.client, log);
+  closers.push(() => sources.close());
 
-  const users = await startUsers(config, reloading, log);
-  const authorizer = await startAuthorizer(config, reloading);
+  const users = await startUsers(config, reloading, log, hub?.access);
+  const authorizer = await startAuthorizer(config, reloading, hub?.access);
   const outgoing = await startOutgoingIdentities(config.outgoing, reloading);
-  const staleFiles = (): readonly { file: string; message: string }[] => [
-    ...reloading.faults(),
-    ...source.problems().filter(({ stale }) => stale),
-  ];
-  const checks: readonly HealthCheck[] = [
-    { name: 'ping', on: ['livez', 'readyz'], fault: () => undefined },
-    { name: 'shutdown', on: ['readyz'], fault: () => (unready ? 'the process is shutting down' : undefined) },
-    {
-      name: 'configuration',
-      on: ['readyz'],
-      // A bad edit leaves a gateway that works as before, so it is told and does not take the gateway out of service.
-      fault: () => undefined,
-      note: () =>
-        [
-          ...staleFiles().map(({ message }) => `bad edit, the last good state is kept: ${message}`),
-          ...source.problems().flatMap(({ stale, message }) => (stale ? [] : [message])),
-        ].join('; ') || undefined,
-    },
-    { name: 'clusters', on: ['readyz'], fault: () => undefined, note: () => availabilityNote(store.list()) },
-  ];
+  const checked = { reloading, sources, hub, shuttingDown: () => unready, clusters: () => store.list() };
+  const checks = makeChecks(checked);
 
   const metrics = makeMetrics({
     store,
     connections,
     openStreams,
     log,
-    reloadFaults: () => [...new Set(staleFiles().map(({ file }) => file))],
+    reloadFaults: () => [...new Set(staleInputs(checked).map(({ file }) => file))],
     version,
   });
   const clusters = { store, identity: config.identity, openStreams, bookmarkIntervalMs };
+  const streamReviews = startStreamReviews({ authenticate: users.authenticate, authorizer });
+  closers.push(() => streamReviews.close());
+  const outgoingStreams = startOutgoingStreams(outgoing, store);
+  closers.push(() => outgoingStreams.close());
   const rooms: Rooms = {
     authenticate: users.authenticate,
     authorizer,
     clusters: store,
     connections,
     outgoingIdentity: outgoing.identity,
+    outgoingStreams,
     openStreams,
     metrics,
     log,
-    answerLocally: makeLocalAnswers({ clusters, checks, version }),
+    streamReviews,
+    answerLocally: makeLocalAnswers({
+      clusters,
+      checks,
+      version,
+      clusterGatewayApi: config.hub?.clusterGatewayApi ?? false,
+      hub: hub?.client,
+    }),
     clusterDomain: config.clusterDomain,
     firstByteTimeoutMs: config.firstByteTimeoutMs,
     refusing: () => refusing,
   };
 
-  const serving = await startServingCertificate(config, reloading);
+  const serving = hub?.serving ?? (await startServingCertificate(config, reloading));
   let clientCa = users.clientCa();
   const material = (): TlsMaterial => ({ ...serving.current(), clientCa });
   const steps = config.identity === 'self' ? selfChain : chain;
-  const operations = await startOperations(config.opsListen, metrics.registry, checks).catch(
+  const protection =
+    hub === undefined ? undefined : { tls: serving.current(), admit: protectMetrics(hub.access.metrics) };
+  const operations = await startOperations(config.opsListen, metrics.registry, checks, protection).catch(
     addressFault('--ops-listen', config.opsListen),
   );
   closers.push(() => operations.close());
@@ -159,7 +157,10 @@ async function assemble(
     addressFault('--listen', config.listen),
   );
   closers.push(() => listener.close());
-  serving.onChange(() => listener.setTls(material()));
+  serving.onChange(() => {
+    listener.setTls(material());
+    operations.setTls(serving.current());
+  });
   users.onClientCa(() => {
     clientCa = users.clientCa();
     listener.setTls(material());
@@ -193,11 +194,4 @@ async function assemble(
     },
     close: closeAll,
   };
-}
-
-function availabilityNote(records: ReturnType<ReturnType<typeof createClusterStore>['list']>): string {
-  const available = records.filter(({ status }) =>
-    status.conditions.some(({ type, status: is }) => type === 'Available' && is === 'True'),
-  );
-  return `${available.length} of ${records.length} available`;
 }

@@ -51,11 +51,19 @@ function banner(config: Config, gateway: Gateway): string {
   const trust = gateway.caFile === undefined ? '' : ` --certificate-authority ${gateway.caFile}`;
   const token = gateway.selfToken === undefined ? '--token TOKEN' : `--token "$(cat ${gateway.selfToken.file})"`;
   const lines = [
-    `Portcullis serves ${config.kubeconfigs.length === 1 ? 'the clusters of one kubeconfig' : `the clusters of ${config.kubeconfigs.length} kubeconfigs`} at ${gateway.url} (metrics: ${gateway.opsUrl}/metrics)`,
+    `Portcullis serves ${origins(config)} at ${gateway.url} (metrics: ${gateway.opsUrl}/metrics)`,
     '',
     'Add a kubectl context for every cluster:',
     `  portcullis kubeconfig --server ${gateway.url}${trust || ' --certificate-authority CA.crt'} ${token} --all --merge ~/.kube/config`,
     '',
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function origins({ kubeconfigs, hub }: Config): string {
+  const parts: string[] = [];
+  if (kubeconfigs.length === 1) parts.push('the clusters of one kubeconfig');
+  if (kubeconfigs.length > 1) parts.push(`the clusters of ${kubeconfigs.length} kubeconfigs`);
+  if (hub !== undefined) parts.push(`the clusters of the hub (${hub.sources.join(', ')})`);
+  return parts.join(' and ');
 }

@@ -18,6 +18,8 @@ import type { Reloading } from './reloading.ts';
 export interface OutgoingIdentities {
   /** @throws GatewayError as `outgoingIdentity` of auth/outgoing.ts does */
   identity(user: User, cluster: ClusterSpec): User;
+  /** One listener, called after the rules file was read anew. */
+  onChange(listener: () => void): void;
   /** Why nobody can be sent to the cluster: its annotation holds rules that cannot be used. */
   clusterFault(cluster: ClusterSpec): string | undefined;
 }
@@ -42,14 +44,17 @@ export async function startOutgoingIdentities(
       usernameOnly: limits.usernameOnly,
     });
   let current = withRules([]);
+  let changed: (() => void) | undefined;
   const { exchangeFile: file } = config;
   if (file !== undefined) {
     await reloading.add([file], (text = '') => {
       current = withRules(parseIdentityRules(text, file, limits));
+      changed?.();
     });
   }
   return {
     identity: (user, cluster) => outgoingIdentity(user, cluster, current),
+    onChange: (listener) => (changed = listener),
     clusterFault: (cluster) => current.exchange.fault(cluster),
   };
 }

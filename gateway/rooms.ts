@@ -10,6 +10,7 @@ import type { Connections } from '../routing/target.ts';
 import type { Authorized } from './exchange.ts';
 import type { Log } from './log.ts';
 import type { RequestMetrics } from './metrics.ts';
+import type { OutgoingStreams } from './outgoing-streams.ts';
 import type { StreamReviews } from './stream-reviews.ts';
 
 /** See the file comment. */
@@ -20,6 +21,8 @@ export interface Rooms {
   readonly connections: Connections;
   /** Whom a member is told to see: auth/outgoing.ts with the rules of this moment. Throws for whom nobody may be sent as. */
   readonly outgoingIdentity: (user: User, cluster: ClusterSpec) => User;
+  /** Ends streams whose outgoing identity the rules have changed; absent where none can last. */
+  readonly outgoingStreams?: OutgoingStreams;
   readonly openStreams: OpenStreams;
   /** Absent where nobody's rights can change while a stream is open (`--identity=self`). */
   readonly streamReviews?: StreamReviews;

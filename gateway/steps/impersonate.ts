@@ -1,9 +1,32 @@
 // Step 9: the identity the member will see. Easy to get wrong: a member treats a missing identity as the gateway itself, so whatever cannot be
 // decided is thrown here, before anything was sent, and there is no way past this step to `forward`.
+import type { User } from '../../cache/user.ts';
 import { grown } from '../exchange.ts';
 import type { Impersonating, Located } from '../exchange.ts';
+import type { OutgoingStream } from '../outgoing-streams.ts';
 import type { Rooms } from '../rooms.ts';
 
 export function impersonate(state: Located, rooms: Rooms): Impersonating {
-  return grown(state, { outgoing: rooms.outgoingIdentity(state.user, state.record.spec) });
+  const outgoing = rooms.outgoingIdentity(state.user, state.record.spec);
+  if (state.observation.longRunning) followWhileOpen(state, outgoing, rooms);
+  return grown(state, { outgoing });
+}
+
+/** Whatever may stay open ends when its identity is no longer the one that the rules give. */
+function followWhileOpen(state: Located, outgoing: User, rooms: Rooms): void {
+  const { outgoingStreams } = rooms;
+  if (outgoingStreams === undefined) return;
+  const { inbound, observation, user } = state;
+  const stream: OutgoingStream = {
+    user,
+    cluster: state.record.spec,
+    outgoing,
+    end(reason) {
+      // Cut even before an answer: the request is on its way as somebody it should no longer be.
+      observation.error = reason;
+      inbound.abort();
+    },
+  };
+  outgoingStreams.follow(stream);
+  inbound.onClose(() => outgoingStreams.forget(stream));
 }

@@ -1,0 +1,172 @@
+// What registered clusters cost that nobody asks for: the same load on a gateway whose hub knows 2 clusters and on one whose hub knows 2,000.
+// Easy to get wrong: both must spread their requests over equally many connections to the member, or pooling is measured instead.
+import { readFileSync } from 'node:fs';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+import type { SimulatedHubAddress, SimulatedHubSettings } from '../../test/hub/simulated-hub.ts';
+import { cpuSecondsBetween, readCpu, residentBytes } from '../accounting.ts';
+import { openLoad } from '../load.ts';
+import { configMapPath } from '../member.ts';
+import { startProcess, type BenchProcess } from '../process.ts';
+import { userGroups, userHeaders } from '../site.ts';
+import { freePort, startGateway, type RunningTarget } from '../targets/target.ts';
+import { errorsOf, interleave, type Bench, type Scenario } from './scenario.ts';
+
+/** Lane names, and how many clusters the hub of each knows. */
+export const registrationLanes = { few: 'portcullis-2-clusters', many: 'portcullis-2000-clusters' } as const;
+const counts = { [registrationLanes.few]: 2, [registrationLanes.many]: 2000 } as const;
+const namespace = 'clusters';
+const connections = 16;
+const sampleSeconds = 3;
+const quickFactor = 0.15;
+const root = path.join(import.meta.dirname, '..', '..');
+
+interface Fleet {
+  readonly lane: string;
+  readonly clusters: number;
+  readonly hub: BenchProcess;
+  readonly gateway: RunningTarget;
+  readonly startSeconds: number;
+}
+
+/** Both fleets live at once, so that rounds can be paired; users and rights come from the hub, by TokenReview and SubjectAccessReview. */
+export const registrations: Scenario = {
+  names: ['registrations'],
+  run: async (bench) => {
+    const fleets: Fleet[] = [];
+    try {
+      for (const lane of Object.values(registrationLanes)) fleets.push(await startFleet(bench, lane));
+      for (const fleet of fleets) await measure(bench, fleet, bench.options.quick ? 0.3 : 20);
+      await interleave(bench, fleets, bench.options.rounds, async (fleet, round) => {
+        const seconds = (bench.options.seconds ?? sampleSeconds) * (bench.options.quick ? quickFactor : 1);
+        const { values, ...failed } = await measure(bench, fleet, seconds);
+        bench.record({
+          scenario: 'registrations',
+          round,
+          lane: fleet.lane,
+          values: { ...values, startSeconds: fleet.startSeconds },
+          ...failed,
+        });
+      });
+    } finally {
+      for (const { gateway, hub } of fleets) {
+        await gateway.stop();
+        await hub.stop();
+      }
+    }
+  },
+};
+
+async function startFleet(bench: Bench, lane: (typeof registrationLanes)[keyof typeof registrationLanes]) {
+  const { site } = bench;
+  const clusters = bench.options.quick ? Math.min(counts[lane], 50) : counts[lane];
+  const dir = await mkdtemp(path.join(site.dir, 'registrations-'));
+  const settings: SimulatedHubSettings = {
+    clusters,
+    namespace,
+    member: {
+      url: `https://${site.member.host}:${site.member.port}`,
+      caPem: readFileSync(site.member.caFile, 'utf8'),
+      token: site.member.token,
+    },
+    people: [{ name: site.user.name, token: site.user.token, groups: userGroups }],
+  };
+  const settingsFile = path.join(dir, 'hub.json');
+  await writeFile(settingsFile, JSON.stringify(settings), { mode: 0o600 });
+  bench.progress(`starting a simulated hub with ${clusters} clusters`);
+  const hub = await startProcess(
+    {
+      name: 'simulated hub',
+      command: process.execPath,
+      args: [path.join(root, 'test', 'hub', 'simulated-hub.ts'), settingsFile],
+      firstLine: true,
+    },
+    site.live,
+  );
+  const kubeconfigFile = path.join(dir, 'hub.kubeconfig');
+  await writeFile(kubeconfigFile, hubKubeconfig(JSON.parse(hub.firstLine) as SimulatedHubAddress), { mode: 0o600 });
+  const startedAtMs = Date.now();
+  // The last cluster answers: all are known by then.
+  const gateway = await startGateway(
+    site,
+    ...(await gatewayCommand(bench, kubeconfigFile, dir)),
+    `${prefix(clusters - 1)}${configMapPath}`,
+  );
+  return { lane, clusters, hub, gateway, startSeconds: (Date.now() - startedAtMs) / 1000 };
+}
+
+async function gatewayCommand(bench: Bench, hubKubeconfigFile: string, dir: string) {
+  const port = await freePort();
+  const opsPort = await freePort();
+  const flags = {
+    listen: `127.0.0.1:${port}`,
+    'ops-listen': `127.0.0.1:${opsPort}`,
+    'data-dir': dir,
+    'hub-kubeconfig': hubKubeconfigFile,
+    sources: 'cluster-gateway',
+    'secret-namespace': namespace,
+    'tls-cert-file': bench.site.certFile,
+    'tls-private-key-file': bench.site.keyFile,
+  };
+  const args = [
+    path.join(root, 'bin', 'portcullis.mjs'),
+    'serve',
+    ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
+  ];
+  return [port, { name: 'portcullis', command: process.execPath, args }] as const;
+}
+
+function hubKubeconfig({ url, caPem, token }: SimulatedHubAddress): string {
+  const authority = Buffer.from(caPem).toString('base64');
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'hub',
+    clusters: [{ name: 'hub', cluster: { server: url, 'certificate-authority-data': authority } }],
+    users: [{ name: 'gateway', user: { token } }],
+    contexts: [{ name: 'hub', context: { cluster: 'hub', user: 'gateway' } }],
+  });
+}
+
+function prefix(index: number): string {
+  return `/clusters/cluster-${index}/proxy`;
+}
+
+/** Every connection asks a cluster of its own, as far as there are so many. */
+async function measure(bench: Bench, fleet: Fleet, seconds: number) {
+  const { gateway, clusters } = fleet;
+  const load = await openLoad(bench.loadBinary, {
+    mode: 'requests',
+    address: gateway.address,
+    caFile: gateway.caFile,
+    protocol: 'h1',
+    seconds,
+    warmupSeconds: 0.3,
+    groups: Array.from({ length: connections }, (_, index) => ({
+      name: `connection ${index}`,
+      connections: 1,
+      method: 'GET',
+      path: `${prefix((index * Math.max(1, Math.floor(clusters / connections))) % clusters)}${configMapPath}`,
+      headers: userHeaders(bench.site),
+    })),
+  });
+  try {
+    const pid = gateway.pid as number;
+    const before = readCpu(pid);
+    const result = await load.go();
+    const spent = cpuSecondsBetween(before, readCpu(pid));
+    const requests = result.groups.reduce((sum, group) => sum + group.requests, 0);
+    const values = {
+      requestsPerSecond: result.groups.reduce((sum, group) => sum + group.requestsPerSecond, 0),
+      p50Ms: Math.max(...result.groups.map((group) => group.p50Ms)),
+      p99Ms: Math.max(...result.groups.map((group) => group.p99Ms)),
+      cpuUs: (spent * 1e6) / requests,
+      rssMb: residentBytes(pid) / 1e6,
+      loadCpuShare: result.cpuShare,
+    };
+    return { values, ...errorsOf(result) };
+  } finally {
+    await load.close();
+  }
+}
