@@ -7,9 +7,12 @@ import { createClusterStore } from '../store.ts';
 import { hubSourceNames, makeHubSources } from './catalogue.ts';
 import { certificateValues, compiled, readObjects } from './hub-objects.fixture.ts';
 
-const runs = { numRuns: 400 };
+const runs = { numRuns: 100 };
 const files = ['ocm', 'cluster-gateway', 'karmada', 'cluster-api', 'vcluster', 'argocd', 'pediacluster'];
 let genuine: readonly HubObject[];
+/** Kept over all runs, as over the life of a gateway: what they remember of one hub must not show in the next. */
+let sources: readonly HubSource[];
+let version = 1_000_000;
 
 before(async () => {
   const own = { ...(await certificateValues()), TOKEN: 'pedia-token' };
@@ -23,6 +26,7 @@ before(async () => {
       )
       .replaceAll(/(uid: [0-9a-f-]+)-([0-9a-f]{4})/g, '$1-eeee-$2');
   genuine = files.flatMap((file) => [...readObjects(file, own), ...readObjects(file, others, twin)]);
+  sources = everySource();
 });
 
 /** Every source there is, and the two that are one when they are together also apart. */
@@ -75,6 +79,11 @@ function pathsOf(value: unknown, path: readonly string[] = []): readonly (readon
   });
 }
 
+function nextVersion(): string {
+  version += 1;
+  return String(version);
+}
+
 function replaced(object: HubObject, path: readonly string[], value: unknown): HubObject {
   const copy = structuredClone(object) as unknown as Record<string, any>;
   const holder = path.slice(0, -1).reduce((found: any, key) => found?.[key], copy);
@@ -82,6 +91,7 @@ function replaced(object: HubObject, path: readonly string[], value: unknown): H
   if (typeof holder !== 'object' || holder === null) return object;
   if (value === undefined) delete holder[last];
   else holder[last] = value;
+  copy['metadata'].resourceVersion = nextVersion();
   return copy as unknown as HubObject;
 }
 
@@ -97,6 +107,14 @@ function textsIn(value: unknown): string {
   }
   if (typeof value !== 'object' || value === null) return '';
   return Object.values(value).map(textsIn).join('\n');
+}
+
+const texts = new WeakMap<HubObject, string>();
+
+function textsOf(object: HubObject): string {
+  const found = texts.get(object) ?? textsIn(object);
+  texts.set(object, found);
+  return found;
 }
 
 /** The objects that may speak for a cluster, by the rules of its source. */
@@ -139,12 +157,12 @@ async function check(specs: readonly ClusterSpec[], objects: readonly HubObject[
     if (spec.credential?.kind === 'exec') continue;
     const credential = await spec.credential?.current();
     assert.ok(credential?.authorization !== undefined || credential?.clientCertificate !== undefined);
-    const texts = textsIn(objectsOf(spec, objects));
+    const said = objectsOf(spec, objects).map(textsOf).join('\n');
     const { authorization = '', clientCertificate } = credential ?? {};
     if (authorization.startsWith('Bearer '))
-      assert.ok(texts.includes(authorization.slice('Bearer '.length)), authorization);
+      assert.ok(said.includes(authorization.slice('Bearer '.length)), authorization);
     if (clientCertificate !== undefined) {
-      assert.ok(texts.includes(clientCertificate.key.split('\n')[1] ?? '?'));
+      assert.ok(said.includes(clientCertificate.key.split('\n')[1] ?? '?'));
     }
   }
 }
@@ -160,7 +178,7 @@ test('B2: whatever a field holds, no source throws, and no cluster gets a creden
         const object = objects[at.index];
         if (object !== undefined) objects[at.index] = replaced(object, at.path, value);
       }
-      for (const source of everySource()) await check(compiled(source, objects), objects);
+      for (const source of sources) await check(compiled(source, objects), objects);
     }),
     runs,
   );
@@ -193,7 +211,7 @@ test('B2: objects with their Secrets mixed up at random never get the credential
             ]),
           ).values(),
         ];
-        for (const source of everySource()) await check(compiled(source, unique), unique);
+        for (const source of sources) await check(compiled(source, unique), unique);
       },
     ),
     runs,
@@ -209,9 +227,13 @@ test('B2: random objects with the right labels and names never throw', async () 
         spec,
         data,
         status: labels,
-        metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...(labels as object) } },
+        metadata: {
+          ...object.metadata,
+          resourceVersion: nextVersion(),
+          labels: { ...object.metadata.labels, ...(labels as object) },
+        },
       }));
-      for (const source of everySource()) await check(compiled(source, objects), objects);
+      for (const source of sources) await check(compiled(source, objects), objects);
     }),
     runs,
   );
@@ -226,8 +248,12 @@ test('B2: names of object members are no fields, and their labels are no labels'
       '"labels":{"__proto__":"x","constructor":"y","a/b/c":"z",',
     ),
   ) as HubObject;
-  const bare = { ...odd, spec: Object.create({ hubAcceptsClient: true }) as unknown };
-  const [source] = everySource();
+  const bare = {
+    ...odd,
+    metadata: { ...odd.metadata, resourceVersion: nextVersion() },
+    spec: Object.create({ hubAcceptsClient: true }) as unknown,
+  };
+  const [source] = sources;
   const [spec] = compiled(source as HubSource, [bare]);
   assert.equal(spec?.problem?.reason, 'HubDeniesClient');
   assert.deepEqual(
