@@ -56,6 +56,14 @@ function replace(text: string): void {
 before(async () => {
   plane = await startControlPlane({ members: ['m1', 'm2'] });
   member = plane.member('m1');
+  const group = 'rbac.authorization.k8s.io';
+  await member.apply({
+    apiVersion: `${group}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: 'watchers' },
+    roleRef: { apiGroup: group, kind: 'ClusterRole', name: 'test-view' },
+    subjects: ['member-ann', 'paul'].map((name) => ({ apiGroup: group, kind: 'User', name })),
+  });
   file = join(plane.dir, 'exchange.yaml');
   replace(first);
   gateway = await startGatewayProcess({
@@ -134,6 +142,20 @@ test('the query parameter and headers of the caller change nothing', async () =>
     'impersonate-group': 'sudoer',
   });
   assert.equal(forged.status, 403, forged.body.toString());
+});
+
+test('an open watch ends when its rule changes, and that of whom no rule names goes on', async () => {
+  const watch = (token: string, seconds: number) =>
+    ask(gateway, token, 'GET', `/clusters/m1/proxy/api/v1/watch/namespaces?timeoutSeconds=${seconds}`).then(
+      ({ status }) => String(status),
+      () => 'cut',
+    );
+  const mark = await member.auditMark();
+  const [ofAnn, ofPaul] = [watch(ann.token, 600), watch(plain.token, 4)];
+  await member.waitForAudit(({ verb, stage }) => verb === 'watch' && stage === 'ResponseStarted', { mark, count: 2 });
+  replace(first.replace('"member-ann"', '"somebody-else"'));
+  assert.equal(await ofAnn, 'cut');
+  assert.equal(await ofPaul, '200');
 });
 
 test('an edited file is in force without a restart; a bad edit keeps the last good one and is told', async () => {
