@@ -2,6 +2,7 @@
 // can fail is done before the listener opens, so that a gateway either serves completely or does not start.
 import { GatewayError } from '../cache/errors.ts';
 import { createClusterStore } from '../cache/store.ts';
+import { makeBufferReclaim, youngCollector } from '../routing/buffer-reclaim.ts';
 import { makeOpenStreams } from '../routing/open-streams.ts';
 import { makeConnections } from '../routing/target.ts';
 import { makeTransport } from '../routing/transport.ts';
@@ -76,6 +77,7 @@ async function assemble(
     onListenerError: (error) => log.error({ err: error }, 'a listener of the cluster store failed'),
   });
   const openStreams = makeOpenStreams();
+  const onBody = makeBufferReclaim(youngCollector());
   const connections = makeConnections((spec, credential) =>
     makeTransport({
       clusterName: spec.name,
@@ -84,6 +86,7 @@ async function assemble(
       fallbacks: spec.fallbacks,
       proxy: spec.proxy,
       clientCertificate: credential.clientCertificate,
+      onBody,
     }),
   );
   closers.push(() => connections.close('abort'));

@@ -45,15 +45,18 @@ export class Call implements UpstreamCall {
   detour: Detour | undefined;
   /** Called once when the call is given up before a connection took it. */
   onAbandoned: (() => void) | undefined;
+  readonly #onBody: ((bytes: number) => void) | undefined;
   #taken = false;
   #held: Buffer[] = [];
   #heldBytes = 0;
   #bodyBytes = 0;
   #drainOwed = false;
 
-  constructor(request: UpstreamRequest, handler: ResponseHandler) {
+  /** @param onBody told how many bytes of answer came */
+  constructor(request: UpstreamRequest, handler: ResponseHandler, onBody?: (bytes: number) => void) {
     this.request = request;
     this.handler = handler;
+    this.#onBody = onBody;
     this.bodyEnded = request.body === 'none' || request.body === 0;
   }
 
@@ -150,7 +153,9 @@ export class Call implements UpstreamCall {
   }
 
   deliverData(chunk: Buffer): void {
-    if (!this.over) this.handler.onData(chunk);
+    if (this.over) return;
+    this.#onBody?.(chunk.length);
+    this.handler.onData(chunk);
   }
 
   finish(): void {

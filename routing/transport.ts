@@ -27,6 +27,8 @@ export interface TransportOptions extends DialTarget {
   /** Tried in order when `endpoint` cannot be connected to. */
   readonly fallbacks?: readonly EndpointOption[] | undefined;
   readonly limits?: TransportLimits;
+  /** Told how many bytes of answers came, upgrades left out. */
+  readonly onBody?: (bytes: number) => void;
 }
 
 /** With several endpoints each gets its share of the connect deadline, but no less than this. */
@@ -50,7 +52,7 @@ export function makeTransport(options: TransportOptions): Transport {
   let removed = false;
   return {
     send(request, handler) {
-      const call = new Call(request, handler);
+      const call = new Call(request, handler, options.onBody);
       choice.accept(call);
       return call;
     },
