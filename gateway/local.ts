@@ -157,7 +157,7 @@ function makeOpenapiAnswers(
       throw new GatewayError('NOT_ACCEPTABLE', 'OpenAPI documents are served as application/json');
     }
     if (openapiProtobufTypes.includes(wanted)) {
-      return documentResponse({ ...documents.v2Protobuf, contentType: wanted }, state.headers, state.auditId);
+      return documentResponse(documents.v2Protobuf, state.headers, state.auditId);
     }
     const document =
       surface.document === 'v3-group' ? documents.groups.get(surface.group)! : documents[surface.document];

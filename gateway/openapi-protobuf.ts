@@ -20,10 +20,10 @@ interface Swagger {
   readonly definitions: Readonly<Record<string, Schema>>;
 }
 
-/** Media types of this form; the second is the older spelling. */
+/** Media types under which this form is asked for; the `@` of kubectl's is not allowed in one, so the answer has the other's. */
 export const openapiProtobufTypes: readonly string[] = [
-  'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
   'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
+  'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
 ];
 
 /** Encodes swagger, info and definitions. Paths are left out: clients look schemas up by their group, version and kind. */

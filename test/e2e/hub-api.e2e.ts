@@ -302,6 +302,24 @@ test('B6: no secret is in anything the hub tells of the three kinds', async () =
   }
 });
 
+test('B6: the same commands straight to the gateway with a token of the hub', async () => {
+  const door = { url: site.gateway.url, caFile: site.gateway.caFile, path: '' };
+  const direct = hubSide(site, 'alice', door);
+  assert.equal(await output(direct, 'get', kinds, '-o', 'name'), await output(alice, 'get', kinds, '-o', 'name'));
+  assert.match(await output(direct, 'get', 'vc,clustergateways', '-o', 'wide'), /CREATION_TIMESTAMP/);
+  for (const kind of kinds.split(',')) {
+    for (const form of ['plaintext', 'plaintext-openapiv2']) {
+      assert.match(await output(direct, 'explain', kind, `--output=${form}`), /KIND: +(Virtual)?Cluster/, form);
+    }
+  }
+  assert.equal(rows(await output(direct, 'api-resources')).length, 4);
+  const watching = direct.start(['get', 'clustergateways', '-w']);
+  await watching.until(/m1 /);
+  await watching.stop();
+  const nobody = hubSide(site, 'bob', door);
+  assert.match((await nobody.run(['get', 'clustergateways'])).stderr, /Forbidden/);
+});
+
 test("Karmada's path is served on the direct listener only", async () => {
   const path = '/apis/cluster.karmada.io/v1alpha1/clusters/m1/proxy/version';
   const direct = hubSide(site, 'carol', { url: site.gateway.url, caFile: site.gateway.caFile, path: '' });

@@ -1,4 +1,6 @@
 // Row B1, second half: the kubectl matrix straight to the gateway, with a client certificate of the hub's authority.
+import { X509Certificate } from 'node:crypto';
+
 import { issueClientCertificate } from './accounts.ts';
 import { matrixThrough } from './hub-matrix.ts';
 
@@ -6,9 +8,11 @@ matrixThrough('with a hub client certificate', async ({ hub, gateway }, person) 
   const { groups } = hub.users[person];
   const { certPem, keyPem } = await issueClientCertificate(hub, person, groups);
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  // What kube-apiserver makes of such a certificate: no uid, and an extra that says which it was.
+  const digest = new X509Certificate(certPem).fingerprint256.replaceAll(':', '').toLowerCase();
+  const extra = { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${digest}`] };
   return {
-    // A certificate of that kind brings no uid.
-    user: { name: person, uid: '', groups, token: '' },
+    user: { name: person, uid: '', groups, extra, token: '' },
     door: {
       url: gateway.url,
       caFile: gateway.caFile,

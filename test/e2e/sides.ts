@@ -14,6 +14,7 @@ export interface ScenarioUser {
   readonly name: string;
   readonly uid: string;
   readonly groups: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
   /** Token in the gateway's token file. */
   readonly token: string;
 }
@@ -83,7 +84,13 @@ export function makeSide(
   mkdirSync(join(dir, 'home'), { recursive: true });
   const kubeconfig = join(dir, 'kubeconfig');
   const server = gateway === undefined ? member.url : gateway.url + (gateway.path ?? `/clusters/${member.name}/proxy`);
-  const direct = { token: member.gatewayToken, as: user.name, 'as-uid': user.uid, 'as-groups': user.groups };
+  const direct = {
+    token: member.gatewayToken,
+    as: user.name,
+    'as-uid': user.uid,
+    'as-groups': user.groups,
+    ...(user.extra && { 'as-user-extra': user.extra }),
+  };
   writeFileSync(
     kubeconfig,
     stringify({
