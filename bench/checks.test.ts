@@ -61,6 +61,7 @@ test('the bounds are those of the acceptance rows', () => {
       'A6 16',
       'A9 1.5',
       'B12 1.15',
+      'B11 0.35',
       'B12 15',
       'B12 400',
     ],

@@ -1,6 +1,7 @@
 // The bounds of the acceptance rows that the bench decides, as data, and what the samples of a run say about each. Easy to get wrong: a check
 // that was not measured is not a check that passed.
 import type { Sample } from './scenarios/scenario.ts';
+import { hubLanes } from './scenarios/hub.ts';
 import { registrationLanes } from './scenarios/registrations.ts';
 import { stallLanes } from './scenarios/stall.ts';
 import {
@@ -40,7 +41,7 @@ export interface CheckResult {
 }
 
 /** Rows of scenarios that are about one row only. */
-const rows: Readonly<Record<string, string>> = { stall: 'A9', registrations: 'B12' };
+const rows: Readonly<Record<string, string>> = { stall: 'A9', registrations: 'B12', hub: 'B11' };
 
 function ratio(scenario: string, value: string, says: string, lanes: readonly [string, string], bound: number): Check {
   const [of, against] = lanes;
@@ -84,7 +85,7 @@ function registered(says: string, value: string, bound: number, unit: string): C
   return { row: 'B12', says, scenario: 'registrations', kind: 'median', of, bound, unit };
 }
 
-/** Rows A6, A9, A13 and B12. */
+/** Rows A6, A9, A13, B11 and B12. */
 export const checks: readonly Check[] = [
   ratio('get-16', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 1.1),
   ratio('get-16', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 1),
@@ -101,6 +102,13 @@ export const checks: readonly Check[] = [
     'CPU per request with 2,000 clusters against 2',
     [registrationLanes.many, registrationLanes.few],
     1.15,
+  ),
+  ratio(
+    'hub',
+    'cpuUs',
+    "CPU per request through a hub against the aggregator's own",
+    [hubLanes.gateway, hubLanes.aggregator],
+    0.35,
   ),
   registered('start to the last of 2,000 clusters answering', 'startSeconds', 15, 's'),
   registered('resident memory with 2,000 clusters', 'rssMb', 400, 'MB'),

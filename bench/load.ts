@@ -19,6 +19,8 @@ export interface LoadGroup {
   readonly body?: string;
   readonly timeoutMs?: number;
   readonly expectStatus?: number;
+  /** Its latencies are counted once more, together with those of every other such group. */
+  readonly pooled?: boolean;
 }
 
 /** What one load process does; mirrors `spec` in load/main.go. */
@@ -57,6 +59,8 @@ export interface RequestsResult {
   readonly event: 'result';
   readonly seconds: number;
   readonly groups: readonly GroupResult[];
+  /** Over all requests of the pooled groups; absent without any. */
+  readonly pooled?: GroupResult;
   readonly cpuSeconds: number;
   /** CPU of the generator as a part of all cores of the machine. */
   readonly cpuShare: number;

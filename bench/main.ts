@@ -12,10 +12,11 @@ import { startRealMember, startStubMember } from './member.ts';
 import { parseOptions, usage, UsageError, type Options } from './options.ts';
 import { reportChart } from './report-chart.ts';
 import { reportMarkdown, reportText, type Report } from './report.ts';
+import { hub } from './scenarios/hub.ts';
 import { memory } from './scenarios/memory.ts';
 import { registrations } from './scenarios/registrations.ts';
 import { requests } from './scenarios/requests.ts';
-import { lanesOf, type Bench, type Lane, type Sample } from './scenarios/scenario.ts';
+import { lanesOf, type Bench, type Lane, type Sample, type Scenario } from './scenarios/scenario.ts';
 import { stall } from './scenarios/stall.ts';
 import { watch } from './scenarios/watch.ts';
 import { createSite, type Site } from './site.ts';
@@ -31,7 +32,7 @@ import type { Target } from './targets/target.ts';
 const allTargets: readonly Target[] = [direct, portcullis, express, go, goTuned, nginx, haproxy];
 /** Run only when named: another setting of a target that is there anyway. */
 const onDemand = new Set(['go-tuned']);
-const scenarios = [requests, watch, memory, stall, registrations];
+const scenarios: readonly Scenario[] = [requests, watch, memory, stall, registrations, hub];
 
 function progress(line: string): void {
   process.stderr.write(`bench: ${line}\n`);
@@ -84,7 +85,7 @@ async function runAll(options: Options, site: Site, loadBinary: string, argv: re
   };
   const ran: string[] = [];
   for (const scenario of scenarios) {
-    const chosen = scenario.names.filter((name) => options.scenarios.length === 0 || options.scenarios.includes(name));
+    const chosen = scenario.names.filter((name) => wantsScenario(options, scenario, name));
     if (chosen.length === 0) continue;
     progress(`scenario ${chosen.join(', ')}`);
     await scenario.run(bench, chosen);
@@ -105,6 +106,10 @@ async function runAll(options: Options, site: Site, loadBinary: string, argv: re
   };
   await publish(report, lanes, options);
   return exitCode(report);
+}
+
+function wantsScenario({ scenarios: named }: Options, scenario: Scenario, name: string): boolean {
+  return named.length === 0 ? scenario.onDemand !== true : named.includes(name);
 }
 
 async function publish(report: Report, lanes: readonly Lane[], options: Options): Promise<void> {

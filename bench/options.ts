@@ -24,9 +24,9 @@ export interface Options {
 /** A mistake on the command line; its message says what to do. */
 export class UsageError extends Error {}
 
-export const usage = `npm run bench -- [options]
+export const usage = `npm run bench -- [SCENARIO…] [options]
   --quick            two short rounds, stub member, no checks: does every target answer (under 2 minutes)
-  --scenario NAME    only this one (repeatable)
+  --scenario NAME    only this one (repeatable), the same as SCENARIO; \`hub\` runs only when named
   --target NAME      only this one (repeatable); go-tuned runs only when named
   --rounds N         paired rounds, default 24; a check needs at least ${minimumRounds}
   --seconds N        length of one request sample, default 1 (one connection) or 2
@@ -45,7 +45,7 @@ export function parseOptions(
   argv: readonly string[],
   known: { readonly scenarios: readonly string[]; readonly targets: readonly string[] },
 ): Options | 'help' {
-  const values = parse(argv);
+  const { values, positionals } = parse(argv);
   if (values.help === true) return 'help';
   const quick = values.quick === true;
   const member = values.backend ?? (quick ? 'stub' : 'kube-apiserver');
@@ -55,7 +55,7 @@ export function parseOptions(
   if (quick && values['write-docs'] === true) throw new UsageError('--write-docs needs a full run, not --quick');
   return Object.freeze({
     quick,
-    scenarios: chosen('--scenario', values.scenario, known.scenarios),
+    scenarios: chosen('--scenario', [...(values.scenario ?? []), ...positionals], known.scenarios),
     targets: chosen('--target', values.target, known.targets),
     rounds: positive('--rounds', values.rounds) ?? (quick ? 2 : 24),
     seconds: positive('--seconds', values.seconds),
@@ -70,6 +70,7 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({
       args: [...argv],
+      allowPositionals: true,
       options: {
         quick: { type: 'boolean' },
         scenario: { type: 'string', multiple: true },
@@ -82,7 +83,7 @@ function parse(argv: readonly string[]) {
         seed: { type: 'string' },
         help: { type: 'boolean', short: 'h' },
       },
-    }).values;
+    });
   } catch (error) {
     throw new UsageError(`${(error as Error).message}\n${usage}`);
   }

@@ -38,6 +38,7 @@ const columns: Readonly<Record<string, readonly Column[]>> = {
     { value: 'p99Ms', heading: 'p99 ms', digits: 1 },
     { value: 'gaveUp', heading: 'given up on the stalled', digits: 0 },
   ],
+  hub: requestColumns,
   registrations: [
     ...requestColumns,
     { value: 'rssMb', heading: 'RSS MB', digits: 0 },
@@ -50,6 +51,7 @@ const titles: Readonly<Record<string, string>> = {
   'get-16': 'GET of a 1 KB ConfigMap, 16 connections (h2: one stream each)',
   watch: '1,000 idle watches (h2: 10 a connection)',
   memory: 'One list read at 25 MB/s, peak memory (stub member)',
+  hub: "GET of a 1 KB ConfigMap through a real hub, 16 connections: our CPU and the aggregator's",
   registrations: 'GET by 16 connections, 2 and 2,000 clusters registered on a simulated hub',
   stall: 'The other 19 of 20 members while one is stalled',
 };

@@ -49,6 +49,8 @@ type group struct {
 	TimeoutMs int `json:"timeoutMs"`
 	// ExpectStatus of every answer, 0 means 200; another one is an error.
 	ExpectStatus int `json:"expectStatus"`
+	// Pooled adds its latencies to those of every other group that says so.
+	Pooled bool `json:"pooled"`
 }
 
 func main() {

@@ -52,6 +52,8 @@ type requestsResult struct {
 	Event   string        `json:"event"`
 	Seconds float64       `json:"seconds"`
 	Groups  []groupResult `json:"groups"`
+	// Pooled is one result over all requests of the groups that are pooled.
+	Pooled *groupResult `json:"pooled,omitempty"`
 	// CPUSeconds this program used while measuring; CPUShare is that as a part of all cores.
 	CPUSeconds float64 `json:"cpuSeconds"`
 	CPUShare   float64 `json:"cpuShare"`
@@ -102,9 +104,18 @@ func runRequests(s spec, config *tls.Config, input *bufio.Reader) error {
 	elapsed := end.Sub(start)
 	result := requestsResult{Event: "result", Seconds: elapsed.Seconds(), CPUSeconds: cpu, CPUShare: machineShare(cpu, elapsed)}
 	at := 0
+	var pooled []*tally
 	for _, g := range s.Groups {
-		result.Groups = append(result.Groups, summarise(g.Name, tallies[at:at+g.Connections], start))
+		own := tallies[at : at+g.Connections]
+		result.Groups = append(result.Groups, summarise(g.Name, own, start))
+		if g.Pooled {
+			pooled = append(pooled, own...)
+		}
 		at += g.Connections
+	}
+	if len(pooled) > 0 {
+		one := summarise("pooled", pooled, start)
+		result.Pooled = &one
 	}
 	for _, w := range workers {
 		if w.open != nil {

@@ -43,6 +43,8 @@ export const orientationRounds = 5;
 /** A part of the bench that can be chosen by name. */
 export interface Scenario {
   readonly names: readonly string[];
+  /** Runs only when named: it starts control planes of its own. */
+  readonly onDemand?: boolean;
   /** Runs those of its names that were chosen. */
   readonly run: (bench: Bench, chosen: readonly string[]) => Promise<void>;
 }

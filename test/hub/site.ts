@@ -30,6 +30,8 @@ export interface HubSiteOptions {
   readonly kubelet?: boolean;
   readonly controllerManager?: boolean;
   readonly kwok?: boolean;
+  /** Audit logs; default true, as for every control plane of the tests. */
+  readonly audit?: boolean;
   /** Further flags of every kube-apiserver. */
   readonly apiserverArgs?: readonly string[];
   /** Objects of the hub, applied after the CRDs and before the gateway starts; default one cluster-gateway Secret a member. */
@@ -74,6 +76,7 @@ export async function startHubSite(options: HubSiteOptions = {}): Promise<HubSit
     ...(options.kubelet === undefined ? {} : { kubelet: options.kubelet }),
     ...(options.controllerManager === undefined ? {} : { controllerManager: options.controllerManager }),
     ...(options.kwok === undefined ? {} : { kwok: options.kwok }),
+    ...(options.audit === undefined ? {} : { audit: options.audit }),
     ...(options.apiserverArgs === undefined ? {} : { apiserverArgs: options.apiserverArgs }),
   });
   const gateways: GatewayProcess[] = [];

@@ -1,0 +1,100 @@
+// What a request through a hub costs us, next to what it costs the hub's own aggregator that carries it. Easy to get wrong: both are read over the
+// same requests, and what either does when nobody asks (watches, probes, leases) is taken off, or a short sample would be mostly that.
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { clusterPath, startHubSite, type HubSite } from '../../test/hub/site.ts';
+import { cpuSecondsBetween, readCpu } from '../accounting.ts';
+import { openLoad } from '../load.ts';
+import { errorsOf, interleave, type Bench, type Scenario } from './scenario.ts';
+
+/** Lane names: who of the two is measured. */
+export const hubLanes = { gateway: 'portcullis-behind-hub', aggregator: 'aggregator-of-hub' } as const;
+const target = '/api/v1/namespaces/team-a/configmaps/bench';
+const connections = 16;
+const sampleSeconds = 3;
+const warmupSeconds = 20;
+const idleSeconds = 2;
+const group = 'gateway.portcullis.io';
+
+/** A real hub, a real member, one gateway behind an APIService; GETs of a 1 KB ConfigMap as a user of the hub. */
+export const hub: Scenario = {
+  names: ['hub'],
+  onDemand: true,
+  run: async (bench) => {
+    bench.progress('starting a hub and a member');
+    const site = await startHubSite({ groups: [group], audit: false });
+    try {
+      await site.members[0]!.apply({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'bench', namespace: 'team-a' },
+        data: { text: 'portcullis '.repeat(64).slice(0, 600) },
+      });
+      const caFile = path.join(bench.site.dir, 'hub-ca.crt');
+      await writeFile(caFile, site.hub.caPem);
+      await measure(bench, site, caFile, bench.options.quick ? 0.5 : warmupSeconds);
+      await interleave(bench, [0], bench.options.rounds, async (_, round) => {
+        const seconds = bench.options.quick ? 0.5 : (bench.options.seconds ?? sampleSeconds);
+        const sample = await measure(bench, site, caFile, seconds);
+        const { requestsPerSecond, p50Ms, p99Ms, failed } = sample;
+        for (const [lane, cpuUs] of [
+          [hubLanes.gateway, sample.gatewayUs],
+          [hubLanes.aggregator, sample.aggregatorUs],
+        ] as const) {
+          bench.record({ scenario: 'hub', round, lane, values: { requestsPerSecond, p50Ms, p99Ms, cpuUs }, ...failed });
+        }
+      });
+    } finally {
+      await site.stop();
+    }
+  },
+};
+
+async function measure(bench: Bench, site: HubSite, caFile: string, seconds: number) {
+  const pids = { gateway: site.gateway.pid, aggregator: site.hub.pid };
+  const load = await openLoad(bench.loadBinary, {
+    mode: 'requests',
+    address: new URL(site.hub.url).host,
+    caFile,
+    protocol: 'h1',
+    seconds,
+    warmupSeconds: 0.3,
+    groups: [
+      {
+        name: 'through the hub',
+        connections,
+        method: 'GET',
+        path: clusterPath('m1') + target,
+        headers: [
+          ['Authorization', `Bearer ${site.hub.users.alice.token}`],
+          ['Accept', 'application/json'],
+        ],
+      },
+    ],
+  });
+  try {
+    const idleFrom = { gateway: readCpu(pids.gateway), aggregator: readCpu(pids.aggregator) };
+    await delay(idleSeconds * 1000);
+    const before = { gateway: readCpu(pids.gateway), aggregator: readCpu(pids.aggregator) };
+    const result = await load.go();
+    const after = { gateway: readCpu(pids.gateway), aggregator: readCpu(pids.aggregator) };
+    const [seen] = result.groups;
+    if (seen === undefined) throw new Error('the load generator returned no group');
+    const perRequest = (who: 'gateway' | 'aggregator'): number => {
+      const idle = (cpuSecondsBetween(idleFrom[who], before[who]) / idleSeconds) * result.seconds;
+      return ((cpuSecondsBetween(before[who], after[who]) - idle) * 1e6) / seen.requests;
+    };
+    return {
+      requestsPerSecond: seen.requestsPerSecond,
+      p50Ms: seen.p50Ms,
+      p99Ms: seen.p99Ms,
+      gatewayUs: perRequest('gateway'),
+      aggregatorUs: perRequest('aggregator'),
+      failed: errorsOf(result),
+    };
+  } finally {
+    await load.close();
+  }
+}
