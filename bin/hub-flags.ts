@@ -25,6 +25,8 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
       '--managed-service-account <name>',
       'ManagedServiceAccount whose tokens are used (default: cluster-gateway)',
     )
+    .option('--karmada-namespace <ns>', "namespace of Karmada's Secrets (default: karmada-cluster)")
+    .option('--allow-exec <commands>', "exec plugins that cluster-gateway's Secrets may run (default: none)")
     .option('--cluster-gateway-api', 'serve cluster.core.oam.dev too (default: true)')
     .option('--no-cluster-gateway-api', 'do not')
     .option(

@@ -39,6 +39,10 @@ export interface HubConfig {
   readonly secretNamespaces: readonly string[];
   /** Name of the ManagedServiceAccount whose token Secrets are used. */
   readonly managedServiceAccount: string;
+  /** Namespace of Karmada's Secrets. */
+  readonly karmadaNamespace: string;
+  /** Commands that credentials in cluster-gateway's Secrets may run; a hub's objects are not the operator's own files, so none by default. */
+  readonly allowExec: readonly string[];
   readonly clusterProxy: ClusterProxy | undefined;
   readonly authorizeVerb: 'real' | 'http';
   readonly subpathAuthorization: boolean;
@@ -70,6 +74,8 @@ export interface HubInput {
   readonly secretNamespace?: string;
   readonly secretNamespaces?: string;
   readonly managedServiceAccount?: string;
+  readonly karmadaNamespace?: string;
+  readonly allowExec?: string;
   readonly proxyHost?: string;
   readonly proxyPort?: string;
   readonly proxyCaCert?: string;
@@ -97,6 +103,8 @@ export const hubFileFields = {
   secretNamespace: text.optional(),
   secretNamespaces: text.optional(),
   managedServiceAccount: text.optional(),
+  karmadaNamespace: text.optional(),
+  allowExec: text.optional(),
   proxyHost: text.optional(),
   proxyPort: text.optional(),
   proxyCaCert: text.optional(),
@@ -149,6 +157,7 @@ export function readHubConfig(
   for (const [flag, values] of [
     ['--secret-namespaces', namespaces],
     ['--secret-namespace', listOf(given.secretNamespace)],
+    ['--karmada-namespace', listOf(given.karmadaNamespace)],
   ] as const) {
     for (const value of values) if (!namespaceForm.test(value)) fault(flag, `"${value}" is not a namespace name`);
   }
@@ -160,6 +169,8 @@ export function readHubConfig(
     secretNamespace: given.secretNamespace ?? 'open-cluster-management-credentials',
     secretNamespaces: namespaces,
     managedServiceAccount: given.managedServiceAccount ?? 'cluster-gateway',
+    karmadaNamespace: given.karmadaNamespace ?? 'karmada-cluster',
+    allowExec: listOf(given.allowExec),
     clusterProxy: readClusterProxy(given, fault),
     authorizeVerb: authorizeVerb as 'real' | 'http',
     subpathAuthorization: given.subpathAuthorization === true || given.authorizeProxySubpath === true,

@@ -60,8 +60,7 @@ export async function startSources(
 }
 
 function hubSourceOptions(hub: HubConfig): Parameters<typeof makeHubSources>[0] {
-  const { sources: names, secretNamespace, secretNamespaces, managedServiceAccount } = hub;
-  return { names, secretNamespace, secretNamespaces, managedServiceAccount, clusterProxy: clusterProxyOf(hub) };
+  return { ...hub, names: hub.sources, clusterProxy: clusterProxyOf(hub) };
 }
 
 /** @throws ConfigurationError when one of its files cannot be read */
