@@ -31,13 +31,15 @@ async function start() {
 
 /** Runs this very command again with the Node that npm ci installed, passing signals and the exit code through. */
 function runPinned() {
-  const child = spawn(pinned, process.argv.slice(1), { stdio: 'inherit' });
+  let child;
+  // Before the child exists: a signal in between would end this process and leave the child behind.
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT']) {
     process.on(signal, () => {
       // Ctrl-C in a terminal reaches the whole process group: the child has it already, and twice means "at once" to some.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
     });
   }
+  child = spawn(pinned, process.argv.slice(1), { stdio: 'inherit' });
   child.once('error', (error) => {
     process.stderr.write(`portcullis: cannot run ${pinned}: ${error.message}\nRun npm ci again.\n`);
     process.exitCode = 1;

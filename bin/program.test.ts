@@ -199,7 +199,7 @@ test('an old Node hands over to the one of npm ci, and its exit is passed on', (
 });
 
 test('a signal to the old Node reaches the one of npm ci, which ends in its own way', async () => {
-  const { path, args } = oldNodeFolder('trap "exit 5" TERM; echo up; while :; do sleep 0.02; done');
+  const { path, args } = oldNodeFolder('trap "exit 5" TERM; echo up; for i in $(seq 1500); do sleep 0.02; done');
   try {
     const child = spawn(process.execPath, [...args, 'serve'], { stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = once(child, 'exit');
