@@ -55,6 +55,8 @@ export function startReflector(options: ReflectorOptions): Reflector {
   const stopping = new AbortController();
   const objects = makeObjectSet();
   const waits = makeBackoff(timing.firstBackoffMs, timing.maxBackoffMs, random);
+  // Apart, so that an outage does not make the first refusal after it a long wait.
+  const unreachable = makeBackoff(timing.firstBackoffMs, timing.maxUnreachableBackoffMs, random);
   const first = Promise.withResolvers<void>();
   first.promise.catch(() => undefined);
   let state: ReflectorState = Object.freeze({
@@ -193,7 +195,10 @@ export function startReflector(options: ReflectorOptions): Reflector {
     } finally {
       clearTimeout(deadline);
       stream.close();
-      if (lines > 0 || performance.now() - openedAtMs >= timing.healthyMs) waits.reset();
+      if (lines > 0 || performance.now() - openedAtMs >= timing.healthyMs) {
+        waits.reset();
+        unreachable.reset();
+      }
     }
     const livedMs = performance.now() - openedAtMs;
     if (livedMs < 1000 && lines === 0) {
@@ -259,9 +264,7 @@ export function startReflector(options: ReflectorOptions): Reflector {
     if (error instanceof MissingKind) return await recoverMissing();
     const setback = asSetback(error, doing);
     setState('failing', setback.fault);
-    const waitMs = waits.next();
-    const reachable = setback.fault.reason !== 'Unavailable';
-    await pause(reachable ? waitMs : Math.min(waitMs, timing.maxUnreachableBackoffMs * (0.5 + random() / 2)));
+    await pause((setback.fault.reason === 'Unavailable' ? unreachable : waits).next());
     return resourceVersion === '' ? 'list' : setback.next;
   }
 

@@ -17,8 +17,8 @@ const fast = {
   missingPollMs: 20,
   closePollMs: 10,
   healthyMs: 50,
-  openTimeoutMs: 500,
-  listTimeoutMs: 500,
+  openTimeoutMs: 10_000,
+  listTimeoutMs: 10_000,
 };
 
 export type Intercept = (url: URL, response: ServerResponse, request: IncomingMessage) => boolean;

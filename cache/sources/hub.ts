@@ -96,11 +96,21 @@ export function startHubSources(options: HubSourcesOptions): HubSourcesHandle {
         for (const user of users.get(key) ?? []) user.dirty = true;
         schedule();
       },
-      onState: schedule,
+      onState: ({ phase }) => {
+        schedule();
+        if (phase === 'watching') wakeWaiting();
+      },
       ...(options.onError === undefined ? {} : { onError: options.onError }),
     });
     reflectors.set(key, reflector);
     return reflector;
+  }
+
+  /** The hub answers one of them: those that wait because it did not need not wait on. */
+  function wakeWaiting(): void {
+    for (const reflector of reflectors.values()) {
+      if (reflector.state().fault?.reason === 'Unavailable') reflector.lookAgain();
+    }
   }
 
   /** Tells when a kind that is awaited comes. Where we may not see definitions, those that are missing are asked for by the clock. */
