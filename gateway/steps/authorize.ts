@@ -17,10 +17,11 @@ import { authenticationRequest } from './authenticate.ts';
 export function authorize(state: Authenticated, rooms: Rooms): Authorized | Promise<Authorized> {
   const { caller, inbound, surface } = state;
   const requested = readImpersonation(inbound.headers);
-  const user = requested === undefined ? caller : impersonatedUser(requested, caller.origin);
-  const authorized = (): Authorized => grown(state, { user, headers: withoutCredentials(inbound.headers) });
-  if (isOpenHealth(surface, state.target.query)) return authorized();
+  const authorizedAs = (user: User): Authorized => grown(state, { user, headers: withoutCredentials(inbound.headers) });
+  // Nothing was asked here, so nobody is impersonated either.
+  if (isOpenHealth(surface, state.target.query)) return authorizedAs(caller);
 
+  const user = requested === undefined ? caller : impersonatedUser(requested, caller.origin);
   const questions = (): Attributes[] => {
     const cluster = clusterOf(state, rooms);
     const asked = questionsFor(state, user, cluster);
@@ -28,7 +29,7 @@ export function authorize(state: Authenticated, rooms: Rooms): Authorized | Prom
   };
   return everyAllowed(questions(), rooms, () => {
     if (state.observation.longRunning) reviewWhileOpen(state, questions, rooms);
-    return authorized();
+    return authorizedAs(user);
   });
 }
 

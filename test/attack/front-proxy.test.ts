@@ -244,6 +244,7 @@ test('B4: a hub that is down is 503 for whom it would have to be asked about, ne
   hub.tokens = (token) => ({ authenticated: true, user: { username: token } });
   const known = get('Authorization: Bearer known');
   assert.equal((await exchange(site, known)).status, 200);
+  assert.equal((await exchange(site, get('X-Remote-User: early'), proxy)).status, 200);
   hub.down();
   try {
     assert.equal((await exchange(site, known)).status, 200, 'a decision that is remembered holds');
