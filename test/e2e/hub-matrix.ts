@@ -24,13 +24,27 @@ export interface Way {
 
 const namespaces = { alice: 'team-a', carol: 'matrix' } as const;
 
-/** Defines the tests of one way. */
-export function matrixThrough(title: string, wayOf: (site: HubSite, person: Person) => Promise<Way>): void {
-  let site: HubSite;
+/** What the matrix needs of a hub with the members `m1` and `m2`. */
+export type MatrixSite = Pick<HubSite, 'plane' | 'hub' | 'gateway' | 'stop'>;
+
+const everything = { members: ['m1', 'm2'], controllerManager: true, kwok: true, kubelet: true } as const;
+
+/**
+ * Defines the tests of one way.
+ * @param row of the acceptance table
+ * @param start starts the hub, members and gateway
+ */
+export function matrixThrough(
+  title: string,
+  wayOf: (site: MatrixSite, person: Person) => Promise<Way>,
+  row = 'B1',
+  start: (options: typeof everything) => Promise<MatrixSite> = startHubSite,
+): void {
+  let site: MatrixSite;
   const sides = new Map<Person, readonly [direct: Side, through: Side]>();
 
   before(async () => {
-    site = await startHubSite({ members: ['m1', 'm2'], controllerManager: true, kwok: true, kubelet: true });
+    site = await start(everything);
     const { plane } = site;
     for (const person of ['alice', 'carol'] as const) {
       const { user, door } = await wayOf(site, person);
@@ -62,7 +76,7 @@ export function matrixThrough(title: string, wayOf: (site: HubSite, person: Pers
     );
 
   const same = (person: Person, what: string, make: () => Scenario, needsPods = true): void => {
-    test(`B1: kubectl ${what} as ${person} is the same ${title} as directly`, async (context) => {
+    test(`${row}: kubectl ${what} as ${person} is the same ${title} as directly`, async (context) => {
       const [direct, through] = sides.get(person)!;
       if (needsPods) await (prepared ??= preparePods());
       const scenario = make();
