@@ -35,7 +35,7 @@ async function open(t: TestContext): Promise<Site> {
     wake.resolve();
   };
   const material = { ...serving, clientCa: undefined };
-  const listener = await startListener({ host: '127.0.0.1', port: 0 }, material, arrive, { engine: 'native' });
+  const listener = await startListener({ host: '127.0.0.1', port: 0 }, material, arrive);
   const session = connect(listener.url, {
     ca: authority.ca,
     servername: 'gateway.test',
@@ -303,6 +303,21 @@ test('a drain lets what is open finish, takes nothing new, and ends when the las
   inbound.write(Buffer.from('words'));
   inbound.end();
   assert.equal((await bodyOf(stream)).toString(), 'last words');
+  await drained;
+});
+
+test('a drain ends with the last stream when its client resets it', async (t) => {
+  const { listener, session, arrival } = await open(t);
+  const stream = request(session);
+  const { inbound } = await arrival();
+  inbound.respond(200, [], false);
+  await once(stream, 'response');
+  const went = once(session, 'goaway');
+  const drained = listener.drain();
+  await went;
+  // Until the last stream is named; its client answers the PING by itself.
+  await once(session, 'goaway');
+  stream.close(constants.NGHTTP2_CANCEL);
   await drained;
 });
 

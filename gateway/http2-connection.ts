@@ -79,7 +79,7 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
     this.#socket = socket;
     this.#peer = peer;
     this.#listener = listener;
-    this.sender = new Http2Sender(socket, listener.turn, this.#budget, () => this.#flushed());
+    this.sender = new Http2Sender(socket, listener.turn, this.#budget);
     this.sender.output.frame(frameType.settings, 0, 0, ourSettings());
     this.sender.sendWindowUpdate(0, connectionWindowBytes - startWindowBytes);
     socket.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose).on('drain', this.#onDrain);
@@ -146,9 +146,9 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
   readonly #onClose = (): void => this.#release();
 
   /** Behind the last answer of a connection that is to end. */
-  #flushed(): void {
+  readonly #closeIfDone = (): void => {
     if (this.#ending === 'last-stream-named' && this.#streams.size === 0) this.#close(errorCode.noError);
-  }
+  };
 
   /** GOAWAY, and the end of everything that is still open. */
   #close(code: number): void {
@@ -379,6 +379,8 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
   closed(stream: Http2Stream, resetByUs: boolean): void {
     this.#streams.delete(stream.id);
     if (resetByUs) this.#ids.rememberReset(stream.id);
+    // What ends the stream is written right behind this.
+    if (this.#ending === 'last-stream-named' && this.#streams.size === 0) queueMicrotask(this.#closeIfDone);
   }
 
   /** Resets a stream for what its client did. */

@@ -47,13 +47,11 @@ export class Http2Sender {
   /** Streams that were told to wait. */
   readonly #owed = new Set<OutgoingStream>();
 
-  /** @param onFlushed called after every write of a turn */
-  constructor(socket: Duplex, turn: OutputTurn, budget: FloodBudget, onFlushed: () => void) {
+  constructor(socket: Duplex, turn: OutputTurn, budget: FloodBudget) {
     this.#socket = socket;
     this.#budget = budget;
     this.output = new Http2Output(socket, turn, () => {
       if (this.#ready.size > 0 || this.#owed.size > 0) this.resume();
-      onFlushed();
     });
   }
 

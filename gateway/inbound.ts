@@ -84,38 +84,6 @@ function readExpect(value: string): boolean {
   throw new GatewayError('BAD_HEADERS', 'the only expectation served is "100-continue"');
 }
 
-/** Judges an HTTP/2 request: `endsWithHead` says that no DATA frame follows. */
-export function readHttp2Head(
-  headers: RawHeaders,
-  endsWithHead: boolean,
-): RequestHead & { method: string; target: string } {
-  let body: BodyFraming = endsWithHead ? 'none' : 'chunked';
-  let authority: string | undefined;
-  let host: string | undefined;
-  let method = '';
-  let target = '';
-  let lengths = 0;
-  for (let i = 0; i < headers.length; i += 2) {
-    const name = headers[i]!;
-    if (name === ':method') method = headers[i + 1]!;
-    else if (name === ':path') target = headers[i + 1]!;
-    else if (name === ':authority') authority = headers[i + 1]!;
-    else if (name === 'host') {
-      if (host !== undefined) throw new GatewayError('BAD_HEADERS', 'the request has two Host headers');
-      host = headers[i + 1]!;
-    } else if (name === 'content-length') {
-      lengths += 1;
-      if (lengths > 1) throw new GatewayError('BAD_HEADERS', 'the request has two Content-Length headers');
-      const length = readContentLength(headers[i + 1]!);
-      if (!endsWithHead) body = length === 'none' ? 0 : length;
-    }
-  }
-  if (authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase()) {
-    throw new GatewayError('BAD_HEADERS', 'the Host header differs from :authority');
-  }
-  return { body, host: authority ?? host ?? '', method, target };
-}
-
 function readContentLength(value: string): BodyFraming {
   if (!/^\d{1,15}$/.test(value)) throw new GatewayError('BAD_HEADERS', 'Content-Length is not a decimal number');
   const length = Number(value);

@@ -1,11 +1,8 @@
 // The Kubernetes listener: one TLS port, HTTP/1.1 and HTTP/2 by ALPN, no ALPN means HTTP/1.1 (kubectl exec dials so). Easy to get wrong:
 // what waits for a client (idle connections, unfinished heads) must end by itself; one sweep over all connections costs less than timers.
-import { createServer as createHttp2Server } from 'node:http2';
-import type { Http2Session, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import type { TLSSocket } from 'node:tls';
-import { maxClientStreams, maxHeaderBytes, maxHeaderPairs } from '../cache/limits.ts';
 import type { Arrival, Peer } from './exchange.ts';
 import { formatHostPort } from './host-port.ts';
 import type { HostPort } from './host-port.ts';
@@ -13,9 +10,7 @@ import { Http1Connection } from './http1-connection.ts';
 import type { Http1Listener } from './http1-connection.ts';
 import { Http2Connection } from './http2-connection.ts';
 import type { Http2Listener } from './http2-connection.ts';
-import { Http2Inbound } from './http2-inbound.ts';
 import { makeOutputTurn } from './http2-output.ts';
-import { readHttp2Head } from './inbound.ts';
 
 /** What the listener proves itself with, and whose client certificates it asks for. */
 export interface TlsMaterial {
@@ -41,13 +36,9 @@ export interface Listener {
   close(): void;
 }
 
-/** Who frames HTTP/2: our own code, or node:http2. */
-export type HttpEngine = 'native' | 'node';
-
 /** How often connections are looked at whose client sends nothing. */
 const sweepIntervalMs = 1_000;
 const handshakeTimeoutMs = 10_000;
-const noPeer: Peer = { address: '', serverName: '', certificates: [], tlsAuthorized: false };
 
 /**
  * Opens the listener.
@@ -58,58 +49,27 @@ export async function startListener(
   at: HostPort,
   material: TlsMaterial,
   arrive: (arrival: Arrival) => void,
-  { engine = 'node' }: { readonly engine?: HttpEngine } = {},
 ): Promise<Listener> {
-  const peers = new WeakMap<Http2Session, Peer>();
   const sockets = new Set<TLSSocket>();
-  const sessions = new Set<ServerHttp2Session>();
   let draining = false;
 
-  const connections = new Set<Http1Connection>();
+  const http1Connections = new Set<Http1Connection>();
   const http1: Http1Listener = {
     arrive,
     draining: () => draining,
-    onReleased: (connection) => connections.delete(connection),
+    onReleased: (connection) => http1Connections.delete(connection),
   };
-  const ownHttp2 = new Set<Http2Connection>();
-  const framing: Http2Listener = {
+  const http2Connections = new Set<Http2Connection>();
+  const http2: Http2Listener = {
     arrive,
     turn: makeOutputTurn(),
-    onReleased: (connection) => ownHttp2.delete(connection),
+    onReleased: (connection) => http2Connections.delete(connection),
   };
   const sweeping = setInterval(() => {
     const nowMs = performance.now();
-    for (const connection of connections) connection.sweep(nowMs);
-    for (const connection of ownHttp2) connection.sweep(nowMs);
+    for (const connection of http1Connections) connection.sweep(nowMs);
+    for (const connection of http2Connections) connection.sweep(nowMs);
   }, sweepIntervalMs).unref();
-
-  const http2 = createHttp2Server({
-    maxHeaderListPairs: maxHeaderPairs,
-    maxSendHeaderBlockLength: maxHeaderBytes,
-    settings: {
-      maxConcurrentStreams: maxClientStreams,
-      maxHeaderListSize: maxHeaderBytes,
-      enablePush: false,
-      initialWindowSize: 256 * 1024,
-    },
-  });
-  http2.on('session', (session: ServerHttp2Session) => {
-    sessions.add(session);
-    // A stand-in that hands on what the real socket says; asked once, because asking is dear.
-    peers.set(session, peerOf(session.socket as TLSSocket));
-    session.on('close', () => sessions.delete(session));
-    session.on('error', () => undefined);
-    session.setLocalWindowSize(1024 * 1024);
-  });
-  http2.on('sessionError', () => undefined);
-  http2.on('stream', (stream: ServerHttp2Stream, _headers: unknown, flags: number, rawHeaders: string[]) => {
-    const fallback = { method: '', target: '', body: 'none' as const, host: '' };
-    const endsWithHead = stream.endAfterHeaders || (flags & 1) !== 0;
-    const { head, fault } = attempt(() => readHttp2Head(rawHeaders, endsWithHead), fallback);
-    const inbound = new Http2Inbound(stream, head, rawHeaders);
-    const peer = (stream.session && peers.get(stream.session)) ?? noPeer;
-    arrive({ inbound, upgradeInbound: undefined, host: head.host, peer, headFault: fault });
-  });
 
   const tls = createTlsServer({
     ...secure(material),
@@ -126,15 +86,11 @@ export async function startListener(
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => undefined);
-    if (socket.alpnProtocol === 'h2' && engine === 'native') {
-      const connection = new Http2Connection(socket, peerOf(socket), framing);
-      ownHttp2.add(connection);
+    if (socket.alpnProtocol === 'h2') {
+      const connection = new Http2Connection(socket, peerOf(socket), http2);
+      http2Connections.add(connection);
       if (draining) connection.drain();
-    } else if (socket.alpnProtocol === 'h2') {
-      http2.emit('connection', socket);
-      // A client that closed its half can take part in HTTP/2 no more; node:http2 would wait for the other half, and leave watches open.
-      socket.on('end', () => socket.destroy());
-    } else connections.add(new Http1Connection(socket, peerOf(socket), http1));
+    } else http1Connections.add(new Http1Connection(socket, peerOf(socket), http1));
   });
   tls.on('tlsClientError', (_error, socket) => socket.destroy());
   tls.on('drop', () => undefined);
@@ -155,9 +111,8 @@ export async function startListener(
     drain() {
       draining = true;
       const stopped = new Promise<void>((resolve) => tls.close(() => resolve()));
-      for (const connection of connections) connection.closeIdle();
-      for (const connection of ownHttp2) connection.drain();
-      for (const session of sessions) session.close();
+      for (const connection of http1Connections) connection.closeIdle();
+      for (const connection of http2Connections) connection.drain();
       return stopped;
     },
     close() {
@@ -175,15 +130,6 @@ function secure({ cert, key, clientCa }: TlsMaterial): {
   minVersion: 'TLSv1.2';
 } {
   return { cert, key, minVersion: 'TLSv1.2', ...(clientCa === undefined ? {} : { ca: clientCa }) };
-}
-
-/** A fault of a head is kept for the chain, which knows how to answer it. */
-function attempt<T>(read: () => T, fallback: T): { readonly head: T; readonly fault: unknown } {
-  try {
-    return { head: read(), fault: undefined };
-  } catch (fault) {
-    return { head: fallback, fault };
-  }
 }
 
 function peerOf(socket: TLSSocket): Peer {

@@ -38,7 +38,6 @@ before(async () => {
       if (inbound.body === 'none' || headFault !== undefined) setImmediate(answer);
       else inbound.readBody({ onData: () => undefined, onEnd: answer });
     },
-    { engine: 'native' },
   );
   door = { port: listener.port, ca: authority.ca };
 });

@@ -53,7 +53,6 @@ before(async () => {
       inbound.onDrain(pump);
       pump();
     },
-    { engine: 'native' },
   );
   door = { port: listener.port, ca: authority.ca };
 });
