@@ -46,7 +46,8 @@ export async function startSources(
   if (client === undefined || hubSources.length === 0) {
     return { problems: () => kubeconfigs.problems(), synced: () => true, close: () => kubeconfigs.close() };
   }
-  const fromHub = startHubSources({ client, sources: hubSources, store, ...reports });
+  const onError = (error: unknown): void => log.error({ err: error }, 'a source of clusters failed');
+  const fromHub = startHubSources({ client, sources: hubSources, store, onError, ...reports });
   let synced = false;
   fromHub.synced.then(() => (synced = true)).catch(() => undefined);
   return {
