@@ -14,7 +14,10 @@ for (const [name, command, ...args] of checks) {
 }
 console.log('\n== unit tests');
 const unit = await runTests(
-  ['{auth,bench,bin,cache,cli,gateway,routing,sim}/**/*.test.ts', 'test/{house,chart,controlplane,clients}/**/*.test.ts'],
+  [
+    '{auth,bench,bin,cache,cli,gateway,routing,sim}/**/*.test.ts',
+    'test/{house,chart,controlplane,clients}/**/*.test.ts',
+  ],
   ['--test-isolation=none'],
 );
 console.log('\n== integration and attack tests');
