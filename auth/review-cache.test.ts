@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { GatewayError } from '../cache/errors.ts';
 import { makeReviewCache } from './review-cache.ts';
 
-function cache(change: { maxEntries?: number; maxKeyLength?: number; maxPending?: number } = {}) {
+function cache(change: { maxEntries?: number; maxKeyLength?: number; maxPending?: number; countFrom?: 'answer' } = {}) {
   const clock = { ms: 0 };
   const made = makeReviewCache<{ readonly n: number }>({
     maxEntries: 10,
@@ -29,6 +29,19 @@ test('an answer is known until its time is over, counted from when it was asked'
   clock.ms = 99;
   assert.deepEqual(known('k'), { n: 1 });
   clock.ms = 100;
+  assert.equal(known('k'), undefined);
+});
+
+test('where the hub remembers as well, time counts from its answer, so that the next question finds its memory empty', async () => {
+  const { known, ask, clock } = cache({ countFrom: 'answer' });
+  const slow = Promise.withResolvers<{ answer: { n: number }; ttlMs: number }>();
+  const asking = ask('k', () => slow.promise);
+  clock.ms = 60;
+  slow.resolve({ answer: { n: 1 }, ttlMs: 100 });
+  await asking;
+  clock.ms = 159;
+  assert.deepEqual(known('k'), { n: 1 });
+  clock.ms = 160;
   assert.equal(known('k'), undefined);
 });
 

@@ -1,6 +1,6 @@
 // Remembers answers of reviews (TokenReview, SubjectAccessReview) for seconds and lets everybody who wants the same at the same time share one
 // call. Easy to get wrong: an error is nobody's answer and is never remembered, and time counts from when the question was asked, since the
-// answer may be as old as that.
+// answer may be as old as that, unless the hub remembers it, too.
 import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../cache/errors.ts';
 
@@ -30,6 +30,11 @@ export interface ReviewCacheOptions {
   readonly maxKeyLength: number;
   /** Questions under way at the same time; those beyond are refused, so that a slow hub does not fill the memory. */
   readonly maxPending: number;
+  /**
+   * From when an answer's time counts; `question` unless said otherwise. `answer` where the hub itself remembers for as long: then the next
+   * question comes after the hub has forgotten, instead of just before, which would take its old answer for twice the time.
+   */
+  readonly countFrom?: 'question' | 'answer';
   /** Milliseconds of any clock that never goes back. */
   readonly now?: () => number;
 }
@@ -53,7 +58,8 @@ export function makeReviewCache<Answer extends object>(options: ReviewCacheOptio
     const askedAtMs = now();
     try {
       const { answer, ttlMs } = await review(entries.peek(key)?.answer);
-      if (ttlMs > 0) entries.set(key, { answer, untilMs: askedAtMs + ttlMs });
+      const fromMs = options.countFrom === 'answer' ? now() : askedAtMs;
+      if (ttlMs > 0) entries.set(key, { answer, untilMs: fromMs + ttlMs });
       else entries.delete(key);
       return answer;
     } finally {

@@ -53,6 +53,8 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
     maxEntries: maxTokens,
     maxKeyLength: maxTokens * (digestLength + 1),
     maxPending,
+    // kube-apiserver remembers tokens for 10 s.
+    countFrom: 'answer',
     ...(options.now === undefined ? {} : { now: options.now }),
   });
   // Audiences are the same for every review here, so they need not be in the key.

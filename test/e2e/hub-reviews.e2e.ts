@@ -162,8 +162,8 @@ test('B8: a revoked token and a revoked right: new requests refused within 10 s,
     `B8: new requests refused after ${refusedMs.map(Math.round).join(', ')} ms, streams closed after ${closedMs.map(Math.round).join(', ')} ms\n`,
   );
   for (const ms of closedMs) assert.ok(ms <= 60_000, `closed after ${ms} ms`);
-  // A request under way and the hub's own watch of its RBAC are given a second over the cache's 10.
-  for (const ms of refusedMs) assert.ok(ms <= 11_000, `refused after ${ms} ms`);
+  // A review and a request under way are given two seconds over the cache's 10.
+  for (const ms of refusedMs) assert.ok(ms <= 12_000, `refused after ${ms} ms`);
   assert.equal(keptEnded, false);
   assert.equal(await statusOf(kept), 200);
   for (const watch of watches) watch.close();
