@@ -90,6 +90,14 @@ export function goModules(): readonly GoModule[] {
       coldBuild: 'about 3 minutes on two cores',
     },
     {
+      name: 'h2spec',
+      folder: 'clients/h2spec',
+      target: 'github.com/summerwind/h2spec/cmd/h2spec',
+      ldflags: [],
+      programs: ['h2spec'],
+      coldBuild: 'about 1 minute on two cores',
+    },
+    {
       name: 'konnectivity',
       folder: 'konnectivity',
       target: '.',
