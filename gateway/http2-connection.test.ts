@@ -241,6 +241,29 @@ test('an aborted answer is reset and never ended, and whoever listens is told th
   inbound.respond(200, [], false);
 });
 
+test('whoever reads a body and ends its exchange hears no more of it, and the connection goes on', async (t) => {
+  const { session, arrival } = await open(t);
+  const stream = request(session, { ':method': 'POST' }, false);
+  stream.resume();
+  stream.end(Buffer.alloc(200_000));
+  const { inbound } = await arrival();
+  let pieces = 0;
+  inbound.readBody({
+    onData() {
+      pieces++;
+      inbound.abort();
+    },
+    onEnd: () => assert.fail('the body has not ended'),
+  });
+  await closing(stream);
+  const next = request(session);
+  const second = await arrival();
+  second.inbound.respond(204, [], true);
+  second.inbound.end();
+  await once(next, 'response');
+  assert.equal(pieces, 1);
+});
+
 test('an answer shorter or longer than its Content-Length is reset', async (t) => {
   const { session, arrival } = await open(t);
   for (const text of ['x', 'xxx']) {

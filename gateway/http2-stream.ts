@@ -77,6 +77,8 @@ export class Http2Stream implements Inbound, OutgoingStream {
 
   /** A piece of body came. False when it is more than Content-Length says. */
   receive(piece: Buffer): boolean {
+    // Whoever reads it may end the exchange in the middle of a frame.
+    if (this.#over) return true;
     if (this.#bodyLeft >= 0) {
       this.#bodyLeft -= piece.length;
       if (this.#bodyLeft < 0) return false;
@@ -84,13 +86,14 @@ export class Http2Stream implements Inbound, OutgoingStream {
     if (this.#reader === undefined || this.#bodyPaused || this.#heldBytes > 0) this.#hold(piece);
     else {
       this.#reader.onData(piece);
-      this.#carrier.consumed(this, piece.length);
+      if (!this.#isOver()) this.#carrier.consumed(this, piece.length);
     }
     return true;
   }
 
   /** END_STREAM came. False when it is less than Content-Length says. */
   receiveEnd(): boolean {
+    if (this.#over) return true;
     if (this.#bodyLeft > 0) return false;
     this.received = true;
     this.#deliver();
@@ -118,16 +121,18 @@ export class Http2Stream implements Inbound, OutgoingStream {
       const piece = this.#held!.subarray(0, this.#heldBytes);
       this.#dropHeld();
       reader.onData(piece);
+      if (this.#isOver()) return;
       this.#carrier.consumed(this, piece.length);
-      if (this.#isHeldBack()) return;
+      if (this.#bodyPaused) return;
     }
     if (!this.received || this.#endTold) return;
     this.#endTold = true;
     reader.onEnd();
   }
 
-  #isHeldBack(): boolean {
-    return this.#bodyPaused || this.#over;
+  /** Asked behind a call into the chain, which may have changed it. */
+  #isOver(): boolean {
+    return this.#over;
   }
 
   #dropHeld(): void {
