@@ -45,8 +45,11 @@ for (const how of ['status', 'event'] as const) {
       return true;
     });
     const seen = watches();
-    for (const response of collection.watches) response.end();
-    await until(() => collection.watches.size === 0);
+    for (const response of collection.watches) {
+      collection.watches.delete(response);
+      response.end();
+    }
+    // Before the reflector can have seen the end.
     collection.remove('goes');
     await until(() => !reflector.objects.has('ns/goes'));
     await until(() => collection.watches.size === 1);

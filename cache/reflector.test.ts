@@ -159,6 +159,7 @@ test('a listener that throws is told and does not end anything', async (t) => {
   });
   await until(() => collection.watches.size === 1);
   collection.put('a');
+  await until(() => reflector.objects.size === 1);
   collection.put('b');
   await until(() => reflector.objects.size === 2);
   assert.equal(errors.length, 2);
