@@ -25,7 +25,7 @@ let operations: Operations | undefined;
 
 before(async () => {
   authority = await makeAuthority();
-  pair = await signServingCertificate(authority, ['127.0.0.1'], 60_000);
+  pair = await signServingCertificate(authority, ['127.0.0.1'], 3_600_000);
 });
 afterEach(() => operations?.close());
 after(() => registry.clear());
@@ -98,7 +98,7 @@ test('B8: a new certificate is shown to new connections', async () => {
       }).on('error', reject);
     });
   const first = await shown();
-  operations!.setTls(await signServingCertificate(authority, ['127.0.0.1'], 60_000));
+  operations!.setTls(await signServingCertificate(authority, ['127.0.0.1'], 3_600_000));
   assert.notEqual(await shown(), first);
 });
 

@@ -235,7 +235,8 @@ test('A7: a member that takes no connection is 504 after the deadline, then the 
     assert.ok(answer.status === 503 || answer.status === 504, String(answer.status));
     assertStatus(answer, answer.status, 'silent', /did not answer|no connection/);
   }
-  assert.equal(silentSockets.length, before);
+  // The probe keeps asking in its own time, and so may one request once the breaker has been open long enough; not each of the three.
+  assert.ok(silentSockets.length <= before + 1, `${silentSockets.length - before} connections`);
 });
 
 test('A7: a caller without rights of the gateway’s own rules is told by whom; errors about no cluster carry no cluster', async () => {
