@@ -111,7 +111,7 @@ test('R4 S13: the list holds what cluster-gateway would show; clusters of other 
   assert.equal(names(all.json()).length, 4);
 });
 
-test('the columns are those of cluster-gateway', async () => {
+test('V13: the columns are those of cluster-gateway, for one and for a list', async () => {
   const { ask } = makeLocalSite([clusterSpec('m1')]);
   const gateways = (await ask(`GET ${api}/clustergateways`, table)).json() as Table;
   assert.deepEqual(
@@ -119,11 +119,13 @@ test('the columns are those of cluster-gateway', async () => {
     ['Name', 'Provider', 'Credential-Type', 'Endpoint-Type', 'Healthy'],
   );
   assert.deepEqual(gateways.rows[0]!.cells, ['m1', '', 'ServiceAccountToken', 'Const', 'false']);
+  const one = (await ask(`GET ${api}/virtualclusters/m1`, table)).json() as Table;
   const virtual = (await ask(`GET ${api}/virtualclusters`, table)).json() as Table;
   assert.deepEqual(
     virtual.columnDefinitions.map(({ name }) => name),
     ['Name', 'Alias', 'Credential_Type', 'Endpoint', 'Accepted', 'Labels', 'Creation_Timestamp'],
   );
+  assert.deepEqual(one.rows[0]!.cells, virtual.rows[1]!.cells);
   assert.deepEqual(virtual.rows[0]!.cells, [
     'local',
     '',

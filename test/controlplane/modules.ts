@@ -74,6 +74,14 @@ export function goModules(): readonly GoModule[] {
       coldBuild: 'about 1 minute on two cores',
     },
     {
+      name: 'cluster-gateway-client',
+      folder: 'clients/cluster-gateway',
+      target: '.',
+      ldflags: [],
+      programs: ['cluster-gateway-client'],
+      coldBuild: 'about 1 minute on two cores',
+    },
+    {
       name: 'kubectl-old',
       folder: 'clients/kubectl-old',
       target: '.',
