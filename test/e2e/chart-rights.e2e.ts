@@ -107,7 +107,10 @@ const reader = { 'kube-system': ['configmaps [] [extension-apiserver-authenticat
 const serving = { [release]: ['secrets [] [portcullis-serving] [get list watch update]'] };
 const ownApi = 'v1alpha1.gateway.portcullis.io';
 const bundle = `apiservices.apiregistration.k8s.io [] [${ownApi}] [get list watch patch]`;
+/** Whoever has a source that lives in CRDs. */
+const definitions = 'customresourcedefinitions.apiextensions.k8s.io [] [] [list watch]';
 const ocm = (name: string): string[] => [
+  definitions,
   'managedclusters.cluster.open-cluster-management.io [] [] [get list watch]',
   `secrets [] [${name}] [list watch]`,
 ];

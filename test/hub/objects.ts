@@ -56,6 +56,7 @@ export function gatewayAccess(): readonly object[] {
     bind('portcullis-front-proxy', 'Role', 'extension-apiserver-authentication-reader', account, 'kube-system'),
     clusterRole('portcullis-sources', [
       { apiGroups: [''], resources: ['secrets'], verbs: read },
+      { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list', 'watch'] },
       {
         apiGroups: ['cluster.open-cluster-management.io'],
         resources: ['managedclusters'],
