@@ -23,11 +23,16 @@ export interface Load {
   stop(): Promise<readonly LoadRecord[]>;
 }
 
-/** Asks the clusters in turn for a namespace, HTTP/1.1 and HTTP/2 in turn. */
+/**
+ * Asks the clusters in turn for a namespace, HTTP/1.1 and HTTP/2 in turn.
+ * @param pathTo path of a cluster's proxy on that server; default the direct listener's short form
+ * @param tag query parameter that holds the request's number, so that the audit log tells two loads apart
+ */
 export async function startLoad(
   server: StreamServer,
   clusters: readonly string[],
   requestsPerSecond: number,
+  { pathTo = (cluster: string): string => `/clusters/${cluster}/proxy`, tag = 'request' } = {},
 ): Promise<Load> {
   const agent = new Agent({ keepAlive: true, maxSockets: 64, ca: server.caPem });
   const http2 = await http2Client(server);
@@ -36,7 +41,7 @@ export async function startLoad(
   const ask = async (number: number): Promise<LoadRecord> => {
     const round = Math.floor(number / clusters.length);
     const cluster = clusters[number % clusters.length]!;
-    const path = `/clusters/${cluster}/proxy/api/v1/namespaces/default?request=${number}`;
+    const path = `${pathTo(cluster)}/api/v1/namespaces/default?${tag}=${number}`;
     const startedMs = performance.now();
     const get = round % 2 === 0 ? askHttp1(server, agent, path) : askHttp2(http2, path);
     const outcome = await get.catch((error: unknown) => String(error));
