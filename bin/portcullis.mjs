@@ -27,6 +27,8 @@ async function start() {
   // Node strips no types below node_modules, so an installed package carries dist in place of the sources.
   const { main } = await import(existsSync(source) ? source.href : built.href);
   process.exitCode = await main(process.argv);
+  // When nothing is left to do. Taking the handles down one by one, Node 26 has been seen to spin for ever over a socket that was reset.
+  process.once('beforeExit', () => process.exit());
 }
 
 /** Runs this very command again with the Node that npm ci installed, passing signals and the exit code through. */

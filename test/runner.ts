@@ -37,6 +37,7 @@ export async function runTests(patterns: readonly string[], flags: readonly stri
   try {
     const code = await runProgram(process.execPath, [
       '--test',
+      '--import=./test/quick-exit.ts',
       ...flags,
       '--test-reporter=spec',
       '--test-reporter-destination=stdout',
