@@ -9,6 +9,7 @@ import { readWhole, textOf, type FileReading } from './sources/file-reading.ts';
 import { digest, draftClusters, referencedFiles, type ClusterDraft } from './sources/kubeconfig-cluster.ts';
 import { credentialOfDraft, type ExecSurroundings } from './sources/kubeconfig-credential.ts';
 import { maxKubeconfigBytes, parseKubeconfig, type Kubeconfig } from './sources/kubeconfig-file.ts';
+import { bareUser } from './sources/kubeconfig-user.ts';
 
 /** Everything one request to the hub needs. Frozen; the same object until something of it changes. */
 export interface HubAccess {
@@ -98,7 +99,7 @@ export async function inClusterConnection(
         },
       ],
     ]),
-    users: new Map([['in-cluster', { ...nobody, name: 'in-cluster', tokenFile: `${folder}/token` }]]),
+    users: new Map([['in-cluster', { ...bareUser, name: 'in-cluster', tokenFile: `${folder}/token` }]]),
     contexts: [{ name: 'hub', cluster: 'in-cluster', user: 'in-cluster', namespace: '', extensions: [] }],
     currentContext: 'hub',
   };
@@ -106,20 +107,6 @@ export async function inClusterConnection(
     Promise.resolve({ kubeconfig, origin: 'in-cluster', readings: new Map<string, FileReading>() }),
   );
 }
-
-const nobody = {
-  token: '',
-  tokenFile: '',
-  certificateFile: '',
-  certificateData: '',
-  keyFile: '',
-  keyData: '',
-  username: '',
-  password: '',
-  impersonates: false,
-  exec: undefined,
-  authProvider: false,
-} as const;
 
 /** The kubeconfig with that one context; its name is ours, since any name is good for a hub. */
 function only(kubeconfig: Kubeconfig, context: Kubeconfig['contexts'][number]): Kubeconfig {

@@ -4,19 +4,8 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { parseDuration } from './duration.ts';
-
-/** Every source of clusters, in the order that decides who keeps a name when `--sources` says nothing. */
-export const sourceNames = [
-  'kubeconfig',
-  'ocm',
-  'cluster-gateway',
-  'karmada',
-  'cluster-api',
-  'vcluster',
-  'argocd',
-  'pediacluster',
-] as const;
-export type SourceName = (typeof sourceNames)[number];
+import { sourceNames } from './source-names.ts';
+import type { SourceName } from './source-names.ts';
 
 /** konnectivity's proxy server, as cluster-gateway's flags give it. Paths are absolute. */
 export interface ClusterProxy {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { WatchedResource } from '../hub-types.ts';
-import { clusterProxyAddress, hubSourceNames, makeHubSources, type HubSourceOptions } from './catalogue.ts';
+import { clusterProxyAddress, makeHubSources, type HubSourceOptions } from './catalogue.ts';
+import { hubSourceNames } from './names.ts';
 
 function made(names: readonly string[], options: Partial<HubSourceOptions> = {}): ReturnType<typeof makeHubSources> {
   return makeHubSources({

@@ -6,22 +6,11 @@ import { makeArgocdSource } from './argocd.ts';
 import { makeClusterApiSource } from './cluster-api.ts';
 import { makeClusterGatewaySource } from './cluster-gateway.ts';
 import { makeKarmadaSource } from './karmada.ts';
+import { hubSourceNames, type HubSourceName } from './names.ts';
 import { makeOcmSource } from './ocm.ts';
 import { makePediaClusterSource } from './pediacluster.ts';
 import type { ExecSettings } from './registration.ts';
 import { makeVclusterSource } from './vcluster.ts';
-
-/** Names of sources that watch a hub, as in `--sources`. */
-export const hubSourceNames = [
-  'ocm',
-  'cluster-gateway',
-  'karmada',
-  'cluster-api',
-  'vcluster',
-  'argocd',
-  'pediacluster',
-] as const;
-export type HubSourceName = (typeof hubSourceNames)[number];
 
 export interface HubSourceOptions {
   /** In order of precedence; names that are no hub source (`kubeconfig`) are passed over, repeated ones count once. */

@@ -4,7 +4,8 @@ import * as fc from 'fast-check';
 import type { HubObject, HubSource } from '../hub-types.ts';
 import type { ClusterSpec } from '../records.ts';
 import { createClusterStore } from '../store.ts';
-import { hubSourceNames, makeHubSources } from './catalogue.ts';
+import { makeHubSources } from './catalogue.ts';
+import { hubSourceNames } from './names.ts';
 import { certificateValues, compiled, readObjects } from './hub-objects.fixture.ts';
 
 const runs = { numRuns: 100 };

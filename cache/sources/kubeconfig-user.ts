@@ -42,6 +42,21 @@ export function besideKubeconfig(kubeconfig: string, file: string): string {
   return resolve(dirname(kubeconfig), file);
 }
 
+/** A kubeconfig's user that says nothing yet: for credentials that are planned by the same rules and stand elsewhere. */
+export const bareUser: Omit<UserEntry, 'name'> = Object.freeze({
+  token: '',
+  tokenFile: '',
+  certificateFile: '',
+  certificateData: '',
+  keyFile: '',
+  keyData: '',
+  username: '',
+  password: '',
+  impersonates: false,
+  exec: undefined,
+  authProvider: false,
+});
+
 /**
  * The precedence of client-go (`clientcmd.getUserIdentificationPartialConfig`, `rest.Config.TransportConfig`): data over file, the content
  * of tokenFile over token, an explicit token or password over a plugin's token, and a certificate beside any of them.

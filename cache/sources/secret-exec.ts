@@ -2,7 +2,7 @@
 // environment; LD_PRELOAD or PATH in the Secret would make another program of it.
 import { z } from 'zod';
 import { GatewayError } from '../errors.ts';
-import { anonymousPlan, planCredential, type CredentialPlan } from './kubeconfig-user.ts';
+import { bareUser, anonymousPlan, planCredential, type CredentialPlan } from './kubeconfig-user.ts';
 import { unusable } from './unusable.ts';
 
 const text = z
@@ -66,20 +66,7 @@ function parse(what: string, json: string): unknown {
 
 function planOf(what: string, exec: NonNullable<Parameters<typeof planCredential>[1]['exec']>): CredentialPlan {
   // By the rules of a kubeconfig's user that has nothing but this plugin.
-  const user = {
-    name: what,
-    token: '',
-    tokenFile: '',
-    certificateFile: '',
-    certificateData: '',
-    keyFile: '',
-    keyData: '',
-    username: '',
-    password: '',
-    impersonates: false,
-    exec,
-    authProvider: false,
-  };
+  const user = { ...bareUser, name: what, exec };
   const plan = planCredential('/', user, () => {
     throw new GatewayError('INTERNAL', 'a plugin has no files');
   });
