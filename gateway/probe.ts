@@ -103,12 +103,14 @@ export function startProbe(parts: {
           ? error
           : new GatewayError('MEMBER_UNAVAILABLE', 'the probe failed', { cause: error });
       // One slow answer may be a busy member; two in a row is a member that no request should wait for.
-      const silent = fault.code === 'MEMBER_TIMEOUT' ? (silences.get(uid) ?? 0) + 1 : 0;
+      const isSilent = fault.code === 'MEMBER_TIMEOUT';
+      const silent = isSilent ? (silences.get(uid) ?? 0) + 1 : 0;
       silences.set(uid, silent);
       if (silent >= silencesToTrip) connections.breaker(record.spec).trip(fault);
       return statusOf(
         record,
-        [...refusals(record), condition('Available', 'False', reasonOf(fault), fault.message)],
+        // Who is silent may be well behind a network that is not: as with a node whose heartbeat is missing, nobody knows.
+        [...refusals(record), condition('Available', isSilent ? 'Unknown' : 'False', reasonOf(fault), fault.message)],
         record.status.version,
         undefined,
       );
@@ -133,13 +135,13 @@ export function startProbe(parts: {
   ): Promise<readonly Condition[]> => {
     if (identity === 'self') return [];
     const known = rights.get(uid);
-    if (known !== undefined && Date.now() - known.atMs < rightsIntervalMs) return known.conditions;
+    if (known !== undefined && performance.now() - known.atMs < rightsIntervalMs) return known.conditions;
     const findings = [
       await impersonationFinding(target, timing.timeoutMs, readyStatus),
       await scopeFinding(target, timing.timeoutMs),
     ];
     const conditions = findings.flatMap((found) => (found === undefined ? [] : [{ ...found, lastTransitionTime: '' }]));
-    rights.set(uid, { atMs: Date.now(), conditions });
+    rights.set(uid, { atMs: performance.now(), conditions });
     return conditions;
   };
 

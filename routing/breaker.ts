@@ -31,11 +31,11 @@ export interface Breaker {
   readonly state: 'closed' | 'open' | 'half-open';
 }
 
-/** Makes the breaker of one cluster; `nowMs` is injectable for tests. */
+/** Makes the breaker of one cluster; `nowMs` is a clock that never goes back: a step of the wall clock must not keep a cluster closed. */
 export function makeBreaker(
   clusterName: string,
   limits: BreakerLimits = defaultBreakerLimits,
-  nowMs: () => number = Date.now,
+  nowMs: () => number = () => performance.now(),
 ): Breaker {
   let failures = 0;
   let openMs = limits.firstOpenMs;

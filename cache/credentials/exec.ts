@@ -56,6 +56,8 @@ interface Held {
 /** A {@link CredentialSource} that runs the plugin. */
 export function execCredential(options: ExecCredentialOptions): CredentialSource {
   const now = options.now ?? Date.now;
+  // When to run again is a matter of time gone by; a step of the wall clock must not put it off.
+  const elapsed = options.now ?? (() => performance.now());
   const run = options.run ?? runExec;
   let held: Held | undefined;
   let running: Promise<Credential> | undefined;
@@ -78,16 +80,16 @@ export function execCredential(options: ExecCredentialOptions): CredentialSource
       (credential) => {
         running = undefined;
         failure = undefined;
-        const obtainedAtMs = now();
-        const lifeMs = (credential.expiresAtMs ?? Number.POSITIVE_INFINITY) - obtainedAtMs;
-        const refreshAtMs = obtainedAtMs + lifeMs - Math.min(refreshMarginMs, lifeMs / 10);
-        held = { credential, obtainedAtMs, refreshAtMs };
+        const nowMs = now();
+        const lifeMs = (credential.expiresAtMs ?? Number.POSITIVE_INFINITY) - nowMs;
+        const refreshAtMs = nowMs + lifeMs - Math.min(refreshMarginMs, lifeMs / 10);
+        held = { credential, obtainedAtMs: elapsed(), refreshAtMs };
         return credential;
       },
       (error: GatewayError) => {
         running = undefined;
         const backoffMs = Math.min((failure?.backoffMs ?? firstBackoffMs / 2) * 2, maxBackoffMs);
-        failure = { error, retryAtMs: now() + backoffMs, backoffMs };
+        failure = { error, retryAtMs: elapsed() + backoffMs, backoffMs };
         throw error;
       },
     );
@@ -98,7 +100,7 @@ export function execCredential(options: ExecCredentialOptions): CredentialSource
     const nowMs = now();
     const valid = held !== undefined && nowMs < (held.credential.expiresAtMs ?? Number.POSITIVE_INFINITY);
     if (held !== undefined && valid && nowMs < held.refreshAtMs) return held.credential;
-    const mayRun = failure === undefined || nowMs >= failure.retryAtMs;
+    const mayRun = failure === undefined || elapsed() >= failure.retryAtMs;
     if (held !== undefined && valid) {
       // Nobody waits for this run; if it fails, whoever comes after the expiry hears of it.
       if (mayRun) void start().catch(() => undefined);
@@ -113,7 +115,7 @@ export function execCredential(options: ExecCredentialOptions): CredentialSource
     current,
     invalidate() {
       // Younger than that, the 401 was for its predecessor, or the member refuses whatever the plugin gives.
-      if (held !== undefined && now() - held.obtainedAtMs >= minRerunMs) held = undefined;
+      if (held !== undefined && elapsed() - held.obtainedAtMs >= minRerunMs) held = undefined;
     },
   });
 }
