@@ -102,6 +102,7 @@ export async function demo(options: DemoOptions): Promise<number> {
         shutdownGraceMs: 500,
         firstByteTimeoutMs: 60_000,
         probeIntervalMs: 10_000,
+        timeScale: 1,
         outgoing: readIdentityConfig({}, () => undefined),
         hub: undefined,
       },

@@ -16,6 +16,7 @@ import { hubFileFields, readHubConfig, runsInPod } from './hub-config.ts';
 import type { HubConfig, HubInput } from './hub-config.ts';
 import { identityFileFields, readIdentityConfig } from './identity-config.ts';
 import type { IdentityConfig, IdentityInput } from './identity-config.ts';
+import { readTimeScale, withTimeScale } from './time-scale.ts';
 
 /** Everything `serve` needs to know. Paths are absolute. */
 export interface Config {
@@ -36,6 +37,8 @@ export interface Config {
   readonly shutdownGraceMs: number;
   readonly firstByteTimeoutMs: number;
   readonly probeIntervalMs: number;
+  /** By what times are shortened for a test; 1 otherwise. The durations here are shortened already. */
+  readonly timeScale: number;
   /** As whom requests go out when they impersonate. */
   readonly outgoing: IdentityConfig;
   /** Undefined without a hub. */
@@ -160,8 +163,9 @@ export function readConfig(
       'nobody could log in: give --token-auth-file, --client-ca-file or --hub-kubeconfig, or --identity self to use the gateway just for yourself',
     );
   }
+  const timeScale = readTimeScale(environment, fault);
   if (faults.length > 0) throw new ConfigurationError(faults);
-  return Object.freeze({
+  const config: Config = Object.freeze({
     listen,
     opsListen,
     dataDir: path('dataDir') ?? defaultDataDir(environment),
@@ -178,9 +182,11 @@ export function readConfig(
     firstByteTimeoutMs:
       file.firstByteTimeoutSeconds === undefined ? firstByteTimeoutMs : file.firstByteTimeoutSeconds * 1000,
     probeIntervalMs: (file.probeIntervalSeconds ?? 10) * 1000,
+    timeScale: 1,
     outgoing,
     hub,
   });
+  return withTimeScale(config, timeScale);
 }
 
 /** Paths of the file's hub and identity parts, from the file's folder on. */

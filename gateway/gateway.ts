@@ -27,6 +27,7 @@ import type { TlsMaterial } from './server.ts';
 import { startServingCertificate } from './serving.ts';
 import { startSources } from './sources.ts';
 import { startStreamReviews } from './stream-reviews.ts';
+import { fixedTimes } from './time-scale.ts';
 import { startAuthorizer, startUsers } from './users.ts';
 
 /** A gateway that serves. */
@@ -78,16 +79,21 @@ async function assemble(
   });
   const openStreams = makeOpenStreams();
   const onBody = makeBufferReclaim(youngCollector());
-  const connections = makeConnections((spec, credential) =>
-    makeTransport({
-      clusterName: spec.name,
-      endpoint: spec.endpoint!,
-      tls: spec.tls,
-      fallbacks: spec.fallbacks,
-      proxy: spec.proxy,
-      clientCertificate: credential.clientCertificate,
-      onBody,
-    }),
+  const times = fixedTimes(config.timeScale);
+  const connections = makeConnections(
+    (spec, credential) =>
+      makeTransport({
+        clusterName: spec.name,
+        endpoint: spec.endpoint!,
+        tls: spec.tls,
+        fallbacks: spec.fallbacks,
+        proxy: spec.proxy,
+        clientCertificate: credential.clientCertificate,
+        onBody,
+        timeoutMs: times.connectTimeoutMs,
+        limits: times.transport,
+      }),
+    times.breaker,
   );
   closers.push(() => connections.close('abort'));
   store.subscribe(({ type, record }) => {
@@ -119,7 +125,11 @@ async function assemble(
     version,
   });
   const clusters = { store, identity: config.identity, openStreams, bookmarkIntervalMs };
-  const streamReviews = startStreamReviews({ authenticate: users.authenticate, authorizer });
+  const streamReviews = startStreamReviews({
+    authenticate: users.authenticate,
+    authorizer,
+    intervalMs: times.streamReviewIntervalMs,
+  });
   closers.push(() => streamReviews.close());
   const outgoingStreams = startOutgoingStreams(outgoing, store);
   closers.push(() => outgoingStreams.close());
@@ -175,7 +185,7 @@ async function assemble(
     identity: config.identity,
     clusterFault: outgoing.clusterFault,
     log,
-    timing: { ...defaultProbeTiming, intervalMs: config.probeIntervalMs },
+    timing: { ...defaultProbeTiming, intervalMs: config.probeIntervalMs, timeoutMs: times.probeTimeoutMs },
   });
   closers.push(() => probe.close());
 

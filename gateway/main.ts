@@ -7,6 +7,7 @@ import type { Config, ConfigInput } from './config.ts';
 import { startGateway } from './gateway.ts';
 import type { Gateway } from './gateway.ts';
 import { makeLog } from './log.ts';
+import { timeScaleVariable } from './time-scale.ts';
 
 /**
  * Runs a gateway until SIGTERM or SIGINT.
@@ -16,6 +17,8 @@ export async function serve(flags: ConfigInput): Promise<number> {
   try {
     const config = readConfig(flags);
     const log = makeLog(config.logLevel);
+    if (config.timeScale !== 1)
+      log.warn({ scale: config.timeScale }, `${timeScaleVariable} shortens deadlines for a test`);
     const gateway = await startGateway(config, log, portcullisVersion());
     process.stdout.write(banner(config, gateway));
     log.info({ url: gateway.url, ops: gateway.opsUrl }, 'serving');
@@ -50,8 +53,13 @@ export function nextSignal(): Promise<'SIGTERM' | 'SIGINT'> {
 function banner(config: Config, gateway: Gateway): string {
   const trust = gateway.caFile === undefined ? '' : ` --certificate-authority ${gateway.caFile}`;
   const token = gateway.selfToken === undefined ? '--token TOKEN' : `--token "$(cat ${gateway.selfToken.file})"`;
+  const hurry =
+    config.timeScale === 1
+      ? []
+      : [`FOR TESTS ONLY: ${timeScaleVariable} makes every deadline ${config.timeScale} times as long.`];
   const lines = [
     `Portcullis serves ${origins(config)} at ${gateway.url} (metrics: ${gateway.opsUrl}/metrics)`,
+    ...hurry,
     '',
     'Add a kubectl context for every cluster:',
     `  portcullis kubeconfig --server ${gateway.url}${trust || ' --certificate-authority CA.crt'} ${token} --all --merge ~/.kube/config`,

@@ -36,7 +36,7 @@ export interface StreamReviewOptions {
 }
 
 /** With caches of 10 s a revoked right is seen by the second sweep at the latest: a stream ends within 60 s. */
-const defaultIntervalMs = 30_000;
+export const defaultIntervalMs = 30_000;
 /** Reviews under way at the same time: many streams share few tokens, and the hub is asked once for each. */
 const concurrency = 16;
 /** Streams that are reviewed from caches before others get their turn. */

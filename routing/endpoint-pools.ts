@@ -24,6 +24,9 @@ export interface PoolLimits {
   readonly pingTimeoutMs?: number;
 }
 
+/** What holds where a limit of time is not given. */
+export const defaultPoolTimes = { idleTimeoutMs: 60_000, pingIntervalMs: 30_000, pingTimeoutMs: 15_000 } as const;
+
 /** Pools of one endpoint. */
 export interface EndpointPools {
   readonly dialer: Dialer;
@@ -39,7 +42,7 @@ export interface EndpointPools {
 /** Makes them; connects to nothing yet. */
 export function makeEndpointPools(target: DialTarget, limits: PoolLimits): EndpointPools {
   const dialer = makeDialer(target);
-  const idleTimeoutMs = limits.idleTimeoutMs ?? 60_000;
+  const idleTimeoutMs = limits.idleTimeoutMs ?? defaultPoolTimes.idleTimeoutMs;
   const short = new Http1Client(dialer, {
     connections: limits.connections ?? 256,
     pending: limits.pending ?? 1024,
@@ -55,8 +58,8 @@ export function makeEndpointPools(target: DialTarget, limits: PoolLimits): Endpo
     calls: longRunningCalls,
     http1BelievedMs: 600_000,
     idleTimeoutMs,
-    pingIntervalMs: limits.pingIntervalMs ?? 30_000,
-    pingTimeoutMs: limits.pingTimeoutMs ?? 15_000,
+    pingIntervalMs: limits.pingIntervalMs ?? defaultPoolTimes.pingIntervalMs,
+    pingTimeoutMs: limits.pingTimeoutMs ?? defaultPoolTimes.pingTimeoutMs,
   });
   return {
     dialer,

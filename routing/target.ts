@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../cache/errors.ts';
 import type { ClusterRecord, ClusterSpec, Credential } from '../cache/records.ts';
 import { makeBreaker } from './breaker.ts';
-import type { Breaker } from './breaker.ts';
+import type { Breaker, BreakerLimits } from './breaker.ts';
 import type { Transport, TransportStats } from './transport-types.ts';
 
 /** Pooled connections of one cluster registration and the breaker that guards them. */
@@ -29,7 +29,7 @@ export interface Connections {
 export type TransportMaker = (spec: ClusterSpec, credential: Credential) => Transport;
 
 /** Makes an empty set of connections. */
-export function makeConnections(makeTransport: TransportMaker): Connections {
+export function makeConnections(makeTransport: TransportMaker, breakerLimits?: BreakerLimits): Connections {
   interface Entry {
     readonly name: string;
     readonly breaker: Breaker;
@@ -45,7 +45,7 @@ export function makeConnections(makeTransport: TransportMaker): Connections {
     if (entry === undefined) {
       entry = {
         name: spec.name,
-        breaker: makeBreaker(spec.name),
+        breaker: makeBreaker(spec.name, breakerLimits),
         spec,
         certificate: '',
         connection: undefined,
