@@ -106,6 +106,14 @@ export function goModules(): readonly GoModule[] {
       coldBuild: 'about 1 minute on two cores',
     },
     {
+      name: 'fuzz-oracle',
+      folder: 'clients/fuzz-oracle',
+      target: '.',
+      ldflags: [],
+      programs: ['fuzz-oracle'],
+      coldBuild: 'about 2 minutes on two cores',
+    },
+    {
       name: 'konnectivity',
       folder: 'konnectivity',
       target: '.',
