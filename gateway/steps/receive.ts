@@ -1,7 +1,7 @@
 // Step 1: the request gets its id and its clock. Easy to get wrong: nothing here may throw, since nobody could answer yet.
 import { randomUUID } from 'node:crypto';
 import { headerValues } from '../../routing/headers.ts';
-import { grown } from '../exchange.ts';
+import { RequestState, grown } from '../exchange.ts';
 import type { Arrival, Received } from '../exchange.ts';
 
 /** An `Audit-ID` a client or an aggregator may choose (kube-apiserver takes it over as well, cut at 64 bytes; we refuse odd ones). */
@@ -10,7 +10,8 @@ const auditIdForm = /^[A-Za-z0-9._-]{1,64}$/;
 export function receive(arrival: Arrival): Received {
   const asked = headerValues(arrival.inbound.headers, 'audit-id');
   const auditId = asked.length === 1 && auditIdForm.test(asked[0]!) ? asked[0]! : nextAuditId();
-  return grown(arrival, {
+  const state: Arrival = new RequestState(arrival);
+  return grown(state, {
     auditId,
     receivedAtMs: performance.now(),
     progress: { sentAtMs: 0, firstByteAtMs: 0, bytesIn: 0, bytesOut: 0, status: 0, ending: 'open' as const },
