@@ -322,8 +322,11 @@ export class Http1Connection implements RequestCarrier {
   }
 }
 
-/** @throws GatewayError for what the chain answers with a Status */
-function judge(head: Http1Head): Http1RequestHead {
+/**
+ * What a head says about its request; the fuzzer reads connections with it.
+ * @throws GatewayError for what the chain answers with a Status
+ */
+export function judge(head: Http1Head): Http1RequestHead {
   if (!head.http11) throw new GatewayError('BAD_REQUEST', 'only HTTP/1.1 and HTTP/2 are served');
   if (head.method === 'CONNECT') {
     throw new GatewayError('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
