@@ -27,6 +27,14 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
     )
     .option('--karmada-namespace <ns>', "namespace of Karmada's Secrets (default: karmada-cluster)")
     .option('--allow-exec <commands>', "exec plugins that cluster-gateway's Secrets may run (default: none)")
+    .option(
+      '--allow-member-addresses <ranges>',
+      "addresses that the hub's objects may name although they are loopback, link-local or metadata services' (default: none)",
+    )
+    .option(
+      '--refuse-member-addresses <ranges>',
+      "addresses that they may not name either, for example the hub's Service range (default: none)",
+    )
     .option('--cluster-gateway-api', 'serve cluster.core.oam.dev too (default: true)')
     .option('--no-cluster-gateway-api', 'do not')
     .option(

@@ -1,5 +1,6 @@
 // The immutable record of one cluster: what every source produces, and the only thing a request reads about a cluster. Easy to get
 // wrong: never change a record in place; build a whole new one and swap it (DESIGN rule 9).
+import type { AddressRule } from './address-rule.ts';
 
 /** Where the API server of a cluster listens. Always https unless the kubeconfig said http. */
 export interface Endpoint {
@@ -130,6 +131,8 @@ export interface ClusterSpec {
   /** The per-cluster rules of cluster-gateway's identity exchange, as written in the annotation; auth/identity-exchange.ts reads them. */
   readonly identityExchange?: string;
   readonly clusterGateway?: ClusterGatewayView;
+  /** Which addresses its connections may go to; absent for what the operator wrote: any. */
+  readonly addressRule?: AddressRule;
   /** Set when the cluster cannot be used at all: `NameConflict`, `InvalidConfiguration`, … */
   readonly problem: { readonly reason: string; readonly message: string } | undefined;
 }

@@ -89,6 +89,7 @@ async function assemble(
         fallbacks: spec.fallbacks,
         proxy: spec.proxy,
         clientCertificate: credential.clientCertificate,
+        addressRule: spec.addressRule,
         onBody,
         timeoutMs: times.connectTimeoutMs,
         limits: times.transport,

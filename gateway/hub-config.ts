@@ -3,6 +3,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import type { AddressRuleOptions } from '../cache/address-rule.ts';
+import { parseRange } from '../cache/ip-address.ts';
 import { parseDuration } from './duration.ts';
 import { sourceNames } from './source-names.ts';
 import type { SourceName } from './source-names.ts';
@@ -33,6 +35,8 @@ export interface HubConfig {
   /** Commands that credentials in cluster-gateway's Secrets may run; a hub's objects are not the operator's own files, so none by default. */
   readonly allowExec: readonly string[];
   readonly clusterProxy: ClusterProxy | undefined;
+  /** Which addresses objects of the hub may name beside the default. */
+  readonly memberAddresses: AddressRuleOptions;
   readonly authorizeVerb: 'real' | 'http';
   readonly subpathAuthorization: boolean;
   /** Audiences a token must have; empty means the hub's own. */
@@ -65,6 +69,8 @@ export interface HubInput {
   readonly managedServiceAccount?: string;
   readonly karmadaNamespace?: string;
   readonly allowExec?: string;
+  readonly allowMemberAddresses?: string;
+  readonly refuseMemberAddresses?: string;
   readonly proxyHost?: string;
   readonly proxyPort?: string;
   readonly proxyCaCert?: string;
@@ -94,6 +100,8 @@ export const hubFileFields = {
   managedServiceAccount: text.optional(),
   karmadaNamespace: text.optional(),
   allowExec: text.optional(),
+  allowMemberAddresses: text.optional(),
+  refuseMemberAddresses: text.optional(),
   proxyHost: text.optional(),
   proxyPort: text.optional(),
   proxyCaCert: text.optional(),
@@ -161,6 +169,10 @@ export function readHubConfig(
     karmadaNamespace: given.karmadaNamespace ?? 'karmada-cluster',
     allowExec: listOf(given.allowExec),
     clusterProxy: readClusterProxy(given, fault),
+    memberAddresses: {
+      allowed: readRanges('--allow-member-addresses', given.allowMemberAddresses, fault),
+      refused: readRanges('--refuse-member-addresses', given.refuseMemberAddresses, fault),
+    },
     authorizeVerb: authorizeVerb as 'real' | 'http',
     subpathAuthorization: given.subpathAuthorization === true || given.authorizeProxySubpath === true,
     audiences: listOf(given.apiAudiences),
@@ -199,6 +211,18 @@ function readSources(value: string | undefined, fault: (flag: string, message: s
       fault('--sources', `"${name}" is no source; there are ${sourceNames.join(', ')}`);
   }
   return names as SourceName[];
+}
+
+function readRanges(
+  flag: string,
+  value: string | undefined,
+  fault: (flag: string, message: string) => void,
+): AddressRuleOptions['allowed'] {
+  return listOf(value).flatMap((one) => {
+    const range = parseRange(one);
+    if (range === undefined) fault(flag, `"${one}" is not an address or a range such as 127.0.0.0/8 or fd00::/8`);
+    return range ?? [];
+  });
 }
 
 function readSharedServing(given: HubInput, fault: (flag: string, message: string) => void): HubConfig['serving'] {

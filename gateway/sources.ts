@@ -1,11 +1,13 @@
 // All sources of clusters that a configuration asks for, in the order that decides who keeps a name. Easy to get wrong: that order must not
 // depend on which source answers first, so each takes its place in the store before any of them starts.
 import { readFileSync } from 'node:fs';
+import { makeAddressRule } from '../cache/address-rule.ts';
 import { ConfigurationError } from '../cache/configuration-error.ts';
-import type { HubClient } from '../cache/hub-types.ts';
+import type { HubClient, HubSource } from '../cache/hub-types.ts';
 import type { ProxyAddress } from '../cache/records.ts';
 import { clusterProxyAddress, makeHubSources } from '../cache/sources/catalogue.ts';
 import { startHubSources } from '../cache/sources/hub.ts';
+import { judgedSource } from '../cache/sources/judged.ts';
 import { startKubeconfigSource } from '../cache/sources/kubeconfig.ts';
 import type { SourceProblem, SourceReports } from '../cache/sources/source.ts';
 import type { ClusterStore } from '../cache/store.ts';
@@ -36,7 +38,7 @@ export async function startSources(
     onRecovered: ({ file, message }) => log.info({ file, fault: message }, 'a problem of a cluster source is gone'),
   };
   const { hub } = config;
-  const hubSources = hub === undefined || client === undefined ? [] : makeHubSources(hubSourceOptions(hub));
+  const hubSources = hub === undefined || client === undefined ? [] : hubSourcesOf(hub);
   const order = hub?.sources.includes('kubeconfig') === false ? [] : ['kubeconfig'];
   const names = hub === undefined ? order : hub.sources;
   for (const name of names) store.apply(name, []);
@@ -60,8 +62,12 @@ export async function startSources(
   };
 }
 
-function hubSourceOptions(hub: HubConfig): Parameters<typeof makeHubSources>[0] {
-  return { ...hub, names: hub.sources, clusterProxy: clusterProxyOf(hub) };
+/** Their objects were written by others: where those lead is judged. */
+function hubSourcesOf(hub: HubConfig): readonly HubSource[] {
+  const clusterProxy = clusterProxyOf(hub);
+  const rule = makeAddressRule(hub.memberAddresses);
+  const sources = makeHubSources({ ...hub, names: hub.sources, clusterProxy });
+  return sources.map((source) => judgedSource(source, rule, clusterProxy));
 }
 
 /** @throws ConfigurationError when one of its files cannot be read */

@@ -6,6 +6,7 @@ import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { checkServerIdentity, connect as openTls, createSecureContext } from 'node:tls';
 import type { SecureContext } from 'node:tls';
+import type { AddressRule } from '../cache/address-rule.ts';
 import { connectTimeoutMs } from '../cache/limits.ts';
 import type { Credential, Endpoint, ProxyAddress, TlsTrust } from '../cache/records.ts';
 import { fail, memberFault } from './member-faults.ts';
@@ -23,6 +24,8 @@ export interface DialTarget {
   readonly tls: TlsTrust;
   readonly proxy: ProxyAddress | undefined;
   readonly clientCertificate: Credential['clientCertificate'];
+  /** Asked about every address before it is connected to, that of the proxy included; undefined: any will do. */
+  readonly addressRule?: AddressRule | undefined;
   /** Longest wait for everything up to a finished TLS handshake; default 5 s. */
   readonly timeoutMs?: number;
 }
@@ -58,7 +61,8 @@ export function makeDialer(target: DialTarget): Dialer {
     ownAuthority: tls.ca !== undefined,
   };
   let sharedContext: SecureContext | undefined;
-  const proxyDialer = proxy === undefined ? undefined : makeProxyDialer(proxy, endpoint, tls, member);
+  const proxyDialer =
+    proxy === undefined ? undefined : makeProxyDialer(proxy, endpoint, tls, member, target.addressRule);
   /** The last TLS session of each protocol list; resuming one spares half of the handshake. */
   const sessions = new Map<string, Buffer>();
 
@@ -94,7 +98,7 @@ export function makeDialer(target: DialTarget): Dialer {
     if (endpoint.scheme === 'https') secureContext();
     const socket =
       proxyDialer === undefined
-        ? await openTcp(endpoint.host, endpoint.port, track).catch((error: unknown) => {
+        ? await openTcp(endpoint.host, endpoint.port, track, target.addressRule).catch((error: unknown) => {
             throw memberFault(error, member, 'connect');
           })
         : await proxyDialer.open(track);

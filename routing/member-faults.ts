@@ -3,6 +3,7 @@
 // so read errors need this as well.
 import { GatewayError } from '../cache/errors.ts';
 import type { ErrorCode } from '../cache/errors.ts';
+import { addressRefused } from './sockets.ts';
 
 /** The member an error is about. */
 export interface MemberLabel {
@@ -38,6 +39,7 @@ export const certificateRefused =
 export function memberFault(error: unknown, member: MemberLabel, phase: FaultPhase): GatewayError {
   if (error instanceof GatewayError) return error;
   const code = errorCode(error);
+  if (code === addressRefused) return addressRefusal(member.address, member, error);
   const system = systemFault(code, member, phase);
   if (system !== undefined) return fail(system.code, system.message, member, error);
   if (certificateRefused.test(code)) {
@@ -108,6 +110,12 @@ function tlsMessage(code: string, error: unknown, member: MemberLabel): string {
     default:
       return `TLS with ${address} failed (${code === '' ? messageOf(error) : readable(code)})`;
   }
+}
+
+/** Somebody registered an address that nobody may be connected to. What it resolved to is not told: it would answer who asks about our network. */
+export function addressRefusal(what: string, member: MemberLabel, cause: unknown): GatewayError {
+  const message = `cluster "${member.clusterName}" cannot be used (AddressRefused): ${what} is or resolves to an address that objects of a hub may not name; the operator can allow it with --allow-member-addresses`;
+  return fail('CLUSTER_UNUSABLE', message, member, cause);
 }
 
 /** The member's answer is not one we may pass on. */

@@ -6,6 +6,7 @@ import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { checkServerIdentity, connect as openTls, createSecureContext } from 'node:tls';
 import type { SecureContext } from 'node:tls';
+import type { AddressRule } from '../cache/address-rule.ts';
 import type { Endpoint, ProxyAddress, TlsTrust } from '../cache/records.ts';
 import type { MemberLabel } from './member-faults.ts';
 import { proxyFault, ProxyRefusal } from './proxy-faults.ts';
@@ -26,6 +27,7 @@ export function makeProxyDialer(
   endpoint: Endpoint,
   trust: TlsTrust,
   member: MemberLabel,
+  addressRule?: AddressRule,
 ): ProxyDialer {
   let shared: SecureContext | undefined;
   const verifiedName = proxy.tls?.serverName ?? proxy.host;
@@ -50,7 +52,7 @@ export function makeProxyDialer(
         const plain =
           proxy.scheme === 'unix'
             ? await openUnix(socketPathOf(proxy), track)
-            : await openTcp(proxy.host, proxy.port, track);
+            : await openTcp(proxy.host, proxy.port, track, addressRule);
         const socket = proxy.scheme === 'https' ? await secure(plain, track) : plain;
         const early = await openTunnel(socket, proxy, endpoint);
         if (early.length > 0) socket.unshift(early);

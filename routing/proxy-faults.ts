@@ -3,8 +3,9 @@
 import { GatewayError } from '../cache/errors.ts';
 import type { ProxyAddress } from '../cache/records.ts';
 import { ResponseFault } from './chunked-body.ts';
-import { certificateRefused, errorCode, fail } from './member-faults.ts';
+import { addressRefusal, certificateRefused, errorCode, fail } from './member-faults.ts';
 import type { MemberLabel } from './member-faults.ts';
+import { addressRefused } from './sockets.ts';
 
 /** Why the proxy did not give us a connection. */
 export class ProxyRefusal extends Error {
@@ -26,6 +27,7 @@ export function proxyFault(error: unknown, proxy: ProxyAddress, member: MemberLa
     return fail('MEMBER_PROXY', `${label} gave no connection to ${member.address}: ${error.message}`, member, error);
   }
   const code = errorCode(error);
+  if (code === addressRefused) return addressRefusal(label, member, error);
   if (certificateRefused.test(code)) {
     return fail('MEMBER_PROXY', `${label} refused the gateway's client certificate (${code})`, member, error);
   }

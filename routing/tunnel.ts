@@ -3,6 +3,7 @@
 // its own credential, nothing else, and bytes that follow its answer belong to the tunnel.
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Socket } from 'node:net';
+import { ipv6Bytes } from '../cache/ip-address.ts';
 import type { Endpoint, ProxyAddress } from '../cache/records.ts';
 import { maxReasonLength, ProxyRefusal, refusalReason } from './proxy-faults.ts';
 import { makeResponseParser } from './response-parser.ts';
@@ -216,24 +217,6 @@ function socksAddress(host: string): Buffer {
   const name = Buffer.from(host, 'utf8');
   if (name.length === 0 || name.length > 255) throw new ProxyRefusal('the host name is too long for SOCKS5');
   return Buffer.concat([Buffer.from([3, name.length]), name]);
-}
-
-/** The 16 bytes of an IPv6 literal that isIPv6 accepted, zone left out. */
-export function ipv6Bytes(literal: string): Buffer {
-  let text = literal.split('%')[0]!;
-  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(text);
-  if (dotted !== null) {
-    const [a, b, c, d] = dotted.slice(2).map(Number) as [number, number, number, number];
-    text = `${dotted[1]}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
-  }
-  const [front, back] = text.split('::') as [string, string | undefined];
-  const words = (part: string | undefined): string[] => (part === undefined || part === '' ? [] : part.split(':'));
-  const before = words(front);
-  const after = words(back);
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
-  const bytes = Buffer.alloc(16);
-  [...before, ...zeros, ...after].forEach((word, index) => bytes.writeUInt16BE(Number.parseInt(word, 16), index * 2));
-  return bytes;
 }
 
 function bracketed(host: string): string {

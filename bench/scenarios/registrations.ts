@@ -106,6 +106,7 @@ async function gatewayCommand(bench: Bench, hubKubeconfigFile: string, dir: stri
     'hub-kubeconfig': hubKubeconfigFile,
     sources: 'cluster-gateway',
     'secret-namespace': namespace,
+    'allow-member-addresses': '127.0.0.0/8',
     'tls-cert-file': bench.site.certFile,
     'tls-private-key-file': bench.site.keyFile,
   };

@@ -123,7 +123,8 @@ async function runPod(manifest: string, kubeconfig: string, folder: string, port
       .replaceAll('/etc/portcullis/config', config)
       .replaceAll('/var/lib/portcullis', state),
   );
-  const child = spawn(process.execPath, [join(root, 'bin/portcullis.mjs'), ...args, `--hub-kubeconfig=${kubeconfig}`], {
+  const here = [`--hub-kubeconfig=${kubeconfig}`, '--allow-member-addresses=127.0.0.0/8'];
+  const child = spawn(process.execPath, [join(root, 'bin/portcullis.mjs'), ...args, ...here], {
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { PATH: process.env['PATH'] ?? '' },

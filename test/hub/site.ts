@@ -145,6 +145,9 @@ export async function startHubGateway(
       file('serving.crt', pair.certPem),
       '--tls-private-key-file',
       file('serving.key', pair.keyPem),
+      // The members are processes of this machine.
+      '--allow-member-addresses',
+      '127.0.0.0/8',
       ...(options.args ?? []),
     ],
   });

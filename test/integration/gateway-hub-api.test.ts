@@ -91,7 +91,12 @@ before(async () => {
   );
   site = await startSite({
     users: [{ token: 'local-token', name: 'local' }],
-    config: { hubKubeconfig, sources: 'kubeconfig,cluster-gateway', secretNamespace: namespace },
+    config: {
+      hubKubeconfig,
+      sources: 'kubeconfig,cluster-gateway',
+      secretNamespace: namespace,
+      allowMemberAddresses: '127.0.0.1',
+    },
   });
   const { server, ca } = site.contexts[0]!;
   hub.store.apply(
