@@ -74,7 +74,7 @@ async function resumed({ version, session }: Ticket, shown: Shown, bytes = get):
   }
 }
 
-test('S05: a user certificate named like a front proxy is that user, whatever X-Remote-User says', async () => {
+test('C5 S05: a user certificate named like a front proxy is that user, whatever X-Remote-User says', async () => {
   const shown = await issue({ name: 'front-proxy-client' });
   const lines = ['X-Remote-User: admin', 'X-Remote-Group: system:masters', 'X-Remote-Extra-Scopes: all'];
   assert.equal((await exchange(site, requestBytes(`GET ${pods}`, lines), shown)).status, 200);
@@ -90,7 +90,7 @@ test('S05: a user certificate named like a front proxy is that user, whatever X-
   }
 });
 
-test('S17: a name of a certificate that is not ASCII arrives as its UTF-8 bytes', async () => {
+test('C17 S17: a name of a certificate that is not ASCII arrives as its UTF-8 bytes', async () => {
   const shown = await issue({ subject: [{ CN: ['jürgen 日本'] }, { O: ['größe'] }, { O: ['a,b'] }] });
   assert.equal((await exchange(site, get, shown)).status, 200);
   const [request] = site.members[0]!.requests;
@@ -112,14 +112,14 @@ for (const [name, change] of Object.entries({
   'that has expired': { validToMs: Date.now() - 1000 },
   'that is not valid yet': { validFromMs: Date.now() + dayMs / 2 },
 } as Record<string, Partial<TestCertificateOptions>>)) {
-  test(`S01, S15: a certificate ${name} logs nobody in, and nothing goes upstream`, async () => {
+  test(`C1 C15 S01, S15: a certificate ${name} logs nobody in, and nothing goes upstream`, async () => {
     const answer = await exchange(site, get, await issue(change));
     assert.ok(answer.status === 401 || answer.status === 403, `answered ${answer.status}`);
     assert.equal(site.upstream(), 0);
   });
 }
 
-test('S06: a certificate of another CA, or self-signed, logs nobody in; a token beside it does', async () => {
+test('C6 S06: a certificate of another CA, or self-signed, logs nobody in; a token beside it does', async () => {
   for (const issuer of [other, undefined]) {
     const shown = await issue(issuer === undefined ? { issuer: undefined as never } : { issuer });
     assert.equal((await exchange(site, get, shown)).status, 401);
@@ -130,7 +130,7 @@ test('S06: a certificate of another CA, or self-signed, logs nobody in; a token 
   }
 });
 
-test('S06: a session that is resumed after its certificate expired is 401, and so is an open connection', async () => {
+test('C6 S06: a session that is resumed after its certificate expired is 401, and so is an open connection', async () => {
   // Certificates count whole seconds; the third from now is far enough for the handshakes below.
   const validToMs = (Math.floor(Date.now() / 1000) + 3) * 1000;
   const shown = await issue({ validToMs });
@@ -166,7 +166,7 @@ test('S06: a session that is resumed after its certificate expired is 401, and s
   assert.equal(site.upstream(), 0);
 });
 
-test('S06: once the CA is taken away, open connections and resumed sessions are 401 over both protocols', async () => {
+test('C6 S06: once the CA is taken away, open connections and resumed sessions are 401 over both protocols', async () => {
   const shown = await issue();
   const open = await openRaw(site, shown);
   open.send(get);

@@ -112,7 +112,7 @@ function identities(requests: readonly MemberRequest[]) {
   }));
 }
 
-test('S17, S18: whom a front proxy names arrives byte for byte, on every transport', async () => {
+test('C17 C18 S17, S18: whom a front proxy names arrives byte for byte, on every transport', async () => {
   const lines = [
     `X-Remote-User: ${wire('jürgen 日本')}`,
     'X-Remote-Uid: 42',
@@ -129,7 +129,7 @@ test('S17, S18: whom a front proxy names arrives byte for byte, on every transpo
   for (const request of requests) assert.match(request.head, /impersonate-extra-acme\.com%2fteam: x/i);
 });
 
-test('S04: headers of a caller without a front proxy’s certificate say nothing and go nowhere', async () => {
+test('C4 S04: headers of a caller without a front proxy’s certificate say nothing and go nowhere', async () => {
   const claims = [
     'X-Remote-User: admin',
     'X-Remote-Group: system:masters',
@@ -151,7 +151,7 @@ test('S04: headers of a caller without a front proxy’s certificate say nothing
   }
 });
 
-test('S05: a certificate of the hub’s client authority is its holder, named like a front proxy or not', async () => {
+test('C5 S05: a certificate of the hub’s client authority is its holder, named like a front proxy or not', async () => {
   for (const name of ['front-proxy-client', 'kate']) {
     const { requests } = await everyWay(['X-Remote-User: admin', 'X-Sso-User: admin'], await issue(name, people));
     assert.deepEqual(
@@ -161,7 +161,7 @@ test('S05: a certificate of the hub’s client authority is its holder, named li
   }
 });
 
-test('S05: a front proxy that names nobody is nobody', async () => {
+test('C5 S05: a front proxy that names nobody is nobody', async () => {
   for (const lines of [[], ['X-Remote-Group: system:masters'], ['X-Remote-User:'], ['X_Remote_User: admin']]) {
     const { statuses, requests } = await everyWay(
       lines.map((line) => (line.includes(': ') ? line : `${line} `)),
@@ -187,7 +187,7 @@ test('custom header names of the hub are read and never reach a member', async (
   );
 });
 
-test('S15, S16, S19: identities that no member may see are refused, and nothing goes upstream', async () => {
+test('C15 C16 C19 S15, S16, S19: identities that no member may see are refused, and nothing goes upstream', async () => {
   const refused: readonly (readonly string[])[] = [
     ['X-Remote-User: system:node:n1'],
     ['X-Remote-User: system:kube-controller-manager'],
@@ -203,7 +203,7 @@ test('S15, S16, S19: identities that no member may see are refused, and nothing 
   }
 });
 
-test('S19: system:masters of the hub stays there, and its ServiceAccounts are somebody else in a member', async () => {
+test('C19 S19: system:masters of the hub stays there, and its ServiceAccounts are somebody else in a member', async () => {
   const kate = await everyWay(['X-Remote-User: kate', 'X-Remote-Group: system:masters', 'X-Remote-Group: ops'], proxy);
   assert.deepEqual(
     identities(kate.requests).map(({ groups }) => groups),
@@ -219,7 +219,7 @@ test('S19: system:masters of the hub stays there, and its ServiceAccounts are so
   }
 });
 
-test('S19: --as is no way around it: whom a user of the hub may act as is the hub’s to vouch for, too', async () => {
+test('C19 S19: --as is no way around it: whom a user of the hub may act as is the hub’s to vouch for, too', async () => {
   const as = (user: string, ...more: string[]): Promise<RawAnswer> =>
     exchange(site, get('X-Remote-User: boss', `Impersonate-User: ${user}`, ...more), proxy);
   assert.equal((await as('system:node:n1')).status, 403);
@@ -232,7 +232,7 @@ test('S19: --as is no way around it: whom a user of the hub may act as is the hu
   assert.deepEqual([alice!.user, alice!.groups], [['alice'], ['dev']]);
 });
 
-test('S03: whom the hub does not let impersonate is refused, each part of the identity for itself', async () => {
+test('C3 S03: whom the hub does not let impersonate is refused, each part of the identity for itself', async () => {
   hub.access = ({ resourceAttributes }) => ({ allowed: resourceAttributes?.['resource'] !== 'groups' });
   const lines = ['X-Remote-User: eve', 'Impersonate-User: alice'];
   assert.equal((await exchange(site, get(...lines, 'Impersonate-Group: ops'), proxy)).status, 403);
@@ -276,7 +276,7 @@ test('A-59: a token that the hub fills a user in for and does not vouch for logs
   assert.equal(site.upstream(), 0);
 });
 
-test('S06, B8: once the hub trusts another authority, open connections follow it too', async () => {
+test('C6 S06, B8: once the hub trusts another authority, open connections follow it too', async () => {
   const next = await makeCertificate({
     subject: [{ CN: ['next-ca'] }],
     validFromMs: Date.now() - dayMs,
@@ -304,7 +304,7 @@ test('S06, B8: once the hub trusts another authority, open connections follow it
   await eventually(async () => (await exchange(site, get('X-Remote-User: alice'), proxy)).status === 200);
 });
 
-test('S31: the log holds no token of a caller', async () => {
+test('C31 S31: the log holds no token of a caller', async () => {
   hub.tokens = () => ({ authenticated: true, user: { username: 'alice' } });
   await exchange(site, get('Authorization: Bearer very-secret-hub-token'));
   hub.tokens = (token) => ({ authenticated: false, error: `bad token ${token}` });

@@ -57,7 +57,7 @@ function assertRefused(answer: RawAnswer | Http2Answer): void {
 }
 
 for (const status of [300, 301, 302, 303, 304, 307, 308]) {
-  test(`S11: a redirect (${status}) is 502 for every method; it is not followed and not told`, async () => {
+  test(`C11 S11: a redirect (${status}) is 502 for every method; it is not followed and not told`, async () => {
     const [first, second] = site.members;
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
       for (const location of [
@@ -75,7 +75,7 @@ for (const status of [300, 301, 302, 303, 304, 307, 308]) {
   });
 }
 
-test('S11: 304 without Location is 304', async () => {
+test('C11 S11: 304 without Location is 304', async () => {
   site.members[0]!.answer = ({ socket }) => void socket.write('HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n');
   for (const answer of await bothAnswers(pods)) {
     assert.equal(answer.status, 304);
@@ -83,7 +83,7 @@ test('S11: 304 without Location is 304', async () => {
   }
 });
 
-test('S11: an application behind services/proxy may redirect below itself, and nowhere else', async () => {
+test('C11 S11: an application behind services/proxy may redirect below itself, and nowhere else', async () => {
   const [first, second] = site.members;
   const below = '/api/v1/namespaces/default/services/web/proxy';
   for (const [location, arrives] of [

@@ -111,7 +111,7 @@ for (const [name, sent] of Object.entries({
     ...Array.from({ length: 100 }, () => frame(type.continuation, 0, 1, Buffer.alloc(16_384, 0))),
   ],
 })) {
-  test(`S34: a flood of ${name} ends the connection, and others are served`, async () => {
+  test(`C34 S34: a flood of ${name} ends the connection, and others are served`, async () => {
     const client = await openFrames(door);
     client.send(...sent());
     await assertEnded(client);
@@ -119,7 +119,7 @@ for (const [name, sent] of Object.entries({
   });
 }
 
-test('S34: honest clients that ask and reset, slowly and in between answers, keep their connection', async () => {
+test('C34 S34: honest clients that ask and reset, slowly and in between answers, keep their connection', async () => {
   const client = await openFrames(door);
   for (let round = 0; round < 10; round++) {
     const ids = streams(100).map((id) => id + round * 400);
@@ -130,7 +130,7 @@ test('S34: honest clients that ask and reset, slowly and in between answers, kee
   client.socket.destroy();
 });
 
-test('S34: a header bomb of indices is 431, costs no memory, and the connection goes on', async () => {
+test('C34 S34: a header bomb of indices is 431, costs no memory, and the connection goes on', async () => {
   const client = await openFrames(door);
   const value = 'v'.repeat(3_900);
   const added = Buffer.concat([block(...pseudo), Buffer.from([0x40, 1, 0x6a, 0x7f, 0xbd, 0x1d]), Buffer.from(value)]);
@@ -145,7 +145,7 @@ test('S34: a header bomb of indices is 431, costs no memory, and the connection 
   client.socket.destroy();
 });
 
-test('S34: a client that reads nothing makes us hold no more than a little for each stream, whatever it asks for', async () => {
+test('C34 S34: a client that reads nothing makes us hold no more than a little for each stream, whatever it asks for', async () => {
   const client = await openFrames(door, [preface, settings([4, 0x7fff_ffff])]);
   await client.find((f) => f.type === type.settings);
   client.socket.pause();
@@ -160,7 +160,7 @@ test('S34: a client that reads nothing makes us hold no more than a little for e
   await noneOpen();
 });
 
-test('S34: answers of a client that takes one byte at a time are bounded, and others are served', async () => {
+test('C34 S34: answers of a client that takes one byte at a time are bounded, and others are served', async () => {
   const client = await openFrames(door, [preface, settings([4, 1])]);
   client.send(...streams(100).map((id) => ask(id, '/endless')));
   const first = refusedWrites.length;

@@ -15,6 +15,8 @@ import type { User } from '../../cache/user.ts';
 import { chain, run } from '../../gateway/chain.ts';
 import type { Arrival } from '../../gateway/exchange.ts';
 import { makeLog } from '../../gateway/log.ts';
+import { makeAdmission } from '../../gateway/admission.ts';
+import { readLimitsConfig } from '../../gateway/limits-config.ts';
 import type { Rooms } from '../../gateway/rooms.ts';
 import type { Inbound } from '../../routing/exchange.ts';
 import { makeOpenStreams } from '../../routing/open-streams.ts';
@@ -97,6 +99,7 @@ async function statusWith(fault: Fault): Promise<number> {
   const rooms: Rooms = {
     authenticate: (async () => (fault.authenticate ?? (() => alice))()) as () => Promise<User>,
     authorizer: (fault.authorize === undefined ? allowAuthenticated() : { authorize: fault.authorize }) as Authorizer,
+    admission: makeAdmission(readLimitsConfig({}, assert.fail)),
     clusters: { get: (fault.record ?? (() => record)) as () => ClusterRecord },
     connections,
     outgoingIdentity: (fault.outgoing ??
@@ -244,7 +247,7 @@ const faults: Readonly<Record<string, Fault>> = {
 };
 
 for (const [name, fault] of Object.entries(faults)) {
-  test(`S01: ${name}: an error, and nothing reaches the member`, async () => {
+  test(`C1 S01: ${name}: an error, and nothing reaches the member`, async () => {
     const status = await statusWith(fault);
     assert.ok(status >= 400 && status < 600, `answered ${status}`);
     assert.deepEqual(
@@ -254,19 +257,19 @@ for (const [name, fault] of Object.entries(faults)) {
   });
 }
 
-test('S01: without a fault the request does reach the member, with the identity', async () => {
+test('C1 S01: without a fault the request does reach the member, with the identity', async () => {
   assert.equal(await statusWith({}), 200);
   assert.deepEqual(member.requests[0]?.values('impersonate-user'), ['alice']);
   assert.deepEqual(member.requests[0]?.values('impersonate-group'), ['dev']);
 });
 
-test('S01: with good exchange rules the member sees whom they name, and nothing of the caller', async () => {
+test('C1 S01: with good exchange rules the member sees whom they name, and nothing of the caller', async () => {
   assert.equal(await statusWith({ annotation: annotated({}) }), 200);
   assert.deepEqual(member.requests[0]?.values('impersonate-user'), ['ann']);
   assert.deepEqual(member.requests[0]?.values('impersonate-group'), []);
 });
 
-test('S01: a character whose low byte is a line feed goes out as its UTF-8 bytes', async () => {
+test('C1 S01: a character whose low byte is a line feed goes out as its UTF-8 bytes', async () => {
   assert.equal(await statusWith({ authenticate: broken({ name: 'a\u010aX: y' }) }), 200);
   assert.deepEqual(member.requests[0]?.values('impersonate-user'), ['a\u00c4\u008aX: y']);
 });

@@ -74,7 +74,7 @@ const headerNames = [
 ];
 
 for (const [spelling, spell] of Object.entries(spellings)) {
-  test(`S03: impersonation headers ${spelling}, without the grant, over every transport: refused, nothing upstream`, async () => {
+  test(`C3 S03: impersonation headers ${spelling}, without the grant, over every transport: refused, nothing upstream`, async () => {
     for (const plain of headerNames) {
       const name = spell(plain);
       for (const value of spelling === 'as documented' ? ['admin', ''] : ['admin']) {
@@ -105,17 +105,17 @@ for (const [spelling, spell] of Object.entries(spellings)) {
   });
 }
 
-test('S03: the same requests without such a header do pass', async () => {
+test('C3 S03: the same requests without such a header do pass', async () => {
   assert.equal((await exchange(site, requestBytes(`GET ${api}/pods`, [bearer()]))).status, 200);
   assert.equal(site.upstream(), 1);
 });
 
-test('S03: --as without the grant is 403 and says who may not impersonate whom', async () => {
+test('C3 S03: --as without the grant is 403 and says who may not impersonate whom', async () => {
   const answer = await refused(requestBytes(`GET ${api}/pods`, [bearer(), 'Impersonate-User: admin']), 403);
   assert.match(answer.body, /User \\"alice\\" cannot impersonate resource \\"users\\"/);
 });
 
-test('S03: every part of an impersonated identity needs its own grant', async () => {
+test('C3 S03: every part of an impersonated identity needs its own grant', async () => {
   const as = ['Impersonate-User: alice'];
   const allowed = await exchange(site, requestBytes(`GET ${api}/pods`, [bearer('partial'), ...as]));
   assert.equal(allowed.status, 200);
@@ -126,12 +126,12 @@ test('S03: every part of an impersonated identity needs its own grant', async ()
   await refused(requestBytes(`GET ${api}/pods`, [bearer('partial'), 'Impersonate-User: boss']), 403);
 });
 
-test('S03: behind --as the impersonated user’s own rules decide', async () => {
+test('C3 S03: behind --as the impersonated user’s own rules decide', async () => {
   await refused(requestBytes(`GET ${api}/secrets`, [bearer('boss'), 'Impersonate-User: alice']), 403);
   await refused(requestBytes(`GET ${api}/pods`, [bearer('boss'), 'Impersonate-User: nobody']), 403);
 });
 
-test('S03: nobody may be, or be in, what only the gateway itself may', async () => {
+test('C3 S03: nobody may be, or be in, what only the gateway itself may', async () => {
   for (const lines of [
     ['Impersonate-User: portcullis:probe'],
     ['Impersonate-User: alice', 'Impersonate-Group: portcullis:anything'],
@@ -140,12 +140,12 @@ test('S03: nobody may be, or be in, what only the gateway itself may', async () 
   }
 });
 
-test('S03: two users to impersonate are refused, never the first one taken', async () => {
+test('C3 S03: two users to impersonate are refused, never the first one taken', async () => {
   const lines = [bearer('boss'), 'Impersonate-User: alice', 'impersonate-user: admin'];
   await refused(requestBytes(`GET ${api}/pods`, lines), 400);
 });
 
-test('S28: who may only get can neither list, watch, delete collections nor run commands', async () => {
+test('C28 S28: who may only get can neither list, watch, delete collections nor run commands', async () => {
   const single = await exchange(site, requestBytes(`GET ${api}/namespaces/default/pods/web`, [bearer('getter')]));
   assert.equal(single.status, 200);
   site.members[0]!.requests.splice(0);
@@ -170,7 +170,7 @@ test('S28: who may only get can neither list, watch, delete collections nor run 
   }
 });
 
-test('S28: who may only list cannot watch, however the query spells it', async () => {
+test('C28 S28: who may only list cannot watch, however the query spells it', async () => {
   const plain = await exchange(site, requestBytes(`GET ${api}/pods?watch=false&watch=true`, [bearer('lister')]));
   assert.equal(plain.status, 200);
   site.members[0]!.requests.splice(0);
@@ -197,7 +197,7 @@ test('S28: who may only list cannot watch, however the query spells it', async (
   }
 });
 
-test('S28: a method override changes neither what is decided nor what is sent', async () => {
+test('C28 S28: a method override changes neither what is decided nor what is sent', async () => {
   const override = ['X-HTTP-Method-Override: DELETE', 'X-Method-Override: DELETE', '_method: DELETE'];
   const path = `${api}/namespaces/default/pods/web?_method=DELETE`;
   assert.equal((await exchange(site, requestBytes(`GET ${path}`, [bearer('getter'), ...override]))).status, 200);
@@ -206,14 +206,14 @@ test('S28: a method override changes neither what is decided nor what is sent', 
   assert.doesNotMatch(request!.head, /override/i);
 });
 
-test('S40: methods that stand for no verb are refused, also where "*" is granted', async () => {
+test('C40 S40: methods that stand for no verb are refused, also where "*" is granted', async () => {
   for (const method of ['TRACE', 'PROPFIND', 'MKCOL', 'PURGE', 'LOCK', 'SUBSCRIBE', 'OPTIONS', 'QUERY', 'FETCH']) {
     await refused(requestBytes(`${method} ${api}/pods`, [bearer()]), 403);
     if (method !== 'OPTIONS') await refused(requestBytes(`${method} /clusters/m1/proxy/healthz`, [bearer()]), 403);
   }
 });
 
-test('S40: a grant on pods is none on their subresources, ephemeralcontainers and exec among them', async () => {
+test('C40 S40: a grant on pods is none on their subresources, ephemeralcontainers and exec among them', async () => {
   const pod = `${api}/namespaces/default/pods/web`;
   assert.equal((await exchange(site, requestBytes(`PATCH ${pod}`, [bearer('patcher')]))).status, 200);
   site.members[0]!.requests.splice(0);
@@ -236,7 +236,7 @@ const handshake = (protocols: string, more: readonly string[] = []): string[] =>
   ...more,
 ];
 
-test('S38: a bearer token beside another subprotocol logs in; it is neither sent on nor echoed', async () => {
+test('C38 S38: a bearer token beside another subprotocol logs in; it is neither sent on nor echoed', async () => {
   for (const protocols of [
     `${item('alice-token')}, v5.channel.k8s.io`,
     `v5.channel.k8s.io,${item('alice-token')}`,
@@ -259,7 +259,7 @@ test('S38: a bearer token beside another subprotocol logs in; it is neither sent
   }
 });
 
-test('S38: the Authorization header wins over a token among the subprotocols', async () => {
+test('C38 S38: the Authorization header wins over a token among the subprotocols', async () => {
   const client = await openRaw(site);
   client.send(requestBytes(`GET ${exec}`, handshake(`${item('getter-token')}, v5.channel.k8s.io`, [bearer()])));
   const request = await site.members[0]!.request(0);
@@ -281,7 +281,7 @@ for (const [name, lines] of Object.entries({
   'beside SPDY': [...upgradeLines('SPDY/3.1'), `Sec-WebSocket-Protocol: ${item('alice-token')}, v5.channel.k8s.io`],
   'without an upgrade': [`Sec-WebSocket-Protocol: ${item('alice-token')}, v5.channel.k8s.io`],
 })) {
-  test(`S38: a bearer token among the subprotocols ${name} logs nobody in`, async () => {
+  test(`C38 S38: a bearer token among the subprotocols ${name} logs nobody in`, async () => {
     await refused(requestBytes(`GET ${exec}`, lines), 401);
   });
 }

@@ -52,7 +52,7 @@ function assertOwnIdentities(expected: number): void {
   assert.equal(seen, expected);
 }
 
-test('S36: 1,000 requests at once of 50 users to 5 members over HTTP/2: every one is its own user’s, every answer its own', async () => {
+test('C36 S36: 1,000 requests at once of 50 users to 5 members over HTTP/2: every one is its own user’s, every answer its own', async () => {
   const sessions = [session, ...(await Promise.all(Array.from({ length: 9 }, () => openHttp2(site))))];
   const answers = await Promise.all(
     Array.from({ length: 1000 }, (_, id) => {
@@ -71,7 +71,7 @@ test('S36: 1,000 requests at once of 50 users to 5 members over HTTP/2: every on
   for (const other of sessions.slice(1)) other.destroy();
 });
 
-test('S36: the same over 50 HTTP/1.1 connections that change their user with every request', async () => {
+test('C36 S36: the same over 50 HTTP/1.1 connections that change their user with every request', async () => {
   await Promise.all(
     Array.from({ length: 50 }, async (_, connection) => {
       const client = await openRaw(site);
@@ -92,7 +92,7 @@ test('S36: the same over 50 HTTP/1.1 connections that change their user with eve
   assertOwnIdentities(1000);
 });
 
-test('S36: 200 watches on one HTTP/2 member carry their own users', async () => {
+test('C36 S36: 200 watches on one HTTP/2 member carry their own users', async () => {
   const member = await startHttp2Member(await site.authority.issue(['ip:127.0.0.1']), (stream) => {
     stream.respond({ ':status': 200, 'content-type': 'application/json' });
     stream.end('{}\n');
@@ -164,7 +164,7 @@ async function arrivesAt(cluster: string, member: number, token: string): Promis
   client.close();
 }
 
-test('S37: a name that moves to another server under load never sends one server the credential of the other', async () => {
+test('C37 S37: a name that moves to another server under load never sends one server the credential of the other', async () => {
   const [m1, m2, ...others] = site.contexts;
   const running = load('m1', 8);
   const watch = await openRaw(site);
@@ -211,7 +211,7 @@ test('S37: a name that moves to another server under load never sends one server
   }
 });
 
-test('A8, S37: rotating a token, adding and removing contexts under load: no failure for clusters that stay', async () => {
+test('C37 A8, S37: rotating a token, adding and removing contexts under load: no failure for clusters that stay', async () => {
   const [m1, m2, m3, ...others] = site.contexts;
   const running = [load('m1', 6), load('m3', 3)];
   for (let round = 1; round <= 3; round++) {
@@ -232,7 +232,7 @@ test('A8, S37: rotating a token, adding and removing contexts under load: no fai
   await arrivesAt('m1', 0, memberToken(1));
 });
 
-test('A8, S37: a cluster that is removed is 404, and its streams are closed', async () => {
+test('C37 A8, S37: a cluster that is removed is 404, and its streams are closed', async () => {
   const watch = await openRaw(site);
   site.members[4]!.answer = ({ socket }) =>
     void socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n');

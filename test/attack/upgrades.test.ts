@@ -48,7 +48,7 @@ function switching(token: string, more: readonly string[] = []): string {
 
 for (const token of tokens) {
   for (const status of [400, 403, 404, 500, 503]) {
-    test(`S07: ${token} answered ${status}: relayed, both connections closed, what follows goes nowhere`, async () => {
+    test(`C7 S07: ${token} answered ${status}: relayed, both connections closed, what follows goes nowhere`, async () => {
       answerUpgrades((request) => {
         // Like the server of CVE-2018-1002105, this one would serve on after its refusal.
         request.reply(status, ['Content-Type: text/plain', 'Connection: keep-alive'], 'no');
@@ -71,7 +71,7 @@ for (const token of tokens) {
   }
 
   for (const status of [200, 201, 204, 301, 302, 304, 307, 308]) {
-    test(`S08: ${token} answered ${status} is 502; nothing is followed`, async () => {
+    test(`C8 S08: ${token} answered ${status} is 502; nothing is followed`, async () => {
       answerUpgrades((request) => request.reply(status, [`Location: https://127.0.0.1:${site.members[0]!.port}/evil`]));
       const client = await openRaw(site);
       client.send(requestBytes(`GET ${exec}`, [alice, ...upgradeLines(token)]) + smuggled);
@@ -93,7 +93,7 @@ for (const [name, answer] of Object.entries({
   'no Connection header': 'HTTP/1.1 101 X\r\nUpgrade: websocket\r\n\r\n',
   'a look-alike Connection': 'HTTP/1.1 101 X\r\nConnection: xupgrade\r\nUpgrade: websocket\r\n\r\n',
 })) {
-  test(`S08: a 101 that names ${name} is 502`, async () => {
+  test(`C8 S08: a 101 that names ${name} is 502`, async () => {
     answerUpgrades(({ socket }) => void socket.write(answer));
     const client = await openRaw(site);
     client.send(requestBytes(`GET ${exec}`, [alice, ...upgradeLines('websocket')]) + smuggled);
@@ -103,7 +103,7 @@ for (const [name, answer] of Object.entries({
   });
 }
 
-test('S08: an unsolicited 101 to a plain request is 502 and its connection is not used again', async () => {
+test('C8 S08: an unsolicited 101 to a plain request is 502 and its connection is not used again', async () => {
   const [member] = site.members;
   member!.answer = ({ socket }) => void socket.write(switching('websocket'));
   const client = await openRaw(site);
@@ -119,7 +119,7 @@ test('S08: an unsolicited 101 to a plain request is 502 and its connection is no
   client.close();
 });
 
-test('S08: interim answers in front of a refusal or of a 101 are not taken for it', async () => {
+test('C8 S08: interim answers in front of a refusal or of a 101 are not taken for it', async () => {
   answerUpgrades(
     ({ socket }) => void socket.write(`HTTP/1.1 103 Early\r\nUpgrade: websocket\r\n\r\n${switching('websocket')}hi`),
   );
@@ -131,7 +131,7 @@ test('S08: interim answers in front of a refusal or of a 101 are not taken for i
 });
 
 for (const token of tokens) {
-  test(`S09: after a refused upgrade to ${token}, another user's request uses another connection`, async () => {
+  test(`C9 S09: after a refused upgrade to ${token}, another user's request uses another connection`, async () => {
     answerUpgrades((request) => request.reply(403, ['Connection: keep-alive'], 'no'));
     assert.equal((await exchange(site, requestBytes(`POST ${exec}`, [alice, ...upgradeLines(token)]))).status, 403);
     for (let i = 0; i < 3; i++)
@@ -145,7 +145,7 @@ for (const token of tokens) {
   });
 }
 
-test('S09: a connection that was upgraded serves nobody else when it is over', async () => {
+test('C9 S09: a connection that was upgraded serves nobody else when it is over', async () => {
   answerUpgrades(({ socket }) => void socket.write(switching('SPDY/3.1')));
   const client = await openRaw(site);
   client.send(requestBytes(`POST ${exec}`, [alice, ...upgradeLines('SPDY/3.1')]));
@@ -157,7 +157,7 @@ test('S09: a connection that was upgraded serves nobody else when it is over', a
 });
 
 for (const token of tokens) {
-  test(`S10: bytes behind a request for ${token} wait for the 101 and then arrive in order`, async () => {
+  test(`C10 S10: bytes behind a request for ${token} wait for the 101 and then arrive in order`, async () => {
     const asked = Promise.withResolvers<MemberRequest>();
     answerUpgrades((request) => asked.resolve(request));
     const client = await openRaw(site);
@@ -178,7 +178,7 @@ for (const token of tokens) {
   });
 }
 
-test('S10: much more than is held waits in the sockets, and arrives whole behind the 101', async () => {
+test('C10 S10: much more than is held waits in the sockets, and arrives whole behind the 101', async () => {
   const asked = Promise.withResolvers<MemberRequest>();
   answerUpgrades((request) => asked.resolve(request));
   const client = await openRaw(site);
@@ -207,7 +207,7 @@ for (const way of ['end', 'destroy'] as const) {
   });
 }
 
-test('S10: a body with an upgrade never arrives as a body', async () => {
+test('C10 S10: a body with an upgrade never arrives as a body', async () => {
   for (const framing of ['Content-Length: 39', 'Transfer-Encoding: chunked']) {
     const asked = Promise.withResolvers<MemberRequest>();
     answerUpgrades((request) => asked.resolve(request));
