@@ -32,7 +32,7 @@ export interface Attributes {
   /** Undefined for requests that the gateway answers itself: its `clusters` API, discovery, health. */
   readonly cluster: AttributesCluster | undefined;
   /** Only of a request to a cluster; absent where the question is about what the other fields say, as with verb `impersonate`. */
-  readonly outer?: AttributesOuter;
+  readonly outer?: AttributesOuter | undefined;
   readonly resourceRequest: boolean;
   /** '' is the core group. This field and the next five are '' for non-resource requests. */
   readonly apiGroup: string;

@@ -1,6 +1,7 @@
 // Finds the bearer token of a request by kube-apiserver's rules (apiserver:pkg/authentication/request/bearertoken). Easy to get wrong: two
 // Authorization headers are refused, never one of them picked, and a malformed header is "no opinion", not an error.
 import { GatewayError } from '../cache/errors.ts';
+import { readOnce } from '../cache/repeated-headers.ts';
 import { headerValues } from './header-values.ts';
 
 /** What the Authorization header says. At most one of the two is set; both are undefined when there is no such header. */
@@ -15,7 +16,7 @@ export interface BearerHeader {
  * Reads the token: outer white space trimmed, split at single spaces, scheme without regard to case, words after the token ignored.
  * @throws GatewayError BAD_HEADERS when there is more than one Authorization header
  */
-export function readBearerToken(rawHeaders: readonly string[]): BearerHeader {
+export const readBearerToken = readOnce((rawHeaders): BearerHeader => {
   const values = headerValues(rawHeaders, 'authorization');
   if (values.length > 1) {
     throw new GatewayError('BAD_HEADERS', 'the request has more than one Authorization header; send exactly one');
@@ -33,4 +34,4 @@ export function readBearerToken(rawHeaders: readonly string[]): BearerHeader {
     token: undefined,
     hint: extraSpace ? 'there is extra space before the bearer token' : 'the bearer token is empty',
   };
-}
+});

@@ -2,6 +2,7 @@
 // the caller must be allowed, who that makes, and which groups go out. Easy to get wrong: a header that only looks like impersonation must
 // stop the request, since another server further on may read it as one; and every single value needs its own permission.
 import { GatewayError } from '../cache/errors.ts';
+import { readOnce } from '../cache/repeated-headers.ts';
 import { makeUser } from '../cache/user.ts';
 import type { User, UserOrigin } from '../cache/user.ts';
 import type { Attributes, AttributesCluster } from './authorize.ts';
@@ -35,6 +36,10 @@ const looksLikeImpersonation = /^impersonate[^a-z0-9]/i;
  * @throws GatewayError BAD_IMPERSONATION for headers that make no identity, IDENTITY_REFUSED for an identity that nobody may have
  */
 export function readImpersonation(rawHeaders: readonly string[]): RequestedImpersonation | undefined {
+  return readRequested(rawHeaders) ?? undefined;
+}
+
+const readRequested = readOnce((rawHeaders): RequestedImpersonation | null => {
   const names: string[] = [];
   const uids: string[] = [];
   const groups: string[] = [];
@@ -57,7 +62,7 @@ export function readImpersonation(rawHeaders: readonly string[]): RequestedImper
       else values.push(value);
     } else throw bad(`the gateway does not know the header ${JSON.stringify(header)}`);
   }
-  if (!found) return undefined;
+  if (!found) return null;
   if (names.length > 1 || uids.length > 1) throw bad('Impersonate-User and Impersonate-Uid may each be sent once');
   const [name = ''] = names;
   if (name === '') throw bad('there is no user to impersonate: send Impersonate-User with a name');
@@ -65,7 +70,7 @@ export function readImpersonation(rawHeaders: readonly string[]): RequestedImper
   const requested = { name, uid: uids[0] ?? '', groups, extra: [...extra] };
   impersonatedUser(requested, 'hub');
   return requested;
-}
+});
 
 /**
  * What the caller must be allowed, all of it, before anything else is decided: one question for each value, verb `impersonate`.

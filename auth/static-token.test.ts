@@ -3,10 +3,25 @@ import { describe, test } from 'node:test';
 import { GatewayError } from '../cache/errors.ts';
 import { makeUser } from '../cache/user.ts';
 import type { User } from '../cache/user.ts';
-import { makeStaticTokenAuthenticator, parseTokenFile, staticTokens } from './static-token.ts';
+import { markRepeated } from '../cache/repeated-headers.ts';
+import { makeStaticTokenAuthenticator, parseTokenFile } from './static-token.ts';
+import type { TokenEntry } from './static-token.ts';
 
 const request = (...rawHeaders: string[]) => ({ rawHeaders, peerCertificates: [], tlsAuthorized: false });
 const withToken = (token: string) => request('Authorization', `Bearer ${token}`);
+
+/** Who a token is; undefined when the authenticator refuses it or has no opinion. */
+function finder(entries: readonly TokenEntry[]): (token: string) => User | undefined {
+  const { authenticate } = makeStaticTokenAuthenticator(entries);
+  return (token) => {
+    try {
+      return authenticate(withToken(token)) as User | undefined;
+    } catch (error) {
+      assert.ok(error instanceof GatewayError && error.code === 'UNAUTHENTICATED');
+      return undefined;
+    }
+  };
+}
 
 /** Message of the error that reading the text throws. */
 function faultsOf(text: string): string {
@@ -39,7 +54,7 @@ token7,user7,uid7,"group1,group2",otherdata
     ['token7', makeUser({ name: 'user7', uid: 'uid7', groups: ['group1', 'group2'] })],
     ['token8', undefined],
   ];
-  const find = staticTokens(parseTokenFile(text, 'tokens.csv').entries);
+  const find = finder(parseTokenFile(text, 'tokens.csv').entries);
   for (const [token, user] of expected) {
     test(`${token} is ${user === undefined ? 'nobody' : user.name}`, () => assert.deepEqual(find(token), user));
   }
@@ -111,12 +126,12 @@ test('a known token is its user, an unknown one is refused, none is no opinion',
 });
 
 test('names of object properties are not tokens', () => {
-  const find = staticTokens([]);
+  const find = finder([]);
   for (const token of ['constructor', '__proto__', 'toString', '']) assert.equal(find(token), undefined);
 });
 
 test('tokens are compared as bytes', () => {
-  const find = staticTokens(parseTokenFile('tökén,bob,1', 'f').entries);
+  const find = finder(parseTokenFile('tökén,bob,1', 'f').entries);
   assert.equal(find(Buffer.from('tökén', 'utf8').toString('latin1'))?.name, 'bob');
   assert.equal(find('tökén'), undefined);
 });
@@ -148,4 +163,15 @@ test('a token may come as a WebSocket subprotocol; the header goes first, and a 
   assert.equal(name(socket('t', 'Authorization', 'Bearer u')), 'alice');
   assert.equal(name(socket('t', 'Authorization', 'Bearer unknown')), 'bob');
   assert.throws(() => authenticate(socket('unknown')), GatewayError);
+});
+
+test('a reload counts at once for a connection that repeats its headers', () => {
+  const tokens = makeStaticTokenAuthenticator(parseTokenFile('t,bob,1', 'f').entries);
+  const again = withToken('t');
+  markRepeated(again.rawHeaders);
+  assert.equal((tokens.authenticate(again) as User).name, 'bob');
+  tokens.replace(parseTokenFile('t,alice,2', 'f').entries);
+  assert.equal((tokens.authenticate(again) as User).name, 'alice');
+  tokens.replace([]);
+  assert.throws(() => tokens.authenticate(again), GatewayError);
 });

@@ -2,6 +2,7 @@
 // so faults name file and line but never what stands there, and look-up goes over keyed digests so that timing says nothing about them.
 import { hash, randomBytes } from 'node:crypto';
 import { GatewayError } from '../cache/errors.ts';
+import { readOnce } from '../cache/repeated-headers.ts';
 import { makeUser } from '../cache/user.ts';
 import type { User } from '../cache/user.ts';
 import type { Authenticator } from './authenticate.ts';
@@ -77,20 +78,20 @@ function readEntry(token: string, record: CsvRecord, place: string, faults: stri
   }
 }
 
-/** Finds the user of a token given as the latin1 bytes of a header. */
-export type TokenLookup = (token: string) => User | undefined;
+/** Digest of a token given as the latin1 bytes of a header. */
+type TokenDigest = (token: string) => string;
 
 /**
- * Makes the look-up for one set of entries. Tokens are found by SHA-256 under a secret random prefix, so neither a guess nor the time of a
- * look-up tells anything about them; the digests never leave here, which is why a prefix is enough and the slower HMAC is not needed.
+ * SHA-256 under a secret random prefix, so neither a guess nor the time of a look-up tells anything about the tokens; the digests never
+ * leave here, which is why a prefix is enough and the slower HMAC is not needed.
  */
-export function staticTokens(entries: readonly TokenEntry[]): TokenLookup {
+function makeTokenDigest(): TokenDigest {
   const key = randomBytes(32).toString('latin1');
-  const digest = (token: string) => hash('sha256', Buffer.from(key + token, 'latin1'), 'base64');
-  const users = new Map(
-    entries.map((entry) => [digest(Buffer.from(entry.token, 'utf8').toString('latin1')), entry.user]),
-  );
-  return (token) => users.get(digest(token));
+  return (token) => hash('sha256', Buffer.from(key + token, 'latin1'), 'base64');
+}
+
+function usersByDigest(entries: readonly TokenEntry[], digest: TokenDigest): ReadonlyMap<string, User> {
+  return new Map(entries.map(({ token, user }) => [digest(Buffer.from(token, 'utf8').toString('latin1')), user]));
 }
 
 /** An authenticator whose tokens can be swapped while requests run. */
@@ -102,21 +103,26 @@ export interface StaticTokenAuthenticator {
 
 /** Recognises callers by bearer token; a token it does not know is UNAUTHENTICATED, no token is no opinion. */
 export function makeStaticTokenAuthenticator(initial: readonly TokenEntry[]): StaticTokenAuthenticator {
-  let find = staticTokens(initial);
+  const digest = makeTokenDigest();
+  let users = usersByDigest(initial, digest);
+  const headerDigest = readOnce((rawHeaders): string | null => {
+    const { token } = readBearerToken(rawHeaders);
+    return token === undefined ? null : digest(token);
+  });
   return {
     authenticate: ({ rawHeaders }) => {
       // kube-apiserver's order: the header, then the subprotocol; a good one makes up for a bad one.
-      const { token } = readBearerToken(rawHeaders);
-      const user = token === undefined ? undefined : find(token);
+      const digestInHeader = headerDigest(rawHeaders) ?? undefined;
+      const user = digestInHeader === undefined ? undefined : users.get(digestInHeader);
       if (user !== undefined) return user;
       const socketToken = readWebSocketToken(rawHeaders);
-      if (token === undefined && socketToken === undefined) return undefined;
-      const socketUser = socketToken === undefined ? undefined : find(socketToken);
+      if (digestInHeader === undefined && socketToken === undefined) return undefined;
+      const socketUser = socketToken === undefined ? undefined : users.get(digest(socketToken));
       if (socketUser === undefined) throw new GatewayError('UNAUTHENTICATED', 'the bearer token is not known');
       return socketUser;
     },
     replace: (entries) => {
-      find = staticTokens(entries);
+      users = usersByDigest(entries, digest);
     },
   };
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { GatewayError } from '../cache/errors.ts';
+import { isRepeated } from '../cache/repeated-headers.ts';
 import { makeHeadReader, parseRequestHead } from './http1-parser.ts';
 import type { Http1Head } from './http1-parser.ts';
 import { readHttp1Head } from './inbound.ts';
@@ -195,4 +196,39 @@ test('no bytes make the reader throw anything but a refusal', () => {
       }
     }),
   );
+});
+
+test('fields that repeat on a connection are one list, and one byte of difference makes another', () => {
+  const reader = makeHeadReader();
+  const read = (text: string): readonly string[] => {
+    assert.equal(reader.read(latin1(text)), text.length);
+    return reader.head!.headers;
+  };
+  const asAda = 'HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ada\r\n\r\n';
+  const asBob = 'HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer bob\r\n\r\n';
+  const first = read(`GET /a ${asAda}`);
+  const second = read(`GET /b ${asAda}`);
+  assert.equal(second, first);
+  assert.ok(isRepeated(second));
+  const other = read(`GET /b ${asBob}`);
+  assert.deepEqual(other, ['Host', 'x', 'Authorization', 'Bearer bob']);
+  assert.ok(!isRepeated(other));
+  assert.deepEqual(read(`GET /a ${asAda}`), [...first]);
+  assert.notEqual(makeHeadReader().read(latin1(`GET /a ${asAda}`)), -1);
+});
+
+test('a request line is judged in front of fields that repeat', () => {
+  const reader = makeHeadReader();
+  const fields = '\r\nHost: x\r\n\r\n';
+  reader.read(latin1(`GET /a HTTP/1.1${fields}`));
+  reader.read(latin1(`GET /a HTTP/1.1${fields}`));
+  for (const line of [
+    'GET /a\x01 HTTP/1.1',
+    'G\rET /a HTTP/1.1',
+    'GET /a HTTP/1.1\r',
+    'GET /a HTTP/1.1\n',
+    'GET  /a HTTP/1.1',
+  ]) {
+    assert.throws(() => reader.read(latin1(line + fields)), GatewayError, JSON.stringify(line));
+  }
 });

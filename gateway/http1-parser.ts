@@ -1,8 +1,9 @@
 // Reads the head of an HTTP/1.1 request, strictly (RFC 9112): whatever two servers could read differently is refused. Easy to get wrong:
 // heads come in any pieces, byte by byte from the slow and the hostile, so an unfinished one is held in a buffer that doubles and only
-// new bytes are searched.
+// new bytes are searched. Fields equal to those of the request before on the same connection are the same list object.
 import { GatewayError } from '../cache/errors.ts';
 import { maxHeaderBytes, maxHeaderPairs } from '../cache/limits.ts';
+import { markRepeated } from '../cache/repeated-headers.ts';
 
 /** A request line and its fields as they came; strings are latin1, one char a byte. */
 export interface Http1Head {
@@ -10,7 +11,7 @@ export interface Http1Head {
   /** Any form of request target; only origin form gets past the chain's path parser. */
   readonly target: string;
   /** Flat list `[name, value, …]`, blanks around values taken off. */
-  readonly headers: string[];
+  readonly headers: readonly string[];
   /** False for any other version: such a request is answered with 400. */
   readonly http11: boolean;
 }
@@ -32,6 +33,8 @@ const headEnd = Buffer.from('\r\n\r\n', 'latin1');
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** Longer fields are not kept for the next request: an idle connection would hold them. */
+const keptFieldBytes = 4096;
 /** Neither blanks nor control characters; what else a target may hold is for the path parser. */
 const targetBytes = /^[\x21-\x7e\x80-\xff]+$/;
 /** A control character other than tab, or a CR or LF that is not half of CRLF. */
@@ -42,6 +45,7 @@ export function makeHeadReader(): HeadReader {
   let held: Buffer = Buffer.alloc(0);
   let heldBytes = 0;
   let head: Http1Head | undefined;
+  const fields = makeFieldReader();
 
   function hold(chunk: Buffer, bytes: number): void {
     const needed = heldBytes + bytes;
@@ -75,7 +79,7 @@ export function makeHeadReader(): HeadReader {
     const text = held.toString('latin1', 0, end + 2);
     held = Buffer.alloc(0);
     heldBytes = 0;
-    head = parseRequestHead(text);
+    head = parseRequestHead(text, fields);
     return end + 4 - before;
   }
 
@@ -91,7 +95,7 @@ export function makeHeadReader(): HeadReader {
       if (heldBytes > 0) return readHeld(chunk);
       const end = chunk.indexOf(headEnd);
       if (end < 0) return readHeld(chunk);
-      head = parseRequestHead(chunk.toString('latin1', 0, end + 2));
+      head = parseRequestHead(chunk.toString('latin1', 0, end + 2), fields);
       return end + 4;
     },
   };
@@ -101,9 +105,8 @@ export function makeHeadReader(): HeadReader {
  * Parses a whole head, its last line end included and the empty line not. Host and framing are judged by readHttp1Head of inbound.ts.
  * @throws GatewayError BAD_REQUEST or HEADERS_TOO_LARGE; the message names the rule and repeats nothing of the request
  */
-export function parseRequestHead(text: string): Http1Head {
+export function parseRequestHead(text: string, readFields = readFieldLines): Http1Head {
   if (text.length > maxHeaderBytes) throw tooLarge();
-  if (badHeadBytes.test(text)) throw badRequest('the head holds a control character, a bare CR or a bare LF');
   const line = text.indexOf('\r\n');
   const method = text.indexOf(' ');
   const target = text.indexOf(' ', method + 1);
@@ -111,7 +114,7 @@ export function parseRequestHead(text: string): Http1Head {
   const parsed = {
     method: text.slice(0, method),
     target: text.slice(method + 1, target),
-    headers: parseFields(text, line + 2),
+    headers: readFields(text.slice(line + 2)),
     http11: isHttp11(text.slice(target + 1, line)),
   };
   if (!token.test(parsed.method)) throw badRequest('the method is not a token');
@@ -125,9 +128,28 @@ function isHttp11(version: string): boolean {
   throw badRequest('the request line does not end with an HTTP version');
 }
 
-function parseFields(text: string, from: number): string[] {
+/** Reads the fields of one connection's requests; those that are byte for byte what the request before had are not read again. */
+function makeFieldReader(): (text: string) => readonly string[] {
+  let lastText = '';
+  let last: readonly string[] | undefined;
+  return (text) => {
+    if (last !== undefined && text === lastText) {
+      markRepeated(last);
+      return last;
+    }
+    const headers = readFieldLines(text);
+    const kept = text.length <= keptFieldBytes;
+    lastText = kept ? text : '';
+    last = kept ? headers : undefined;
+    return headers;
+  };
+}
+
+/** @param text all field lines, each with its line end */
+function readFieldLines(text: string): readonly string[] {
+  if (badHeadBytes.test(text)) throw badRequest('the head holds a control character, a bare CR or a bare LF');
   const headers: string[] = [];
-  let at = from;
+  let at = 0;
   while (at < text.length) {
     const end = text.indexOf('\r\n', at);
     const colon = text.indexOf(':', at);

@@ -1,6 +1,7 @@
 // What the two front ends share: reading the framing of a request and the list of what may not be in one. Easy to get wrong: framing is
 // judged here for the whole request, before anything else; a second opinion about where a body ends is how requests are smuggled.
 import { GatewayError } from '../cache/errors.ts';
+import { readOnce } from '../cache/repeated-headers.ts';
 import type { BodyFraming } from '../routing/exchange.ts';
 import type { RawHeaders } from '../routing/transport-types.ts';
 
@@ -25,7 +26,7 @@ export interface Http1RequestHead extends RequestHead {
  * Judges framing, Host and connection headers of an HTTP/1.1 request.
  * @throws GatewayError BAD_HEADERS for anything two servers could read differently (security.md A-25, A-37)
  */
-export function readHttp1Head(headers: RawHeaders): Http1RequestHead {
+export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead => {
   let body: BodyFraming = 'none';
   let host: string | undefined;
   let framed = false;
@@ -77,7 +78,7 @@ export function readHttp1Head(headers: RawHeaders): Http1RequestHead {
   const upgrade = upgradeHeader && upgradeOption;
   if (upgrade && body !== 'none') throw new GatewayError('BAD_UPGRADE', 'a request to upgrade has no body');
   return { body, host, close, expectsContinue, upgrade };
-}
+});
 
 function readExpect(value: string): boolean {
   if (value.toLowerCase() === '100-continue') return true;

@@ -2,6 +2,7 @@
 // upgrade.ts call (DESIGN rule 2). Easy to get wrong: an edit "in place" would let Connection-named or look-alike headers decide who we are.
 import { GatewayError } from '../cache/errors.ts';
 import type { Credential } from '../cache/records.ts';
+import { readOnce } from '../cache/repeated-headers.ts';
 import { identityTextFault } from '../cache/user.ts';
 import type { User } from '../cache/user.ts';
 import { rememberingNames } from './header-names.ts';
@@ -142,6 +143,18 @@ export function selfUpstreamHeaders(parts: HeaderParts): string[] {
 function copiedHeaders(parts: HeaderParts): string[] {
   const { inbound, upgrade } = parts;
   const headers: string[] = ['Host', parts.host];
+  const copies = upgrade ? copiesOf(inbound, true) : plainCopies(inbound);
+  for (let i = 0; i < copies.length; i++) headers.push(copies[i]!);
+  if (parts.peerAddress !== '') headers.push('X-Forwarded-For', parts.peerAddress);
+  headers.push('Audit-ID', parts.auditId);
+  return headers;
+}
+
+const plainCopies = readOnce((inbound) => copiesOf(inbound, false));
+
+/** Of a client's headers, those that go on. */
+function copiesOf(inbound: RawHeaders, upgrade: boolean): string[] {
+  const headers: string[] = [];
   let copied = 0;
   for (let i = 0; i < inbound.length; i += 2) {
     const name = inbound[i]!;
@@ -157,8 +170,6 @@ function copiedHeaders(parts: HeaderParts): string[] {
       if (value !== '') headers.push(name, value);
     }
   }
-  if (parts.peerAddress !== '') headers.push('X-Forwarded-For', parts.peerAddress);
-  headers.push('Audit-ID', parts.auditId);
   return headers;
 }
 

@@ -2,6 +2,7 @@
 // of each character, so U+010A would become a line feed and split the request; everything is checked here once more,
 // whoever built it.
 import { GatewayError } from '../cache/errors.ts';
+import { rememberingNames } from './header-names.ts';
 import type { RawHeaders, UpstreamRequest } from './transport-types.ts';
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -11,6 +12,9 @@ const badValue = /[^\t\x20-\x7e\x80-\xff]/;
 /** Headers that the client writes itself. */
 const framingHeader =
   /^(?:connection|content-length|keep-alive|proxy-connection|transfer-encoding|upgrade|te|trailer|expect)$/i;
+
+const isToken = rememberingNames((name) => token.test(name));
+const isFraming = rememberingNames((name) => framingHeader.test(name));
 
 /**
  * The whole head, ending in an empty line, as a latin1 string.
@@ -47,7 +51,7 @@ export function checkRequest(request: UpstreamRequest): void {
   if (headers.length % 2 !== 0) throw refuse('a header without a value');
   checkHost(headers);
   for (let i = 0; i < headers.length; i += 2) {
-    if (!token.test(headers[i]!)) throw refuse('an invalid header name');
+    if (!isToken(headers[i]!)) throw refuse('an invalid header name');
     if (badValue.test(headers[i + 1]!)) throw refuse('an invalid header value');
   }
 }
@@ -58,7 +62,7 @@ export function checkRequest(request: UpstreamRequest): void {
  */
 export function refuseFramingHeaders(headers: RawHeaders): void {
   for (let i = 0; i < headers.length; i += 2) {
-    if (framingHeader.test(headers[i]!)) throw refuse('a header that belongs to the connection');
+    if (isFraming(headers[i]!)) throw refuse('a header that belongs to the connection');
   }
 }
 

@@ -4,6 +4,7 @@
 // to the client), hence it must own that buffer.
 import { maxHeaderBytes, maxHeaderPairs } from '../cache/limits.ts';
 import { ResponseFault, makeChunkedBody } from './chunked-body.ts';
+import { rememberingNames } from './header-names.ts';
 
 /** Interim (1xx) heads swallowed before one response; more is a flood. */
 const maxInterimHeads = 32;
@@ -43,8 +44,8 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const headEnd = Buffer.from('\r\n\r\n', 'latin1');
 const tokenBytes = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** A control character other than tab, or a CR or LF that is not half of CRLF. */
-const badHeadBytes = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/;
+/** A control character other than tab, CR and LF; those two are judged line by line. */
+const badHeadBytes = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 const decimal = /^[0-9]{1,15}$/;
 
 /** Makes a parser that hands what it reads to `sink`. */
@@ -108,7 +109,7 @@ export function makeResponseParser(sink: ResponseSink): ResponseParser {
   }
 
   function parseHead(text: string): void {
-    if (badHeadBytes.test(text)) throw new ResponseFault('its head holds a control character, a bare CR or a bare LF');
+    if (badHeadBytes.test(text)) throw new ResponseFault('its head holds a control character');
     const http11 = parseVersion(text);
     const status = parseStatus(text);
     const headers: string[] = [];
@@ -232,19 +233,31 @@ interface Framing {
   close: boolean;
 }
 
+const isToken = rememberingNames((name) => tokenBytes.test(name));
+
 /**
- * Appends every field to `headers`. The caller made sure that CR and LF come only as CRLF and that `text` ends with
- * one.
+ * Where the line from `at` on ends: the first CR and the first LF must be one CRLF.
+ * @throws ResponseFault
+ */
+function lineEnd(text: string, at: number): number {
+  const end = text.indexOf('\r', at);
+  if (end < 0 || text.indexOf('\n', at) !== end + 1) throw new ResponseFault('a line holds a bare CR or a bare LF');
+  return end;
+}
+
+/**
+ * Appends every field to `headers`. The caller made sure that `text` ends with CRLF.
+ * @throws ResponseFault
  */
 function parseFields(text: string, headers: string[]): Framing {
   const framing: Framing = { length: undefined, transferEncoding: undefined, close: false };
-  let at = text.indexOf('\r\n') + 2;
+  let at = lineEnd(text, 0) + 2;
   while (at < text.length) {
-    const end = text.indexOf('\r\n', at);
+    const end = lineEnd(text, at);
     const colon = text.indexOf(':', at);
     if (colon < 0 || colon > end) throw new ResponseFault('a header line has no colon');
     const name = text.slice(at, colon);
-    if (!tokenBytes.test(name)) throw new ResponseFault('a header name is not a token');
+    if (!isToken(name)) throw new ResponseFault('a header name is not a token');
     const value = trimmed(text, colon + 1, end);
     headers.push(name, value);
     readFraming(framing, name, value);

@@ -1,8 +1,9 @@
 // Step 6: may the caller act as somebody else, if asked for, and may that user do this. Easy to get wrong: every part of an impersonated
 // identity needs its own yes; and the headers that go on hold neither the caller's credential nor any impersonation header.
 import { forbidden } from '../../auth/authorize.ts';
-import type { Attributes } from '../../auth/authorize.ts';
+import type { Attributes, AttributesOuter } from '../../auth/authorize.ts';
 import { impersonatedUser, impersonationChecks, readImpersonation } from '../../auth/impersonation.ts';
+import { isRepeated, markRepeated, readOnce } from '../../cache/repeated-headers.ts';
 import type { User } from '../../cache/user.ts';
 import { rememberingNames } from '../../routing/header-names.ts';
 import type { RawHeaders } from '../../routing/transport-types.ts';
@@ -11,6 +12,7 @@ import type { Authenticated, Authorized } from '../exchange.ts';
 import { isOpenHealth } from '../health.ts';
 import { methodVerb } from '../request-info.ts';
 import type { Rooms } from '../rooms.ts';
+import type { OuterResource } from '../routes.ts';
 import type { ReviewedStream } from '../stream-reviews.ts';
 import { authenticationRequest } from './authenticate.ts';
 
@@ -71,7 +73,7 @@ function questionsFor(state: Authenticated, user: User, cluster: Attributes['clu
       user,
       verb: info.verb,
       cluster,
-      ...(surface.kind === 'member' ? { outer: { ...surface.outer, httpVerb: methodVerb(state.inbound.method) } } : {}),
+      outer: surface.kind === 'member' ? outerOf(surface.outer, state.inbound.method) : undefined,
       resourceRequest: info.isResource,
       apiGroup: info.apiGroup,
       apiVersion: info.apiVersion,
@@ -82,6 +84,10 @@ function questionsFor(state: Authenticated, user: User, cluster: Attributes['clu
       path: info.isResource ? '' : path,
     },
   ];
+}
+
+function outerOf({ group, version, resource }: OuterResource, method: string): AttributesOuter {
+  return { group, version, resource, httpVerb: methodVerb(method) };
 }
 
 function everyAllowed<T>(questions: readonly Attributes[], rooms: Rooms, done: () => T, from = 0): T | Promise<T> {
@@ -103,10 +109,11 @@ function everyAllowed<T>(questions: readonly Attributes[], rooms: Rooms, done: (
 const secretHeader = /^(?:authorization$|cookie$|proxy[-_]authorization$|impersonate|x[-_]remote)/i;
 const isSecretHeader = rememberingNames((name) => secretHeader.test(name));
 
-function withoutCredentials(headers: RawHeaders): RawHeaders {
+const withoutCredentials = readOnce((headers: RawHeaders): RawHeaders => {
   const kept: string[] = [];
   for (let i = 0; i < headers.length; i += 2) {
     if (!isSecretHeader(headers[i]!)) kept.push(headers[i]!, headers[i + 1]!);
   }
+  if (isRepeated(headers)) markRepeated(kept);
   return kept;
-}
+});

@@ -1,5 +1,6 @@
 // Step 1: the request gets its id and its clock. Easy to get wrong: nothing here may throw, since nobody could answer yet.
 import { randomUUID } from 'node:crypto';
+import { readOnce } from '../../cache/repeated-headers.ts';
 import { headerValues } from '../../routing/headers.ts';
 import { RequestState, grown } from '../exchange.ts';
 import type { Arrival, Received } from '../exchange.ts';
@@ -8,8 +9,7 @@ import type { Arrival, Received } from '../exchange.ts';
 const auditIdForm = /^[A-Za-z0-9._-]{1,64}$/;
 
 export function receive(arrival: Arrival): Received {
-  const asked = headerValues(arrival.inbound.headers, 'audit-id');
-  const auditId = asked.length === 1 && auditIdForm.test(asked[0]!) ? asked[0]! : nextAuditId();
+  const auditId = askedAuditId(arrival.inbound.headers) ?? nextAuditId();
   const state: Arrival = new RequestState(arrival);
   return grown(state, {
     auditId,
@@ -17,6 +17,11 @@ export function receive(arrival: Arrival): Received {
     progress: { sentAtMs: 0, firstByteAtMs: 0, bytesIn: 0, bytesOut: 0, status: 0, ending: 'open' as const },
   });
 }
+
+const askedAuditId = readOnce((headers) => {
+  const asked = headerValues(headers, 'audit-id');
+  return asked.length === 1 && auditIdForm.test(asked[0]!) ? asked[0]! : null;
+});
 
 /** Unique, not secret: a random start of the process and a count, in the form of a UUID (RFC 9562 version 8). */
 const processPart = randomUUID().slice(0, 14).concat('8').concat(randomUUID().slice(15, 24));
