@@ -59,6 +59,18 @@ test('A10: first unready, then refusing; watches end, the rest is aborted when t
   assert.equal(openStreams.size, 0);
 });
 
+test('C41 F01: thousands of watches end a few at a time, all of them well within the grace', async () => {
+  const openStreams = makeOpenStreams();
+  const told: string[] = [];
+  for (let i = 0; i < 3_000; i++) stream('watch', openStreams, told);
+  const { disconnect, done } = draining(openStreams, 1_500);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(told.length > 0 && told.length < 500, `${told.length} in the first moment`);
+  disconnect();
+  await done;
+  assert.deepEqual([told.length, new Set(told)], [3_000, new Set(['watch ends'])]);
+});
+
 test('A10: an answer that is written may still be on its way: the drain waits for the connections, not for the streams alone', async () => {
   const openStreams = makeOpenStreams();
   const told: string[] = [];

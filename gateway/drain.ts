@@ -17,6 +17,12 @@ export interface DrainParts {
   readonly graceMs: number;
 }
 
+/** Watches that end in a second at least, as with kube-apiserver; more of them where the grace would not do. */
+const leastWatchesPerSecond = 200;
+/** Share of the grace after which the last watch was told. */
+const watchShare = 0.6;
+const watchTickMs = 50;
+
 /** Part of the grace kept for what tells clients of the abort (RST_STREAM, close) to leave. */
 const abortMs = 250;
 
@@ -27,11 +33,36 @@ export async function drain(parts: DrainParts): Promise<void> {
   if (parts.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, parts.delayMs));
   parts.setRefusing();
   const disconnected = parts.listener.drain();
-  for (const stream of openStreams) if (stream.kind === 'watch') stream.endAtBoundary();
-  if (await within(parts.graceMs - abortMs, Promise.all([openStreams.whenEmpty(), disconnected]))) return;
+  const ending = endWatches(openStreams, parts.graceMs);
+  const allGone = Promise.all([openStreams.whenEmpty(), disconnected]);
+  const isEmpty = await within(parts.graceMs - abortMs, allGone);
+  ending.stop();
+  if (isEmpty) return;
   const reason = new GatewayError('DRAINING', 'the gateway is shutting down');
   for (const stream of openStreams) stream.abort(reason);
   await within(abortMs, disconnected);
+}
+
+/**
+ * Ends watches a few at a time: their clients open them again elsewhere at once, and thousands in one moment would be a storm for whoever
+ * takes over and for the members.
+ */
+function endWatches(openStreams: OpenStreams, graceMs: number): { stop(): void } {
+  const watches = [...openStreams].filter(({ kind }) => kind === 'watch');
+  const perSecond = Math.max(leastWatchesPerSecond, (watches.length * 1000) / Math.max(1, graceMs * watchShare));
+  const startedMs = performance.now();
+  let ended = 0;
+  const tick = (): void => {
+    const due = Math.ceil(((performance.now() - startedMs + watchTickMs) / 1000) * perSecond);
+    for (; ended < Math.min(due, watches.length); ended++) {
+      const watch = watches[ended]!;
+      if (openStreams.has(watch)) watch.endAtBoundary();
+    }
+    if (ended === watches.length) clearInterval(timer);
+  };
+  const timer = setInterval(tick, watchTickMs);
+  tick();
+  return { stop: () => clearInterval(timer) };
 }
 
 /** Whether the promise resolved in time. */

@@ -19,6 +19,7 @@ export interface OpenStream {
 export interface OpenStreams {
   add(stream: OpenStream): void;
   delete(stream: OpenStream): void;
+  has(stream: OpenStream): boolean;
   readonly size: number;
   [Symbol.iterator](): IterableIterator<OpenStream>;
   /** Resolves as soon as no request is open. */
@@ -38,6 +39,7 @@ export function makeOpenStreams(): OpenStreams {
       waiting = [];
       for (const resolve of resolved) resolve();
     },
+    has: (stream) => streams.has(stream),
     get size() {
       return streams.size;
     },
