@@ -3,6 +3,6 @@
 import { conclude, runTests } from '../runner.ts';
 
 const chosen = process.argv.slice(2);
-const files = chosen.length > 0 ? chosen : ['test/{controlplane,clients,e2e}/**/*.e2e.ts'];
+const files = chosen.length > 0 ? chosen : ['test/{controlplane,clients,e2e,faults}/**/*.e2e.ts'];
 const counts = await runTests(files, ['--test-concurrency=1', '--test-timeout=1200000']);
 process.exitCode = conclude([counts], []);
