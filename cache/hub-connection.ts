@@ -53,22 +53,28 @@ const maxCredentialBytes = 10 * 1024 * 1024;
  * @throws ConfigurationError when the file cannot be used at start
  */
 export function readHubKubeconfig(file: string, options: HubConnectionOptions = {}): Promise<HubConnection> {
-  const path = resolve(file);
-  return startConnection(path, options, async () => {
-    const reading = await readWhole(path, maxKubeconfigBytes);
-    if ('fault' in reading) throw new ConfigurationError([{ file: path, message: reading.fault }]);
-    const kubeconfig = parseKubeconfig(path, reading.text);
-    const named = kubeconfig.contexts.find(({ name }) => name === kubeconfig.currentContext);
-    if (kubeconfig.currentContext === '' || named === undefined) {
-      const message =
-        kubeconfig.currentContext === ''
-          ? 'has no current-context; choose the hub with "kubectl config use-context"'
-          : `its current-context "${kubeconfig.currentContext}" is not among its contexts`;
-      throw new ConfigurationError([{ file: path, path: 'current-context', message }]);
-    }
-    const origin = `${path} context "${named.name}"`;
-    return { kubeconfig: only(kubeconfig, named), origin, readings: new Map([[path, reading]]) };
-  });
+  return startConnection(resolve(file), options, () => readCurrentContext(resolve(file)), hubFault);
+}
+
+/** The same for a webhook: without a credential and over plain HTTP, too, as kube-apiserver reads such files. */
+export function readWebhookKubeconfig(file: string, options: HubConnectionOptions = {}): Promise<HubConnection> {
+  return startConnection(resolve(file), options, () => readCurrentContext(resolve(file)), webhookFault);
+}
+
+async function readCurrentContext(path: string): Promise<Read> {
+  const reading = await readWhole(path, maxKubeconfigBytes);
+  if ('fault' in reading) throw new ConfigurationError([{ file: path, message: reading.fault }]);
+  const kubeconfig = parseKubeconfig(path, reading.text);
+  const named = kubeconfig.contexts.find(({ name }) => name === kubeconfig.currentContext);
+  if (kubeconfig.currentContext === '' || named === undefined) {
+    const message =
+      kubeconfig.currentContext === ''
+        ? 'has no current-context; choose the hub with "kubectl config use-context"'
+        : `its current-context "${kubeconfig.currentContext}" is not among its contexts`;
+    throw new ConfigurationError([{ file: path, path: 'current-context', message }]);
+  }
+  const origin = `${path} context "${named.name}"`;
+  return { kubeconfig: only(kubeconfig, named), origin, readings: new Map([[path, reading]]) };
 }
 
 /**
@@ -103,9 +109,8 @@ export async function inClusterConnection(
     contexts: [{ name: 'hub', cluster: 'in-cluster', user: 'in-cluster', namespace: '', extensions: [] }],
     currentContext: 'hub',
   };
-  return startConnection(folder, options, () =>
-    Promise.resolve({ kubeconfig, origin: 'in-cluster', readings: new Map<string, FileReading>() }),
-  );
+  const read = { kubeconfig, origin: 'in-cluster', readings: new Map<string, FileReading>() };
+  return startConnection(folder, options, () => Promise.resolve(read), hubFault);
 }
 
 /** The kubeconfig with that one context; its name is ours, since any name is good for a hub. */
@@ -120,11 +125,15 @@ interface Read {
   readonly readings: ReadonlyMap<string, FileReading>;
 }
 
-/** @param file for messages and as the place relative paths start beside */
+/**
+ * @param file for messages and as the place relative paths start beside
+ * @param faultOf what may not be in it
+ */
 async function startConnection(
   file: string,
   options: HubConnectionOptions,
   read: () => Promise<Read>,
+  faultOf: (draft: ClusterDraft) => string | undefined,
 ): Promise<HubConnection> {
   const stopping = new AbortController();
   let drafts: ReadonlyMap<string, ClusterDraft> = new Map();
@@ -144,7 +153,7 @@ async function startConnection(
     watch.setFiles(new Map(signatures));
     const [draft] = draftClusters(file, found.kubeconfig, (one) => textOf(contents, one), drafts);
     if (draft === undefined) throw new Error('no context was left');
-    const fault = draft.spec.problem?.message ?? hubFault(draft);
+    const fault = draft.spec.problem?.message ?? faultOf(draft);
     if (fault !== undefined) throw new ConfigurationError([{ file, message: fault }]);
     drafts = new Map([[draft.key, draft]]);
     origin = found.origin;
@@ -205,4 +214,9 @@ function hubFault(draft: ClusterDraft): string | undefined {
     return 'the hub cannot be asked through a proxy-url; name a server that is reached directly';
   if (draft.plan.kind === 'none') return 'the current context has no user with a credential';
   return undefined;
+}
+
+function webhookFault(draft: ClusterDraft): string | undefined {
+  if (draft.spec.proxy === undefined) return undefined;
+  return 'the webhook cannot be asked through a proxy-url; name a server that is reached directly';
 }
