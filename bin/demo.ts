@@ -10,6 +10,7 @@ import { startGateway } from '../gateway/gateway.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { parseHostPort } from '../gateway/host-port.ts';
 import type { HostPort } from '../gateway/host-port.ts';
+import { readLimitsConfig } from '../gateway/limits-config.ts';
 import { makeLog } from '../gateway/log.ts';
 import { nextSignal, portcullisVersion } from '../gateway/main.ts';
 import { writeWhole } from '../gateway/serving-certificate.ts';
@@ -104,6 +105,7 @@ export async function demo(options: DemoOptions): Promise<number> {
         probeIntervalMs: 10_000,
         timeScale: 1,
         outgoing: readIdentityConfig({}, () => undefined),
+        limits: readLimitsConfig({}, () => undefined),
         hub: undefined,
       },
       makeLog('error'),

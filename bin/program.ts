@@ -11,6 +11,7 @@ import { processTerminal } from '../cli/terminal.ts';
 import type { Terminal } from '../cli/terminal.ts';
 import { addVersionCommand, packageVersion } from '../cli/version.ts';
 import { addHubFlags } from './hub-flags.ts';
+import { addLimitsFlags } from './limits-flags.ts';
 import type { DemoOptions, LongRunningVerbs, ServeOptions } from './options.ts';
 
 /** Columns of help texts, fixed so that the reference page does not depend on who writes it. */
@@ -158,6 +159,7 @@ function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal)
       'certificate of the gateway (default: a CA is made and kept in the data dir as ca.crt)',
     )
     .option('--tls-private-key-file <pem>', 'key of that certificate');
+  addLimitsFlags(serve);
   addHubFlags(serve, (text) => terminal.note(text))
     .addHelpText('after', serveExamples)
     .action(async (options: ServeOptions) => void (await verbs.serve(options)));

@@ -8,6 +8,7 @@
 import { answered } from './exchange.ts';
 import type { Arrival, Step } from './exchange.ts';
 import type { Rooms } from './rooms.ts';
+import { admit } from './steps/admit.ts';
 import { authenticate } from './steps/authenticate.ts';
 import { authorize } from './steps/authorize.ts';
 import { describe } from './steps/describe.ts';
@@ -27,6 +28,7 @@ export const chain = linked(
   describe, //     one parse of the path: surface, cluster, verb, resource; 400, 404 or 421
   authenticate, // user, or 401
   authorize, //    --as and rules: 403; the caller's credential is out of the state from here on
+  admit, //        a place of user, cluster and gateway, or a wait in turn, or 429
   dispatch, //     local answer? health, version, discovery, openapi, clusters ──► end
   locate, //       cluster record, credential, connections; 404, 502 or 503
   impersonate, //  the identity the member will see, or nothing is sent
@@ -41,6 +43,7 @@ export const selfChain = linked(
   describe,
   authenticate,
   authorize,
+  admit,
   dispatch,
   locate,
   forwardAsSelf,
@@ -78,7 +81,7 @@ function failState(state: unknown, arrival: Arrival, error: unknown): void {
 }
 
 /** Lets the compiler check that each step's result is what the next step takes. */
-function linked<A, B, C, D, E, F, G, H, I>(
+function linked<A, B, C, D, E, F, G, H, I, J>(
   ...steps: [
     Step<Arrival, A>,
     Step<A, B>,
@@ -89,7 +92,8 @@ function linked<A, B, C, D, E, F, G, H, I>(
     Step<F, G>,
     Step<G, H>,
     Step<H, I>,
-    Step<I, never>?,
+    Step<I, J>,
+    Step<J, never>?,
   ]
 ): readonly AnyStep[] {
   return steps.filter((step) => step !== undefined);

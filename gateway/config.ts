@@ -16,6 +16,8 @@ import { hubFileFields, readHubConfig, runsInPod } from './hub-config.ts';
 import type { HubConfig, HubInput } from './hub-config.ts';
 import { identityFileFields, readIdentityConfig } from './identity-config.ts';
 import type { IdentityConfig, IdentityInput } from './identity-config.ts';
+import { limitsFileFields, readLimitsConfig } from './limits-config.ts';
+import type { LimitsConfig, LimitsInput } from './limits-config.ts';
 import { readTimeScale, withTimeScale } from './time-scale.ts';
 
 /** Everything `serve` needs to know. Paths are absolute. */
@@ -41,12 +43,13 @@ export interface Config {
   readonly timeScale: number;
   /** As whom requests go out when they impersonate. */
   readonly outgoing: IdentityConfig;
+  readonly limits: LimitsConfig;
   /** Undefined without a hub. */
   readonly hub: HubConfig | undefined;
 }
 
 /** What a person may write, in flags (as text) or in the file. */
-export interface ConfigInput extends HubInput, IdentityInput {
+export interface ConfigInput extends HubInput, IdentityInput, LimitsInput {
   readonly config?: string;
   readonly listen?: string;
   readonly opsListen?: string;
@@ -85,6 +88,7 @@ const fileSchema = z.strictObject({
   firstByteTimeoutSeconds: seconds.optional(),
   probeIntervalSeconds: z.number().min(0.1).max(3600).optional(),
   ...identityFileFields,
+  ...limitsFileFields,
   ...hubFileFields,
 });
 type FileInput = z.output<typeof fileSchema>;
@@ -133,6 +137,7 @@ export function readConfig(
   const hub = identity === 'self' ? undefined : readHubConfig(flags, fromFolder, fault, inPod);
   if (hub?.serving !== undefined && certFile !== undefined)
     fault('--serving-secret', 'not with --tls-cert-file: one of them brings the certificate');
+  const limits = readLimitsConfig({ ...file, ...flags }, fault);
   const outgoing = readIdentityConfig({ ...fromFolder, ...identityFlags(flags) }, fault);
   if (kubeconfigs.length === 0 && hub === undefined)
     fault(
@@ -184,6 +189,7 @@ export function readConfig(
     probeIntervalMs: (file.probeIntervalSeconds ?? 10) * 1000,
     timeScale: 1,
     outgoing,
+    limits,
     hub,
   });
   return withTimeScale(config, timeScale);

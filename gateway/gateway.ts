@@ -12,6 +12,7 @@ import { makeChecks, staleInputs } from './checks.ts';
 import type { Config } from './config.ts';
 import { drain } from './drain.ts';
 import { startHub } from './hub.ts';
+import { startLimits } from './limits.ts';
 import { makeLocalAnswers } from './local.ts';
 import type { Log } from './log.ts';
 import { makeMetrics } from './metrics.ts';
@@ -115,7 +116,9 @@ async function assemble(
   const authorizer = await startAuthorizer(config, reloading, hub?.access);
   const outgoing = await startOutgoingIdentities(config.outgoing, reloading);
   const checked = { reloading, sources, hub, shuttingDown: () => unready, clusters: () => store.list() };
-  const checks = makeChecks(checked);
+  const limits = startLimits(config.limits);
+  closers.push(() => limits.close());
+  const checks = [...makeChecks(checked), limits.check];
 
   const metrics = makeMetrics({
     store,
@@ -125,6 +128,7 @@ async function assemble(
     reloadFaults: () => [...new Set(staleInputs(checked).map(({ file }) => file))],
     version,
   });
+  limits.register(metrics.registry);
   const clusters = { store, identity: config.identity, openStreams, bookmarkIntervalMs };
   const streamReviews = startStreamReviews({
     authenticate: users.authenticate,
@@ -137,6 +141,7 @@ async function assemble(
   const rooms: Rooms = {
     authenticate: users.authenticate,
     authorizer,
+    admission: limits.admission,
     clusters: store,
     connections,
     outgoingIdentity: outgoing.identity,

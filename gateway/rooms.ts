@@ -7,6 +7,7 @@ import type { ClusterSpec } from '../cache/records.ts';
 import type { User } from '../cache/user.ts';
 import type { OpenStreams } from '../routing/open-streams.ts';
 import type { Connections } from '../routing/target.ts';
+import type { Admission } from './admission.ts';
 import type { Authorized } from './exchange.ts';
 import type { Log } from './log.ts';
 import type { RequestMetrics } from './metrics.ts';
@@ -17,6 +18,7 @@ import type { StreamReviews } from './stream-reviews.ts';
 export interface Rooms {
   readonly authenticate: RequestAuthenticator;
   readonly authorizer: Authorizer;
+  readonly admission: Admission;
   readonly clusters: Pick<ClusterStore, 'get'>;
   readonly connections: Connections;
   /** Whom a member is told to see: auth/outgoing.ts with the rules of this moment. Throws for whom nobody may be sent as. */

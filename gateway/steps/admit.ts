@@ -1,0 +1,24 @@
+// Step 7: a place for the request, of its user, its cluster and the gateway, or it waits its turn, or 429 (gateway/admission.ts). Easy to get
+// wrong: it stands behind `authorize`, so that nobody takes a place in another's name, and before anything is answered or sent.
+import { gone } from '../admission.ts';
+import { answered } from '../exchange.ts';
+import type { Authorized } from '../exchange.ts';
+import type { Rooms } from '../rooms.ts';
+
+export function admit(state: Authorized, { admission }: Rooms): Authorized | Promise<Authorized | typeof answered> {
+  const { surface, user, inbound } = state;
+  // Whoever asks whether the gateway lives must hear it most of all when it is full.
+  if (surface.kind === 'health') return state;
+  const cluster = surface.kind === 'member' ? surface.cluster : '';
+  if (state.observation.longRunning) {
+    admission.enterStream(user, cluster, inbound);
+    return state;
+  }
+  const waiting = admission.enter(user, cluster, isMutating(state.info.verb), inbound);
+  return waiting === undefined ? state : waiting.then((turn) => (turn === gone ? answered : state));
+}
+
+/** As kube-apiserver divides them: get, list and watch only read (apiserver:pkg/server/filters/maxinflight.go). */
+function isMutating(verb: string): boolean {
+  return verb !== 'get' && verb !== 'list' && verb !== 'watch' && verb !== 'head' && verb !== 'options';
+}
