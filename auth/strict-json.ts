@@ -1,0 +1,83 @@
+// Reads the JSON of a token so that it can be read in one way only. Easy to get wrong: JSON.parse keeps the last of equal names while
+// others keep the first, and puts `__proto__` into objects that code then trusts; here equal names are a fault and objects are Maps.
+
+/** What JSON can say. Objects are Maps, so that no name means anything to JavaScript. */
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
+export type JsonObject = ReadonlyMap<string, JsonValue>;
+
+const maxDepth = 32;
+const space = /[\t\n\r ]*/y;
+const text = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+const numeral = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const literals: readonly (readonly [string, null | boolean])[] = [
+  ['true', true],
+  ['false', false],
+  ['null', null],
+];
+
+/** True for an object of {@link readStrictJson}. */
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return value instanceof Map;
+}
+
+/** The value, or undefined when the source is no JSON, repeats a name, nests too deep, or has a number that is none in JavaScript. */
+export function readStrictJson(source: string): JsonValue | undefined {
+  let at = 0;
+  const skip = (pattern: RegExp): string | undefined => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(source)?.[0];
+    if (found !== undefined) at += found.length;
+    return found;
+  };
+  const take = (character: string): boolean => {
+    skip(space);
+    if (source[at] !== character) return false;
+    at += 1;
+    return true;
+  };
+  const readText = (): string | undefined => {
+    const found = skip(text);
+    return found === undefined ? undefined : (JSON.parse(found) as string);
+  };
+  const readObject = (depth: number): JsonObject | undefined => {
+    const members = new Map<string, JsonValue>();
+    if (take('}')) return members;
+    do {
+      skip(space);
+      const name = readText();
+      if (name === undefined || members.has(name) || !take(':')) return undefined;
+      const value = readValue(depth);
+      if (value === undefined) return undefined;
+      members.set(name, value);
+    } while (take(','));
+    return take('}') ? members : undefined;
+  };
+  const readList = (depth: number): readonly JsonValue[] | undefined => {
+    const items: JsonValue[] = [];
+    if (take(']')) return items;
+    do {
+      const value = readValue(depth);
+      if (value === undefined) return undefined;
+      items.push(value);
+    } while (take(','));
+    return take(']') ? items : undefined;
+  };
+  const readValue = (depth: number): JsonValue | undefined => {
+    if (depth > maxDepth) return undefined;
+    if (take('{')) return readObject(depth + 1);
+    if (take('[')) return readList(depth + 1);
+    if (source[at] === '"') return readText();
+    for (const [word, value] of literals) {
+      if (!source.startsWith(word, at)) continue;
+      at += word.length;
+      return value;
+    }
+    const found = skip(numeral);
+    if (found === undefined || found === '') return undefined;
+    const value = Number(found);
+    return Number.isFinite(value) ? value : undefined;
+  };
+  const value = readValue(0);
+  skip(space);
+  return at === source.length ? value : undefined;
+}
