@@ -144,9 +144,9 @@ test('C41 F01: SIGTERM: readyz fails first, the listener stays, no short request
   let refusedMs = Number.POSITIVE_INFINITY;
   const result = await endOne('drained', async (replica) => {
     const exit = replica.stop('SIGTERM');
-    let isGone = false;
-    void exit.then(() => (isGone = true));
-    while (!isGone) {
+    const gone = new AbortController();
+    void exit.then(() => gone.abort());
+    while (!gone.signal.aborted) {
       const ready = await fetch(`${replica.opsUrl}/readyz`).then(
         ({ ok }) => ok,
         () => undefined,

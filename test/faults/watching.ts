@@ -55,7 +55,7 @@ export function startWatching(
   const rooms: { session: ClientHttp2Session; left: number }[] = [];
   const sessions = new Set<ClientHttp2Session>();
   const endedAtMs: number[] = [];
-  let closed = false;
+  const closing = new AbortController();
 
   const sessionWithRoom = (): { session: ClientHttp2Session; left: number } => {
     const found = rooms.find(({ session, left }) => left > 0 && !session.closed && !session.destroyed);
@@ -125,12 +125,12 @@ export function startWatching(
 
   const run = async (index: number, record: Mutable): Promise<void> => {
     let version = resourceVersionOf(index);
-    for (let attempt = 0; !closed; attempt++) {
+    for (let attempt = 0; !closing.signal.aborted; attempt++) {
       const since = performance.now();
       if (attempt > 0) record.resumed++;
       version = await open(pathOf(index), version, record, since).catch(() => version);
       // client-go waits 0.8 s and up, with jitter; less here, so that gaps are the gateway's.
-      if (!closed) await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 200));
+      if (!closing.signal.aborted) await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 200));
     }
   };
 
@@ -143,7 +143,7 @@ export function startWatching(
     watches,
     endedAtMs,
     close() {
-      closed = true;
+      closing.abort();
       for (const session of sessions) session.destroy();
     },
   };
