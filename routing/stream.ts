@@ -5,6 +5,7 @@ import { eventBoundary } from './event-boundary.ts';
 import type { EventBoundary } from './event-boundary.ts';
 import type { Inbound } from './exchange.ts';
 import { relayedHeaders } from './headers.ts';
+import { lastWordsMs } from './last-words.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
 import { refusedImpersonation } from './refusals.ts';
 import type { Breaker } from './breaker.ts';
@@ -19,6 +20,12 @@ export interface Progress {
   status: number;
   /** How it ended, once it did. */
   ending: 'open' | 'complete' | 'client-gone' | 'member-broke-off' | 'drained';
+  /** Told when the head of an answer goes out, `status` being known. */
+  onAnswering?: (() => void) | undefined;
+  /** The stream of this request, once there is one; of short requests none is kept. */
+  open?: OpenStream;
+  /** As {@link OpenStream.blockedSinceMs}; absent until the client is slow for the first time. */
+  blockedSinceMs?: number;
 }
 
 /** Everything forwardStream needs; nothing in it can reveal the caller's own credential. */
@@ -31,6 +38,10 @@ export interface Forwarding {
   readonly breaker: Breaker;
   readonly openStreams: OpenStreams;
   readonly progress: Progress;
+  /** Where it is noted why the stream was ended from outside. */
+  readonly outcome?: { error: unknown };
+  /** Sees the request body as it passes. */
+  readonly onBody?: ((chunk: Buffer) => void) | undefined;
   /** Ours, returned to the client in place of the member's. */
   readonly auditId: string;
   /** A watch may be ended between two events while draining. */
@@ -62,12 +73,14 @@ class StreamRun implements ResponseHandler, OpenStream {
   readonly #progress: Progress;
   readonly #resolve: () => void;
   readonly #reject: (error: unknown) => void;
+  place = -1;
   #call: UpstreamCall | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #settled = false;
   #answering = false;
   #boundary: EventBoundary | undefined;
   #draining = false;
+  #lastEvent: Buffer | undefined;
   #held:
     | { readonly status: number; readonly headers: RawHeaders; readonly chunks: Buffer[]; bytes: number }
     | undefined;
@@ -97,6 +110,7 @@ class StreamRun implements ResponseHandler, OpenStream {
     const { request, transport, openStreams, firstByteTimeoutMs, breaker } = this.#forwarding;
     const inbound = this.#inbound;
     openStreams.add(this);
+    if (request.longRunning) this.#progress.open = this;
     inbound.onClose((aborted) => this.#clientClosed(aborted));
     if (this.#settled) return;
     if (!request.longRunning) this.#deadline = setTimeout(() => this.#timedOut(), firstByteTimeoutMs);
@@ -106,7 +120,7 @@ class StreamRun implements ResponseHandler, OpenStream {
       this.#fail(error);
       return;
     }
-    inbound.onDrain(() => this.#call?.resume());
+    inbound.onDrain(() => this.#unblocked());
     this.#call = transport.send(request, this);
     if (request.body !== 'none') this.#sendBody();
   }
@@ -117,6 +131,7 @@ class StreamRun implements ResponseHandler, OpenStream {
     inbound.readBody({
       onData: (chunk) => {
         this.#progress.bytesIn += chunk.length;
+        this.#forwarding.onBody?.(chunk);
         if (!this.#answering && !call.write(chunk)) inbound.pauseBody();
       },
       onEnd: () => call.end(),
@@ -154,6 +169,7 @@ class StreamRun implements ResponseHandler, OpenStream {
     for (const warning of warnings) headers.push('Warning', warning);
     if (this.#forwarding.isWatch && status === 200) this.#boundary = eventBoundary(contentType, contentEncoding);
     this.#progress.status = status;
+    this.#progress.onAnswering?.();
     const bodyless = this.#forwarding.request.method === 'HEAD' || status === 204 || status === 304;
     this.#inbound.respond(status, headers, bodyless);
     if (this.#draining) this.endAtBoundary();
@@ -201,7 +217,18 @@ class StreamRun implements ResponseHandler, OpenStream {
       }
     }
     this.#progress.bytesOut += chunk.length;
-    if (!this.#inbound.write(chunk)) this.#call?.pause();
+    if (this.#inbound.write(chunk)) return;
+    if (this.blockedSinceMs === 0) this.#progress.blockedSinceMs = performance.now();
+    this.#call?.pause();
+  }
+
+  #unblocked(): void {
+    if (this.#progress.blockedSinceMs !== undefined) this.#progress.blockedSinceMs = 0;
+    this.#call?.resume();
+  }
+
+  get blockedSinceMs(): number {
+    return this.#progress.blockedSinceMs ?? 0;
   }
 
   /** A 403 is complete or too long to hold: relays it, with a Warning when the member refused to let us impersonate. */
@@ -272,13 +299,34 @@ class StreamRun implements ResponseHandler, OpenStream {
 
   #endDrained(): void {
     this.#progress.ending = 'drained';
+    if (this.#lastEvent !== undefined) {
+      this.#progress.bytesOut += this.#lastEvent.length;
+      this.#inbound.write(this.#lastEvent);
+    }
     this.#inbound.end();
     this.#call?.abort();
     this.#settle();
   }
 
+  end(reason: GatewayError, statusJson: string): void {
+    const boundary = this.#boundary;
+    if (this.#lastEvent !== undefined) return;
+    // Whoever reads nothing would not read this either.
+    if (this.#settled || boundary === undefined || this.blockedSinceMs > 0) return this.abort(reason);
+    this.#report(reason);
+    this.#lastEvent = Buffer.from(boundary.isText === true ? `{"type":"ERROR","object":${statusJson}}\n` : '');
+    this.#deadline = setTimeout(() => this.abort(reason), lastWordsMs);
+    this.endAtBoundary();
+  }
+
+  #report(reason: GatewayError): void {
+    const { outcome } = this.#forwarding;
+    if (outcome !== undefined) outcome.error ??= reason;
+  }
+
   abort(reason: GatewayError): void {
     if (this.#settled) return;
+    this.#report(reason);
     this.#progress.ending = 'drained';
     this.#fail(reason);
   }
