@@ -128,6 +128,19 @@ export function outgoingUser(user: User): User {
   return groups === undefined ? user : makeUser({ name: user.name, uid: user.uid, groups, extra: user.extra });
 }
 
+/** At whom a member arrives that is sent this identity: what its audit log shows as `impersonatedUser`. Each is made once. */
+export function memberView(outgoing: User): User {
+  let seen = memberViews.get(outgoing);
+  if (seen === undefined) {
+    const groups = apiServerGroups(outgoing.name, outgoing.groups);
+    seen = groups === outgoing.groups ? outgoing : makeUser({ ...outgoing, groups });
+    memberViews.set(outgoing, seen);
+  }
+  return seen;
+}
+
+const memberViews = new WeakMap<User, User>();
+
 function sameMembers(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((group) => other.includes(group));
 }

@@ -106,6 +106,7 @@ export async function demo(options: DemoOptions): Promise<number> {
         timeScale: 1,
         outgoing: readIdentityConfig({}, () => undefined),
         limits: readLimitsConfig({}, () => undefined),
+        audit: undefined,
         hub: undefined,
       },
       makeLog('error'),

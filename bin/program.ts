@@ -10,6 +10,7 @@ import { addKubeconfigCommand } from '../cli/kubeconfig.ts';
 import { processTerminal } from '../cli/terminal.ts';
 import type { Terminal } from '../cli/terminal.ts';
 import { addVersionCommand, packageVersion } from '../cli/version.ts';
+import { addAuditFlags } from './audit-flags.ts';
 import { addHubFlags } from './hub-flags.ts';
 import { addLimitsFlags } from './limits-flags.ts';
 import type { DemoOptions, LongRunningVerbs, ServeOptions } from './options.ts';
@@ -160,6 +161,7 @@ function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal)
     )
     .option('--tls-private-key-file <pem>', 'key of that certificate');
   addLimitsFlags(serve);
+  addAuditFlags(serve);
   addHubFlags(serve, (text) => terminal.note(text))
     .addHelpText('after', serveExamples)
     .action(async (options: ServeOptions) => void (await verbs.serve(options)));

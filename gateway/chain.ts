@@ -9,6 +9,7 @@ import { answered } from './exchange.ts';
 import type { Arrival, Step } from './exchange.ts';
 import type { Rooms } from './rooms.ts';
 import { admit } from './steps/admit.ts';
+import { audit } from './steps/audit.ts';
 import { authenticate } from './steps/authenticate.ts';
 import { authorize } from './steps/authorize.ts';
 import { describe } from './steps/describe.ts';
@@ -27,6 +28,7 @@ export const chain = linked(
   observe, //      metrics and log, opened now, closed when the exchange ends
   describe, //     one parse of the path: surface, cluster, verb, resource; 400, 404 or 421
   authenticate, // user, or 401
+  audit, //        what is recorded of it; 503 when a change could not be
   authorize, //    --as and rules: 403; the caller's credential is out of the state from here on
   admit, //        a place of user, cluster and gateway, or a wait in turn, or 429
   dispatch, //     local answer? health, version, discovery, openapi, clusters ──► end
@@ -42,6 +44,7 @@ export const selfChain = linked(
   observe,
   describe,
   authenticate,
+  audit,
   authorize,
   admit,
   dispatch,
@@ -81,7 +84,7 @@ function failState(state: unknown, arrival: Arrival, error: unknown): void {
 }
 
 /** Lets the compiler check that each step's result is what the next step takes. */
-function linked<A, B, C, D, E, F, G, H, I, J>(
+function linked<A, B, C, D, E, F, G, H, I, J, K>(
   ...steps: [
     Step<Arrival, A>,
     Step<A, B>,
@@ -93,7 +96,8 @@ function linked<A, B, C, D, E, F, G, H, I, J>(
     Step<G, H>,
     Step<H, I>,
     Step<I, J>,
-    Step<J, never>?,
+    Step<J, K>,
+    Step<K, never>?,
   ]
 ): readonly AnyStep[] {
   return steps.filter((step) => step !== undefined);

@@ -10,6 +10,8 @@ import type { ConfigurationFault } from '../cache/configuration-error.ts';
 import type { IdentityMode } from '../cache/records.ts';
 import { firstByteTimeoutMs } from '../cache/limits.ts';
 import type { LogLevel } from './log.ts';
+import { auditFileFields, auditInput, readAuditConfig } from './audit-config.ts';
+import type { AuditConfig, AuditInput } from './audit-config.ts';
 import { isLoopback, parseHostPort } from './host-port.ts';
 import type { HostPort } from './host-port.ts';
 import { hubFileFields, readHubConfig, runsInPod } from './hub-config.ts';
@@ -44,12 +46,14 @@ export interface Config {
   /** As whom requests go out when they impersonate. */
   readonly outgoing: IdentityConfig;
   readonly limits: LimitsConfig;
+  /** Undefined: nothing is audited. */
+  readonly audit: AuditConfig | undefined;
   /** Undefined without a hub. */
   readonly hub: HubConfig | undefined;
 }
 
 /** What a person may write, in flags (as text) or in the file. */
-export interface ConfigInput extends HubInput, IdentityInput, LimitsInput {
+export interface ConfigInput extends AuditInput, HubInput, IdentityInput, LimitsInput {
   readonly config?: string;
   readonly listen?: string;
   readonly opsListen?: string;
@@ -89,6 +93,7 @@ const fileSchema = z.strictObject({
   probeIntervalSeconds: z.number().min(0.1).max(3600).optional(),
   ...identityFileFields,
   ...limitsFileFields,
+  ...auditFileFields,
   ...hubFileFields,
 });
 type FileInput = z.output<typeof fileSchema>;
@@ -137,6 +142,7 @@ export function readConfig(
   const hub = identity === 'self' ? undefined : readHubConfig(flags, fromFolder, fault, inPod);
   if (hub?.serving !== undefined && certFile !== undefined)
     fault('--serving-secret', 'not with --tls-cert-file: one of them brings the certificate');
+  const audit = readAuditConfig(auditInput(flags), auditInput(file), folder, fault);
   const limits = readLimitsConfig({ ...file, ...flags }, fault);
   const outgoing = readIdentityConfig({ ...fromFolder, ...identityFlags(flags) }, fault);
   if (kubeconfigs.length === 0 && hub === undefined)
@@ -190,6 +196,7 @@ export function readConfig(
     timeScale: 1,
     outgoing,
     limits,
+    audit,
     hub,
   });
   return withTimeScale(config, timeScale);

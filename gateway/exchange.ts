@@ -1,6 +1,7 @@
 // The state of one request at each stage of the chain, as types that build on one another: a step can only use what an earlier step
 // has established. Easy to get wrong: from Authorized on steps read
 // `headers`, which hold no credential of the caller, and never `inbound.headers` again, so they cannot leak one.
+import type { Decision } from '../auth/authorize.ts';
 import type { ClusterRecord, Credential } from '../cache/records.ts';
 import type { User } from '../cache/user.ts';
 import type { Inbound, InboundUpgrade } from '../routing/exchange.ts';
@@ -8,6 +9,7 @@ import type { Progress } from '../routing/stream.ts';
 import type { Connection } from '../routing/target.ts';
 import type { RawHeaders } from '../routing/transport-types.ts';
 import type { UpgradeToken } from '../routing/upgrade.ts';
+import type { AuditTrail } from './audit-trail.ts';
 import type { ParsedTarget } from './path.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { Rooms } from './rooms.ts';
@@ -113,6 +115,10 @@ export interface Observation {
   resource: string;
   longRunning: boolean;
   error: unknown;
+  /** What the authorizer said last; undefined while it was not asked. */
+  authorization: Decision | undefined;
+  /** Undefined: nothing of it is recorded. */
+  audit: AuditTrail | undefined;
 }
 
 /** After `describe`. */

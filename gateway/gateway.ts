@@ -7,6 +7,7 @@ import { makeOpenStreams } from '../routing/open-streams.ts';
 import { makeConnections } from '../routing/target.ts';
 import { makeTransport } from '../routing/transport.ts';
 import { addressFault } from './address-fault.ts';
+import { startAudit } from './audit.ts';
 import { chain, run, selfChain } from './chain.ts';
 import { makeChecks, staleInputs } from './checks.ts';
 import type { Config } from './config.ts';
@@ -46,6 +47,8 @@ export interface Gateway {
 }
 
 const bookmarkIntervalMs = 60_000;
+/** How long the end of the process waits for a webhook; what it has not taken then waits on disk. */
+const auditFlushMs = 3000;
 
 /**
  * Starts a gateway.
@@ -129,6 +132,11 @@ async function assemble(
     version,
   });
   limits.register(metrics.registry);
+  const { dataDir } = config;
+  const audit = config.audit === undefined ? undefined : await startAudit(config.audit, { reloading, log, dataDir });
+  // Closed after the listener: what its connections still tell is recorded.
+  if (audit !== undefined) closers.unshift(() => audit.close());
+  audit?.register(metrics.registry);
   const clusters = { store, identity: config.identity, openStreams, bookmarkIntervalMs };
   const streamReviews = startStreamReviews({
     authenticate: users.authenticate,
@@ -142,6 +150,7 @@ async function assemble(
     authenticate: users.authenticate,
     authorizer,
     admission: limits.admission,
+    audit,
     clusters: store,
     connections,
     outgoingIdentity: outgoing.identity,
@@ -172,9 +181,12 @@ async function assemble(
     addressFault('--ops-listen', config.opsListen),
   );
   closers.push(() => operations.close());
-  const listener = await startListener(config.listen, material(), (arrival) => void run(steps, arrival, rooms)).catch(
-    addressFault('--listen', config.listen),
-  );
+  const listener = await startListener(
+    config.listen,
+    material(),
+    (arrival) => void run(steps, arrival, rooms),
+    times.clientLostMs,
+  ).catch(addressFault('--listen', config.listen));
   closers.push(() => listener.close());
   serving.onChange(() => {
     listener.setTls(material());
@@ -209,6 +221,7 @@ async function assemble(
         delayMs: config.shutdownDelayMs,
         graceMs: config.shutdownGraceMs,
       });
+      await audit?.flush(auditFlushMs);
       closeAll();
     },
     close: closeAll,

@@ -171,6 +171,7 @@ function sendComplete(state: Authorized, { status, headers, body }: CompleteResp
   const { inbound, progress } = state;
   const bodyless = inbound.method === 'HEAD' || status === 304;
   progress.status = status;
+  progress.onAnswering?.();
   inbound.respond(status, headers, bodyless);
   if (!bodyless) {
     progress.bytesOut += body.length;

@@ -8,6 +8,7 @@ import type { User } from '../cache/user.ts';
 import type { OpenStreams } from '../routing/open-streams.ts';
 import type { Connections } from '../routing/target.ts';
 import type { Admission } from './admission.ts';
+import type { Audit } from './audit.ts';
 import type { Authorized } from './exchange.ts';
 import type { Log } from './log.ts';
 import type { RequestMetrics } from './metrics.ts';
@@ -19,6 +20,8 @@ export interface Rooms {
   readonly authenticate: RequestAuthenticator;
   readonly authorizer: Authorizer;
   readonly admission: Admission;
+  /** Undefined without an audit policy. */
+  readonly audit?: Audit | undefined;
   readonly clusters: Pick<ClusterStore, 'get'>;
   readonly connections: Connections;
   /** Whom a member is told to see: auth/outgoing.ts with the rules of this moment. Throws for whom nobody may be sent as. */

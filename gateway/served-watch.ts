@@ -74,6 +74,7 @@ export function watchResource(state: Authorized, resource: ServedResource, parts
   };
 
   progress.status = 200;
+  progress.onAnswering?.();
   inbound.respond(
     200,
     ['Content-Type', 'application/json', 'Cache-Control', 'no-cache, private', 'Audit-Id', auditId],

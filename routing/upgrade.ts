@@ -96,6 +96,7 @@ export async function forwardUpgrade(forwarding: UpgradeForwarding): Promise<voi
     joined = [inbound.socket, answer.socket];
     progress.status = 101;
     progress.firstByteAtMs = performance.now();
+    progress.onAnswering?.();
     inbound.socket.write(switchingHead(token, answer.headers, forwarding.auditId), 'latin1');
     await joinSockets(inbound.socket, waiting.early(), answer.socket, answer.head, progress);
   } catch (error) {
@@ -268,6 +269,7 @@ class RefusedUpgrade implements ResponseHandler {
     progress.status = status;
     progress.firstByteAtMs = performance.now();
     progress.ending = 'complete';
+    progress.onAnswering?.();
     inbound.respond(status, kept, false);
     if (body.length > 0) inbound.write(body);
     inbound.end();

@@ -8,7 +8,7 @@ import type { User } from '../../cache/user.ts';
 import { rememberingNames } from '../../routing/header-names.ts';
 import type { RawHeaders } from '../../routing/transport-types.ts';
 import { grown } from '../exchange.ts';
-import type { Authenticated, Authorized } from '../exchange.ts';
+import type { Authenticated, Authorized, Observation } from '../exchange.ts';
 import { isOpenHealth } from '../health.ts';
 import { methodVerb } from '../request-info.ts';
 import type { Rooms } from '../rooms.ts';
@@ -29,7 +29,7 @@ export function authorize(state: Authenticated, rooms: Rooms): Authorized | Prom
     const asked = questionsFor(state, user, cluster);
     return requested === undefined ? asked : [...impersonationChecks(requested, caller, cluster), ...asked];
   };
-  return everyAllowed(questions(), rooms, () => {
+  return everyAllowed(questions(), rooms, state.observation, () => {
     if (state.observation.longRunning) reviewWhileOpen(state, questions, rooms);
     return authorizedAs(user);
   });
@@ -90,16 +90,24 @@ function outerOf({ group, version, resource }: OuterResource, method: string): A
   return { group, version, resource, httpVerb: methodVerb(method) };
 }
 
-function everyAllowed<T>(questions: readonly Attributes[], rooms: Rooms, done: () => T, from = 0): T | Promise<T> {
+function everyAllowed<T>(
+  questions: readonly Attributes[],
+  rooms: Rooms,
+  observation: Observation,
+  done: () => T,
+  from = 0,
+): T | Promise<T> {
   for (let i = from; i < questions.length; i++) {
     const attributes = questions[i]!;
     const decision = rooms.authorizer.authorize(attributes);
     if (decision instanceof Promise) {
       return decision.then((later) => {
+        observation.authorization = later;
         if (!later.allowed) throw forbidden(attributes, later.reason);
-        return everyAllowed(questions, rooms, done, i + 1);
+        return everyAllowed(questions, rooms, observation, done, i + 1);
       });
     }
+    observation.authorization = decision;
     if (!decision.allowed) throw forbidden(attributes, decision.reason);
   }
   return done();

@@ -59,10 +59,17 @@ async function send(state: Located, rooms: Rooms, headers: string[]): Promise<ty
     await forwardStream({
       ...shared,
       inbound,
+      onBody: bodyReader(state),
       isWatch: info.verb === 'watch',
       firstByteTimeoutMs: rooms.firstByteTimeoutMs,
       rewriteLocation: locationRewriter(surface, endpoint),
     });
   }
   return answered;
+}
+
+/** Auditing reads what a body says of its object while it passes. */
+function bodyReader({ observation }: Located): ((chunk: Buffer) => void) | undefined {
+  const reader = observation.audit?.body;
+  return reader === undefined ? undefined : (chunk) => reader.feed(chunk);
 }

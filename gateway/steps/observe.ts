@@ -5,9 +5,20 @@ import type { Observation, Observed, Recoverable } from '../exchange.ts';
 import type { Rooms } from '../rooms.ts';
 
 export function observe(state: Recoverable, rooms: Rooms): Observed {
-  const observation: Observation = { cluster: '', verb: '', resource: '', longRunning: false, error: undefined };
+  const observation: Observation = {
+    cluster: '',
+    verb: '',
+    resource: '',
+    longRunning: false,
+    error: undefined,
+    authorization: undefined,
+    audit: undefined,
+  };
   const observed = grown(state, { observation });
   rooms.metrics.begin(observed);
-  observed.inbound.onClose((aborted) => rooms.metrics.end(observed, aborted));
+  observed.inbound.onClose((aborted) => {
+    rooms.metrics.end(observed, aborted);
+    if (rooms.audit !== undefined) rooms.audit.end(observed);
+  });
   return observed;
 }

@@ -14,7 +14,15 @@ export function receive(arrival: Arrival): Received {
   return grown(state, {
     auditId,
     receivedAtMs: performance.now(),
-    progress: { sentAtMs: 0, firstByteAtMs: 0, bytesIn: 0, bytesOut: 0, status: 0, ending: 'open' as const },
+    progress: {
+      sentAtMs: 0,
+      firstByteAtMs: 0,
+      bytesIn: 0,
+      bytesOut: 0,
+      status: 0,
+      ending: 'open' as const,
+      onAnswering: undefined,
+    },
   });
 }
 

@@ -26,6 +26,7 @@ function fail(state: Received, rooms: Rooms, error: unknown): void {
   const { status, headers, body } = statusResponse(known, auditId);
   progress.status = status;
   progress.bytesOut += body.length;
+  progress.onAnswering?.();
   inbound.respond(status, headers, inbound.method === 'HEAD');
   if (inbound.method !== 'HEAD') inbound.write(body);
   inbound.end();
