@@ -34,6 +34,8 @@ function stream(kind: OpenStream['kind'], openStreams: OpenStreams, happened: st
       openStreams.delete(self);
       return true;
     },
+    blockedSinceMs: 0,
+    end: () => assert.fail('a drain tells nobody why'),
     abort({ code }) {
       happened.push(`${kind} aborted: ${code}`);
       openStreams.delete(self);
@@ -50,12 +52,9 @@ test('A10: first unready, then refusing; watches end, the rest is aborted when t
   const { happened, done } = draining(openStreams, 0);
   await done;
   assert.deepEqual(happened, ['unready', 'refusing', 'listener', 'done']);
-  assert.deepEqual(told, [
-    'watch ends',
-    'stream aborted: DRAINING',
-    'upgrade aborted: DRAINING',
-    'short aborted: DRAINING',
-  ]);
+  const [first, ...later] = told;
+  assert.equal(first, 'watch ends');
+  assert.deepEqual(later.sort(), ['short aborted: DRAINING', 'stream aborted: DRAINING', 'upgrade aborted: DRAINING']);
   assert.equal(openStreams.size, 0);
 });
 
