@@ -4,6 +4,7 @@ import { LineCounter, isCollection, isMap, isNode, isScalar, parseDocument } fro
 import type { Document } from 'yaml';
 import type { z } from 'zod';
 import type { ConfigurationFault } from '../cache/configuration-error.ts';
+import { yamlFaultText } from '../cache/yaml-message.ts';
 
 /** What was read, or everything that is wrong with it, in the order of the file. */
 export type CheckedYaml<T> = { readonly value: T } | { readonly faults: readonly ConfigurationFault[] };
@@ -19,7 +20,7 @@ export function readYaml<T>(source: string, file: string, schema: z.ZodType<T>):
     const { line, col } = lines.linePos(offset);
     return { file, line, column: col };
   };
-  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false });
+  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
   const broken = [...document.errors, ...document.warnings];
   if (broken.length > 0) {
     return { faults: broken.map((error) => ({ ...place(error.pos[0]), message: yamlMessage(error.message) })) };
@@ -29,7 +30,7 @@ export function readYaml<T>(source: string, file: string, schema: z.ZodType<T>):
     // The limit stops documents whose aliases multiply into gigabytes.
     plain = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    return { faults: [{ file, message: error instanceof Error ? error.message : 'cannot be read' }] };
+    return { faults: [{ file, message: error instanceof Error ? yamlFaultText(error.message) : 'cannot be read' }] };
   }
   const result = schema.safeParse(plain, { error: plainMessage });
   if (result.success) return { value: result.data };
@@ -47,7 +48,7 @@ export function readYaml<T>(source: string, file: string, schema: z.ZodType<T>):
 
 function yamlMessage(message: string): string {
   if (message.startsWith('Alias cannot be')) return 'a bare * is an alias in YAML; write "*" in quotes';
-  return message.replace(/; please use YAML.*/, '');
+  return yamlFaultText(message.replace(/; please use YAML.*/, ''));
 }
 
 /** zod's words for the commonest faults are for programmers; undefined keeps them. */

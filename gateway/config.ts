@@ -9,9 +9,12 @@ import { ConfigurationError } from '../cache/configuration-error.ts';
 import type { ConfigurationFault } from '../cache/configuration-error.ts';
 import type { IdentityMode } from '../cache/records.ts';
 import { firstByteTimeoutMs } from '../cache/limits.ts';
-import type { LogLevel } from './log.ts';
+import { yamlFaultText } from '../cache/yaml-message.ts';
 import { auditFileFields, auditInput, readAuditConfig } from './audit-config.ts';
 import type { AuditConfig, AuditInput } from './audit-config.ts';
+import { authenticationFileFields, readAuthenticationFlags } from './authentication-flags.ts';
+import type { AuthenticationFlags, AuthenticationInput } from './authentication-flags.ts';
+import type { LogLevel } from './log.ts';
 import { isLoopback, parseHostPort } from './host-port.ts';
 import type { HostPort } from './host-port.ts';
 import { hubFileFields, readHubConfig, runsInPod } from './hub-config.ts';
@@ -30,6 +33,7 @@ export interface Config {
   readonly kubeconfigs: readonly string[];
   readonly tokenAuthFile: string | undefined;
   readonly clientCaFile: string | undefined;
+  readonly authentication: AuthenticationFlags;
   readonly authorizationRules: string | undefined;
   readonly identity: IdentityMode;
   readonly clusterDomain: string | undefined;
@@ -53,7 +57,7 @@ export interface Config {
 }
 
 /** What a person may write, in flags (as text) or in the file. */
-export interface ConfigInput extends AuditInput, HubInput, IdentityInput, LimitsInput {
+export interface ConfigInput extends AuditInput, AuthenticationInput, HubInput, IdentityInput, LimitsInput {
   readonly config?: string;
   readonly listen?: string;
   readonly opsListen?: string;
@@ -94,6 +98,7 @@ const fileSchema = z.strictObject({
   ...identityFileFields,
   ...limitsFileFields,
   ...auditFileFields,
+  ...authenticationFileFields,
   ...hubFileFields,
 });
 type FileInput = z.output<typeof fileSchema>;
@@ -115,7 +120,14 @@ export function readConfig(
   // A path in the file starts at the file's folder, one in a flag at the working directory, as with kubeconfigs.
   const folder = flags.config === undefined ? '' : dirname(resolve(flags.config));
   const path = (
-    name: 'dataDir' | 'tokenAuthFile' | 'clientCaFile' | 'authorizationRules' | 'tlsCertFile' | 'tlsPrivateKeyFile',
+    name:
+      | 'authenticationConfig'
+      | 'dataDir'
+      | 'tokenAuthFile'
+      | 'clientCaFile'
+      | 'authorizationRules'
+      | 'tlsCertFile'
+      | 'tlsPrivateKeyFile',
   ) => {
     const flag = flags[name];
     if (flag !== undefined) return resolve(flag);
@@ -137,6 +149,11 @@ export function readConfig(
   const keyFile = path('tlsPrivateKeyFile');
   const tokenAuthFile = path('tokenAuthFile');
   const clientCaFile = path('clientCaFile');
+  const authentication = readAuthenticationFlags(
+    { authenticationConfig: path('authenticationConfig'), anonymousAuth: flags.anonymousAuth ?? file.anonymousAuth },
+    identity === 'self',
+    fault,
+  );
 
   const fromFolder = absolutePaths(file, folder);
   const hub = identity === 'self' ? undefined : readHubConfig(flags, fromFolder, fault, inPod);
@@ -168,10 +185,15 @@ export function readConfig(
       fault('--client-ca-file', 'not with --identity=self, which has one generated token and no other users');
     if (flags.hubKubeconfig !== undefined && flags.hubKubeconfig !== '')
       fault('--hub-kubeconfig', 'not with --identity=self, which has one generated token and no other users');
-  } else if (tokenAuthFile === undefined && clientCaFile === undefined && hub === undefined) {
+  } else if (
+    tokenAuthFile === undefined &&
+    clientCaFile === undefined &&
+    authentication.configFile === undefined &&
+    hub === undefined
+  ) {
     fault(
       '--token-auth-file',
-      'nobody could log in: give --token-auth-file, --client-ca-file or --hub-kubeconfig, or --identity self to use the gateway just for yourself',
+      'nobody could log in: give --token-auth-file, --client-ca-file, --authentication-config or --hub-kubeconfig, or --identity self to use the gateway just for yourself',
     );
   }
   const timeScale = readTimeScale(environment, fault);
@@ -183,6 +205,7 @@ export function readConfig(
     kubeconfigs,
     tokenAuthFile,
     clientCaFile,
+    authentication,
     authorizationRules: path('authorizationRules'),
     identity: identity as IdentityMode,
     clusterDomain,
@@ -240,7 +263,7 @@ function readFile(file: string): FileInput {
     ]);
   }
   const lines = new LineCounter();
-  const document = parseDocument(source, { lineCounter: lines, uniqueKeys: true });
+  const document = parseDocument(source, { lineCounter: lines, uniqueKeys: true, logLevel: 'error' });
   if (document.errors.length > 0) {
     throw new ConfigurationError(
       document.errors.map((error) => {
@@ -249,12 +272,21 @@ function readFile(file: string): FileInput {
           file,
           line: at.line,
           column: at.col,
-          message: error.message.split('\n', 1)[0]!.replace(/ at line \d+.*$/, ''),
+          message: yamlFaultText(error.message.split('\n', 1)[0]!.replace(/ at line \d+.*$/, '')),
         };
       }),
     );
   }
-  const parsed = fileSchema.safeParse(document.toJS({ maxAliasCount: 100 }) ?? {});
+  let plain: unknown;
+  try {
+    plain = document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    // An alias without an anchor, or too many of them, is told only now.
+    throw new ConfigurationError([
+      { file, message: yamlFaultText(error instanceof Error ? error.message : 'cannot be read') },
+    ]);
+  }
+  const parsed = fileSchema.safeParse(plain ?? {});
   if (parsed.success) return parsed.data;
   throw new ConfigurationError(
     parsed.error.issues.map((issue) => {

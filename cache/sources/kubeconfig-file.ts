@@ -3,6 +3,7 @@
 import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError, type ConfigurationFault } from '../configuration-error.ts';
+import { yamlFaultText } from '../yaml-message.ts';
 
 /** Longest file we read, in bytes: kubeconfigs of hundreds of clusters are under 1 MiB. */
 export const maxKubeconfigBytes = 10 * 1024 * 1024;
@@ -143,7 +144,13 @@ export function parseKubeconfig(file: string, source: string): Kubeconfig {
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, uniqueKeys: true, merge: true });
+  const document = parseDocument(source, {
+    lineCounter: lines,
+    prettyErrors: false,
+    uniqueKeys: true,
+    merge: true,
+    logLevel: 'error',
+  });
   if (document.errors.length > 0) {
     const faults = document.errors.map((error) => ({ ...at(error.pos[0]), message: syntaxMessage(error) }));
     throw new ConfigurationError(faults.slice(0, maxFaults));
@@ -219,8 +226,7 @@ const ownWords: ReadonlyMap<string, string> = new Map([
 function syntaxMessage(error: { readonly code: string; readonly message: string }): string {
   const own = ownWords.get(error.code);
   if (own !== undefined) return own;
-  // Other messages quote the text at fault after a colon, or not at all.
-  return error.message.split(':', 1)[0] ?? error.code;
+  return yamlFaultText(error.message);
 }
 
 function issueMessage(issue: z.core.$ZodIssue): string {
