@@ -22,6 +22,9 @@ export interface Http1RequestHead extends RequestHead {
   readonly upgrade: boolean;
 }
 
+/** What Go's server lets a Host be made of (golang.org/x/net/http/httpguts ValidHostHeader). */
+const hostBytes = /^[0-9A-Za-z!$%&()*+,\-.:;=['\]_~]*$/;
+
 /**
  * Judges framing, Host and connection headers of an HTTP/1.1 request.
  * @throws GatewayError BAD_HEADERS for anything two servers could read differently (security.md A-25, A-37)
@@ -42,6 +45,8 @@ export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead =>
         if (name.toLowerCase() !== 'host') break;
         if (host !== undefined) throw new GatewayError('BAD_HEADERS', 'the request has two Host headers');
         host = headers[i + 1]!;
+        if (!hostBytes.test(host))
+          throw new GatewayError('BAD_HEADERS', 'the Host header holds what no host name does');
         break;
       case 6:
         if (name.toLowerCase() === 'expect') expectsContinue = readExpect(headers[i + 1]!);

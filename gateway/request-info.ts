@@ -1,6 +1,7 @@
 // Method, path and query → verb and resource, by the rules of k8s.io/apiserver/pkg/endpoints/request/requestinfo.go. Easy to get wrong:
 // verbs are real (DESIGN rule 5): a GET is a list or watch, a DELETE a deletecollection, and any upgrade is `create`.
 import { GatewayError } from '../cache/errors.ts';
+import { pinnedName } from './field-selector.ts';
 
 /** What a request is about; the same type for our own API and for the inner path of a member. */
 export interface RequestInfo {
@@ -95,7 +96,7 @@ export function requestInfo(
 
   if (name === '' && verb === 'get') {
     verb = queryFlag(query, 'watch') ? 'watch' : 'list';
-    const selected = exactName(queryValue(query, 'fieldSelector'));
+    const selected = query.length > 1 ? pinnedName((key) => queryValue(query, key)) : undefined;
     if (selected !== undefined) name = selected;
   } else if (name === '' && verb === 'delete') verb = 'deletecollection';
   if (isUpgrade) verb = 'create';
@@ -138,14 +139,4 @@ function unescapeQuery(text: string): string | undefined {
     .replaceAll('+', ' ')
     .replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return Buffer.from(bytes, 'latin1').toString('utf8');
-}
-
-/** The name a field selector pins (`metadata.name=x` or `==x`), when it is a valid path segment. */
-function exactName(selector: string | undefined): string | undefined {
-  if (selector === undefined) return undefined;
-  for (const term of selector.split(',')) {
-    const match = /^metadata\.name==?([^=!\\]+)$/.exec(term.trim());
-    if (match !== null && match[1] !== '.' && match[1] !== '..' && !/[/%]/.test(match[1]!)) return match[1];
-  }
-  return undefined;
 }

@@ -23,6 +23,7 @@ const trailerStart = 6;
 const trailerLine = 7;
 const trailerLf = 8;
 const lastLf = 9;
+const trailerName = 10;
 
 /** The member broke HTTP; the message names the rule and holds nothing the member sent. */
 export class ResponseFault extends Error {
@@ -83,9 +84,14 @@ export function makeChunkedBody(): ChunkedBody {
 
   function takeTrailer(byte: number): void {
     if (++trailerBytes > maxTrailerBytes) throw new ResponseFault('its trailers are too long');
-    if (byte === carriageReturn) state = state === trailerStart ? lastLf : trailerLf;
-    else if ((byte < 0x20 && byte !== 0x09) || byte === 0x7f) throw new ResponseFault('a trailer is invalid');
-    else state = trailerLine;
+    if (state === trailerLine) {
+      if (byte === carriageReturn) state = trailerLf;
+      else if ((byte < 0x20 && byte !== 0x09) || byte === 0x7f) throw new ResponseFault('a trailer is invalid');
+    } else if (byte === carriageReturn && state === trailerStart) state = lastLf;
+    else if (byte === 0x3a && state === trailerName) state = trailerLine;
+    // Trailers are dropped, but one that is no field is where another server might see the next request.
+    else if (!isTokenByte(byte)) throw new ResponseFault('a trailer is invalid');
+    else state = trailerName;
   }
 
   function takeLf(byte: number): void {
@@ -121,7 +127,7 @@ export function makeChunkedBody(): ChunkedBody {
         const byte = chunk[at++]!;
         if (state === chunkSize) takeSize(byte);
         else if (state === chunkExtension) takeExtension(byte);
-        else if (state === trailerStart || state === trailerLine) takeTrailer(byte);
+        else if (state === trailerStart || state === trailerLine || state === trailerName) takeTrailer(byte);
         else if (state === chunkDataCr) {
           if (byte !== carriageReturn) throw new ResponseFault('a chunk is longer than its size says');
           state = chunkDataLf;
@@ -140,4 +146,12 @@ function hexValue(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const lower = byte | 0x20;
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+}
+
+/** RFC 9110 section 5.6.2. */
+function isTokenByte(byte: number): boolean {
+  if (byte >= 0x30 && byte <= 0x39) return true;
+  const lower = byte | 0x20;
+  if (byte >= 0x40 && lower >= 0x61 && lower <= 0x7a) return true;
+  return byte > 0x20 && byte < 0x7f && "!#$%&'*+-.^_`|~".includes(String.fromCharCode(byte));
 }

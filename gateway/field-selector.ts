@@ -1,0 +1,38 @@
+// The one name a list or watch is about, when its field selector pins it: authorization by name (`resourceNames`) goes by it, as in
+// kube-apiserver's RequestInfo. Easy to get wrong: a name found where kube-apiserver finds none lets somebody who may list one object ask for
+// all of them, so wherever a query is not plain, there is no name.
+
+/** First value of a query parameter, or undefined. */
+export type QueryReader = (key: string) => string | undefined;
+
+/** `labels.Parse` takes these terms for certain; others are its to judge. */
+const plainLabels =
+  /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?(?:=|==|!=)(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?(?:,(?!$)|$))*$/;
+/** At most 18 digits: what Go's ParseInt takes for 64 bits, without the edge. */
+const plainNumber = /^[+-]?\d{1,18}$/;
+
+/**
+ * The name, as `fields.Selector.RequiresExactMatch("metadata.name")` gives it, or undefined. A query of which any list option cannot be
+ * decoded pins nothing (requestinfo.go), nor does a selector with escapes or with two names, which Go would sort.
+ */
+export function pinnedName(read: QueryReader): string | undefined {
+  const selector = read('fieldSelector');
+  if (selector === undefined || !selector.includes('metadata.name') || selector.includes('\\')) return undefined;
+  for (const option of ['limit', 'timeoutSeconds']) {
+    const value = read(option);
+    if (value !== undefined && !plainNumber.test(value)) return undefined;
+  }
+  if (!plainLabels.test(read('labelSelector') ?? '')) return undefined;
+  let name: string | undefined;
+  for (const term of selector.split(',')) {
+    if (term === '') continue;
+    // The operator is the first there is: "!=", "==" or "=". A value holds no further "=".
+    const match = /^([^=!]*(?:!(?!=)[^=!]*)*)(!=|==?)([^=]*)$/.exec(term);
+    if (match === null) return undefined;
+    if (match[1] !== 'metadata.name' || match[2] === '!=') continue;
+    if (name !== undefined && name !== match[3]) return undefined;
+    name = match[3]!;
+  }
+  if (name === undefined || name === '' || name === '.' || name === '..' || /[/%]/.test(name)) return undefined;
+  return name;
+}
