@@ -75,7 +75,7 @@ const served: readonly (readonly [string, unknown])[] = [
   ['(claims.missing == "x") || true', true],
   ['optional.none().orValue("z") + optional.of("y").value()', 'zy'],
   ['claims.?groups[0].orValue("none")', 'dev'],
-  ["'" + 'it"s' + "'", 'it"s'],
+  [`'it"s'`, 'it"s'],
   ['1.5', 1.5],
 ];
 

@@ -25,7 +25,10 @@ export const ownMethods: ReadonlyMap<string, readonly number[]> = new Map([
 /** Functions of `sets`, each of two lists. */
 export const setFunctions: ReadonlySet<string> = new Set(['contains', 'equivalent', 'intersects']);
 
-class Sets {}
+/** Stands for `sets` before its functions. */
+class Sets {
+  readonly name = 'sets';
+}
 
 /** Patterns that {@link makeClaimEnvironment}'s `matches` knows: compiled while the expression is read, so that a bad one is refused then. */
 export type Patterns = Map<string, GoPattern>;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import { assert as check, constantFrom, json, property, string } from 'fast-check';
 import { readStrictJson } from './strict-json.ts';
 import type { JsonValue } from './strict-json.ts';
 
@@ -17,8 +17,8 @@ function asPairs(value: unknown): unknown {
 }
 
 test('whatever JSON.stringify writes is read as JSON.parse reads it', () => {
-  fc.assert(
-    fc.property(fc.json({ maxDepth: 5 }), (source) => {
+  check(
+    property(json({ maxDepth: 5 }), (source) => {
       const read = readStrictJson(source);
       assert.notEqual(read, undefined);
       assert.deepEqual(sorted(plain(read)), sorted(asPairs(JSON.parse(source))));
@@ -33,8 +33,8 @@ function sorted(value: unknown): string {
 }
 
 test('arbitrary text is JSON here only if it is JSON for JSON.parse', () => {
-  fc.assert(
-    fc.property(fc.string({ unit: fc.constantFrom(...'{}[]",:0123.e-+tfn \\ulr\n') }), (source) => {
+  check(
+    property(string({ unit: constantFrom(...'{}[]",:0123.e-+tfn \\ulr\n') }), (source) => {
       const read = readStrictJson(source);
       if (read !== undefined) JSON.parse(source);
     }),
