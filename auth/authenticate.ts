@@ -17,6 +17,8 @@ export interface AuthenticationRequest {
   readonly tlsAuthorized: boolean;
   /** Stands for the connection: the same object for every request on it. */
   readonly connection?: object;
+  /** Path of the request at this gateway; '' when the host names a cluster, whose paths are not ours. */
+  readonly path?: string;
 }
 
 /**
@@ -35,8 +37,9 @@ const advice = 'send a bearer token or a client certificate that this gateway kn
  * The returned function adds `system:authenticated` as an API server does and refuses `portcullis:*` names.
  * @throws GatewayError UNAUTHENTICATED when nobody knows the caller, BAD_HEADERS for two Authorization headers, IDENTITY_REFUSED,
  * INTERNAL when an authenticator failed in an unforeseen way and no other succeeded (all from the returned function)
+ * @param anonymous asked last, and only when no credential was presented: a bad one is never anonymous
  */
-export function makeAuthenticator(list: readonly Authenticator[]): RequestAuthenticator {
+export function makeAuthenticator(list: readonly Authenticator[], anonymous?: Authenticator): RequestAuthenticator {
   // Authenticators give out the same user object for the same credential, so its final form is made once.
   const accepted = new WeakMap<User, User>();
   const acceptOnce = (user: User): User => {
@@ -64,6 +67,11 @@ export function makeAuthenticator(list: readonly Authenticator[]): RequestAuthen
       }
       // Outside the try: a refused identity ends the search, it does not fall through to the next credential.
       if (user !== undefined) return acceptOnce(user);
+    }
+    if (anonymous !== undefined && met.errors.length === 0 && met.hint === undefined) {
+      const nobody = anonymous(request);
+      if (nobody instanceof Promise) return nobody.then((later) => later ?? Promise.reject(refusal(met)));
+      if (nobody !== undefined) return nobody;
     }
     throw refusal(met);
   };

@@ -5,6 +5,7 @@ import type { HealthCheck } from './health.ts';
 import type { Hub } from './hub.ts';
 import type { Reloading } from './reloading.ts';
 import type { Sources } from './sources.ts';
+import type { Users } from './users.ts';
 
 /** What the checks look at. */
 export interface CheckedParts {
@@ -12,6 +13,7 @@ export interface CheckedParts {
   readonly reloading: Pick<Reloading, 'faults'>;
   readonly sources: Sources;
   readonly hub: Pick<Hub, 'faults'> | undefined;
+  readonly users: Pick<Users, 'faults'>;
   readonly clusters: () => readonly ClusterRecord[];
 }
 
@@ -25,7 +27,7 @@ export function staleInputs({
 
 /** The checks by name, in the order they are told. */
 export function makeChecks(parts: CheckedParts): readonly HealthCheck[] {
-  const { sources, hub } = parts;
+  const { sources, hub, users } = parts;
   const configurationNotes = (): string[] => [
     ...staleInputs(parts).map(({ message }) => `bad edit, the last good state is kept: ${message}`),
     ...sources.problems().flatMap(({ stale, message }) => (stale ? [] : [message])),
@@ -38,6 +40,7 @@ export function makeChecks(parts: CheckedParts): readonly HealthCheck[] {
       fault: () => (parts.shuttingDown() ? 'the process is shutting down' : undefined),
     },
     { name: 'configuration', on: ['readyz'], fault: () => undefined, note: () => joined(configurationNotes()) },
+    { name: 'identity-providers', on: ['readyz'], fault: () => undefined, note: () => joined(users.faults()) },
     { name: 'clusters', on: ['readyz'], fault: () => undefined, note: () => availabilityNote(parts.clusters()) },
   ];
   if (hub !== undefined) {

@@ -116,9 +116,10 @@ async function assemble(
   closers.push(() => sources.close());
 
   const users = await startUsers(config, reloading, log, hub?.access);
+  closers.push(() => users.close());
   const authorizer = await startAuthorizer(config, reloading, hub?.access);
   const outgoing = await startOutgoingIdentities(config.outgoing, reloading);
-  const checked = { reloading, sources, hub, shuttingDown: () => unready, clusters: () => store.list() };
+  const checked = { reloading, sources, hub, users, shuttingDown: () => unready, clusters: () => store.list() };
   const limits = startLimits(config.limits);
   closers.push(() => limits.close());
   const checks = [...makeChecks(checked), limits.check];

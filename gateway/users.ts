@@ -16,6 +16,7 @@ import type { StaticTokenAuthenticator } from '../auth/static-token.ts';
 import { makeUser } from '../cache/user.ts';
 import type { Config } from './config.ts';
 import type { HubAccess } from './hub-access.ts';
+import { startIdentityProviders } from './identity-providers.ts';
 import type { Log } from './log.ts';
 import type { Reloading } from './reloading.ts';
 import { writeWhole } from './serving-certificate.ts';
@@ -29,11 +30,14 @@ export interface Users {
   clientCa(): string | undefined;
   /** One listener, called after one was replaced. */
   onClientCa(listener: () => void): void;
+  /** Identity providers whose keys cannot be had now. */
+  faults(): readonly string[];
+  close(): void;
 }
 
 /**
  * The authenticators in kube-apiserver's order: front proxy, client certificates (the operator's authority, then the hub's), tokens (the
- * operator's file, then the hub's review). Of a caller known to both, the operator's word counts.
+ * operator's file, then identity providers, then the hub's review), nobody. Of a caller known to both, the operator's word counts.
  */
 export async function startUsers(
   config: Config,
@@ -72,12 +76,21 @@ export async function startUsers(
     });
     list.push((request) => tokens!.authenticate(request));
   }
+  const providers = await startIdentityProviders(
+    config.authentication,
+    config.outgoing.forwardSystemMasters,
+    reloading,
+    log,
+  );
+  if (providers.tokens !== undefined) list.push(providers.tokens);
   if (hub !== undefined) list.push(hub.tokens.authenticate);
   return {
-    authenticate: makeAuthenticator(list),
+    authenticate: makeAuthenticator(list, providers.anonymous),
     selfToken: undefined,
     clientCa: () => (hub === undefined ? ca : [ca ?? '', hub.trust.clientCas()].filter((pem) => pem !== '').join('\n')),
     onClientCa: (listener) => (changed = listener),
+    faults: () => providers.faults(),
+    close: () => providers.close(),
   };
 }
 
@@ -101,6 +114,8 @@ function selfUser(config: Config): Users {
     selfToken: { token, file },
     clientCa: () => undefined,
     onClientCa: () => undefined,
+    faults: () => [],
+    close: () => undefined,
   };
 }
 

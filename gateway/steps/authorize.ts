@@ -3,6 +3,7 @@
 import { forbidden } from '../../auth/authorize.ts';
 import type { Attributes, AttributesOuter } from '../../auth/authorize.ts';
 import { impersonatedUser, impersonationChecks, readImpersonation } from '../../auth/impersonation.ts';
+import { authenticatedGroup } from '../../auth/reserved.ts';
 import { isRepeated, markRepeated, readOnce } from '../../cache/repeated-headers.ts';
 import type { User } from '../../cache/user.ts';
 import { rememberingNames } from '../../routing/header-names.ts';
@@ -39,9 +40,9 @@ export function authorize(state: Authenticated, rooms: Rooms): Authorized | Prom
 function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], rooms: Rooms): void {
   const { streamReviews } = rooms;
   if (streamReviews === undefined) return;
-  const { inbound, peer, caller, observation, progress } = state;
+  const { inbound, caller, observation, progress } = state;
   const stream: ReviewedStream = {
-    request: authenticationRequest(inbound, peer),
+    request: authenticationRequest(state),
     caller,
     questions,
     end(reason) {
@@ -63,10 +64,14 @@ function clusterOf(state: Authenticated, rooms: Rooms): Attributes['cluster'] {
   return { name, uid: spec?.uid ?? '', labels: spec?.labels ?? {} };
 }
 
-/** The question to the authorizer; discovery, version and OpenAPI are open to every authenticated user, as in Kubernetes (system:discovery). */
+/**
+ * The question to the authorizer. As in Kubernetes the version is open to everybody who gets this far (system:public-info-viewer), discovery and
+ * OpenAPI to every authenticated user (system:discovery).
+ */
 function questionsFor(state: Authenticated, user: User, cluster: Attributes['cluster']): Attributes[] {
   const { surface, info } = state;
-  if (surface.kind === 'discovery' || surface.kind === 'openapi' || surface.kind === 'version') return [];
+  if (surface.kind === 'version') return [];
+  if ((surface.kind === 'discovery' || surface.kind === 'openapi') && user.groups.includes(authenticatedGroup)) return [];
   const path = surface.kind === 'member' ? surface.path : state.target.path;
   return [
     {
