@@ -325,3 +325,28 @@ test('idle connections and unfinished heads end, requests under way do not', asy
   slow.connection.sweep(performance.now() + 33_000);
   assert.equal(slow.socket.destroyed, true);
 });
+
+test('C53 F13: a client that takes nothing of its answer is given up after its time, one that takes a little is not', async () => {
+  const line = openLine((inbound) => {
+    inbound.respond(200, [], false);
+    while (inbound.write(Buffer.alloc(16 * 1024)));
+  });
+  line.client.pause();
+  send(line, get('/long'));
+  await settle();
+  const nowMs = performance.now();
+  line.connection.sweep(nowMs);
+  line.connection.sweep(nowMs + 299_000);
+  assert.equal(line.socket.destroyed, false);
+  line.client.resume();
+  await settle();
+  line.client.pause();
+  line.connection.sweep(nowMs + 400_000);
+  assert.equal(line.socket.destroyed, false, 'its time begins anew');
+  const { inbound } = line.arrivals[0]!;
+  while (inbound.write(Buffer.alloc(16 * 1024)));
+  await settle();
+  line.connection.sweep(nowMs + 500_000);
+  line.connection.sweep(nowMs + 801_000);
+  assert.equal(line.socket.destroyed, true);
+});

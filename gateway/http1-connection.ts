@@ -29,6 +29,8 @@ export interface Http1Listener {
   readonly arrive: (arrival: Arrival) => void;
   /** True once every answer says `Connection: close`. */
   readonly draining: () => boolean;
+  /** A client that takes none of the bytes that wait for it is given up after this. */
+  readonly lostMs: number;
   /** The connection is closed or became a tunnel; called once. */
   readonly onReleased: (connection: Http1Connection) => void;
 }
@@ -68,7 +70,12 @@ export class Http1Connection implements RequestCarrier {
   };
   readonly #onEnd = (): void => this.#ended();
   readonly #onClose = (): void => this.#closed();
-  readonly #onDrain = (): void => this.#inbound?.drained();
+  /** Since when bytes wait that nobody takes, as the sweep saw it. */
+  #stuckSinceMs = Number.POSITIVE_INFINITY;
+  readonly #onDrain = (): void => {
+    this.#stuckSinceMs = Number.POSITIVE_INFINITY;
+    this.#inbound?.drained();
+  };
 
   constructor(socket: Duplex, peer: Peer, listener: Http1Listener) {
     this.socket = socket;
@@ -77,9 +84,10 @@ export class Http1Connection implements RequestCarrier {
     socket.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose).on('drain', this.#onDrain);
   }
 
-  /** Closes a connection whose client took too long; see {@link deadlineMs}. */
+  /** Closes a connection whose client took too long to send, see {@link deadlineMs}, or takes nothing of its answer. */
   sweep(nowMs: number): void {
-    if (nowMs > this.deadlineMs) this.socket.destroy();
+    if (this.socket.writableNeedDrain) this.#stuckSinceMs = Math.min(this.#stuckSinceMs, nowMs);
+    if (nowMs > this.deadlineMs || nowMs - this.#stuckSinceMs > this.#listener.lostMs) this.socket.destroy();
   }
 
   /** Closes the connection now if no request is on it; otherwise its answer will be the last. */

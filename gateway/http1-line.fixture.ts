@@ -49,6 +49,7 @@ export function openLine(answer?: (inbound: Inbound, arrival: Arrival) => void):
       answer?.(arrival.inbound, arrival);
     },
     draining: () => draining,
+    lostMs: 300_000,
     onReleased: () => (released += 1),
   });
   return {

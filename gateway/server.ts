@@ -10,6 +10,7 @@ import { Http1Connection } from './http1-connection.ts';
 import type { Http1Listener } from './http1-connection.ts';
 import { Http2Connection } from './http2-connection.ts';
 import type { Http2Listener } from './http2-connection.ts';
+import { clientLostMs } from './http2-liveness.ts';
 import { makeOutputTurn } from './http2-output.ts';
 
 /** What the listener proves itself with, and whose client certificates it asks for. */
@@ -43,12 +44,14 @@ const handshakeTimeoutMs = 10_000;
 /**
  * Opens the listener.
  * @param arrive called for every request; must not throw
+ * @param lostMs how long a client of HTTP/1.1 may take nothing of what waits for it
  * @throws Error with the system's code (EADDRINUSE, EACCES, …) when the address cannot be had
  */
 export async function startListener(
   at: HostPort,
   material: TlsMaterial,
   arrive: (arrival: Arrival) => void,
+  lostMs: number = clientLostMs,
 ): Promise<Listener> {
   const sockets = new Set<TLSSocket>();
   let draining = false;
@@ -57,6 +60,7 @@ export async function startListener(
   const http1: Http1Listener = {
     arrive,
     draining: () => draining,
+    lostMs,
     onReleased: (connection) => http1Connections.delete(connection),
   };
   const http2Connections = new Set<Http2Connection>();

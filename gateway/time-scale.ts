@@ -7,6 +7,7 @@ import { defaultPoolTimes } from '../routing/endpoint-pools.ts';
 import { returnAfterMs } from '../routing/endpoint-order.ts';
 import type { TransportLimits } from '../routing/transport.ts';
 import type { Config } from './config.ts';
+import { clientLostMs } from './http2-liveness.ts';
 import { defaultProbeTiming } from './probe.ts';
 import { defaultIntervalMs } from './stream-reviews.ts';
 
@@ -36,6 +37,7 @@ export interface FixedTimes {
   readonly breaker: BreakerLimits;
   readonly probeTimeoutMs: number;
   readonly streamReviewIntervalMs: number;
+  readonly clientLostMs: number;
 }
 
 /** They are what the rooms take by themselves at 1. */
@@ -52,6 +54,7 @@ export function fixedTimes(scale: number): FixedTimes {
     breaker: { failuresToOpen, firstOpenMs: firstOpenMs * scale, longestOpenMs: longestOpenMs * scale },
     probeTimeoutMs: defaultProbeTiming.timeoutMs * scale,
     streamReviewIntervalMs: defaultIntervalMs * scale,
+    clientLostMs: clientLostMs * scale,
   };
 }
 
