@@ -4,7 +4,7 @@ import { memberView } from '../auth/impersonation.ts';
 import { GatewayError } from '../cache/errors.ts';
 import type { User } from '../cache/user.ts';
 import { headerValues } from '../routing/headers.ts';
-import { auditedUserAgent, microTime } from './audit-event.ts';
+import { auditedUserAgent } from './audit-event.ts';
 import type { AuditEvent, ObjectReference, ResponseStatus } from './audit-event.ts';
 import type { BodyMetadata, BodyMetadataReader } from './audit-object.ts';
 import type { AuditDecision, AuditStage } from './audit-policy.ts';
@@ -53,6 +53,7 @@ export function eventOf(
   trail: Pick<AuditTrail, 'info' | 'receivedTimestamp' | 'body'>,
   stage: AuditStage,
   responseStatus: ResponseStatus | undefined,
+  nowTimestamp: string,
 ): AuditEvent {
   const { inbound, peer, auditId, caller } = state;
   const isReceived = stage === 'RequestReceived';
@@ -68,14 +69,9 @@ export function eventOf(
     objectRef: objectRef(trail.info, bodyMetadata(trail.body, responseStatus)),
     responseStatus,
     requestReceivedTimestamp: trail.receivedTimestamp,
-    stageTimestamp: isReceived ? trail.receivedTimestamp : wallTime(performance.now()),
+    stageTimestamp: isReceived ? trail.receivedTimestamp : nowTimestamp,
     annotations: isReceived ? [] : annotationsOf(state, stage),
   };
-}
-
-/** The wall clock at a moment of `performance.now()`, which does not follow corrections of the clock. */
-export function wallTime(atMs: number): string {
-  return microTime(Date.now() - performance.now() + atMs);
 }
 
 /** What the answer was: ours with its reason, the cluster's by its code. */

@@ -6,6 +6,7 @@ import { ConfigurationError } from '../cache/configuration-error.ts';
 import { GatewayError } from '../cache/errors.ts';
 import { headerValues } from '../routing/headers.ts';
 import type { AuditConfig } from './audit-config.ts';
+import { makeAuditClock } from './audit-clock.ts';
 import { eventLine } from './audit-event.ts';
 import { startAuditFile } from './audit-file.ts';
 import { count, makeAuditCounts, registerAuditMetrics } from './audit-metrics.ts';
@@ -18,7 +19,7 @@ import type { AuditPolicy, AuditStage } from './audit-policy.ts';
 import type { AuditSink, SinkEvents } from './audit-sink.ts';
 import { openSpool } from './audit-spool.ts';
 import type { Spool } from './audit-spool.ts';
-import { auditedRequest, eventOf, failedAuthentication, plainInfo, responseStatus, wallTime } from './audit-trail.ts';
+import { auditedRequest, eventOf, failedAuthentication, plainInfo, responseStatus } from './audit-trail.ts';
 import type { AuditTrail, AuditedState } from './audit-trail.ts';
 import { startAuditWebhook } from './audit-webhook.ts';
 import { makeWebhookClient } from './audit-webhook-client.ts';
@@ -139,6 +140,7 @@ export interface AuditRules {
 
 /** The rules of auditing over sinks that are open. */
 export function makeAudit({ policy, overflow, sinks, counts }: AuditRules): Audit {
+  const timestamp = makeAuditClock();
   const isAccepting = (): boolean => sinks.every((sink) => sink.accepting);
 
   const store = (line: string, mustStore: boolean): Promise<boolean>[] => {
@@ -158,7 +160,7 @@ export function makeAudit({ policy, overflow, sinks, counts }: AuditRules): Audi
   const make = (state: AuditedState, trail: AuditTrail, stage: AuditStage): Promise<boolean>[] => {
     if (trail.decision.omitStages.has(stage)) return [];
     const status = stage === 'RequestReceived' ? undefined : responseStatus(state);
-    return store(eventLine(eventOf(state, trail, stage, status)), trail.mustStore);
+    return store(eventLine(eventOf(state, trail, stage, status, timestamp(performance.now()))), trail.mustStore);
   };
 
   const started = (state: AuditedState, trail: AuditTrail): void => {
@@ -175,8 +177,9 @@ export function makeAudit({ policy, overflow, sinks, counts }: AuditRules): Audi
     const decision = auditDecision(policy(), auditedRequest(state, info, undefined));
     countLevel(counts, decision !== undefined);
     if (decision === undefined || decision.omitStages.has('ResponseStarted')) return;
-    const trail = { info, receivedTimestamp: wallTime(state.receivedAtMs), body: undefined };
-    store(eventLine(eventOf(state, trail, 'ResponseStarted', failedAuthentication(state))), false);
+    const trail = { info, receivedTimestamp: timestamp(state.receivedAtMs), body: undefined };
+    const status = failedAuthentication(state);
+    store(eventLine(eventOf(state, trail, 'ResponseStarted', status, timestamp(performance.now()))), false);
   };
 
   return {
@@ -195,7 +198,7 @@ export function makeAudit({ policy, overflow, sinks, counts }: AuditRules): Audi
       const body = readsBody(state)
         ? bodyMetadataReader(headerValues(state.inbound.headers, 'content-type')[0])
         : undefined;
-      const receivedTimestamp = wallTime(state.receivedAtMs);
+      const receivedTimestamp = timestamp(state.receivedAtMs);
       const trail: AuditTrail = { decision, request, info, mustStore, receivedTimestamp, body, started: false };
       observation.audit = trail;
       if (observation.longRunning) progress.onAnswering = () => started(state, trail);
