@@ -94,6 +94,7 @@ export async function demo(options: DemoOptions): Promise<number> {
         kubeconfigs: [membersFile],
         tokenAuthFile: tokenFile,
         clientCaFile: undefined,
+        authentication: { configFile: undefined, anonymousAuth: undefined },
         authorizationRules: undefined,
         identity: 'impersonate',
         clusterDomain: undefined,

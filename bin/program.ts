@@ -146,6 +146,11 @@ function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal)
     .option('--kubeconfig <file>', 'clusters to serve, one a context; repeatable; watched for change', append)
     .option('--token-auth-file <csv>', 'users by bearer token: token,user,uid,"group1,group2"')
     .option('--client-ca-file <pem>', 'CA whose client certificates are users: CN is the name, O the groups')
+    .option(
+      '--authentication-config <file>',
+      "users by tokens of identity providers: kube-apiserver's AuthenticationConfiguration",
+    )
+    .option('--anonymous-auth [boolean]', 'let requests without a credential in as system:anonymous (default: false)')
     .option('--authorization-rules <file>', 'who may use which cluster (default: every user may use every cluster)')
     .addOption(
       new Option(
