@@ -10,11 +10,13 @@ type Readings = Map<(headers: readonly string[]) => unknown, unknown>;
  * look and work per garbage collection, measured.)
  */
 const readings = Symbol('readings');
-type RepeatedList = readonly string[] & { [readings]?: Readings };
+type RepeatedList = readonly string[] & { readonly [readings]?: Readings };
 
 /** Says that this very list object will be read again, and must never be changed from here on. */
 export function markRepeated(headers: readonly string[]): void {
-  (headers as RepeatedList)[readings] ??= new Map();
+  if (isRepeated(headers)) return;
+  // Not enumerable: the list stays equal to any other with the same words.
+  Object.defineProperty(headers, readings, { value: new Map() });
 }
 
 /** Whether {@link markRepeated} was told of it. */

@@ -15,17 +15,16 @@ import {
   maxWindowBytes,
   protocolFault,
   sizeFault,
+  type FrameHandler,
 } from './http2-frames.ts';
-import type { FrameHandler } from './http2-frames.ts';
-import { oversizedHead } from './http2-head.ts';
-import type { Http2Head } from './http2-head.ts';
+import { oversizedHead, type Http2Head } from './http2-head.ts';
 import { HeaderBlocks } from './http2-header-blocks.ts';
 import { Liveness } from './http2-liveness.ts';
 import { Http2Sender } from './http2-sender.ts';
 import type { OutputTurn } from './http2-output.ts';
 import { applySettings, ourSettings } from './http2-settings.ts';
-import { Http2Stream, streamWindowBytes } from './http2-stream.ts';
-import type { StreamCarrier } from './http2-stream.ts';
+import { Http2Stream, streamWindowBytes, type StreamCarrier } from './http2-stream.ts';
+import { StreamSet } from './http2-stream-set.ts';
 import { StreamIds } from './http2-stream-ids.ts';
 import { endLingering } from './linger.ts';
 
@@ -60,7 +59,7 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
   readonly #budget = new FloodBudget();
   readonly #reader = new FrameReader(this);
   readonly #blocks = new HeaderBlocks({ bytes: maxHeaderBytes, pairs: maxHeaderPairs });
-  readonly #streams = new Map<number, Http2Stream>();
+  readonly #streams = new StreamSet<Http2Stream>();
   readonly #ids = new StreamIds();
   readonly #liveness = new Liveness();
   #sawSettings = false;
@@ -157,7 +156,7 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
     this.#reader.stop();
     const { sender } = this;
     sender.sendGoAway(this.#ids.last, code);
-    for (const stream of [...this.#streams.values()]) stream.lose();
+    for (const stream of this.#streams.values()) stream.lose();
     sender.output.flush();
     this.#socket.off('data', this.#onData).off('end', this.#onEnd).off('drain', this.#onDrain);
     endLingering(this.#socket);
@@ -172,7 +171,7 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
       .off('close', this.#onClose)
       .off('drain', this.#onDrain);
     for (const one of this.sender.output.stop()) (one as Http2Stream).undelivered();
-    for (const stream of [...this.#streams.values()]) stream.lose();
+    for (const stream of this.#streams.values()) stream.lose();
     this.#listener.onReleased(this);
   }
 
@@ -249,7 +248,7 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
 
   #begin(id: number, head: Http2Head, ends: boolean): void {
     const stream = new Http2Stream(id, head, ends, this);
-    this.#streams.set(id, stream);
+    this.#streams.add(stream);
     const { host, fault } = head;
     this.#listener.arrive({ inbound: stream, upgradeInbound: undefined, host, peer: this.#peer, headFault: fault });
   }
@@ -377,7 +376,7 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
   }
 
   closed(stream: Http2Stream, resetByUs: boolean): void {
-    this.#streams.delete(stream.id);
+    this.#streams.delete(stream);
     if (resetByUs) this.#ids.rememberReset(stream.id);
     // What ends the stream is written right behind this.
     if (this.#ending === 'last-stream-named' && this.#streams.size === 0) queueMicrotask(this.#closeIfDone);

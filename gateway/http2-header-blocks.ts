@@ -1,6 +1,7 @@
 // Puts header blocks together and turns them into requests. Easy to get wrong: a block means something only against the table of its
 // moment, so what is remembered of it is forgotten as soon as the table changes.
 import { ConnectionFault, errorCode, frameFlag, maxWindowBytes, protocolFault } from './http2-frames.ts';
+import { markRepeated } from '../cache/repeated-headers.ts';
 import { areTrailers, readHttp2Request } from './http2-head.ts';
 import type { Http2Head } from './http2-head.ts';
 import { HpackDecoder, HpackFault } from './hpack-decoder.ts';
@@ -105,6 +106,7 @@ export class HeaderBlocks {
       const known = this.#known?.get(key);
       if (known !== undefined && this.#knownGeneration === this.#decoder.generation) {
         this.#bytes = noBytes;
+        markRepeated(known.headers);
         return known;
       }
     }

@@ -41,6 +41,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
   sendWindow: number;
   queue: Buffer[] | undefined = undefined;
   queuedBytes = 0;
+  place = -1;
   ended = false;
   lastFrameAt = 0;
   lastFrameSerial = -1;
