@@ -38,6 +38,7 @@ export function openSpool(folder: string, maxBytes: number, nowMs: () => number 
   const batches: SpooledBatch[] = [];
   let bytes = 0;
   let failing = false;
+  let refused = false;
   let numbered = 0;
   for (const name of readdirSync(folder).toSorted()) {
     const file = join(folder, name);
@@ -55,11 +56,14 @@ export function openSpool(folder: string, maxBytes: number, nowMs: () => number 
       return batches.length;
     },
     get hasRoom() {
-      return !failing && bytes < maxBytes;
+      return !failing && !refused && bytes < maxBytes;
     },
     add(lines) {
       const text = Buffer.from(`${lines.join('\n')}\n`);
-      if (bytes + text.length > maxBytes && bytes > 0) return false;
+      if (bytes + text.length > maxBytes) {
+        refused = true;
+        return false;
+      }
       numbered += 1;
       const name = `${String(nowMs()).padStart(15, '0')}-${String(numbered).padStart(9, '0')}${suffix}`;
       const file = join(folder, name);
@@ -91,6 +95,7 @@ export function openSpool(folder: string, maxBytes: number, nowMs: () => number 
       rmSync(batch.file, { force: true });
       bytes -= batch.bytes;
       failing = false;
+      refused = false;
     },
   };
 }
