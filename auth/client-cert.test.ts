@@ -65,6 +65,7 @@ describe('the user of a certificate', () => {
           [`X509SHA256=${createHash('sha256').update(dev.der).digest('hex')}`],
         ],
       ],
+      expiresAtMs: testNowMs + 24 * hourMs,
     });
   });
 

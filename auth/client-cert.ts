@@ -59,5 +59,6 @@ function userOf(leaf: Certificate, origin: UserOrigin): User | undefined {
     groups: leaf.organizations,
     extra: [['authentication.kubernetes.io/credential-id', [`X509SHA256=${leaf.fingerprint}`]]],
     origin,
+    expiresAtMs: leaf.validToMs,
   });
 }

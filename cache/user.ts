@@ -18,6 +18,8 @@ export interface User {
   readonly groups: readonly string[];
   /** Keys are lower case. A list of pairs, not an object: `__proto__` is a legal key. */
   readonly extra: readonly (readonly [key: string, values: readonly string[]])[];
+  /** Unix milliseconds when the credential that proved it ends, where that is known. No part of the identity: it says nothing of who it is. */
+  readonly expiresAtMs?: number;
 }
 
 const controlCharacter = /[\u0000-\u001f\u007f\u0080-\u009f\u2028\u2029]/;
@@ -42,6 +44,7 @@ export function makeUser(parts: {
   readonly extra?: Iterable<readonly [string, readonly string[]]>;
   /** `operator` unless said otherwise. */
   readonly origin?: UserOrigin;
+  readonly expiresAtMs?: number | undefined;
 }): User {
   if (parts.name === '') throw new GatewayError('IDENTITY_REFUSED', 'the user name is empty');
   refuseFault('user name', parts.name);
@@ -62,6 +65,7 @@ export function makeUser(parts: {
     groups: Object.freeze([...new Set(groups)]),
     extra: Object.freeze(extra),
     origin: parts.origin ?? 'operator',
+    ...(parts.expiresAtMs === undefined ? {} : { expiresAtMs: parts.expiresAtMs }),
   });
 }
 

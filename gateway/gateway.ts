@@ -1,6 +1,5 @@
 // Puts one gateway together from its configuration: sources, authenticators, authorizer, chain, listeners. Easy to get wrong: everything that
 // can fail is done before the listener opens, so that a gateway either serves completely or does not start.
-import { GatewayError } from '../cache/errors.ts';
 import { createClusterStore } from '../cache/store.ts';
 import { makeBufferReclaim, youngCollector } from '../routing/buffer-reclaim.ts';
 import { makeOpenStreams } from '../routing/open-streams.ts';
@@ -12,6 +11,7 @@ import { chain, run, selfChain } from './chain.ts';
 import { makeChecks, staleInputs } from './checks.ts';
 import type { Config } from './config.ts';
 import { drain } from './drain.ts';
+import { followRegistrations } from './ended-streams.ts';
 import { startHub } from './hub.ts';
 import { startLimits } from './limits.ts';
 import { makeLocalAnswers } from './local.ts';
@@ -101,14 +101,7 @@ async function assemble(
     times.breaker,
   );
   closers.push(() => connections.close('abort'));
-  store.subscribe(({ type, record }) => {
-    if (type !== 'DELETED') return;
-    const gone = new GatewayError('CLUSTER_NOT_FOUND', `cluster "${record.spec.name}" was removed`, {
-      cluster: record.spec.name,
-    });
-    for (const stream of openStreams) if (stream.clusterUid === record.spec.uid) stream.abort(gone);
-    connections.drop(record.spec.uid);
-  });
+  followRegistrations(store, openStreams, connections);
 
   const hub = config.hub === undefined ? undefined : await startHub(config.hub, log, version);
   if (hub !== undefined) closers.push(() => hub.close());
@@ -143,6 +136,7 @@ async function assemble(
     authenticate: users.authenticate,
     authorizer,
     intervalMs: times.streamReviewIntervalMs,
+    endExpired: config.limits.endExpiredStreams,
   });
   closers.push(() => streamReviews.close());
   const outgoingStreams = startOutgoingStreams(outgoing, store);

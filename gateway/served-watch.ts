@@ -97,8 +97,16 @@ export function watchResource(state: Authorized, resource: ServedResource, parts
       return true;
     },
     abort: () => finish(),
+    end(reason, statusJson) {
+      state.observation.error ??= reason;
+      inbound.write(Buffer.from(`{"type":"ERROR","object":${statusJson}}\n`));
+      finish();
+    },
+    // It has a bound of its own for what is unread.
+    blockedSinceMs: 0,
   };
   parts.openStreams.add(open);
+  progress.open = open;
   const finish = (): void => {
     unsubscribe();
     clearInterval(ticking);

@@ -146,3 +146,55 @@ test('thousands of streams are reviewed with few questions under way at a time',
   assert.equal(all, 3000);
   assert.ok(most <= 16, `${most}`);
 });
+
+test('C61: a stream ends in the second its credential does, by the wall clock, with nobody asked', (t) => {
+  let nowMs = 1_000;
+  const reviews = startStreamReviews({
+    authenticate: () => assert.fail('nobody need be asked'),
+    authorizer: { authorize: () => assert.fail('nobody need be asked') },
+    intervalMs: 3_600_000,
+    now: () => nowMs,
+  });
+  t.after(() => reviews.close());
+  const ended: string[] = [];
+  const follow = (name: string, expiresAtMs?: number): void =>
+    reviews.follow({
+      request: { rawHeaders: [], peerCertificates: [], tlsAuthorized: false },
+      caller: makeUser({ name, expiresAtMs }),
+      questions: () => [],
+      end: ({ code }) => void ended.push(`${name} ${code}`),
+    });
+  follow('soon', 5_000);
+  follow('later', 9_000);
+  follow('never');
+  reviews.expire();
+  assert.deepEqual(ended, []);
+  nowMs = 5_000;
+  reviews.expire();
+  assert.deepEqual(ended, ['soon UNAUTHENTICATED']);
+});
+
+test('Where streams may outlive credentials, neither a revoked nor an expired one ends them, but a lost right does', async (t) => {
+  const rights = { decision: yes };
+  const reviews = startStreamReviews({
+    authenticate: () => Promise.reject(unauthenticated),
+    authorizer: { authorize: () => rights.decision },
+    intervalMs: 3_600_000,
+    endExpired: false,
+    now: () => 10,
+  });
+  t.after(() => reviews.close());
+  const ended: string[] = [];
+  reviews.follow({
+    request: { rawHeaders: [], peerCertificates: [], tlsAuthorized: false },
+    caller: makeUser({ name: 'alice', expiresAtMs: 5 }),
+    questions: () => [{ user: alice, verb: 'watch', name: 'm1', resource: 'pods', apiGroup: '' } as Attributes],
+    end: ({ code }) => void ended.push(code),
+  });
+  reviews.expire();
+  await reviews.sweep();
+  assert.deepEqual(ended, []);
+  rights.decision = no;
+  await reviews.sweep();
+  assert.deepEqual(ended, ['FORBIDDEN']);
+});

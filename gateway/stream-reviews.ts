@@ -25,6 +25,8 @@ export interface StreamReviews {
   readonly size: number;
   /** Reviews every stream once; resolves when all are done. */
   sweep(): Promise<void>;
+  /** Ends every stream whose credential has ended. */
+  expire(): void;
   close(): void;
 }
 
@@ -33,10 +35,16 @@ export interface StreamReviewOptions {
   readonly authenticate: RequestAuthenticator;
   readonly authorizer: Authorizer;
   readonly intervalMs?: number;
+  /** Streams end with the credential that opened them; otherwise only rights are reviewed. Default true. */
+  readonly endExpired?: boolean;
+  /** Unix milliseconds: certificates and tokens end by the wall clock. */
+  readonly now?: () => number;
 }
 
 /** With caches of 10 s a revoked right is seen by the second sweep at the latest: a stream ends within 60 s. */
 export const defaultIntervalMs = 30_000;
+/** How often it is looked for credentials that have ended, where that moment is known. */
+const expiryIntervalMs = 1_000;
 /** Reviews under way at the same time: many streams share few tokens, and the hub is asked once for each. */
 const concurrency = 16;
 /** Streams that are reviewed from caches before others get their turn. */
@@ -44,16 +52,19 @@ const batch = 200;
 
 /** Starts the clock. Streams of one token share its review, since they are all asked for within one sweep. */
 export function startStreamReviews(options: StreamReviewOptions): StreamReviews {
-  const { authenticate, authorizer, intervalMs = defaultIntervalMs } = options;
+  const { authenticate, authorizer, intervalMs = defaultIntervalMs, endExpired = true, now = Date.now } = options;
   const streams = new Set<ReviewedStream>();
+  /** Those of {@link streams} whose credential says when it ends. */
+  const expiring = new Set<ReviewedStream>();
   let sweeping: Promise<void> | undefined;
 
+  const reviewCaller = async ({ request, caller }: ReviewedStream): Promise<void> => {
+    if (isSameIdentity(await authenticate(request), caller)) return;
+    throw new GatewayError('UNAUTHENTICATED', 'the credential stands for another identity now; connect again');
+  };
   const review = async (stream: ReviewedStream): Promise<void> => {
     try {
-      const user = await authenticate(stream.request);
-      if (!isSameIdentity(user, stream.caller)) {
-        throw new GatewayError('UNAUTHENTICATED', 'the credential stands for another identity now; connect again');
-      }
+      if (endExpired) await reviewCaller(stream);
       for (const question of stream.questions()) {
         const decision = await authorizer.authorize(question);
         if (!decision.allowed) throw forbidden(question, decision.reason);
@@ -81,14 +92,37 @@ export function startStreamReviews(options: StreamReviewOptions): StreamReviews 
     sweeping ??= reviewAll().finally(() => (sweeping = undefined));
     return sweeping;
   };
+  const expire = (): void => {
+    const nowMs = now();
+    for (const stream of expiring) {
+      if (stream.caller.expiresAtMs! > nowMs) continue;
+      stream.end(
+        new GatewayError(
+          'UNAUTHENTICATED',
+          'the credential that opened this stream has expired; log in and connect again',
+        ),
+      );
+    }
+  };
   const timer = setInterval(() => void sweep(), intervalMs).unref();
+  const expiryTimer = setInterval(expire, expiryIntervalMs).unref();
   return {
-    follow: (stream) => void streams.add(stream),
-    forget: (stream) => void streams.delete(stream),
+    follow(stream) {
+      streams.add(stream);
+      if (endExpired && stream.caller.expiresAtMs !== undefined) expiring.add(stream);
+    },
+    forget(stream) {
+      streams.delete(stream);
+      expiring.delete(stream);
+    },
     get size() {
       return streams.size;
     },
     sweep,
-    close: () => clearInterval(timer),
+    expire,
+    close() {
+      clearInterval(timer);
+      clearInterval(expiryTimer);
+    },
   };
 }

@@ -7,6 +7,8 @@ export interface EventBoundary {
   feed(chunk: Buffer): number;
   /** True when everything fed so far ends with a complete event (also before the first byte). */
   readonly atBoundary: boolean;
+  /** Events are lines of JSON, so one more can be said. */
+  readonly isText?: boolean;
 }
 
 /**
@@ -25,6 +27,7 @@ export function eventBoundary(contentType: string, contentEncoding: string): Eve
 const newline = 0x0a;
 
 class LineBoundary implements EventBoundary {
+  readonly isText = true;
   atBoundary = true;
 
   feed(chunk: Buffer): number {

@@ -5,7 +5,15 @@ import { makeOpenStreams } from './open-streams.ts';
 import type { OpenStream } from './open-streams.ts';
 
 function stream(clusterName: string): OpenStream {
-  return { kind: 'short', clusterName, clusterUid: '', endAtBoundary: () => false, abort: () => undefined };
+  return {
+    kind: 'short',
+    clusterName,
+    clusterUid: '',
+    endAtBoundary: () => false,
+    abort: () => undefined,
+    end: () => undefined,
+    blockedSinceMs: 0,
+  };
 }
 
 test('whatever order streams come and go in, exactly the open ones are there', () => {

@@ -6,10 +6,12 @@ import { GatewayError } from '../cache/errors.ts';
 import type { Breaker } from './breaker.ts';
 import type { InboundUpgrade } from './exchange.ts';
 import { headerValues, relayedHeaders } from './headers.ts';
+import { LastWords } from './last-words.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
 import { refusedImpersonation } from './refusals.ts';
 import type { Progress } from './stream.ts';
 import type { RawHeaders, ResponseHandler, Transport, UpstreamRequest } from './transport-types.ts';
+import { tellsStatus } from './websocket-messages.ts';
 
 /** The two protocols Kubernetes upgrades to (KEP-4006; RFC 6455; SPDY/3.1). */
 export type UpgradeToken = 'websocket' | 'SPDY/3.1';
@@ -50,6 +52,8 @@ export interface UpgradeForwarding {
   readonly breaker: Breaker;
   readonly openStreams: OpenStreams;
   readonly progress: Progress;
+  /** Where it is noted why the session was ended from outside. */
+  readonly outcome?: { error: unknown };
   readonly auditId: string;
   readonly onCredentialRefused: () => void;
 }
@@ -65,18 +69,30 @@ export async function forwardUpgrade(forwarding: UpgradeForwarding): Promise<voi
   const relay = new RefusedUpgrade(forwarding);
   let joined: readonly [Duplex, Duplex] | undefined;
   let aborted: GatewayError | undefined;
+  let words: LastWords | undefined;
   const open: OpenStream = {
     kind: 'upgrade',
     clusterName,
     clusterUid: forwarding.clusterUid,
     endAtBoundary: () => false,
     abort(reason) {
+      if (forwarding.outcome !== undefined) forwarding.outcome.error ??= reason;
       aborted = reason;
       giveUp.abort();
       for (const socket of joined ?? []) socket.destroy();
     },
+    end(reason, statusJson) {
+      // Whoever reads nothing would not read this either.
+      if (words === undefined || this.blockedSinceMs > 0) return this.abort(reason);
+      if (forwarding.outcome !== undefined) forwarding.outcome.error ??= reason;
+      words.end(statusJson);
+    },
+    get blockedSinceMs() {
+      return progress.blockedSinceMs ?? 0;
+    },
   };
   openStreams.add(open);
+  progress.open = open;
   inbound.onClose((cut) => {
     if (cut) giveUp.abort();
   });
@@ -94,11 +110,13 @@ export async function forwardUpgrade(forwarding: UpgradeForwarding): Promise<voi
       return;
     }
     joined = [inbound.socket, answer.socket];
+    const [subprotocol = ''] = headerValues(answer.headers, 'sec-websocket-protocol');
+    if (token === 'websocket' && tellsStatus(subprotocol)) words = new LastWords(inbound.socket, answer.socket);
     progress.status = 101;
     progress.firstByteAtMs = performance.now();
     progress.onAnswering?.();
     inbound.socket.write(switchingHead(token, answer.headers, forwarding.auditId), 'latin1');
-    await joinSockets(inbound.socket, waiting.early(), answer.socket, answer.head, progress);
+    await joinSockets(inbound.socket, waiting.early(), answer.socket, answer.head, progress, words);
   } catch (error) {
     if (aborted !== undefined) throw aborted;
     if (progress.sentAtMs === 0 && error instanceof GatewayError && !giveUp.signal.aborted) breaker.fail(error);
@@ -157,7 +175,8 @@ export function joinSockets(
   early: Buffer,
   member: Duplex,
   head: Buffer,
-  progress: Pick<Progress, 'bytesIn' | 'bytesOut' | 'ending'>,
+  progress: Pick<Progress, 'bytesIn' | 'bytesOut' | 'ending' | 'blockedSinceMs'>,
+  words?: LastWords,
 ): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let open = 2;
@@ -165,9 +184,15 @@ export function joinSockets(
     let ended = false;
     from.on('data', (chunk: Buffer) => {
       count(chunk.length);
-      if (to.writable && !to.write(chunk)) from.pause();
+      const piece = words !== undefined && from === member ? words.pass(chunk) : chunk;
+      if (!to.writable || to.write(piece)) return;
+      if (to === client) progress.blockedSinceMs ||= performance.now();
+      from.pause();
     });
-    to.on('drain', () => from.resume());
+    to.on('drain', () => {
+      if (to === client && progress.blockedSinceMs !== undefined) progress.blockedSinceMs = 0;
+      from.resume();
+    });
     from.on('end', () => {
       ended = true;
       to.end();
@@ -175,7 +200,7 @@ export function joinSockets(
     from.on('error', () => from.destroy());
     from.on('close', () => {
       if (progress.ending === 'open') progress.ending = ended ? 'complete' : gone;
-      if (!ended) to.destroy();
+      if (!ended && (from === client || words?.said !== true)) to.destroy();
       else if (!to.writableFinished) to.once('finish', () => to.destroy());
       else to.destroy();
       open -= 1;
@@ -186,7 +211,7 @@ export function joinSockets(
   oneWay(client, member, (bytes) => (progress.bytesIn += bytes), 'client-gone');
   oneWay(member, client, (bytes) => (progress.bytesOut += bytes), 'member-broke-off');
   if (early.length > 0) member.write(early);
-  if (head.length > 0) client.write(head);
+  if (head.length > 0) client.write(words === undefined ? head : words.pass(head));
   client.resume();
   member.resume();
   return promise;

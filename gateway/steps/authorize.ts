@@ -10,6 +10,7 @@ import { rememberingNames } from '../../routing/header-names.ts';
 import type { RawHeaders } from '../../routing/transport-types.ts';
 import { grown } from '../exchange.ts';
 import type { Authenticated, Authorized, Observation } from '../exchange.ts';
+import { endStream } from '../ended-streams.ts';
 import { isOpenHealth } from '../health.ts';
 import { methodVerb } from '../request-info.ts';
 import type { Rooms } from '../rooms.ts';
@@ -49,7 +50,7 @@ function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], ro
       // Without an answer so far there is nothing to cut: whoever is asked again next time decides then.
       if (!inbound.answered && progress.status !== 101) return;
       observation.error = reason;
-      inbound.abort();
+      endStream(progress.open ?? inbound, reason);
     },
   };
   streamReviews.follow(stream);

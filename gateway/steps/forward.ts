@@ -50,6 +50,7 @@ async function send(state: Located, rooms: Rooms, headers: string[]): Promise<ty
     breaker: connection.breaker,
     openStreams: rooms.openStreams,
     progress,
+    outcome: state.observation,
     auditId,
     onCredentialRefused: () => record.spec.credential?.invalidate(),
   };

@@ -2,6 +2,7 @@
 // decided is thrown here, before anything was sent, and there is no way past this step to `forward`.
 import type { User } from '../../cache/user.ts';
 import { grown } from '../exchange.ts';
+import { endStream } from '../ended-streams.ts';
 import type { Impersonating, Located } from '../exchange.ts';
 import type { OutgoingStream } from '../outgoing-streams.ts';
 import type { Rooms } from '../rooms.ts';
@@ -16,7 +17,7 @@ export function impersonate(state: Located, rooms: Rooms): Impersonating {
 function followWhileOpen(state: Located, outgoing: User, rooms: Rooms): void {
   const { outgoingStreams } = rooms;
   if (outgoingStreams === undefined) return;
-  const { inbound, observation, user } = state;
+  const { inbound, observation, progress, user } = state;
   const stream: OutgoingStream = {
     user,
     cluster: state.record.spec,
@@ -24,7 +25,7 @@ function followWhileOpen(state: Located, outgoing: User, rooms: Rooms): void {
     end(reason) {
       // Cut even before an answer: the request is on its way as somebody it should no longer be.
       observation.error = reason;
-      inbound.abort();
+      endStream(progress.open ?? inbound, reason);
     },
   };
   outgoingStreams.follow(stream);
