@@ -35,6 +35,7 @@ test('C64: a selector that kube-apiserver reads in another way pins nothing', ()
     'metadata.name=..',
     'metadata.name=a/b',
     'metadata.name=',
+    'metadata.name=\ufffd',
   ])
     assert.equal(pinned({ fieldSelector }), undefined, fieldSelector);
 });

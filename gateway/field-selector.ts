@@ -33,6 +33,7 @@ export function pinnedName(read: QueryReader): string | undefined {
     if (name !== undefined && name !== match[3]) return undefined;
     name = match[3]!;
   }
-  if (name === undefined || name === '' || name === '.' || name === '..' || /[/%]/.test(name)) return undefined;
-  return name;
+  if (name === undefined || name === '' || name === '.' || name === '..') return undefined;
+  // No path segment; or bytes that are no UTF-8, which Go keeps as they are.
+  return /[/%\ufffd]/.test(name) ? undefined : name;
 }

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { array, assert as check, constantFrom, integer, option, property, record, string, tuple } from 'fast-check';
 import { HpackDecoder } from './hpack-decoder.ts';
 import { HpackEncoder, promisedLength } from './hpack-encoder.ts';
+import { decodeHuffman, encodeHuffman } from './hpack-huffman.ts';
 
 const limits = { bytes: 16 * 1024 * 1024, pairs: 20_000 };
 
@@ -97,4 +98,11 @@ test('an answer that could be read as another one is refused before anything is 
   }
   assert.equal(promisedLength(200, ['Content-Length', '12']), 12);
   assert.equal(promisedLength(200, repeated), -1);
+});
+
+test('C64: the Huffman code of LF, CR and 0x16 is 30 bits long: many of them are coded whole (found by fuzzing)', () => {
+  for (const text of ['\n'.repeat(100), '\r\u0016\n'.repeat(50)]) {
+    const coded = encodeHuffman(text);
+    assert.equal(decodeHuffman(coded, 0, coded.length), text);
+  }
 });

@@ -117,14 +117,14 @@ let codes: Int32Array | undefined;
 /** Codes a string of latin1 bytes, padded with ones. */
 export function encodeHuffman(text: string): Buffer {
   const codeOf = (codes ??= makeCodes());
-  // The longest code of a byte has 28 bits.
-  const coded = Buffer.allocUnsafe(Math.ceil((text.length * 28) / 8) + 1);
+  // The longest code of a byte has 30 bits.
+  const coded = Buffer.allocUnsafe(Math.ceil((text.length * 30) / 8) + 1);
   let length = 0;
   let pending = 0;
   let bits = 0;
   for (let i = 0; i < text.length; i++) {
     const byte = text.charCodeAt(i) & 0xff;
-    // At most 7 bits wait, and 28 more still fit into the 53 of a number.
+    // At most 7 bits wait, and 30 more still fit into the 53 of a number.
     pending = pending * 2 ** codeLengths[byte]! + codeOf[byte]!;
     bits += codeLengths[byte]!;
     while (bits >= 8) {
