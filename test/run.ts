@@ -16,7 +16,7 @@ console.log('\n== unit tests');
 const unit = await runTests(
   [
     '{auth,bench,bin,cache,cli,gateway,routing,sim}/**/*.test.ts',
-    'test/{house,chart,controlplane,clients}/**/*.test.ts',
+    'test/{house,chart,controlplane,clients,fuzz}/**/*.test.ts',
   ],
   ['--test-isolation=none'],
 );

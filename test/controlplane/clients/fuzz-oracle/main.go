@@ -11,7 +11,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
 	"log"
 	"net"
@@ -20,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
@@ -62,9 +62,8 @@ var factory = request.RequestInfoFactory{
 }
 
 func main() {
-	klog.InitFlags(nil)
-	_ = flag.Set("logtostderr", "false")
-	klog.SetOutput(io.Discard)
+	// RequestInfoFactory tells of every query it cannot decode.
+	klog.SetLogger(logr.Discard())
 	connections := &listener{accepted: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{Handler: http.HandlerFunc(handle), ErrorLog: log.New(io.Discard, "", 0)}
 	go func() { _ = server.Serve(connections) }()

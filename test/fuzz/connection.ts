@@ -1,0 +1,87 @@
+// Reads the bytes of a client connection with the gateway's own parsers, one request after the other, as http1-connection.ts does. Easy to
+// get wrong: bodies are moved together in place, so the bytes are copied first; and pieces must give what the whole gives.
+import { GatewayError } from '../../cache/errors.ts';
+import { makeRequestBody } from '../../gateway/http1-body.ts';
+import { judge } from '../../gateway/http1-connection.ts';
+import { makeHeadReader } from '../../gateway/http1-parser.ts';
+import { parseTarget } from '../../gateway/path.ts';
+import type { ParsedTarget } from '../../gateway/path.ts';
+import { requestInfo } from '../../gateway/request-info.ts';
+import type { RequestInfo } from '../../gateway/request-info.ts';
+
+/** A request as the gateway reads it; texts are latin1 unless said otherwise. */
+export interface ReadRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly host: string;
+  readonly headers: readonly string[];
+  readonly body: string;
+  /** Undefined when the path parser refuses the target, `pathFault` says why. */
+  readonly parsed: ParsedTarget | undefined;
+  readonly info: RequestInfo | undefined;
+  readonly pathFault: string;
+}
+
+/**
+ * How the reading ended: nothing left, in the middle of a request, refused, because the client closes behind its request, or because what
+ * follows is no HTTP any more.
+ */
+export type Ending = 'complete' | 'incomplete' | 'refused' | 'close' | 'upgrade';
+
+export interface Connection {
+  readonly requests: readonly ReadRequest[];
+  readonly ending: Ending;
+}
+
+/**
+ * Reads a connection.
+ * @param pieceBytes how many bytes come at once
+ * @throws whatever is not a GatewayError
+ */
+export function readConnection(bytes: Buffer, pieceBytes = bytes.length): Connection {
+  const head = makeHeadReader();
+  const body = makeRequestBody();
+  const requests: ReadRequest[] = [];
+  const mine = Buffer.from(bytes);
+  let at = 0;
+  const piece = (): Buffer => mine.subarray(at, Math.min(at + Math.max(1, pieceBytes), mine.length));
+  try {
+    for (;;) {
+      let complete = false;
+      while (at < mine.length && !complete) {
+        const chunk = piece();
+        const used = head.read(chunk);
+        complete = used >= 0;
+        at += complete ? used : chunk.length;
+      }
+      if (!complete) return { requests, ending: head.started ? 'incomplete' : 'complete' };
+      const read = head.head!;
+      const judged = judge(read);
+      body.begin(judged.body);
+      let data = '';
+      while (!body.ended && at < mine.length) {
+        at += body.read(piece());
+        if (body.data !== undefined) data += body.data.toString('latin1');
+      }
+      if (!body.ended) return { requests, ending: 'incomplete' };
+      requests.push({ ...read, host: judged.host, body: data, ...described(read.method, read.target) });
+      if (judged.upgrade) return { requests, ending: 'upgrade' };
+      if (judged.close) return { requests, ending: 'close' };
+    }
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return { requests, ending: 'refused' };
+  }
+}
+
+/** The path and query parsers on one target, without an upgrade. */
+export function described(method: string, target: string): Pick<ReadRequest, 'parsed' | 'info' | 'pathFault'> {
+  let parsed: ParsedTarget | undefined;
+  try {
+    parsed = parseTarget(target);
+    return { parsed, info: requestInfo(method, parsed.segments, parsed.query, false), pathFault: '' };
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return { parsed, info: undefined, pathFault: error.message };
+  }
+}
