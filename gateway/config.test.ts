@@ -97,3 +97,11 @@ test('a shared serving certificate needs its names and a hub, and no certificate
   assert.match(faultsOf({ ...shared, tlsCertFile: '/c', tlsPrivateKeyFile: '/k' }), /not with --tls-cert-file/);
   assert.match(faultsOf({ ...minimal, servingSecret: 'gate/serving' }), /--serving-secret: needs a hub/);
 });
+
+test('a kubeconfig that no source would read is refused, not ignored', () => {
+  const behindHub = { hubKubeconfig: '/h', kubeconfig: ['/k'] };
+  assert.match(faultsOf({ ...behindHub, sources: 'ocm,karmada' }), /--kubeconfig: would be ignored: --sources does not/);
+  for (const sources of [undefined, 'kubeconfig', 'ocm,kubeconfig']) {
+    assert.equal(faultsOf(sources === undefined ? behindHub : { ...behindHub, sources }), '');
+  }
+});

@@ -167,6 +167,8 @@ export function readConfig(
       '--kubeconfig',
       'no clusters: give at least one kubeconfig, for example --kubeconfig ~/.kube/config, or a hub with --hub-kubeconfig FILE',
     );
+  if (kubeconfigs.length > 0 && hub?.sources.includes('kubeconfig') === false)
+    fault('--kubeconfig', 'would be ignored: --sources does not name "kubeconfig"');
   if (identity !== 'impersonate' && identity !== 'self') fault('--identity', 'must be "impersonate" or "self"');
   if ((certFile === undefined) !== (keyFile === undefined))
     fault('--tls-cert-file', '--tls-cert-file and --tls-private-key-file go together');
