@@ -350,3 +350,19 @@ test('C53 F13: a client that takes nothing of its answer is given up after its t
   line.connection.sweep(nowMs + 801_000);
   assert.equal(line.socket.destroyed, true);
 });
+
+test('C41 F01: a drain leaves a new connection time for its first request, and closes one that had a request before', async () => {
+  const used = openLine(echo);
+  send(used, get('/1'));
+  await settle();
+  const fresh = openLine(echo);
+  const silent = openLine(echo);
+  for (const line of [used, fresh, silent]) line.drain();
+  await settle();
+  assert.deepEqual([used.socket.destroyed, fresh.socket.destroyed], [true, false]);
+  send(fresh, get('/first'));
+  await settle();
+  assert.match(fresh.received(), /^HTTP\/1.1 200 OK[^]*Connection: close[^]*\/first$/);
+  silent.connection.sweep(performance.now() + 1_001);
+  assert.equal(silent.socket.destroyed, true, 'one that sends nothing does not hold the drain up');
+});

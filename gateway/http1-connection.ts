@@ -20,6 +20,8 @@ const heldLimitBytes = 64 * 1024;
 /** kube-apiserver's numbers: a head is read within 32 s of its first byte; an idle connection must outlive a load balancer's. */
 const headTimeoutMs = 32_000;
 const idleTimeoutMs = 120_000;
+/** While draining: the first request of a new connection is on its way, and its client would not send it again (Go's Shutdown waits, too). */
+const firstRequestMs = 1_000;
 
 const faultHead: Http1RequestHead = { body: 'none', host: '', close: true, expectsContinue: false, upgrade: false };
 
@@ -51,6 +53,8 @@ export class Http1Connection implements RequestCarrier {
   readonly #head = makeHeadReader();
   readonly #body = makeRequestBody();
   #mode: Mode = 'head';
+  /** No request has come yet. */
+  #isNew = true;
   #inbound: Http1Inbound | undefined;
   #reader: BodyReader | undefined;
   #bodyPaused = false;
@@ -92,7 +96,9 @@ export class Http1Connection implements RequestCarrier {
 
   /** Closes the connection now if no request is on it; otherwise its answer will be the last. */
   closeIdle(): void {
-    if (this.#mode === 'head' && !this.#head.started) this.#close();
+    if (this.#mode !== 'head' || this.#head.started) return;
+    if (this.#isNew) this.deadlineMs = Math.min(this.deadlineMs, performance.now() + firstRequestMs);
+    else this.#close();
   }
 
   #hold(chunk: Buffer): void {
@@ -159,6 +165,7 @@ export class Http1Connection implements RequestCarrier {
   }
 
   #begin(head: Http1Head): void {
+    this.#isNew = false;
     let parsed = faultHead;
     let fault: unknown;
     try {

@@ -3,6 +3,8 @@
 import type { AddressInfo } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import type { TLSSocket } from 'node:tls';
+import { boundConnections } from './connection-bounds.ts';
+import type { BoundConnections, ConnectionBounds } from './connection-bounds.ts';
 import type { Arrival, Peer } from './exchange.ts';
 import { formatHostPort } from './host-port.ts';
 import type { HostPort } from './host-port.ts';
@@ -26,6 +28,7 @@ export interface Listener {
   /** `https://HOST:PORT` as bound. */
   readonly url: string;
   readonly port: number;
+  readonly connections: BoundConnections;
   /** Replaces certificates; open connections keep theirs. */
   setTls(material: TlsMaterial): void;
   /**
@@ -52,6 +55,7 @@ export async function startListener(
   material: TlsMaterial,
   arrive: (arrival: Arrival) => void,
   lostMs: number = clientLostMs,
+  bounds: ConnectionBounds = { total: Infinity, perAddress: Infinity },
 ): Promise<Listener> {
   const sockets = new Set<TLSSocket>();
   let draining = false;
@@ -86,6 +90,7 @@ export async function startListener(
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
   });
+  const connections = boundConnections(tls, bounds);
   tls.on('secureConnection', (socket: TLSSocket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
@@ -94,7 +99,11 @@ export async function startListener(
       const connection = new Http2Connection(socket, peerOf(socket), http2);
       http2Connections.add(connection);
       if (draining) connection.drain();
-    } else http1Connections.add(new Http1Connection(socket, peerOf(socket), http1));
+    } else {
+      const connection = new Http1Connection(socket, peerOf(socket), http1);
+      http1Connections.add(connection);
+      if (draining) connection.closeIdle();
+    }
   });
   tls.on('tlsClientError', (_error, socket) => socket.destroy());
   tls.on('drop', () => undefined);
@@ -111,6 +120,7 @@ export async function startListener(
   return {
     url: `https://${formatHostPort({ host: at.host, port })}`,
     port,
+    connections,
     setTls: (next) => tls.setSecureContext(secure(next)),
     drain() {
       draining = true;
