@@ -113,7 +113,12 @@ async function assemble(
   const authorizer = await startAuthorizer(config, reloading, hub?.access);
   const outgoing = await startOutgoingIdentities(config.outgoing, reloading);
   const checked = { reloading, sources, hub, users, shuttingDown: () => unready, clusters: () => store.list() };
-  const limits = startLimits(config.limits);
+  const limits = startLimits(config.limits, {
+    openStreams,
+    authenticate: users.authenticate,
+    onMemory: (shedding, share) =>
+      log.warn({ share }, shedding ? 'short of memory: new requests are refused' : 'memory is free again'),
+  });
   closers.push(() => limits.close());
   const checks = [...makeChecks(checked), limits.check];
 
@@ -142,7 +147,7 @@ async function assemble(
   const outgoingStreams = startOutgoingStreams(outgoing, store);
   closers.push(() => outgoingStreams.close());
   const rooms: Rooms = {
-    authenticate: users.authenticate,
+    authenticate: limits.authenticate,
     authorizer,
     admission: limits.admission,
     audit,
@@ -181,7 +186,9 @@ async function assemble(
     material(),
     (arrival) => void run(steps, arrival, rooms),
     times.clientLostMs,
+    { total: config.limits.connections, perAddress: config.limits.addressConnections },
   ).catch(addressFault('--listen', config.listen));
+  limits.setConnections(listener.connections);
   closers.push(() => listener.close());
   serving.onChange(() => {
     listener.setTls(material());

@@ -154,8 +154,8 @@ export function readLimitsConfig(
     fault('--user-burst', '--user-burst has a meaning only beside --user-qps');
   if (userQps !== Infinity && burst < 1) fault('--user-burst', 'must be at least 1, or no request would ever pass');
   const memoryBytes = given.maxMemory === undefined ? ownBytes : parseSize(given.maxMemory);
-  if (memoryBytes === undefined || memoryBytes < 64 * 1024 ** 2)
-    fault('--max-memory', `"${given.maxMemory}" is no size of at least 64Mi, for example 512Mi or 2Gi`);
+  if (memoryBytes === undefined || memoryBytes < 128 * 1024 ** 2)
+    fault('--max-memory', `"${given.maxMemory}" is no size of at least 128Mi, for example 512Mi or 2Gi`);
   const queueTimeoutMs = duration('requestQueueTimeout', '--request-queue-timeout');
   const slow = duration('slowClientTimeout', '--slow-client-timeout');
   return Object.freeze({

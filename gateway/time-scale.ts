@@ -69,6 +69,11 @@ export function withTimeScale(config: Config, scale: number): Config {
     shutdownGraceMs: config.shutdownGraceMs * scale,
     firstByteTimeoutMs: config.firstByteTimeoutMs * scale,
     probeIntervalMs: config.probeIntervalMs * scale,
+    limits: Object.freeze({
+      ...config.limits,
+      queueTimeoutMs: config.limits.queueTimeoutMs * scale,
+      slowClientTimeoutMs: config.limits.slowClientTimeoutMs * scale,
+    }),
     hub:
       hub === undefined
         ? undefined

@@ -11,16 +11,28 @@ const defaultEveryBytes = 8 * 1024 * 1024;
 export type Collector = () => void;
 
 /**
+ * V8's own collector of the whole heap: it stops the process for as long as a large heap takes.
+ * @returns undefined where this V8 has none
+ */
+export function fullCollector(): Collector | undefined {
+  return collectorOf('major');
+}
+
+/**
  * V8's own collector of the young generation, which a flag makes reachable in a running process. The flags that size that generation are read
  * at start only, and a smaller one would cost every small request.
  * @returns undefined where this V8 has none
  */
 export function youngCollector(): Collector | undefined {
+  return collectorOf('minor');
+}
+
+function collectorOf(type: 'minor' | 'major'): Collector | undefined {
   setFlagsFromString('--expose-gc');
   const collect: unknown = runInNewContext('globalThis.gc');
   setFlagsFromString('--no-expose-gc');
   if (typeof collect !== 'function') return undefined;
-  return () => void collect({ type: 'minor' });
+  return () => void collect({ type });
 }
 
 /** Counts bytes of answers that passed, and has what they leave behind collected every `everyBytes`, once the present turn is over. */

@@ -1,0 +1,48 @@
+// How many connections clients may have, together and from one address, decided before the handshake, which is what a flood makes dear. Easy to get
+// wrong: a load balancer or a hub is one address for all its users, so the bound of one address is no small number.
+import type { Server } from 'node:tls';
+import type { Socket } from 'node:net';
+import { addressKey } from './address-share.ts';
+
+/** See the file comment. */
+export interface ConnectionBounds {
+  readonly total: number;
+  readonly perAddress: number;
+}
+
+/** What is counted. */
+export interface BoundConnections {
+  /** Open now, those in their handshake included. */
+  readonly open: number;
+  /** Closed unheard, so far. */
+  readonly dropped: number;
+}
+
+/** Puts the bounds before a server's own handling of connections; one more is closed without a byte. */
+export function boundConnections(server: Server, { total, perAddress }: ConnectionBounds): BoundConnections {
+  const byAddress = new Map<string, number>();
+  const counts = { open: 0, dropped: 0 };
+  // node:tls starts the handshake in its own listener, and a socket destroyed before it would be wrapped all the same.
+  const handlers = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => {
+    const key = addressKey(socket.remoteAddress ?? '');
+    const held = byAddress.get(key) ?? 0;
+    if (counts.open >= total || held >= perAddress) {
+      counts.dropped += 1;
+      socket.on('error', () => undefined);
+      socket.destroy();
+      return;
+    }
+    counts.open += 1;
+    byAddress.set(key, held + 1);
+    socket.once('close', () => {
+      counts.open -= 1;
+      const left = byAddress.get(key)! - 1;
+      if (left === 0) byAddress.delete(key);
+      else byAddress.set(key, left);
+    });
+    for (const handler of handlers) handler.call(server, socket);
+  });
+  return counts;
+}
