@@ -28,6 +28,7 @@ async function configurationOf(golden: string): Promise<Config> {
     const verbs = {
       serve: async (given: ServeOptions) => void (options = given),
       demo: async () => assert.fail('the chart starts serve'),
+      check: async () => assert.fail('the chart starts serve'),
     };
     const code = await run(args, verbs, terminal as never);
     assert.equal(code, 0, told);
@@ -68,6 +69,7 @@ test('B9: what a value says arrives in the configuration', async () => {
   assert.equal(instead!.outgoing.privilegedUser, 'portcullis-privileged');
   assert.equal(every!.hub!.sources.length, 8);
   assert.deepEqual(every!.hub!.secretNamespaces, ['argocd', 'clusters', 'open-cluster-management-credentials']);
+  assert.equal(every!.hub!.karmadaNamespace, 'karmada-clusters');
   assert.equal(every!.kubeconfigs.length, 2);
   assert.equal(every!.hub!.subpathAuthorization, true);
   assert.equal(direct!.listen.host, '::');

@@ -30,6 +30,9 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 {{- if has "cluster-gateway" .Values.sources }}
 - --secret-namespace={{ .Values.clusterGateway.secretNamespace }}
 {{- end }}
+{{- if has "karmada" .Values.sources }}
+- --karmada-namespace={{ .Values.karmada.secretNamespace }}
+{{- end }}
 {{- if and (include "portcullis.readsNamespaces" .) (not .Values.clusterWideSecrets) }}
 - --secret-namespaces={{ join "," .Values.secretNamespaces }}
 {{- end }}
