@@ -8,7 +8,8 @@ import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Terminal } from '../cli/terminal.ts';
 import type { DemoOptions, LongRunningVerbs, ServeOptions } from './options.ts';
-import { run } from './program.ts';
+import type { CheckOptions } from './check.ts';
+import { makeProgram, run } from './program.ts';
 
 interface Outcome {
   readonly code: number;
@@ -34,11 +35,30 @@ async function outcome(args: readonly string[], verbs: Partial<LongRunningVerbs>
   const remembering: LongRunningVerbs = {
     serve: async (options) => void (served = options),
     demo: async (options) => void (shown = options),
+    check: async () => {},
     ...verbs,
   };
   const code = await run(args, remembering, terminal);
   return { code, printed, noted, served, shown };
 }
+
+test('check takes every flag of serve, passes them on alike, and ends with the code it is told', async () => {
+  const serve = makeProgram({} as LongRunningVerbs, {} as Terminal).commands.find((one) => one.name() === 'serve')!;
+  const args = serve.options.flatMap(({ long, required, argChoices }) =>
+    long === '--feature-gates' ? [] : [long!, ...(required ? [argChoices?.[0] ?? '1'] : [])],
+  );
+  assert.ok(args.length > 100);
+  let checked: CheckOptions | undefined;
+  const check = async (options: CheckOptions): Promise<number> => {
+    checked = options;
+    return 2;
+  };
+  const { code, noted } = await outcome(['check', '--offline', '-o', 'json', ...args], { check });
+  assert.equal(code, 2, noted);
+  const { offline, output, ...flags } = checked!;
+  assert.deepEqual([offline, output], [true, 'json']);
+  assert.deepEqual(flags, (await outcome(['serve', ...args])).served);
+});
 
 test('serve passes flags on as typed and fills in no default, since a file may say otherwise', async () => {
   assert.deepEqual((await outcome(['serve'])).served, {});

@@ -11,6 +11,7 @@ import { processTerminal } from '../cli/terminal.ts';
 import type { Terminal } from '../cli/terminal.ts';
 import { addVersionCommand, packageVersion } from '../cli/version.ts';
 import { addAuditFlags } from './audit-flags.ts';
+import { addCheckCommand, check } from './check.ts';
 import { addHubFlags } from './hub-flags.ts';
 import { addLimitsFlags } from './limits-flags.ts';
 import type { DemoOptions, LongRunningVerbs, ServeOptions } from './options.ts';
@@ -71,7 +72,7 @@ export function makeProgram(verbs: LongRunningVerbs, terminal: Terminal, name = 
     })
     .addHelpText('after', programExamples);
   addDemo(program, verbs);
-  addServe(program, verbs, terminal);
+  addCheckCommand(program, addServe(program, verbs, terminal), verbs);
   addKubeconfigCommand(program, terminal);
   addGetCommand(program, terminal);
   addGenerateCommand(program, terminal);
@@ -96,6 +97,7 @@ export async function run(
   const recording: LongRunningVerbs = {
     serve: async (options) => void (code = (await verbs.serve(options)) ?? exitCodes.ok),
     demo: async (options) => void (code = (await verbs.demo(options)) ?? exitCodes.ok),
+    check: async (options) => void (code = (await verbs.check(options)) ?? exitCodes.ok),
   };
   try {
     await makeProgram(recording, terminal, name).parseAsync([...args], { from: 'user' });
@@ -119,6 +121,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   const verbs: LongRunningVerbs = {
     serve: async (options) => (await import('../gateway/main.ts')).serve(options),
     demo: async (options) => (await import('./demo.ts')).demo(options),
+    check: (options) => check(options, processTerminal()),
   };
   return run(argv.slice(2), verbs, processTerminal(), isPlugin ? 'kubectl portcullis' : 'portcullis');
 }
@@ -135,7 +138,7 @@ function addDemo(program: Command, verbs: LongRunningVerbs): void {
     .action(async (options: DemoOptions) => void (await verbs.demo(options)));
 }
 
-function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal): void {
+function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal): Command {
   const serve = program
     .command('serve')
     .description('run a gateway for the clusters of kubeconfig files and of a hub')
@@ -170,6 +173,7 @@ function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal)
   addHubFlags(serve, (text) => terminal.note(text))
     .addHelpText('after', serveExamples)
     .action(async (options: ServeOptions) => void (await verbs.serve(options)));
+  return serve;
 }
 
 function parseClusterCount(text: string): number {

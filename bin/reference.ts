@@ -19,8 +19,8 @@ next step.
 | Exit code | Meaning |
 |---|---|
 | 0 | done |
-| 1 | tried and failed: the gateway cannot be reached or refuses, a file cannot be written |
-| 2 | cannot be right: unknown command or flag, contradicting flags, unreadable or malformed file |
+| 1 | tried and failed: the gateway cannot be reached or refuses, a file cannot be written; \`check\`: something is weak |
+| 2 | cannot be right: unknown command or flag, contradicting flags, unreadable or malformed file; \`check\`: something could not be read |
 
 | Variable | Read by | Meaning |
 |---|---|---|
@@ -33,7 +33,7 @@ next step.
 export function referencePage(): string {
   let shown = '';
   const program = makeProgram(
-    { serve: () => Promise.resolve(), demo: () => Promise.resolve() },
+    { serve: () => Promise.resolve(), demo: () => Promise.resolve(), check: () => Promise.resolve() },
     { env: {}, homeDir: '', nowMs: () => 0, print: (text) => void (shown += text), note: () => {} },
   );
   const sections = everyCommand(program, '').map(({ command, path }) => {

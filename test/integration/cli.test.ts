@@ -40,7 +40,11 @@ describe('the command line and a gateway', () => {
   /** In this process, which saves half a second each; what the executable adds is tested beside it. */
   const portcullis = async (...args: string[]): Promise<Outcome> => {
     const terminal = recordingTerminal({ env: { KUBECONFIG: myConfig } });
-    const code = await run(args, { serve: () => Promise.reject(), demo: () => Promise.reject() }, terminal);
+    const code = await run(
+      args,
+      { serve: () => Promise.reject(), demo: () => Promise.reject(), check: () => Promise.reject() },
+      terminal,
+    );
     return { code, stdout: terminal.printed(), stderr: terminal.noted() };
   };
   const connect = (): string[] => [

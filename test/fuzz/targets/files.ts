@@ -80,10 +80,18 @@ function yamlTarget(
     arbitrary: (corpus) => mutatedTexts(corpus, [...yamlWords, ...words]),
     check(input) {
       const outcome = refusalOf(() => withoutNames(() => read(input)), isOwn);
-      if ('refused' in outcome) must(!outcome.refused.includes(secret), 'a message shows the secret');
+      if ('refused' in outcome && !isNameToo(input))
+        must(!outcome.refused.includes(secret), 'a message shows the secret');
       return undefined;
     },
   };
+}
+
+/** Whether the word for a secret has come to stand where names stand, which messages do tell. */
+function isNameToo(input: string): boolean {
+  return /(?:name|cluster|user|context|kind|group|server)s?["']?\s*:[^\n]*SECRETSECRET/.test(
+    input.replaceAll(/(?:token|password)["']?: ?SECRETSECRET/g, ''),
+  );
 }
 
 /** Without the names of fields, which are quoted on purpose, and the values of flags, which no secret is among. */
@@ -139,7 +147,7 @@ const kubeconfig = yamlTarget(
       );
       must(spec.problem !== undefined || spec.endpoint !== undefined, 'a cluster without an address');
       // A `token: SECRET` belongs into the credential; what is shown of a cluster must not hold it.
-      must(!(spec.problem?.message ?? '').includes(secret), 'a problem shows the secret');
+      must(isNameToo(text) || !(spec.problem?.message ?? '').includes(secret), 'a problem shows the secret');
     }
   },
 );

@@ -1,0 +1,66 @@
+// Prints what `portcullis check` found. Easy to get wrong: names of clusters and words of members are somebody else's, so control characters
+// must not reach the terminal.
+import { printable } from './failure.ts';
+import { align } from './table.ts';
+
+/** One weak point; see gateway/check. */
+export interface ReportedWeakness {
+  readonly name: string;
+  readonly severity: string;
+  readonly where: string;
+  readonly what: string;
+  readonly fix: string;
+}
+
+/** What a check tells. */
+export interface CheckReport {
+  readonly weaknesses: readonly ReportedWeakness[];
+  /** What could not be looked at. */
+  readonly unread: readonly { readonly where: string; readonly what: string }[];
+}
+
+/** Weak points the operator lives with, by name. */
+export type Accepted = ReadonlySet<string>;
+
+/** 0: nothing weak, 1: weak, 2: something could not be read. Accepted points do not count. */
+export function checkExitCode({ weaknesses, unread }: CheckReport, accepted: Accepted): 0 | 1 | 2 {
+  if (unread.length > 0) return 2;
+  return weaknesses.some(({ name }) => !accepted.has(name)) ? 1 : 0;
+}
+
+/** JSON for programs: the same fields, and whether each point was accepted. */
+export function checkJson({ weaknesses, unread }: CheckReport, accepted: Accepted): string {
+  const list = weaknesses.map((one) => ({ ...one, accepted: accepted.has(one.name) }));
+  return `${JSON.stringify({ weaknesses: list, unread }, null, 4)}\n`;
+}
+
+/** What counts, worst first: a line of the table, below it what is the matter and what to do; then what could not be read. */
+export function checkTable({ weaknesses, unread }: CheckReport, accepted: Accepted): string {
+  const counted = weaknesses.filter(({ name }) => !accepted.has(name));
+  const rows = counted.map(({ severity, name, where }) => [severity, name, where].map(oneLine));
+  const [head = '', ...lines] = align([['SEVERITY', 'NAME', 'WHERE'], ...rows]).split('\n');
+  const table = counted.map(
+    ({ what, fix }, index) => `${lines[index]!}\n    ${oneLine(what)}\n    fix: ${oneLine(fix)}\n`,
+  );
+  const faults = unread.map(({ where, what }) => {
+    const place = where === '' || what.startsWith(where) ? '' : `${where}: `;
+    return `could not read ${oneLine(place + what)}\n`;
+  });
+  return [...(counted.length === 0 ? [] : [`${head}\n`]), ...table, ...faults].join('');
+}
+
+/** One sentence for people. */
+export function checkSummary(report: CheckReport, accepted: Accepted): string {
+  const counted = report.weaknesses.filter(({ name }) => !accepted.has(name)).length;
+  const rest = report.weaknesses.length - counted;
+  const parts: string[] = [];
+  if (counted > 0) parts.push(`${counted} weak ${counted === 1 ? 'point' : 'points'}`);
+  else if (report.unread.length === 0) parts.push('Nothing weak was found');
+  if (rest > 0) parts.push(`${rest} accepted`);
+  if (report.unread.length > 0) parts.push(`${report.unread.length} could not be read, and nothing is said about it`);
+  return `${parts.join('; ')}\n`;
+}
+
+function oneLine(text: string): string {
+  return printable(text).replaceAll(/[\n\t]+/g, ' ');
+}

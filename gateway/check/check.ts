@@ -1,0 +1,192 @@
+// Looks at everything `serve` would read, without serving. Easy to get wrong: one file that cannot be read must not hide what is weak in the
+// others, and nothing is written: no data directory, no Secret in the hub.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readAuthenticationConfig } from '../../auth/authentication-config.ts';
+import { parseRules } from '../../auth/rules.ts';
+import { parseTokenFile } from '../../auth/static-token.ts';
+import { ConfigurationError } from '../../cache/configuration-error.ts';
+import { GatewayError } from '../../cache/errors.ts';
+import { listKubeconfigs } from '../../cache/sources/kubeconfig-folder.ts';
+import { readAuditPolicy } from '../audit-policy.ts';
+import { readConfig } from '../config.ts';
+import type { Config, ConfigInput } from '../config.ts';
+import { makeLog } from '../log.ts';
+import { startOutgoingIdentities } from '../outgoing.ts';
+import { makeReloading } from '../reloading.ts';
+import { certificateUnread, certificateWeaknesses } from './certificates.ts';
+import type { CertificatePurpose } from './certificates.ts';
+import { clusterFindings } from './clusters-now.ts';
+import { fileWeaknesses } from './files.ts';
+import type { WatchedFile } from './files.ts';
+import { hubWeaknesses } from './hub.ts';
+import { currentContextWeaknesses, secretFilesOf } from './kubeconfigs.ts';
+import { settingsWeaknesses } from './settings.ts';
+import { authenticationWeaknesses, rulesWeaknesses, tokenFileWeaknesses } from './users.ts';
+import { bySeverity } from './weakness.ts';
+import type { CheckResult, Unread, Weakness } from './weakness.ts';
+
+/** How to look. */
+export interface CheckOptions {
+  /** Files only: no cluster and no hub is asked, no plugin is run. */
+  readonly offline: boolean;
+  readonly nowMs: number;
+  readonly version: string;
+}
+
+/** Checks the configuration these flags mean; what serve would refuse is unread. */
+export async function checkConfiguration(flags: ConfigInput, options: CheckOptions): Promise<CheckResult> {
+  let config: Config;
+  try {
+    config = readConfig(flags);
+  } catch (error) {
+    return { weaknesses: [], unread: unreadOf('', error) };
+  }
+  return checkRead(config, options);
+}
+
+async function checkRead(config: Config, options: CheckOptions): Promise<CheckResult> {
+  const weaknesses: Weakness[] = [...settingsWeaknesses(config)];
+  const unread: Unread[] = [];
+  const look = async (where: string, read: () => readonly Weakness[] | Promise<readonly Weakness[]>): Promise<void> => {
+    try {
+      weaknesses.push(...(await read()));
+    } catch (error) {
+      unread.push(...unreadOf(where, error));
+    }
+  };
+  const text = (file: string): string => readFileSync(file, 'utf8');
+  const { nowMs } = options;
+  const { tokenAuthFile, authorizationRules, authentication, audit, hub } = config;
+
+  if (tokenAuthFile !== undefined)
+    await look(tokenAuthFile, () =>
+      tokenFileWeaknesses(parseTokenFile(text(tokenAuthFile), tokenAuthFile), tokenAuthFile),
+    );
+  const authenticationFile = authentication.configFile;
+  if (authenticationFile !== undefined) {
+    await look(authenticationFile, () =>
+      authenticationWeaknesses(
+        readAuthenticationConfig(text(authenticationFile), authenticationFile),
+        authenticationFile,
+      ),
+    );
+  }
+  if (authorizationRules !== undefined)
+    await look(authorizationRules, () => rulesWeaknesses(parseRules(text(authorizationRules), authorizationRules)));
+  await look('--identity-exchange', () => readExchange(config));
+  if (audit !== undefined) {
+    await look(audit.policyFile, () => auditWeaknesses(text(audit.policyFile), audit.policyFile));
+    const webhook = audit.webhook?.configFile;
+    if (webhook !== undefined) await look(webhook, () => currentContextWeaknesses(webhook, 'audit webhook', nowMs));
+  }
+  for (const [file, purpose] of certificateFiles(config)) {
+    await look(file, () => {
+      const pem = text(file);
+      unread.push(...certificateUnread(pem, file, purpose));
+      return certificateWeaknesses(pem, file, purpose, nowMs);
+    });
+  }
+  if (hub !== undefined) {
+    weaknesses.push(...hubWeaknesses(hub));
+    const { kubeconfig } = hub;
+    if (kubeconfig !== undefined) await look(kubeconfig, () => currentContextWeaknesses(kubeconfig, 'hub', nowMs));
+  }
+  const files = await watchedFiles(config, look);
+  const modes = fileWeaknesses(files);
+  weaknesses.push(...modes.weaknesses);
+  unread.push(...modes.unread);
+  await look('clusters', async () => {
+    const found = await clusterFindings(config, options);
+    unread.push(...found.unread);
+    return found.weaknesses;
+  });
+  return { weaknesses: bySeverity(weaknesses), unread: distinct(unread) };
+}
+
+function unreadOf(where: string, error: unknown): readonly Unread[] {
+  // Both tell file and line themselves.
+  if (error instanceof ConfigurationError || error instanceof GatewayError)
+    return error.message.split('\n').flatMap((line, index, all) => {
+      // A heading of the lines that follow says nothing by itself.
+      const isHeading = index === 0 && all.length > 1 && line.endsWith(':');
+      return isHeading ? [] : [{ where, what: line.trim() }];
+    });
+  const { code } = error as NodeJS.ErrnoException;
+  if (typeof code !== 'string') throw error;
+  return [{ where, what: `cannot be read: ${code}` }];
+}
+
+/** The same fault is met by several readers of one file. */
+function distinct(unread: readonly Unread[]): readonly Unread[] {
+  return [...new Map(unread.map((one) => [JSON.stringify([one.where, one.what]), one])).values()];
+}
+
+async function readExchange(config: Config): Promise<readonly Weakness[]> {
+  const reloading = makeReloading(makeLog('silent'));
+  try {
+    await startOutgoingIdentities(config.outgoing, reloading);
+    return [];
+  } finally {
+    reloading.close();
+  }
+}
+
+function auditWeaknesses(source: string, file: string): readonly Weakness[] {
+  const { rules } = readAuditPolicy(source, file);
+  if (rules.some(({ decision }) => decision !== undefined)) return [];
+  return [
+    {
+      name: 'NoAudit',
+      severity: 'medium',
+      where: file,
+      what: 'the policy records nothing: every rule has level None',
+      fix: 'End it with a rule of level Metadata.',
+    },
+  ];
+}
+
+function certificateFiles(config: Config): readonly (readonly [file: string, purpose: CertificatePurpose])[] {
+  const found: (readonly [string, CertificatePurpose])[] = [];
+  const { clientCaFile, tls, hub } = config;
+  if (clientCaFile !== undefined) found.push([clientCaFile, 'certificate authority']);
+  if (tls !== undefined) found.push([tls.certFile, 'serving certificate']);
+  const own = join(config.dataDir, 'ca.crt');
+  if (tls === undefined && hub?.serving === undefined && existsSync(own)) found.push([own, 'certificate authority']);
+  const proxy = hub?.clusterProxy;
+  if (proxy?.caFile !== undefined) found.push([proxy.caFile, 'certificate authority']);
+  if (proxy?.certFile !== undefined) found.push([proxy.certFile, 'client certificate']);
+  return found;
+}
+
+/** Files with secrets and files that decide; those of our own data directory only where they are there. */
+async function watchedFiles(
+  config: Config,
+  look: (where: string, read: () => readonly Weakness[]) => Promise<void>,
+): Promise<readonly WatchedFile[]> {
+  const found: WatchedFile[] = [];
+  const add = (file: string | undefined, holds: WatchedFile['holds'], kind: string): void => {
+    if (file !== undefined) found.push({ file, holds, kind });
+  };
+  add(config.tokenAuthFile, 'secret', 'token file');
+  add(config.tls?.keyFile, 'secret', 'private key');
+  add(config.hub?.clusterProxy?.keyFile, 'secret', 'private key');
+  add(config.clientCaFile, 'decision', 'client CA');
+  add(config.authentication.configFile, 'decision', 'authentication configuration');
+  add(config.authorizationRules, 'decision', 'authorization rules');
+  add(config.outgoing.exchangeFile, 'decision', 'identity exchange');
+  add(config.audit?.policyFile, 'decision', 'audit policy');
+  for (const name of ['ca.key', 'self.token']) {
+    const file = join(config.dataDir, name);
+    if (existsSync(file)) add(file, 'secret', name === 'ca.key' ? "private key of the gateway's CA" : 'token');
+  }
+  const { files } = await listKubeconfigs(config.kubeconfigs);
+  for (const file of [...files, config.hub?.kubeconfig, config.audit?.webhook?.configFile]) {
+    if (file === undefined) continue;
+    await look(file, () => {
+      found.push(...secretFilesOf(file));
+      return [];
+    });
+  }
+  return found;
+}

@@ -1,0 +1,106 @@
+// The clusters a configuration has now, from its files and its hub, and what each of them says of the gateway's credential. Easy to get wrong:
+// the sources are the gateway's own, so they follow their files until they are closed, or the check would never end.
+import { setTimeout as pause } from 'node:timers/promises';
+import { makeHubClient } from '../../cache/hub-client.ts';
+import { inClusterConnection, readHubKubeconfig } from '../../cache/hub-connection.ts';
+import type { HubConnection } from '../../cache/hub-connection.ts';
+import type { HubClient } from '../../cache/hub-types.ts';
+import type { ClusterRecord } from '../../cache/records.ts';
+import { createClusterStore } from '../../cache/store.ts';
+import { GatewayError } from '../../cache/errors.ts';
+import { makeConnections } from '../../routing/target.ts';
+import { makeTransport } from '../../routing/transport.ts';
+import type { Config } from '../config.ts';
+import { makeLog } from '../log.ts';
+import { startSources } from '../sources.ts';
+import type { Sources } from '../sources.ts';
+import type { CheckOptions } from './check.ts';
+import { askHub } from './hub.ts';
+import { askMember, memberWeaknesses } from './members.ts';
+import type { CheckResult, Unread, Weakness } from './weakness.ts';
+
+/** How long the hub may take to tell which clusters there are. */
+const hubTimeoutMs = 20_000;
+const lookEveryMs = 50;
+/** Members asked at once. */
+const askedAtOnce = 8;
+
+/**
+ * Weak points of all clusters.
+ * @throws ConfigurationError for kubeconfigs that cannot be used
+ */
+export async function clusterFindings(config: Config, options: CheckOptions): Promise<CheckResult> {
+  const weaknesses: Weakness[] = [];
+  const unread: Unread[] = [];
+  const take = (found: CheckResult): void => {
+    weaknesses.push(...found.weaknesses);
+    unread.push(...found.unread);
+  };
+  const hub = options.offline || config.hub === undefined ? undefined : await connectHub(config, options.version);
+  const log = makeLog('silent');
+  const store = createClusterStore({});
+  const connections = makeConnections((spec, credential) =>
+    makeTransport({
+      clusterName: spec.name,
+      endpoint: spec.endpoint!,
+      tls: spec.tls,
+      fallbacks: spec.fallbacks,
+      proxy: spec.proxy,
+      clientCertificate: credential.clientCertificate,
+      addressRule: spec.addressRule,
+    }),
+  );
+  // Without its client, a hub is left alone: only files are read.
+  const sources = await startSources(config, store, hub?.client, log);
+  try {
+    if (hub !== undefined) take(await hubFindings(hub.client, sources));
+    for (const { file, message } of sources.problems()) unread.push({ where: file, what: message });
+    const records = store.list();
+    for (const record of records) take(memberWeaknesses(record, options.nowMs));
+    // With --identity=self the credential is meant to do things.
+    if (!options.offline && config.identity !== 'self') {
+      for (let at = 0; at < records.length; at += askedAtOnce) {
+        const some = records.slice(at, at + askedAtOnce);
+        const ask = (record: ClusterRecord): Promise<CheckResult> => askMember(record, connections);
+        for (const found of await Promise.all(some.map(ask))) take(found);
+      }
+    }
+    return { weaknesses, unread };
+  } finally {
+    sources.close();
+    connections.close('abort');
+    hub?.close();
+  }
+}
+
+async function hubFindings(client: HubClient, sources: Sources): Promise<CheckResult> {
+  try {
+    const found = await askHub(client);
+    const endMs = performance.now() + hubTimeoutMs;
+    while (!sources.synced() && performance.now() < endMs) await pause(lookEveryMs);
+    if (sources.synced()) return found;
+    const what = `did not tell within ${hubTimeoutMs / 1000} s which clusters there are`;
+    return { ...found, unread: [...found.unread, { where: `hub ${client.url}`, what }] };
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return { weaknesses: [], unread: [{ where: `hub ${client.url}`, what: error.message }] };
+  }
+}
+
+async function connectHub(
+  config: Config,
+  version: string,
+): Promise<{ readonly client: HubClient; close(): void } | undefined> {
+  const file = config.hub?.kubeconfig;
+  const connection: HubConnection | undefined =
+    file === undefined ? await inClusterConnection(process.env) : await readHubKubeconfig(file);
+  if (connection === undefined) return undefined;
+  const client = makeHubClient(connection, { version });
+  return {
+    client,
+    close() {
+      client.close();
+      connection.close();
+    },
+  };
+}

@@ -1,0 +1,126 @@
+// What is weak in how a cluster, or the hub, is reached and who the gateway is there. Easy to get wrong: specs of every source look the same
+// here, so what a kubeconfig and what a Secret of the hub say is judged by one rule.
+import type { ClusterSpec, Credential, CredentialSource } from '../../cache/records.ts';
+import { isLoopback } from '../host-port.ts';
+import { certificateWeaknesses } from './certificates.ts';
+import type { Weakness } from './weakness.ts';
+
+/** What is looked at; a hub's kubeconfig gives the same. */
+export type ReachedCluster = Pick<ClusterSpec, 'endpoint' | 'tls' | 'proxy' | 'fallbacks'>;
+
+/** Weak points of an address, its trust and its proxy. @param where for people: `cluster "prod" (file, context)` */
+export function reachWeaknesses(cluster: ReachedCluster, where: string, nowMs: number): readonly Weakness[] {
+  const found: Weakness[] = [];
+  const ways = [{ endpoint: cluster.endpoint, tls: cluster.tls }, ...(cluster.fallbacks ?? [])];
+  if (ways.some(({ tls }) => tls.insecure)) {
+    found.push({
+      name: 'InsecureTLS',
+      severity: 'high',
+      where,
+      what: 'the certificate of the API server is not verified: whoever is on the way can take the credential and answer in its place',
+      fix: 'Remove insecure-skip-tls-verify and give certificate-authority-data, with tls-server-name where the name differs.',
+    });
+  }
+  if (ways.some(({ endpoint }) => endpoint?.scheme === 'http' && !isLoopback(endpoint.host))) {
+    found.push({
+      name: 'PlainHTTP',
+      severity: 'high',
+      where,
+      what: 'the API server is asked over plain HTTP: credential, identities and answers are readable on the way',
+      fix: 'Use its https address and its certificate authority.',
+    });
+  }
+  const { proxy } = cluster;
+  if (proxy?.scheme === 'http' && !isLoopback(proxy.host)) {
+    const isLoggedIn = proxy.userinfo !== undefined || (proxy.headers ?? []).length > 0;
+    found.push({
+      name: 'ClearTextProxy',
+      severity: isLoggedIn ? 'high' : 'low',
+      where,
+      what: `the proxy ${proxy.host} is spoken to in clear text: ${isLoggedIn ? 'the password for it is readable on the way, and ' : ''}anybody on the way sees which cluster is asked`,
+      fix: 'Use an https:// proxy-url.',
+    });
+  }
+  for (const { tls } of ways)
+    if (tls.ca !== undefined) found.push(...certificateWeaknesses(tls.ca, where, 'certificate authority', nowMs));
+  return found;
+}
+
+/** Weak points of a kind of credential, before it is used. */
+export function credentialKindWeaknesses(
+  kind: CredentialSource['kind'] | undefined,
+  where: string,
+): readonly Weakness[] {
+  if (kind === 'basic') {
+    return [
+      {
+        name: 'BasicCredential',
+        severity: 'medium',
+        where,
+        what: 'the gateway logs in by user name and password, which never expire and no current Kubernetes takes',
+        fix: 'Use a ServiceAccount token in a tokenFile, or a client certificate.',
+      },
+    ];
+  }
+  if (kind === 'exec') {
+    return [
+      {
+        name: 'ExecPlugin',
+        severity: 'low',
+        where,
+        what: 'a program is run for the credential, as the user and with the environment of the gateway',
+        fix: 'Use a ServiceAccount token in a tokenFile (portcullis generate member-access), or accept it: --accept ExecPlugin.',
+      },
+    ];
+  }
+  return [];
+}
+
+/** Weak points of a credential as it is sent. */
+export function credentialWeaknesses(
+  kind: CredentialSource['kind'],
+  credential: Credential,
+  where: string,
+  nowMs: number,
+): readonly Weakness[] {
+  const found: Weakness[] = [];
+  const { clientCertificate, authorization } = credential;
+  // A plugin brings the next one by itself.
+  if (clientCertificate !== undefined && kind !== 'exec')
+    found.push(...certificateWeaknesses(clientCertificate.cert, where, 'client certificate', nowMs));
+  if (kind === 'token') {
+    const end = tokenEndMs(authorization);
+    found.push({
+      name: 'StaticMemberToken',
+      severity: 'medium',
+      where,
+      what:
+        end === undefined
+          ? "the gateway's token stands in plain text and never expires: a copy of it works until somebody deletes it in the cluster"
+          : `the gateway's token stands in plain text and cannot be renewed; it ${end <= nowMs ? 'ended' : 'ends'} on ${new Date(end).toISOString().slice(0, 10)}`,
+      fix: 'Use tokenFile with a token that is renewed (a projected ServiceAccount token), or a client certificate.',
+    });
+  }
+  if (kind === 'token-file' && (tokenEndMs(authorization) ?? Number.POSITIVE_INFINITY) <= nowMs) {
+    found.push({
+      name: 'TokenExpired',
+      severity: 'high',
+      where,
+      what: "the gateway's token is over, and nobody put a new one into its file",
+      fix: 'Renew the token in the file.',
+    });
+  }
+  return found;
+}
+
+/** `exp` of a JWT in Unix milliseconds; undefined for other tokens and for those without an end. It is read, not trusted. */
+function tokenEndMs(authorization: string | undefined): number | undefined {
+  const payload = /^Bearer [\w-]+\.([\w-]+)\.[\w-]*$/.exec(authorization ?? '')?.[1];
+  if (payload === undefined) return undefined;
+  try {
+    const { exp } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as { exp?: unknown };
+    return typeof exp === 'number' ? exp * 1000 : undefined;
+  } catch {
+    return undefined;
+  }
+}

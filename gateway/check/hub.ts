@@ -1,0 +1,83 @@
+// What is weak between the gateway and its hub: the settings, and what the gateway's own account may read there. Easy to get wrong: nothing
+// is written; a SelfSubjectAccessReview is a question although it is a POST.
+import type { HubClient } from '../../cache/hub-types.ts';
+import type { HubConfig } from '../hub-config.ts';
+import type { CheckResult, Weakness } from './weakness.ts';
+
+const timeoutMs = 10_000;
+
+/** Weak settings of a hub; pure. */
+export function hubWeaknesses(hub: HubConfig): readonly Weakness[] {
+  const found: Weakness[] = [];
+  if (hub.allowExec.length > 0) {
+    found.push({
+      name: 'HubExecPlugins',
+      severity: 'high',
+      where: '--allow-exec',
+      what: `whoever may write cluster Secrets in the hub has ${hub.allowExec.join(', ')} run on the gateway with arguments of their choice`,
+      fix: 'Remove the flag; store tokens or certificates in the Secrets.',
+    });
+  }
+  if (hub.authorizeVerb === 'http') {
+    found.push({
+      name: 'HttpVerbs',
+      severity: 'medium',
+      where: '--authorize-verb',
+      what: 'the hub is asked about HTTP methods: whoever may "get" may list and watch, too, and open a shell by WebSocket',
+      fix: 'Use --authorize-verb=real (the default) and grant list, watch and create where they are meant.',
+    });
+  }
+  return found;
+}
+
+/** Asks the hub whether the gateway's account may read every Secret. @throws GatewayError HUB_UNAVAILABLE */
+export async function askHub(client: Pick<HubClient, 'request' | 'url'>): Promise<CheckResult> {
+  const where = `hub ${client.url}`;
+  const allowed: string[] = [];
+  for (const [verb, group, resource] of [
+    ['list', '', 'secrets'],
+    ['*', '*', '*'],
+  ] as const) {
+    const answer = await client.request({
+      method: 'POST',
+      path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+      body: {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SelfSubjectAccessReview',
+        spec: { resourceAttributes: { verb, group, resource } },
+      },
+      timeoutMs,
+    });
+    if (answer.status !== 201)
+      return { weaknesses: [], unread: [{ where, what: `does not tell the gateway its rights (${answer.status})` }] };
+    const { status } = JSON.parse(answer.body.toString('utf8')) as { status?: { allowed?: boolean } };
+    if (status?.allowed === true) allowed.push(resource);
+  }
+  if (allowed.includes('*')) {
+    return {
+      unread: [],
+      weaknesses: [
+        {
+          name: 'OverprivilegedHubAccount',
+          severity: 'high',
+          where,
+          what: "the gateway's account may do anything in the hub",
+          fix: 'Run it as the ServiceAccount of the chart (charts/portcullis), which may read clusters and ask for reviews.',
+        },
+      ],
+    };
+  }
+  if (allowed.length === 0) return { weaknesses: [], unread: [] };
+  return {
+    unread: [],
+    weaknesses: [
+      {
+        name: 'ClusterWideSecrets',
+        severity: 'medium',
+        where,
+        what: "the gateway's account may list the Secrets of every namespace of the hub; whoever takes the gateway has them all",
+        fix: 'Name the namespaces with --secret-namespaces and bind the Role there (the chart does), and leave out --sources that are not used.',
+      },
+    ],
+  };
+}

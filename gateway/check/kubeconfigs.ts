@@ -1,0 +1,51 @@
+// Kubeconfig files as files: which of their parts are secret, and what the one context of a hub or a webhook says. Easy to get wrong: the
+// key may stand in a file of its own, so that a kubeconfig nobody can read is not enough.
+import { readFileSync } from 'node:fs';
+import { unusable } from '../../cache/sources/unusable.ts';
+import { draftClusters } from '../../cache/sources/kubeconfig-cluster.ts';
+import { parseKubeconfig } from '../../cache/sources/kubeconfig-file.ts';
+import { besideKubeconfig } from '../../cache/sources/kubeconfig-user.ts';
+import { credentialKindWeaknesses, credentialWeaknesses, reachWeaknesses } from './clusters.ts';
+import type { WatchedFile } from './files.ts';
+import type { Weakness } from './weakness.ts';
+
+/**
+ * Files with secrets: the kubeconfig, and the keys and tokens it refers to.
+ * @throws ConfigurationError when it cannot be parsed; an Error of the system when it cannot be read
+ */
+export function secretFilesOf(file: string): readonly WatchedFile[] {
+  const { users } = parseKubeconfig(file, readFileSync(file, 'utf8'));
+  const found: WatchedFile[] = [{ file, holds: 'secret', kind: 'kubeconfig' }];
+  for (const { keyFile, keyData, tokenFile } of users.values()) {
+    if (keyFile !== '' && keyData === '')
+      found.push({ file: besideKubeconfig(file, keyFile), holds: 'secret', kind: 'private key' });
+    if (tokenFile !== '') found.push({ file: besideKubeconfig(file, tokenFile), holds: 'secret', kind: 'token' });
+  }
+  return found;
+}
+
+/**
+ * What is weak in the current context of a kubeconfig.
+ * @param what for people: `hub`
+ * @throws as {@link secretFilesOf} does
+ */
+export function currentContextWeaknesses(file: string, what: string, nowMs: number): readonly Weakness[] {
+  const kubeconfig = parseKubeconfig(file, readFileSync(file, 'utf8'));
+  const contexts = kubeconfig.contexts.filter(({ name }) => name === kubeconfig.currentContext);
+  const read = (path: string): string => {
+    try {
+      return readFileSync(path, 'utf8');
+    } catch (error) {
+      throw unusable(`${path}: ${(error as NodeJS.ErrnoException).code ?? 'cannot be read'}`);
+    }
+  };
+  return draftClusters(file, { ...kubeconfig, contexts }, read).flatMap(({ spec, plan }) => {
+    const where = `${what} (${file}, context "${spec.originalName}")`;
+    const { kind, authorization, clientCertificate, expiresAtMs } = plan;
+    return [
+      ...reachWeaknesses(spec, where, nowMs),
+      ...credentialKindWeaknesses(kind, where),
+      ...credentialWeaknesses(kind, { authorization, clientCertificate, expiresAtMs }, where, nowMs),
+    ];
+  });
+}

@@ -1,0 +1,88 @@
+// Asks each member what the gateway's credential may do there, with the probe's own questions. Easy to get wrong: no answer is not a good
+// answer; a member that was not asked is unread.
+import { GatewayError } from '../../cache/errors.ts';
+import type { ClusterRecord } from '../../cache/records.ts';
+import { locate } from '../../routing/target.ts';
+import type { Connections } from '../../routing/target.ts';
+import { ask } from '../probe-request.ts';
+import { impersonationFinding } from '../probe-rights.ts';
+import { scopeFinding } from '../probe-scope.ts';
+import { credentialKindWeaknesses, credentialWeaknesses, reachWeaknesses } from './clusters.ts';
+import type { CheckResult, Unread, Weakness } from './weakness.ts';
+
+const timeoutMs = 10_000;
+const rulesPath = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
+
+/** What is known of a cluster without asking it. */
+export function memberWeaknesses({ spec }: ClusterRecord, nowMs: number): CheckResult {
+  const where = placeOf(spec);
+  if (spec.problem !== undefined)
+    return { weaknesses: [], unread: [{ where, what: `${spec.problem.reason}: ${spec.problem.message}` }] };
+  const weaknesses = [
+    ...reachWeaknesses(spec, where, nowMs),
+    ...credentialKindWeaknesses(spec.credential?.kind, where),
+  ];
+  // A plugin is a program of somebody's; the others have their credential at hand.
+  if (spec.credential === undefined || spec.credential.kind === 'exec') return { weaknesses, unread: [] };
+  try {
+    const credential = spec.credential.current();
+    if (!(credential instanceof Promise))
+      weaknesses.push(...credentialWeaknesses(spec.credential.kind, credential, where, nowMs));
+    return { weaknesses, unread: [] };
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return { weaknesses, unread: [{ where, what: error.message }] };
+  }
+}
+
+/** What its credential may do: the member is asked, plugins run. */
+export async function askMember(record: ClusterRecord, connections: Connections): Promise<CheckResult> {
+  const { spec } = record;
+  const where = placeOf(spec);
+  if (spec.problem !== undefined) return { weaknesses: [], unread: [] };
+  const weaknesses: Weakness[] = [];
+  const unread = (what: string): CheckResult => ({ weaknesses, unread: [{ where, what }] satisfies readonly Unread[] });
+  try {
+    const target = await locate(spec.name, () => record, connections);
+    const ready = await ask(target, 'impersonate', '/readyz', timeoutMs);
+    const body = {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectRulesReview',
+      spec: { namespace: 'default' },
+    };
+    const reviewed = await ask(target, 'self', rulesPath, timeoutMs, body);
+    if (reviewed.status === 401) return unread("the cluster refuses the gateway's credential (401)");
+    if (reviewed.status !== 201) return unread(`the cluster does not tell the gateway its rights (${reviewed.status})`);
+    const broader = await scopeFinding(target, timeoutMs);
+    if (broader !== undefined) {
+      weaknesses.push({
+        name: 'OverprivilegedCredential',
+        severity: 'high',
+        where,
+        what: broader.message.replace(/\. What it needs.*$/, ''),
+        fix: 'Make a ServiceAccount that may only impersonate, by the output of: portcullis generate member-access',
+      });
+    }
+    const impersonation = await impersonationFinding(target, timeoutMs, ready.status);
+    if (impersonation.status === 'Unknown') return unread(impersonation.message);
+    if (impersonation.status === 'False') {
+      weaknesses.push({
+        name: 'CannotImpersonate',
+        severity: 'low',
+        where,
+        what: 'nobody can use the cluster: the gateway may not impersonate there',
+        fix: `${impersonation.message}, by the output of: portcullis generate member-access`,
+      });
+    }
+    return { weaknesses, unread: [] };
+  } catch (error) {
+    if (!(error instanceof GatewayError || error instanceof SyntaxError)) throw error;
+    return unread(
+      error instanceof GatewayError ? error.message : 'the cluster answered with something other than JSON',
+    );
+  }
+}
+
+function placeOf({ name, sourceDetail }: ClusterRecord['spec']): string {
+  return `cluster "${name}" (${sourceDetail})`;
+}
