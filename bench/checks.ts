@@ -1,6 +1,7 @@
 // The bounds of the acceptance rows that the bench decides, as data, and what the samples of a run say about each. Easy to get wrong: a check
 // that was not measured is not a check that passed.
 import type { Sample } from './scenarios/scenario.ts';
+import { fairnessLanes } from './scenarios/fairness.ts';
 import { hubLanes } from './scenarios/hub.ts';
 import { registrationLanes } from './scenarios/registrations.ts';
 import { stallLanes } from './scenarios/stall.ts';
@@ -41,7 +42,7 @@ export interface CheckResult {
 }
 
 /** Rows of scenarios that are about one row only. */
-const rows: Readonly<Record<string, string>> = { stall: 'A9', registrations: 'B12', hub: 'B11' };
+const rows: Readonly<Record<string, string>> = { stall: 'A9', fairness: 'C63', registrations: 'B12', hub: 'B11' };
 
 function ratio(scenario: string, value: string, says: string, lanes: readonly [string, string], bound: number): Check {
   const [of, against] = lanes;
@@ -85,7 +86,7 @@ function registered(says: string, value: string, bound: number, unit: string): C
   return { row: 'B12', says, scenario: 'registrations', kind: 'median', of, bound, unit };
 }
 
-/** Rows A6, A9, A13, B11 and B12. */
+/** Rows A6, A9, A13, B11, B12 and C63. */
 export const checks: readonly Check[] = [
   ratio('get-16', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 1.1),
   ratio('get-16', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 1),
@@ -96,6 +97,13 @@ export const checks: readonly Check[] = [
   listGrowth('portcullis-h1', 'h1'),
   listGrowth('portcullis-h2', 'h2'),
   ratio('stall', 'p99Ms', "the others' p99 with one stalled member of 20", [stallLanes.stalled, stallLanes.calm], 1.5),
+  ratio(
+    'fairness',
+    'p99Ms',
+    "a user's p99 beside another with 50 times its rate",
+    [fairnessLanes.crowded, fairnessLanes.alone],
+    2,
+  ),
   ratio(
     'registrations',
     'cpuUs',

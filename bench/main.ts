@@ -12,6 +12,7 @@ import { startRealMember, startStubMember } from './member.ts';
 import { parseOptions, usage, UsageError, type Options } from './options.ts';
 import { reportChart } from './report-chart.ts';
 import { reportMarkdown, reportText, type Report } from './report.ts';
+import { fairness } from './scenarios/fairness.ts';
 import { hub } from './scenarios/hub.ts';
 import { memory } from './scenarios/memory.ts';
 import { registrations } from './scenarios/registrations.ts';
@@ -32,7 +33,7 @@ import type { Target } from './targets/target.ts';
 const allTargets: readonly Target[] = [direct, portcullis, express, go, goTuned, nginx, haproxy];
 /** Run only when named: another setting of a target that is there anyway. */
 const onDemand = new Set(['go-tuned']);
-const scenarios: readonly Scenario[] = [requests, watch, memory, stall, registrations, hub];
+const scenarios: readonly Scenario[] = [requests, watch, memory, stall, fairness, registrations, hub];
 
 function progress(line: string): void {
   process.stderr.write(`bench: ${line}\n`);

@@ -38,6 +38,13 @@ const columns: Readonly<Record<string, readonly Column[]>> = {
     { value: 'p99Ms', heading: 'p99 ms', digits: 1 },
     { value: 'gaveUp', heading: 'given up on the stalled', digits: 0 },
   ],
+  fairness: [
+    { value: 'requestsPerSecond', heading: 'req/s', digits: 1 },
+    { value: 'p50Ms', heading: 'p50 ms', digits: 1 },
+    { value: 'p99Ms', heading: 'p99 ms', digits: 1 },
+    { value: 'floodTimes', heading: 'times its rate beside it', digits: 0 },
+    { value: 'floodP50Ms', heading: 'p50 ms beside it', digits: 0 },
+  ],
   hub: requestColumns,
   registrations: [
     ...requestColumns,
@@ -53,6 +60,7 @@ const titles: Readonly<Record<string, string>> = {
   memory: 'One list read at 25 MB/s, peak memory (stub member)',
   hub: "GET of a 1 KB ConfigMap through a real hub, 16 connections: our CPU and the aggregator's",
   registrations: 'GET by 16 connections, 2 and 2,000 clusters registered on a simulated hub',
+  fairness: 'One user, alone and beside another with fifty times its rate, 50 places, member at 50 ms',
   stall: 'The other 19 of 20 members while one is stalled',
 };
 

@@ -60,7 +60,8 @@ function memberPath(name: string): string {
   return `/clusters/${name}/proxy${configMapPath}`;
 }
 
-async function startMembers(
+/** Members that answer in 50 ms; the last one stalls on the line "stall". */
+export async function startMembers(
   bench: Bench,
   names: readonly string[],
 ): Promise<{ readonly process: BenchProcess; readonly kubeconfigFile: string }> {

@@ -25,7 +25,11 @@ export const portcullis: Target = {
 export async function startPortcullis(
   site: Site,
   kubeconfigFile: string,
-  options: { readonly readyPath?: string; readonly nodeArgs?: readonly string[] } = {},
+  options: {
+    readonly readyPath?: string;
+    readonly nodeArgs?: readonly string[];
+    readonly args?: readonly string[];
+  } = {},
 ): Promise<RunningTarget> {
   const port = await freePort();
   const opsPort = await freePort();
@@ -48,6 +52,7 @@ export async function startPortcullis(
     site.certFile,
     '--tls-private-key-file',
     site.keyFile,
+    ...(options.args ?? []),
   ];
   return await startGateway(site, port, { name: 'portcullis', command: process.execPath, args }, options.readyPath);
 }
