@@ -1,7 +1,9 @@
 // S32: a secret put into every input comes out nowhere: not in the log at its most talkative, not in an answer of ours, a metric, the
 // clusters API or a health check; and what people write into the log stays one line.
 import assert from 'node:assert/strict';
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
 import { eventually, startSite } from './site.ts';
@@ -10,13 +12,17 @@ import type { Site } from './site.ts';
 const canary = 'CANARY';
 const user = `Authorization: Bearer ${canary}-user`;
 let site: Site;
+let auditFolder: string;
 /** Every byte the gateway has said to a client. */
 const said: string[] = [];
 
 before(async () => {
+  auditFolder = mkdtempSync(join(tmpdir(), 'portcullis-secrets-'));
+  const auditPolicyFile = join(auditFolder, 'policy.yaml');
+  writeFileSync(auditPolicyFile, 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Metadata }]\n');
   site = await startSite({
     users: [{ token: `${canary}-user`, name: 'alice' }],
-    config: { probeIntervalSeconds: 0.2 },
+    config: { probeIntervalSeconds: 0.2, auditPolicyFile, auditLogPath: join(auditFolder, 'audit.log') },
     contexts: ([first]) => {
       const secret = { ...first!, token: `${canary}-member` };
       const nobody = 'https://127.0.0.1:1';
@@ -50,7 +56,10 @@ before(async () => {
     },
   });
 });
-after(() => site.close());
+after(() => {
+  site.close();
+  rmSync(auditFolder, { recursive: true, force: true });
+});
 beforeEach(() => {
   site.members[0]!.answer = (request) => void request.body.then(() => request.reply(200, [], '{}'));
 });
@@ -110,6 +119,11 @@ test('C32 S32: secrets of callers are in no answer and no line of the log', asyn
   await ask(`POST ${pods}`, ['Transfer-Encoding: chunked', user], `${canary}\r\n\r\n`);
   for (const text of said) assertNowhere('an answer', text);
   assertNowhere('the log', site.log());
+  const audit = await eventually(() => {
+    const text = readFileSync(join(auditFolder, 'audit.log'), 'utf8');
+    return text.includes('REDACTED') && text.includes('"code":401') && text.includes('"verb":"create"') && text;
+  });
+  assertNowhere('the audit log', audit);
 });
 
 test('C32 S32: secrets of members are in no answer and no line of the log, whatever is wrong with the member', async () => {
