@@ -60,6 +60,7 @@ test('the bounds are those of the acceptance rows', () => {
       'A6 16',
       'A6 16',
       'A9 1.5',
+      'C63 2',
       'B12 1.15',
       'B11 0.35',
       'B12 15',
