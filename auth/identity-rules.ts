@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { ConfigurationError } from '../cache/configuration-error.ts';
 import { GatewayError } from '../cache/errors.ts';
 import { identityTextFault, makeUser } from '../cache/user.ts';
+import { hasTooManyParts, mostParts } from '../cache/yaml-parts.ts';
 import type { User } from '../cache/user.ts';
 import { readYaml } from './checked-yaml.ts';
 import { compileGoPattern } from './go-pattern.ts';
@@ -176,6 +177,10 @@ function parse(
   if (source.trim() === '') {
     const remedy = place === 'file' ? 'write "rules: []" to have none' : 'remove it to have none';
     throw new ConfigurationError([{ file, message: `is empty; ${remedy}` }]);
+  }
+  // The operator's own file may be long; an annotation is written by whoever may change the cluster's object.
+  if (place === 'annotation' && hasTooManyParts(source)) {
+    throw new ConfigurationError([{ file, message: `has more than ${mostParts} lines or entries` }]);
   }
   const read = readYaml(source, file, documentSchema(limits, place));
   if ('faults' in read) throw new ConfigurationError(read.faults);

@@ -2,6 +2,7 @@
 // the person who runs the gateway; a file path in it would read the gateway's own disk, and a plugin would run in its pod, so both are
 // refused and nothing is ever opened.
 import { ConfigurationError, faultText } from '../configuration-error.ts';
+import { hasTooManyParts, mostParts } from '../yaml-parts.ts';
 import { trustOf } from './kubeconfig-cluster.ts';
 import {
   parseKubeconfig,
@@ -24,6 +25,7 @@ const maxLength = 1024 * 1024;
  */
 export function readSecretKubeconfig(what: string, text: string): Access {
   if (text.length > maxLength) throw unusable(`${what} is longer than 1 MiB`);
+  if (hasTooManyParts(text)) throw unusable(`${what} has more than ${mostParts} lines or entries`);
   const kubeconfig = parse(what, text);
   const context = currentContext(what, kubeconfig);
   const cluster = kubeconfig.clusters.get(context.cluster);
