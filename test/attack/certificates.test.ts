@@ -2,15 +2,16 @@
 // that is open and a session that is resumed.
 import assert from 'node:assert/strict';
 import { KeyObject } from 'node:crypto';
-import { once } from 'node:events';
 import { after, afterEach, before, test } from 'node:test';
 import { authority, makeCertificate, usedFor } from '../../auth/test-certificates.ts';
 import type { TestCertificate, TestCertificateOptions } from '../../auth/test-certificates.ts';
 import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
-import type { RawAnswer, RawClient } from './raw-client.ts';
+import type { RawClient } from './raw-client.ts';
 import { eventually, startSite } from './site.ts';
 import type { Site } from './site.ts';
+import { resumed, ticket, tlsVersions } from './tls-sessions.ts';
+import type { Shown, Ticket } from './tls-sessions.ts';
 
 const pods = '/clusters/m1/proxy/api/v1/pods';
 const dayMs = 24 * 60 * 60 * 1000;
@@ -27,11 +28,6 @@ before(async () => {
 after(() => site.close());
 afterEach(() => void site.members[0]!.requests.splice(0));
 
-interface Shown {
-  readonly cert: string;
-  readonly key: string;
-}
-
 /** A client certificate, valid for a day and signed by the trusted root unless told otherwise. */
 async function issue(change: Partial<TestCertificateOptions> & { readonly name?: string } = {}): Promise<Shown> {
   const made = await makeCertificate({
@@ -47,32 +43,6 @@ async function issue(change: Partial<TestCertificateOptions> & { readonly name?:
 }
 
 const get = requestBytes(`GET ${pods}`);
-
-const versions = ['TLSv1.2', 'TLSv1.3'] as const;
-type Ticket = { readonly version: (typeof versions)[number]; readonly session: Buffer };
-
-/** A session ticket that was given out on a connection with this certificate. */
-async function ticket(shown: Shown, version: Ticket['version']): Promise<Ticket> {
-  const client = await openRaw(site, { ...shown, maxVersion: version });
-  const given = once(client.socket, 'session') as Promise<[Buffer]>;
-  client.send(get);
-  assert.equal((await client.answer()).status, 200);
-  const session = version === 'TLSv1.3' ? (await given)[0] : client.socket.getSession()!;
-  client.close();
-  return { version, session };
-}
-
-/** Sends a request on a resumed session; null when the server wanted a whole handshake. */
-async function resumed({ version, session }: Ticket, shown: Shown, bytes = get): Promise<RawAnswer | null> {
-  const client = await openRaw(site, { session, maxVersion: version, ...shown });
-  try {
-    if (!client.socket.isSessionReused()) return null;
-    client.send(bytes);
-    return await client.answer();
-  } finally {
-    client.close();
-  }
-}
 
 test('C5 S05: a user certificate named like a front proxy is that user, whatever X-Remote-User says', async () => {
   const shown = await issue({ name: 'front-proxy-client' });
@@ -138,13 +108,13 @@ test('C6 S06: a session that is resumed after its certificate expired is 401, an
   assert.equal((await http2Exchange(overHttp2, http2Headers('GET', pods))).status, 200);
   const open: RawClient[] = [];
   const tickets: Ticket[] = [];
-  for (const version of versions) {
+  for (const version of tlsVersions) {
     const client = await openRaw(site, { ...shown, maxVersion: version });
     client.send(get);
     assert.equal((await client.answer()).status, 200);
     open.push(client);
-    const session = await ticket(shown, version);
-    assert.equal((await resumed(session, shown))?.status, 200, `${version} can be resumed`);
+    const session = await ticket(site, shown, version, get);
+    assert.equal((await resumed(site, session, shown, get))?.status, 200, `${version} can be resumed`);
     tickets.push(session);
   }
   await eventually(() => Date.now() > validToMs + 50);
@@ -159,7 +129,7 @@ test('C6 S06: a session that is resumed after its certificate expired is 401, an
   const exec = requestBytes('GET /clusters/m1/proxy/api/v1/namespaces/a/pods/b/exec', upgradeLines('websocket'));
   for (const session of tickets) {
     for (const bytes of [get, exec]) {
-      const answer = await resumed(session, shown, bytes);
+      const answer = await resumed(site, session, shown, bytes);
       assert.ok(answer === null || answer.status === 401, `answered ${answer?.status}`);
     }
   }
@@ -173,7 +143,7 @@ test('C6 S06: once the CA is taken away, open connections and resumed sessions a
   assert.equal((await open.answer()).status, 200);
   const overHttp2 = await openHttp2(site, shown);
   assert.equal((await http2Exchange(overHttp2, http2Headers('GET', pods))).status, 200);
-  const tickets = [await ticket(shown, 'TLSv1.2'), await ticket(shown, 'TLSv1.3')];
+  const tickets = [await ticket(site, shown, 'TLSv1.2', get), await ticket(site, shown, 'TLSv1.3', get)];
   site.replace(site.files.clientCa, other.pem);
   await eventually(async () => (await exchange(site, get, shown)).status === 401);
   site.members[0]!.requests.splice(0);
@@ -181,7 +151,7 @@ test('C6 S06: once the CA is taken away, open connections and resumed sessions a
   assert.equal((await open.answer()).status, 401);
   assert.equal((await http2Exchange(overHttp2, http2Headers('GET', pods))).status, 401);
   for (const session of tickets) {
-    const answer = await resumed(session, shown);
+    const answer = await resumed(site, session, shown, get);
     assert.ok(answer === null || answer.status === 401, `answered ${answer?.status}`);
   }
   assert.equal(site.upstream(), 0);

@@ -14,6 +14,8 @@ import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
 import type { RawAnswer } from './raw-client.ts';
 import { eventually, startSite } from './site.ts';
 import type { Site } from './site.ts';
+import { resumed, ticket, tlsVersions } from './tls-sessions.ts';
+import type { Shown } from './tls-sessions.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const pods = '/clusters/m1/proxy/api/v1/pods';
@@ -26,11 +28,6 @@ let published: Record<string, string>;
 let hub: PretendHub;
 let site: Site;
 let proxy: Shown;
-
-interface Shown {
-  readonly cert: string;
-  readonly key: string;
-}
 
 async function issue(
   name: string,
@@ -276,7 +273,7 @@ test('A-59: a token that the hub fills a user in for and does not vouch for logs
   assert.equal(site.upstream(), 0);
 });
 
-test('C6 S06, B8: once the hub trusts another authority, open connections follow it too', async () => {
+test('C6 S06, B8: once the hub trusts another authority, open connections and resumed sessions follow it too', async () => {
   const next = await makeCertificate({
     subject: [{ CN: ['next-ca'] }],
     validFromMs: Date.now() - dayMs,
@@ -289,6 +286,12 @@ test('C6 S06, B8: once the hub trusts another authority, open connections follow
     client.send(get('X-Remote-User: alice'));
     assert.equal((await client.answer()).status, 200);
   }
+  const asAlice = get('X-Remote-User: alice');
+  const overHttp2 = await openHttp2(site, proxy);
+  const list = http2Headers('GET', pods, ['x-remote-user', 'alice']);
+  assert.equal((await http2Exchange(overHttp2, list)).status, 200);
+  const tickets = await Promise.all(tlsVersions.map((version) => ticket(site, proxy, version, asAlice)));
+  assert.equal((await resumed(site, tickets[0]!, proxy, asAlice))?.status, 200, 'a session can be resumed');
   hub.publish({ ...published, 'client-ca-file': next.pem, 'requestheader-client-ca-file': next.pem });
   await eventually(async () => (await exchange(site, get('X-Remote-User: alice'), proxy)).status === 401);
   site.members[0]!.requests.splice(0);
@@ -296,6 +299,15 @@ test('C6 S06, B8: once the hub trusts another authority, open connections follow
     client.send(get('X-Remote-User: alice'));
     assert.equal((await client.answer()).status, 401);
     client.close();
+  }
+  assert.equal((await http2Exchange(overHttp2, list)).status, 401);
+  overHttp2.destroy();
+  const upgrade = requestBytes(`GET ${exec}`, ['X-Remote-User: alice', ...upgradeLines('websocket')]);
+  for (const each of tickets) {
+    for (const bytes of [asAlice, upgrade]) {
+      const answer = await resumed(site, each, proxy, bytes);
+      assert.ok(answer === null || answer.status === 401, `answered ${answer?.status}`);
+    }
   }
   assert.equal(site.upstream(), 0);
   const newProxy = await issue('front-proxy-client', next);

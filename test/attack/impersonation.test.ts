@@ -55,6 +55,23 @@ async function refused(bytes: string, status: number | readonly number[]): Promi
   return answer;
 }
 
+/** The same over HTTP/2. */
+async function refusedOverHttp2(line: string, name = 'alice'): Promise<void> {
+  const [method = '', path = ''] = line.split(' ');
+  const outcome = await rawHttp2(site, {
+    headers: [
+      [':method', method],
+      [':scheme', 'https'],
+      [':authority', 'gateway.test'],
+      [':path', path],
+      ['authorization', `Bearer ${name}-token`],
+      ['x-http-method-override', 'GET'],
+    ],
+  });
+  assert.equal(outcome, 403, line);
+  assert.equal(site.upstream(), 0);
+}
+
 const spellings: Readonly<Record<string, (name: string) => string>> = {
   'as documented': (name) => name,
   'in lower case': (name) => name.toLowerCase(),
@@ -162,6 +179,7 @@ test('C28 S28: who may only get can neither list, watch, delete collections nor 
     `PATCH ${api}/namespaces/default/pods/web`,
   ]) {
     await refused(requestBytes(line, [bearer('getter'), 'X-HTTP-Method-Override: GET', 'X-HTTP-Method: GET']), 403);
+    await refusedOverHttp2(line, 'getter');
   }
   for (const subresource of ['exec', 'attach', 'portforward', 'log?follow=true', 'proxy']) {
     const path = `${api}/namespaces/default/pods/web/${subresource}`;
@@ -209,6 +227,7 @@ test('C28 S28: a method override changes neither what is decided nor what is sen
 test('C40 S40: methods that stand for no verb are refused, also where "*" is granted', async () => {
   for (const method of ['TRACE', 'PROPFIND', 'MKCOL', 'PURGE', 'LOCK', 'SUBSCRIBE', 'OPTIONS', 'QUERY', 'FETCH']) {
     await refused(requestBytes(`${method} ${api}/pods`, [bearer()]), 403);
+    await refusedOverHttp2(`${method} ${api}/pods`);
     if (method !== 'OPTIONS') await refused(requestBytes(`${method} /clusters/m1/proxy/healthz`, [bearer()]), 403);
   }
 });

@@ -217,7 +217,7 @@ test("B8: the gateway's own credential on the hub is replaced: later reviews are
 
 let credentialAtMs = 0;
 
-test('B8: the credential of a member is replaced in its Secret, and the old one revoked', async () => {
+test('B8 C37 S37: the credential of a member is replaced in its Secret, and the old one revoked', async () => {
   const second = await createAccount(member, 'second');
   await changeSecret('m1', { token: second });
   credentialAtMs = performance.now();
@@ -259,7 +259,7 @@ test("B8: a member's authority and serving certificate are replaced, over a bund
   await trust(member.caPem, true, 'its own authority');
 });
 
-test('B8: an authority for client certificates is added on the hub and removed: the direct listener follows', async (t) => {
+test('B8 C6 S06: an authority for client certificates is added on the hub and removed: the direct listener follows', async (t) => {
   const authority = await createAuthority('client-ca-2');
   const certificate = await authority.issue({ commonName: 'carol', usage: 'client' });
   const path = `${clusterPath('m1')}/api/v1/namespaces/default`;
@@ -274,7 +274,7 @@ test('B8: an authority for client certificates is added on the hub and removed: 
   agent.destroy();
 });
 
-test("B8: the hub's front-proxy authority and certificate are replaced", async (t) => {
+test("B8 C6 S06: the hub's front-proxy authority and certificate are replaced", async (t) => {
   const authority = await createAuthority('front-proxy-ca-2');
   const fresh = await authority.issue({ commonName: 'front-proxy-client', usage: 'client' });
   const stranger = await authority.issue({ commonName: 'somebody', usage: 'client' });

@@ -206,7 +206,7 @@ test('A7: a refusal of ours before the body reaches clients that upload before t
   assert.equal(site.upstream(), 0);
 });
 
-test('S39: an upload without end of somebody unknown is refused and then cut off, over both protocols', async () => {
+test('C39 S39: an upload without end of somebody unknown is refused and then cut off, over both protocols', async () => {
   const client = await openRaw(site);
   client.send(requestBytes(`POST ${pods}`, ['Content-Length: 999999999999']));
   const sent = { bytes: 0 };

@@ -252,7 +252,7 @@ test('A7: a caller without rights of the gateway’s own rules is told by whom; 
   }
 });
 
-test('S34: clients that reset their streams while an answer is made end nothing but their streams', async () => {
+test('C34 S34: clients that reset their streams while an answer is made end nothing but their streams', async () => {
   site.members[0]!.answer = (request) => request.reply(500, [], 'no');
   const resetting = await openHttp2(site);
   const token = ['authorization', 'Bearer alice-token'];

@@ -79,7 +79,7 @@ test('the certificate of the gateway is good for names below the cluster domain'
   client.close();
 });
 
-test('S14: a Host that is not the name of the TLS connection is 421 over both protocols, nothing upstream', async () => {
+test('C14 S14: a Host that is not the name of the TLS connection is 421 over both protocols, nothing upstream', async () => {
   for (const [serverName, host] of [
     ['m1.clusters.test', 'm2.clusters.test'],
     ['m1.clusters.test', 'localhost'],

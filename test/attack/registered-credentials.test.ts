@@ -1,0 +1,235 @@
+// C29: kubeconfigs in objects of a hub are written by whoever may write the object: nothing they name is run or opened, and none takes the gateway down. Easy to
+// get wrong: a file that is read and then refused has been read; a FIFO tells, since nobody can write to one that nobody reads.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { startSimulator } from '../../sim/server.ts';
+import type { Simulator } from '../../sim/server.ts';
+import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
+import { answerEcho } from './member.ts';
+import { exchange, requestBytes, upgradeLines } from './raw-client.ts';
+import type { RawAnswer } from './raw-client.ts';
+import { eventually, kubeconfigText, startSite } from './site.ts';
+import type { Site } from './site.ts';
+
+const namespace = 'virtual';
+const bearer = 'Authorization: Bearer admin-token';
+const clusters = '/apis/gateway.portcullis.io/v1alpha1/clusters';
+let folder: string;
+let fifo: string;
+let marker: string;
+let hub: Simulator;
+let site: Site;
+
+const ask = (line: string, headers: readonly string[] = [], body = ''): Promise<RawAnswer> =>
+  exchange(site, requestBytes(line, [bearer, ...headers], body));
+
+/** A vcluster Secret with this text as its kubeconfig. */
+function register(name: string, text: string): void {
+  hub.store.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'Opaque',
+    metadata: { name: `vc-${name}`, namespace },
+    data: { config: Buffer.from(text).toString('base64') },
+  } as never);
+}
+
+/** A kubeconfig to the pretend member, with parts of it replaced. */
+function kubeconfig(change: { readonly user?: object; readonly cluster?: object } = {}): string {
+  const [context] = site.contexts;
+  return kubeconfigText([
+    { ...context!, ...change, ...(change.user === undefined ? {} : { user: change.user as never }) } as never,
+  ]);
+}
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'portcullis-credentials-'));
+  fifo = join(folder, 'fifo');
+  marker = join(folder, 'was-run');
+  execFileSync('mkfifo', [fifo]);
+  const rbac = 'rbac.authorization.k8s.io';
+  hub = await startSimulator({
+    name: 'hub',
+    controllers: false,
+    tokens: { 'admin-token': { name: 'admin', groups: ['system:authenticated'] } },
+    seed: [
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+      {
+        apiVersion: `${rbac}/v1`,
+        kind: 'ClusterRoleBinding',
+        metadata: { name: 'admin' },
+        roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'cluster-admin' },
+        subjects: [{ apiGroup: rbac, kind: 'User', name: 'admin' }],
+      },
+    ] as never,
+  });
+  const hubKubeconfig = join(folder, 'hub.kubeconfig');
+  const context = { name: 'hub', server: hub.url, ca: hub.caPem, token: hub.adminToken };
+  writeFileSync(
+    hubKubeconfig,
+    JSON.stringify({ ...(JSON.parse(kubeconfigText([context])) as object), 'current-context': 'hub' }),
+  );
+  site = await startSite({
+    users: [{ token: 'local-token', name: 'local' }],
+    config: {
+      hubKubeconfig,
+      sources: 'kubeconfig,vcluster,cluster-gateway',
+      secretNamespaces: namespace,
+      secretNamespace: namespace,
+      allowMemberAddresses: '127.0.0.1',
+    },
+  });
+  site.members[0]!.answer = (request) =>
+    request.values('upgrade').length > 0 ? request.reply(403) : answerEcho(request);
+});
+after(async () => {
+  site.close();
+  await hub.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Whether somebody has the FIFO open for reading. */
+function isBeingRead(): boolean {
+  try {
+    closeSync(openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK));
+    return true;
+  } catch (error) {
+    assert.equal((error as NodeJS.ErrnoException).code, 'ENXIO');
+    return false;
+  }
+}
+
+/** Waits until the cluster is listed, and for what it answers on every transport. */
+async function answersOf(name: string): Promise<readonly { readonly status: number; readonly body: string }[]> {
+  await eventually(async () => (await ask(`GET ${clusters}/${name}`)).status === 200);
+  const path = `/clusters/${name}/proxy/api/v1/pods`;
+  const exec = path.replace('pods', 'namespaces/a/pods/b/exec?command=c');
+  const session = await openHttp2(site);
+  const answers = [
+    await ask(`GET ${path}`),
+    await http2Exchange(session, http2Headers('GET', path, ['authorization', 'Bearer admin-token'])),
+    await ask(`GET ${exec}`, upgradeLines('websocket')),
+    await ask(`POST ${exec}`, upgradeLines('SPDY/3.1')),
+  ];
+  session.destroy();
+  return answers;
+}
+
+const touch = { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', interactiveMode: 'Never' };
+
+test('C29 S29: exec, auth providers and paths of files in a kubeconfig of a hub are refused: nothing runs, nothing is opened, 0 upstream', async () => {
+  assert.equal(isBeingRead(), false);
+  const cases: Readonly<Record<string, string>> = {
+    exec: kubeconfig({ user: { exec: { ...touch, args: [marker] } } }),
+    'exec beside a token': kubeconfig({ user: { token: 'x', exec: { ...touch, args: [marker] } } }),
+    'auth provider': kubeconfig({
+      user: { 'auth-provider': { name: 'gcp', config: { 'cmd-path': 'touch', 'cmd-args': marker } } },
+    }),
+    'token file': kubeconfig({ user: { tokenFile: fifo } }),
+    'token file beside a token': kubeconfig({ user: { token: 'x', tokenFile: fifo } }),
+    'client key': kubeconfig({ user: { 'client-certificate-data': 'eA==', 'client-key': fifo } }),
+    'client certificate': kubeconfig({ user: { 'client-certificate': fifo, 'client-key': fifo } }),
+    authority: kubeconfig({
+      cluster: { 'certificate-authority-data': undefined, 'certificate-authority': fifo },
+      user: { token: 'x' },
+    }),
+    'relative paths': kubeconfig({ user: { tokenFile: '../../etc/passwd' } }),
+  };
+  for (const [index, [name, text]] of Object.entries(cases).entries()) {
+    register(`foreign-${index}`, text);
+    for (const { status, body } of await answersOf(`foreign-${index}`)) {
+      assert.equal(status, 503, `${name}: ${body}`);
+      assert.match(body, /InvalidConfiguration/, name);
+    }
+    assert.equal(isBeingRead(), false, name);
+    assert.ok(!existsSync(marker), name);
+  }
+  assert.equal(site.upstream(), 0);
+});
+
+test('C29 S29: YAML bombs, deep nesting, huge and doubled documents are refused in bounded time, and others are served', async () => {
+  const { server, ca, token } = site.contexts[0]!;
+  const bomb = [
+    'a: &a [x,x,x,x,x,x,x,x,x]',
+    ...'bcdefghi'.split('').map((c, i) => `${c}: &${c} [${Array(9).fill(`*${'abcdefgh'[i]}`).join()}]`),
+  ];
+  const good = kubeconfig({ user: { token } });
+  const cases: Readonly<Record<string, string>> = {
+    'aliases of aliases': `${bomb.join('\n')}\n`,
+    'an alias to itself': 'clusters: &a [*a]\n',
+    '100k nested lists': '['.repeat(100_000),
+    '100k nested maps': '{a: '.repeat(100_000),
+    '60,000 keys': Array.from({ length: 60_000 }, (_, i) => `k${i}: v`).join('\n'),
+    'a list of 300,000': `a: [${'x,'.repeat(300_000)}]`,
+    '2 MiB': `${good}\n# ${'x'.repeat(2 * 1024 * 1024)}`,
+    'doubled keys': `apiVersion: v1\nkind: Config\nclusters: []\nclusters:\n- name: m\n  cluster: {server: "${server}", certificate-authority-data: ${Buffer.from(ca).toString('base64')}}\ncurrent-context: m\n`,
+    'two documents': `${good}\n---\n${good}`,
+    'a tag': '!!js/function "return process"\n',
+    NUL: '\u0000',
+    'not UTF-8': '\ufffd\ufffe',
+    ['__proto__']: '{"apiVersion":"v1","kind":"Config","__proto__":{"clusters":[]},"clusters":null}',
+  };
+  for (const [index, [name, text]] of Object.entries(cases).entries()) {
+    register(`bomb-${index}`, text);
+    for (const { status, body } of await answersOf(`bomb-${index}`)) {
+      assert.equal(status, 503, `${name}: ${body}`);
+      assert.ok(!body.includes(token), name);
+    }
+  }
+  assert.equal(site.upstream(), 0);
+  register('good', good);
+  const served = await answersOf('good');
+  assert.deepEqual(
+    served.map(({ status }) => status),
+    [200, 200, 403, 403],
+  );
+  site.members[0]!.requests.splice(0);
+});
+
+test('C39 S39: JSON nested 100,000 deep to what the gateway reads itself is answered, and the gateway lives', async () => {
+  hub.store.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'Opaque',
+    metadata: {
+      name: 'east',
+      namespace,
+      labels: { 'cluster.core.oam.dev/cluster-credential-type': 'ServiceAccountToken' },
+    },
+    data: Object.fromEntries(
+      Object.entries({ endpoint: site.contexts[0]!.server, 'ca.crt': site.contexts[0]!.ca, token: 'x' }).map(
+        ([key, value]) => [key, Buffer.from(value).toString('base64')],
+      ),
+    ),
+  } as never);
+  const health = '/apis/cluster.core.oam.dev/v1alpha1/clustergateways/east/health';
+  await eventually(async () => (await ask(`GET ${health}`)).status === 200);
+  const object =
+    '{"apiVersion":"cluster.core.oam.dev/v1alpha1","kind":"ClusterGateway","metadata":{"name":"east"},"status":';
+  const session = await openHttp2(site);
+  for (const deep of [
+    '['.repeat(100_000) + ']'.repeat(100_000),
+    '{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000),
+    '['.repeat(200_000),
+  ]) {
+    for (const method of ['PUT', 'PATCH']) {
+      const body = `${object}${deep}}`;
+      const type = 'application/json';
+      const answer = await ask(
+        `${method} ${health}`,
+        [`Content-Type: ${type}`, `Content-Length: ${body.length}`],
+        body,
+      );
+      assert.ok(answer.status < 500, `${method}: ${answer.status} ${answer.body}`);
+      const list = http2Headers(method, health, ['authorization', 'Bearer admin-token', 'content-type', type]);
+      const over = await http2Exchange(session, list, body);
+      assert.equal(over.status, answer.status, `${method} over HTTP/2`);
+    }
+  }
+  session.destroy();
+  assert.equal((await ask('GET /clusters/m1/proxy/api')).status, 200);
+});
