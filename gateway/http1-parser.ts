@@ -33,6 +33,8 @@ const headEnd = Buffer.from('\r\n\r\n', 'latin1');
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** Text is searched faster than bytes, as long as there are few. */
+const searchedAsTextBytes = 8 * 1024;
 /** Longer fields are not kept for the next request: an idle connection would hold them. */
 const keptFieldBytes = 4096;
 /** Neither blanks nor control characters; what else a target may hold is for the path parser. */
@@ -93,9 +95,16 @@ export function makeHeadReader(): HeadReader {
     read(chunk) {
       head = undefined;
       if (heldBytes > 0) return readHeld(chunk);
-      const end = chunk.indexOf(headEnd);
+      if (chunk.length > searchedAsTextBytes) {
+        const end = chunk.indexOf(headEnd);
+        if (end < 0) return readHeld(chunk);
+        head = parseRequestHead(chunk.toString('latin1', 0, end + 2), fields);
+        return end + 4;
+      }
+      const text = chunk.toString('latin1');
+      const end = text.indexOf('\r\n\r\n');
       if (end < 0) return readHeld(chunk);
-      head = parseRequestHead(chunk.toString('latin1', 0, end + 2), fields);
+      head = parseRequestHead(text.slice(0, end + 2), fields);
       return end + 4;
     },
   };
@@ -112,7 +121,8 @@ export function parseRequestHead(text: string, readFields = readFieldLines): Htt
   const target = text.indexOf(' ', method + 1);
   if (method < 1 || target < 0 || target > line) throw badRequest('the request line is not "method target version"');
   const parsed = {
-    method: text.slice(0, method),
+    // A name of our own where there is one: verbs are looked up by it.
+    method: method === 3 && text.startsWith('GET') ? 'GET' : text.slice(0, method),
     target: text.slice(method + 1, target),
     headers: readFields(text.slice(line + 2)),
     http11: isHttp11(text.slice(target + 1, line)),

@@ -60,14 +60,19 @@ class Histogram {
 export function makeMetrics(sources: MetricSources): RequestMetrics & { readonly registry: Registry } {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const series = new Map<string, Series>();
+  const series = new Map<string, Map<string, Series>>();
+  const allSeries = (): Series[] => [...series.values()].flatMap((ofCluster) => [...ofCluster.values()]);
   const seriesOf = (state: Observed): Series => {
     const { observation } = state;
-    const known = observation.cluster !== '' && sources.store.get(observation.cluster) !== undefined;
-    const cluster = known ? observation.cluster : '';
+    // The name of the record, not that of the request: a string that was a key before is found faster than a new one of the same letters.
+    const cluster = observation.cluster === '' ? '' : (sources.store.get(observation.cluster)?.spec.name ?? '');
     const verb = observation.verb === '' ? 'unknown' : observation.verb;
-    const key = `${cluster} ${verb}`;
-    let found = series.get(key);
+    let ofCluster = series.get(cluster);
+    if (ofCluster === undefined) {
+      ofCluster = new Map();
+      series.set(cluster, ofCluster);
+    }
+    let found = ofCluster.get(verb);
     if (found === undefined) {
       found = {
         cluster,
@@ -81,7 +86,7 @@ export function makeMetrics(sources: MetricSources): RequestMetrics & { readonly
         aborted: 0,
         inFlight: 0,
       };
-      series.set(key, found);
+      ofCluster.set(verb, found);
     }
     return found;
   };
@@ -92,17 +97,17 @@ export function makeMetrics(sources: MetricSources): RequestMetrics & { readonly
   const counter = (name: string, help: string, values: () => readonly MetricValue<string>[]): void =>
     registerRead(registry, name, help, 'counter', values);
   const perSeries = (read: (one: Series) => number) => () =>
-    [...series.values()].map((one) => ({ labels: { cluster: one.cluster, verb: one.verb }, value: read(one) }));
+    allSeries().map((one) => ({ labels: { cluster: one.cluster, verb: one.verb }, value: read(one) }));
   const histogram = (name: string, help: string, read: (one: Series) => Histogram): void =>
     registerRead(registry, name, help, 'histogram', () =>
-      [...series.values()].flatMap((one) => histogramValues(name, one, read(one))),
+      allSeries().flatMap((one) => histogramValues(name, one, read(one))),
     );
 
   counter(
     'portcullis_request_total',
     'Requests answered, by cluster, verb and HTTP code (0: the client left before an answer).',
     () =>
-      [...series.values()].flatMap((one) =>
+      allSeries().flatMap((one) =>
         [...one.codes].map(([code, value]) => ({
           labels: { cluster: one.cluster, verb: one.verb, code: String(code) },
           value,

@@ -61,12 +61,15 @@ const plainPath = /^[A-Za-z0-9/:._~-]+$/;
 
 function plainTarget(path: string, query: string): ParsedTarget {
   const trailingSlash = path.length > 1 && path.endsWith('/');
-  const segments = path === '/' ? [] : path.slice(1, trailingSlash ? -1 : undefined).split('/');
+  const segments: string[] = [];
   const starts: number[] = [];
-  let start = 0;
-  for (const segment of segments) {
+  const length = trailingSlash ? path.length - 1 : path.length;
+  for (let start = 0; start + 1 < length;) {
+    const slash = path.indexOf('/', start + 1);
+    const end = slash < 0 || slash > length ? length : slash;
+    segments.push(path.slice(start + 1, end));
     starts.push(start);
-    start += segment.length + 1;
+    start = end;
   }
   return { path, query, segments, starts, trailingSlash };
 }

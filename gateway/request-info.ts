@@ -40,8 +40,6 @@ const nonResourceVerb: ReadonlyMap<string, string> = new Map([
   ['DELETE', 'delete'],
   ['OPTIONS', 'options'],
 ]);
-const specialVerbs: ReadonlySet<string> = new Set(['proxy', 'watch']);
-const namespaceSubresources: ReadonlySet<string> = new Set(['status', 'finalize']);
 const longRunningSubresources: ReadonlySet<string> = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
 
 /**
@@ -77,7 +75,8 @@ export function requestInfo(
 
   let verb = verbOfMethod.get(method) ?? '';
   let namespace = '';
-  const legacyVerb = specialVerbs.has(rest[0]!) ? rest[0] : undefined;
+  // Comparisons, no Sets: a segment is a new string, and each look-up of one costs as much as all of these (measured).
+  const legacyVerb = rest[0] === 'proxy' || rest[0] === 'watch' ? rest[0] : undefined;
   if (legacyVerb !== undefined) {
     if (rest.length < 2) throw new GatewayError('BAD_PATH', 'the path names no resource');
     verb = legacyVerb;
@@ -86,7 +85,7 @@ export function requestInfo(
   if (rest[0] === 'namespaces') {
     if (rest.length > 1) {
       namespace = rest[1]!;
-      if (rest.length > 2 && !namespaceSubresources.has(rest[2]!)) rest = rest.slice(2);
+      if (rest.length > 2 && rest[2] !== 'status' && rest[2] !== 'finalize') rest = rest.slice(2);
     }
   }
   const resource = rest[0] ?? '';
@@ -106,7 +105,9 @@ export function requestInfo(
 /** True for requests without a deadline: kube-apiserver's long-running set (verbs watch, proxy; five subresources). */
 export function isLongRunning(info: RequestInfo): boolean {
   return (
-    info.verb === 'watch' || info.verb === 'proxy' || (info.isResource && longRunningSubresources.has(info.subresource))
+    info.verb === 'watch' ||
+    info.verb === 'proxy' ||
+    (info.isResource && info.subresource !== '' && longRunningSubresources.has(info.subresource))
   );
 }
 

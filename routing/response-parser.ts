@@ -47,6 +47,11 @@ const tokenBytes = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** A control character other than tab, CR and LF; those two are judged line by line. */
 const badHeadBytes = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 const decimal = /^[0-9]{1,15}$/;
+/** Text is searched faster than bytes, as long as there are few. */
+const searchedAsTextBytes = 8 * 1024;
+const colonCode = 0x3a;
+/** Names of one answer that are kept for the next. */
+const maxKnownNames = 64;
 
 /** Makes a parser that hands what it reads to `sink`. */
 export function makeResponseParser(sink: ResponseSink): ResponseParser {
@@ -59,16 +64,23 @@ export function makeResponseParser(sink: ResponseSink): ResponseParser {
   let held = Buffer.alloc(0);
   let heldBytes = 0;
   let remaining = 0;
+  /**
+   * Names of the last answer in order: the next one has the same, and a string that was a key of a Map before is found faster than a new one
+   * of the same letters.
+   */
+  const knownNames: string[] = [];
   const chunked = makeChunkedBody();
 
   /** Offset behind the head in `chunk`, or -1 when the head is not complete yet. */
   function readHead(chunk: Buffer, from: number): number {
     if (heldBytes === 0) {
-      const end = chunk.indexOf(headEnd, from);
+      const small = chunk.length - from <= searchedAsTextBytes;
+      const text = small ? chunk.toString('latin1', from) : '';
+      const end = small ? text.indexOf('\r\n\r\n') : chunk.indexOf(headEnd, from) - from;
       if (end >= 0) {
-        refuseLongHead(end + 4 - from);
-        parseHead(chunk.toString('latin1', from, end + 2));
-        return end + 4;
+        refuseLongHead(end + 4);
+        parseHead(small ? text.slice(0, end + 2) : chunk.toString('latin1', from, from + end + 2));
+        return from + end + 4;
       }
     }
     const before = heldBytes;
@@ -113,7 +125,7 @@ export function makeResponseParser(sink: ResponseSink): ResponseParser {
     const http11 = parseVersion(text);
     const status = parseStatus(text);
     const headers: string[] = [];
-    const framing = parseFields(text, headers);
+    const framing = parseFields(text, headers, knownNames);
     if (status < 200 && status !== 101) {
       interimHeads++;
       if (interimHeads > maxInterimHeads) throw new ResponseFault('it sent too many interim (1xx) responses');
@@ -249,16 +261,21 @@ function lineEnd(text: string, at: number): number {
  * Appends every field to `headers`. The caller made sure that `text` ends with CRLF.
  * @throws ResponseFault
  */
-function parseFields(text: string, headers: string[]): Framing {
+function parseFields(text: string, headers: string[], knownNames: string[]): Framing {
   const framing: Framing = { length: undefined, transferEncoding: undefined, close: false };
   let at = lineEnd(text, 0) + 2;
   while (at < text.length) {
     const end = lineEnd(text, at);
-    const colon = text.indexOf(':', at);
-    if (colon < 0 || colon > end) throw new ResponseFault('a header line has no colon');
-    const name = text.slice(at, colon);
-    if (!isToken(name)) throw new ResponseFault('a header name is not a token');
-    const value = trimmed(text, colon + 1, end);
+    const index = headers.length >> 1;
+    let name = knownNames[index];
+    if (name === undefined || text.charCodeAt(at + name.length) !== colonCode || !text.startsWith(name, at)) {
+      const colon = text.indexOf(':', at);
+      if (colon < 0 || colon > end) throw new ResponseFault('a header line has no colon');
+      name = text.slice(at, colon);
+      if (!isToken(name)) throw new ResponseFault('a header name is not a token');
+      if (index < maxKnownNames) knownNames[index] = name;
+    }
+    const value = trimmed(text, at + name.length + 1, end);
     headers.push(name, value);
     readFraming(framing, name, value);
     at = end + 2;
