@@ -12,6 +12,8 @@ const reservedBytes = 96 * 1024 ** 2;
 const intervalMs = 250;
 /** A full collection stops the process for as long as a large heap takes. */
 const collectEveryMs = 30_000;
+/** While requests are refused: an idle process collects nothing by itself, and would refuse for no reason. */
+const collectEveryWhileSheddingMs = 5_000;
 
 /** Bytes in use. */
 export interface MemoryReading {
@@ -61,9 +63,10 @@ export function startMemoryCeiling(options: MemoryCeilingOptions): MemoryCeiling
     const { heapBytes, externalBytes } = read();
     return Math.max((heapBytes + externalBytes) / usableBytes, heapBytes / heapLimitBytes);
   };
+  const betweenCollectionsMs = (): number => (shedding ? collectEveryWhileSheddingMs : collectEveryMs);
   const check = (): void => {
     share = measure();
-    if (share >= tightShare && collect !== undefined && nowMs() - collectedAtMs >= collectEveryMs) {
+    if (share >= tightShare && collect !== undefined && nowMs() - collectedAtMs >= betweenCollectionsMs()) {
       collectedAtMs = nowMs();
       collect();
       share = measure();
