@@ -1,4 +1,4 @@
-// Step 6: may the caller act as somebody else, if asked for, and may that user do this. Easy to get wrong: every part of an impersonated
+// Step 7: may the caller act as somebody else, if asked for, and may that user do this. Easy to get wrong: every part of an impersonated
 // identity needs its own yes; and the headers that go on hold neither the caller's credential nor any impersonation header.
 import { forbidden } from '../../auth/authorize.ts';
 import type { Attributes, AttributesOuter } from '../../auth/authorize.ts';
