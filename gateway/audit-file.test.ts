@@ -49,8 +49,13 @@ function everyLine(): string[] {
   );
 }
 
+/** Waits for what others do; a test that waits in vain fails. */
 async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
+  const deadlineMs = performance.now() + 10_000;
+  while (!holds()) {
+    assert.ok(performance.now() < deadlineMs, 'waited in vain');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }
 
 test('a file is made for its owner only, and an existing one is continued', async () => {

@@ -64,8 +64,13 @@ function numbers(batches: readonly (readonly string[])[] = taken): number[] {
 
 const range = (to: number): number[] => Array.from({ length: to }, (_, i) => i);
 
+/** Waits for what others do; a test that waits in vain fails. */
 async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
+  const deadlineMs = performance.now() + 10_000;
+  while (!holds()) {
+    assert.ok(performance.now() < deadlineMs, 'waited in vain');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
 }
 
 const down = (): Promise<never> => Promise.reject(new Error('down'));
