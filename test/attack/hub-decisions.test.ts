@@ -76,7 +76,7 @@ test('C22 S22: a status that is no clear yes logs nobody in, over every transpor
   assert.equal(site.upstream(), 0);
 });
 
-test('C1 C22 S01 S22: a yes for nobody, or for a name that would change on its way, is refused, 0 upstream', async () => {
+test('C1 C15 C16 C22 S01 S15 S16 S22: a yes for nobody, or for a name that would change on its way, is refused, 0 upstream', async () => {
   for (const user of [
     { username: '' },
     {},

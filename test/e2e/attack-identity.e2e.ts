@@ -1,6 +1,8 @@
 // C2 to C5, C15 to C19, C22, C30 to C32, C35: attacks on identity through a real hub and its aggregator, and directly with the same hub identities. Easy to
 // get wrong: what kube-apiserver refuses or takes away never reaches us, so beside each status stands what the raw member saw.
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
 import type { MemberRequest } from '../attack/member.ts';
 import { openRaw, requestBytes, upgradeLines } from '../attack/raw-client.ts';
@@ -245,6 +247,48 @@ test('C30 S30: a cluster at the metadata address is refused through the hub as w
     });
     assert.match(body, /AddressRefused/);
   }
+});
+
+test('C29 S29: a kubeconfig in a Secret of a real hub runs nothing and opens nothing', async () => {
+  const { hub, plane } = attack.site;
+  const marker = join(plane.dir, 'was-run');
+  const text = (user: object): string =>
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'c',
+      clusters: [
+        {
+          name: 'c',
+          cluster: {
+            server: `https://127.0.0.1:${attack.raw.port}`,
+            'certificate-authority-data': Buffer.from(attack.raw.ca).toString('base64'),
+          },
+        },
+      ],
+      users: [{ name: 'c', user }],
+      contexts: [{ name: 'c', context: { cluster: 'c', user: 'c' } }],
+    });
+  const exec = {
+    apiVersion: 'client.authentication.k8s.io/v1',
+    command: 'touch',
+    args: [marker],
+    interactiveMode: 'Never',
+  };
+  const secrets = { 'runs-touch': text({ exec }), 'reads-file': text({ tokenFile: plane.member('hub').caFile }) };
+  for (const [name, config] of Object.entries(secrets)) {
+    const metadata = { name: `vc-${name}`, namespace: 'default' };
+    await hub.apply({ apiVersion: 'v1', kind: 'Secret', type: 'Opaque', metadata, stringData: { config } });
+    for (const way of ways) {
+      const body = await eventually('the cluster is known', async () => {
+        const answer = await attack.ask(way, requestBytes(`GET ${clusterPath(name)}/api`, [alice]));
+        return answer.status === 503 ? answer.body : undefined;
+      });
+      assert.match(body, /InvalidConfiguration/);
+    }
+  }
+  assert.ok(!existsSync(marker));
+  assert.equal(attack.taken().length, 0);
 });
 
 test('C32 S32: after all this the log holds no credential', () => {
