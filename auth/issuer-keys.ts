@@ -45,6 +45,17 @@ export const defaultIssuerTiming: IssuerTiming = {
   maxAgeMs: 60 * 60_000,
 };
 
+/** Those times, shortened for tests. */
+export function issuerTiming(scale: number): IssuerTiming {
+  const { refreshMs, retryMs, unknownKeyMs, maxAgeMs } = defaultIssuerTiming;
+  return {
+    refreshMs: refreshMs * scale,
+    retryMs: retryMs * scale,
+    unknownKeyMs: unknownKeyMs * scale,
+    maxAgeMs: maxAgeMs * scale,
+  };
+}
+
 export interface IssuerKeysOptions {
   readonly timing?: IssuerTiming;
   /** Told once for each change: the fault, or undefined when it is gone. */

@@ -14,7 +14,7 @@ import { readToken } from './jwt-token.ts';
 import type { UnverifiedToken } from './jwt-token.ts';
 import { userOfClaims } from './jwt-user.ts';
 import type { JwtUserOptions } from './jwt-user.ts';
-import { isSigned } from './signing-keys.ts';
+import { hasKey, isSigned } from './signing-keys.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { readWebSocketToken } from './websocket-token.ts';
 
@@ -93,6 +93,11 @@ export function makeJwtAuthenticator(options: JwtOptions): JwtAuthenticator {
     if (header === undefined) throw bad('its header cannot be used');
     const keys = provider.keys.current();
     if (keys !== undefined && isSigned(token, header, keys)) return settle(key, read, provider, keys);
+    if (keys !== undefined && hasKey(header, keys)) {
+      // The key it names did not sign it. Should its provider have used the name for another key, the next fetch tells.
+      void provider.keys.changed(keys);
+      throw bad('no key of its identity provider signed it');
+    }
     const search = async (): Promise<Verified> => {
       const tried = keys ?? (await provider.keys.first());
       if (tried === undefined) throw bad('the keys of its identity provider cannot be had at the moment; try again');

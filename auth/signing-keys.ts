@@ -84,6 +84,11 @@ export function isSigned(token: string, { algorithm, keyId }: TokenHeader, { key
   });
 }
 
+/** True when there is a key by the name the token gives, so that nothing new need be looked for. */
+export function hasKey({ keyId }: TokenHeader, { keys }: SigningKeys): boolean {
+  return keyId !== undefined && keys.some((candidate) => candidate.keyId === keyId);
+}
+
 function fits(algorithm: string, key: KeyObject): boolean {
   if (algorithm.startsWith('ES')) {
     return key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === curves[algorithm];

@@ -4,10 +4,10 @@ import { makeAnonymousAuthenticator } from '../auth/anonymous.ts';
 import type { Authenticator } from '../auth/authenticate.ts';
 import { readAuthenticationConfig } from '../auth/authentication-config.ts';
 import type { AnonymousConfig } from '../auth/authentication-config.ts';
-import { followIssuerKeys } from '../auth/issuer-keys.ts';
+import { followIssuerKeys, issuerTiming } from '../auth/issuer-keys.ts';
 import { makeJwtAuthenticator } from '../auth/jwt.ts';
 import { ConfigurationError } from '../cache/configuration-error.ts';
-import type { AuthenticationFlags } from './authentication-flags.ts';
+import type { Config } from './config.ts';
 import type { Log } from './log.ts';
 import type { Reloading } from './reloading.ts';
 
@@ -29,11 +29,11 @@ const nobody: AnonymousConfig = { enabled: false, paths: [] };
  * @throws ConfigurationError for a file that cannot be read or is not valid
  */
 export async function startIdentityProviders(
-  { configFile, anonymousAuth }: AuthenticationFlags,
-  forwardSystemMasters: boolean,
+  config: Pick<Config, 'authentication' | 'outgoing' | 'timeScale'>,
   reloading: Reloading,
   log: Log,
 ): Promise<IdentityProviders> {
+  const { configFile, anonymousAuth } = config.authentication;
   let anonymous: AnonymousConfig = anonymousAuth === true ? { enabled: true, paths: [] } : nobody;
   if (configFile === undefined) {
     return {
@@ -44,9 +44,10 @@ export async function startIdentityProviders(
     };
   }
   const providers = makeJwtAuthenticator({
-    forwardSystemMasters,
+    forwardSystemMasters: config.outgoing.forwardSystemMasters,
     follow: (issuer) =>
       followIssuerKeys(issuer, {
+        timing: issuerTiming(config.timeScale),
         onFault(fault) {
           if (fault === undefined) log.info({ issuer: issuer.url }, 'the keys of the identity provider are here');
           else log.warn({ issuer: issuer.url, fault }, 'the keys of the identity provider cannot be had');
@@ -54,13 +55,13 @@ export async function startIdentityProviders(
       }),
   });
   await reloading.add([configFile], (text = '') => {
-    const config = readAuthenticationConfig(text, configFile);
-    if (config.anonymous !== undefined && anonymousAuth !== undefined) {
+    const read = readAuthenticationConfig(text, configFile);
+    if (read.anonymous !== undefined && anonymousAuth !== undefined) {
       const message = 'not together with --anonymous-auth: say it in one place';
       throw new ConfigurationError([{ file: configFile, path: 'anonymous', message }]);
     }
-    providers.replace(config.jwt);
-    if (anonymousAuth === undefined) anonymous = config.anonymous ?? nobody;
+    providers.replace(read.jwt);
+    if (anonymousAuth === undefined) anonymous = read.anonymous ?? nobody;
   });
   return {
     tokens: providers.authenticate,

@@ -76,12 +76,7 @@ export async function startUsers(
     });
     list.push((request) => tokens!.authenticate(request));
   }
-  const providers = await startIdentityProviders(
-    config.authentication,
-    config.outgoing.forwardSystemMasters,
-    reloading,
-    log,
-  );
+  const providers = await startIdentityProviders(config, reloading, log);
   if (providers.tokens !== undefined) list.push(providers.tokens);
   if (hub !== undefined) list.push(hub.tokens.authenticate);
   return {
