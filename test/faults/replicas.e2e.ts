@@ -23,8 +23,8 @@ import { startWatching } from './watching.ts';
 import type { Watching } from './watching.ts';
 
 /** The largest that leaves two cores room for clients, replicas and the API server at once; 10,000 need more of them. */
-const watchCount = isReal ? 2_000 : 400;
-const requestsPerSecond = isReal ? 200 : 100;
+const watchCount = isReal ? 800 : 400;
+const requestsPerSecond = 100;
 const changeCount = isReal ? 120 : 40;
 /** How long a balancer may take to notice. */
 const noticedAfterMs = 300;

@@ -44,12 +44,14 @@ const passing: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 /**
  * Opens them all from one version on.
  * @param pathOf path of the n-th watch, without a query
+ * @param mark one more parameter of the query, to be found in the member's audit log
  */
 export function startWatching(
   server: StreamServer,
   count: number,
   pathOf: (index: number) => string,
   resourceVersionOf: (index: number) => string,
+  mark = '',
 ): Watching {
   const { origin } = new URL(server.url);
   const rooms: { session: ClientHttp2Session; left: number }[] = [];
@@ -82,7 +84,7 @@ export function startWatching(
     let last = version;
     return new Promise((resolve) => {
       const stream = room.session.request({
-        ':path': `${path}?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`,
+        ':path': `${path}?watch=true&allowWatchBookmarks=true&resourceVersion=${version}${mark === '' ? '' : `&${mark}`}`,
         ...server.headers,
       });
       let rest = '';
