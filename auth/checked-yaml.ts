@@ -1,6 +1,6 @@
 // Reads a YAML file that the operator wrote against a schema, and places every fault at its line. Easy to get wrong: a message must never
 // quote a value of the file, since somebody may have given the wrong one, with tokens in it; names of fields are quoted.
-import { LineCounter, isCollection, isMap, isNode, isScalar, parseDocument } from 'yaml';
+import { LineCounter, isCollection, isMap, isNode, isScalar, parseDocument, visit } from 'yaml';
 import type { Document } from 'yaml';
 import type { z } from 'zod';
 import type { ConfigurationFault } from '../cache/configuration-error.ts';
@@ -25,6 +25,8 @@ export function readYaml<T>(source: string, file: string, schema: z.ZodType<T>):
   if (broken.length > 0) {
     return { faults: broken.map((error) => ({ ...place(error.pos[0]), message: yamlMessage(error.message) })) };
   }
+  const keyOffset = collectionKeyOffset(document);
+  if (keyOffset !== undefined) return { faults: [{ ...place(keyOffset), message: collectionKey }] };
   let plain: unknown;
   try {
     // The limit stops documents whose aliases multiply into gigabytes.
@@ -44,6 +46,22 @@ export function readYaml<T>(source: string, file: string, schema: z.ZodType<T>):
   );
   faults.sort((one, other) => one.offset - other.offset);
   return { faults: faults.map(({ fault }) => fault) };
+}
+
+/** What is said of such a key. */
+export const collectionKey = 'a key must be a text; this one is a list or a mapping';
+
+/** Where a list or mapping stands as a key: its text would become the name of a field, and names are quoted, values among them. */
+export function collectionKeyOffset(document: Document): number | undefined {
+  let offset: number | undefined;
+  visit(document, {
+    Pair(_, { key }) {
+      if (!isCollection(key)) return undefined;
+      offset = key.range?.[0] ?? 0;
+      return visit.BREAK;
+    },
+  });
+  return offset;
 }
 
 function yamlMessage(message: string): string {

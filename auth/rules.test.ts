@@ -200,3 +200,13 @@ describe('YAML that is no rules file', () => {
     test(title, () => assert.match(faultsOf(source)[0] ?? '', fault));
   }
 });
+
+test('A11: a list or mapping as a key is refused where it stands, and nothing of it is told', () => {
+  for (const source of ['? { token: SECRET }\n: a\n', 'rules:\n- ? ? [SECRET]\n  : verbs\n']) {
+    assert.throws(
+      () => parseRules(source, 'rules.yaml'),
+      (error: Error) =>
+        /rules\.yaml:\d+:\d+: a key must be a text/.test(error.message) && !error.message.includes('SECRET'),
+    );
+  }
+});

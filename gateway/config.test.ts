@@ -100,8 +100,25 @@ test('a shared serving certificate needs its names and a hub, and no certificate
 
 test('a kubeconfig that no source would read is refused, not ignored', () => {
   const behindHub = { hubKubeconfig: '/h', kubeconfig: ['/k'] };
-  assert.match(faultsOf({ ...behindHub, sources: 'ocm,karmada' }), /--kubeconfig: would be ignored: --sources does not/);
+  assert.match(
+    faultsOf({ ...behindHub, sources: 'ocm,karmada' }),
+    /--kubeconfig: would be ignored: --sources does not/,
+  );
   for (const sources of [undefined, 'kubeconfig', 'ocm,kubeconfig']) {
     assert.equal(faultsOf(sources === undefined ? behindHub : { ...behindHub, sources }), '');
+  }
+});
+
+test('A11: YAML that cannot become fields is a fault of the file, never a crash, and is not quoted', () => {
+  for (const [text, expected] of [
+    ['listen: *SECRET\n', /Unresolved alias/],
+    ['? [SECRET]\n: a\n', /portcullis\.yaml:1: a key must be a text/],
+    ['listen: "\\USECRET00"\n', /portcullis\.yaml:1:\d+: Invalid escape sequence$/],
+  ] as const) {
+    withFile(text, (config) => {
+      const told = faultsOf({ ...minimal, config });
+      assert.match(told, expected);
+      assert.doesNotMatch(told, /SECRET/);
+    });
   }
 });

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
+import { collectionKey, collectionKeyOffset } from '../auth/checked-yaml.ts';
 import { ConfigurationError } from '../cache/configuration-error.ts';
 import type { ConfigurationFault } from '../cache/configuration-error.ts';
 import type { IdentityMode } from '../cache/records.ts';
@@ -279,6 +280,9 @@ function readFile(file: string): FileInput {
       }),
     );
   }
+  const keyOffset = collectionKeyOffset(document);
+  if (keyOffset !== undefined)
+    throw new ConfigurationError([{ file, line: lines.linePos(keyOffset).line, message: collectionKey }]);
   let plain: unknown;
   try {
     plain = document.toJS({ maxAliasCount: 100 });
