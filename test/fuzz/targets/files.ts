@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
+import { readAuthenticationConfig } from '../../../auth/authentication-config.ts';
 import { readCsv } from '../../../auth/csv.ts';
 import { parseIdentityRules } from '../../../auth/identity-rules.ts';
 import { parseRules } from '../../../auth/rules.ts';
@@ -12,6 +13,7 @@ import { ConfigurationError } from '../../../cache/configuration-error.ts';
 import { GatewayError } from '../../../cache/errors.ts';
 import { draftClusters } from '../../../cache/sources/kubeconfig-cluster.ts';
 import { parseKubeconfig } from '../../../cache/sources/kubeconfig-file.ts';
+import { readAuditPolicy } from '../../../gateway/audit-policy.ts';
 import { readConfig } from '../../../gateway/config.ts';
 import { mutatedTexts } from '../mutations.ts';
 import { must, refusalOf } from '../target.ts';
@@ -89,7 +91,7 @@ function yamlTarget(
 
 /** Whether the word for a secret has come to stand where names stand, which messages do tell. */
 function isNameToo(input: string): boolean {
-  return /(?:name|cluster|user|context|kind|group|server)s?["']?\s*:[^\n]*SECRETSECRET/.test(
+  return /(?:name|cluster|user|context|kind|group|server|[eE]xpression)s?["']?\s*:[^\n]*SECRETSECRET/.test(
     input.replaceAll(/(?:token|password)["']?: ?SECRETSECRET/g, ''),
   );
 }
@@ -114,7 +116,7 @@ function withoutNames(read: () => void): void {
 
 const kubeconfig = yamlTarget(
   'kubeconfig',
-  18_000,
+  12_000,
   [
     'clusters:\n',
     'contexts:\n',
@@ -230,6 +232,60 @@ const configuration = yamlTarget(
   },
 );
 
+const authentication = yamlTarget(
+  'authentication-configuration',
+  3_000,
+  [
+    'jwt:\n',
+    'issuer: ',
+    'url: "https://a"',
+    'audiences: [a]',
+    'audienceMatchPolicy: MatchAny',
+    'claimMappings: ',
+    'username: ',
+    'claim: sub',
+    'prefix: ""',
+    'expression: ',
+    'claims.sub',
+    'claims["a"]',
+    "'x' in claims.groups",
+    'claims.email_verified',
+    '?claims.sub',
+    '.orValue("")',
+    'has(claims.a)',
+    'all(x, x)',
+    '((((',
+    'claimValidationRules: ',
+    'userValidationRules: ',
+    'user.username',
+    'anonymous: ',
+    'conditions: ',
+  ],
+  (text) => void readAuthenticationConfig(text, 'authn.yaml'),
+);
+
+const audit = yamlTarget(
+  'audit-policy',
+  3_000,
+  [
+    'rules:\n',
+    'level: ',
+    'None',
+    'Metadata',
+    'users: ',
+    'userGroups: ',
+    'verbs: ',
+    'resources: ',
+    'group: ',
+    'nonResourceURLs: ',
+    'omitStages: ',
+    'RequestReceived',
+    'namespaces: ',
+    '"*"',
+  ],
+  (text) => void readAuditPolicy(text, 'policy.yaml'),
+);
+
 const tokens: FuzzTarget<string> = {
   name: 'token-file',
   share: 20_000,
@@ -287,4 +343,12 @@ const tokens: FuzzTarget<string> = {
 };
 
 /** All of them, for the list of targets. */
-export const fileTargets: readonly FuzzTarget<string>[] = [kubeconfig, rules, exchange, configuration, tokens];
+export const fileTargets: readonly FuzzTarget<string>[] = [
+  kubeconfig,
+  rules,
+  exchange,
+  configuration,
+  authentication,
+  audit,
+  tokens,
+];

@@ -273,10 +273,21 @@ function checkTarget(input: string): Claim | undefined {
       const raw = path.slice(start + 1, starts[index + 1] ?? path.length).replace(/\/$/, '');
       must(decodeURIComponent(raw) === segments[index], 'a segment is not what stands there');
       must(!/(?:^|[/\\])\.{1,2}(?:$|[/\\])/.test(segments[index]!), 'a dot segment passed');
+      must(!climbs(segments[index]!), 'a dot segment passed that shows when it is decoded again');
       must(!/[\0-\x1f\x7f]/.test(segments[index]!), 'a control character passed');
     }
   }
   return claim;
+}
+
+/** Whether a server that decodes once, twice or three times more would find `.` or `..`, with parameters behind it or not. */
+function climbs(segment: string): boolean {
+  let text = segment;
+  for (let round = 0; round < 3; round++) {
+    text = text.replaceAll(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+    if (text.split(/[/\\]/).some((part) => /^\.{1,2}(?:;|$)/.test(part))) return true;
+  }
+  return false;
 }
 
 function checkConnection(bytes: Buffer): Claim | undefined {
