@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { makeUser } from '../cache/user.ts';
 import { makeAuditClock } from './audit-clock.ts';
-import { auditedUserAgent, eventLine, microTime } from './audit-event.ts';
+import { auditedUserAgent, eventLine } from './audit-event.ts';
 import type { AuditEvent } from './audit-event.ts';
 import { sourceIPs } from './audit-source-ips.ts';
 import { auditedUri } from './audit-uri.ts';
@@ -73,8 +73,6 @@ test('a webhook gets items without kind, as kube-apiserver sends them', () => {
 });
 
 test('timestamps have microseconds, stay in order, and follow a clock that was set', () => {
-  assert.equal(microTime(Date.UTC(2026, 0, 2, 3, 4, 5, 6) + 0.0075), '2026-01-02T03:04:05.006007Z');
-  assert.equal(microTime(0), '1970-01-01T00:00:00.000000Z');
   let wallMs = Date.UTC(2026, 0, 1);
   let monotonicMs = 1000;
   const clock = makeAuditClock(
@@ -90,7 +88,7 @@ test('timestamps have microseconds, stay in order, and follow a clock that was s
   assert.deepEqual(seen.toSorted(), seen);
   assert.equal(new Set(seen).size, 50);
   wallMs += 3_600_000;
-  assert.match(clock(monotonicMs), /^2026-01-01T01:00:00/);
+  assert.match(clock(monotonicMs), /^2026-01-01T01:00:00\.015\d{3}Z$/);
 });
 
 test('a user agent is read as UTF-8 and cut where kube-apiserver cuts it', () => {

@@ -19,7 +19,7 @@ export interface AuditEvent {
   readonly objectRef: ObjectReference | undefined;
   /** Undefined before there is one. */
   readonly responseStatus: ResponseStatus | undefined;
-  /** From {@link microTime}. */
+  /** Both metav1.MicroTime: RFC 3339 in UTC with six digits, see audit-clock.ts. */
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
   readonly annotations: readonly (readonly [key: string, value: string])[];
@@ -55,19 +55,34 @@ export function eventLine(event: AuditEvent): string {
   if (impersonatedUser !== undefined) line += `,"impersonatedUser":${userJson(impersonatedUser)}`;
   if (event.sourceIPs.length > 0) line += `,"sourceIPs":${JSON.stringify(event.sourceIPs)}`;
   if (event.userAgent !== '') line += `,"userAgent":${JSON.stringify(event.userAgent)}`;
-  if (objectRef !== undefined) line += `,"objectRef":${JSON.stringify(objectRef, withoutEmpty)}`;
+  if (objectRef !== undefined) line += `,"objectRef":${objectRefJson(objectRef)}`;
   if (responseStatus !== undefined) line += `,"responseStatus":${statusJson(responseStatus)}`;
   line += `,"requestReceivedTimestamp":"${event.requestReceivedTimestamp}","stageTimestamp":"${event.stageTimestamp}"`;
-  if (annotations.length > 0) line += `,"annotations":${JSON.stringify(Object.fromEntries(annotations))}`;
-  return `${line}}`;
+  if (annotations.length === 0) return `${line}}`;
+  line += ',"annotations":{';
+  for (let i = 0; i < annotations.length; i++) {
+    const [key, value] = annotations[i]!;
+    line += `${i === 0 ? '' : ','}${JSON.stringify(key)}:${JSON.stringify(value)}`;
+  }
+  return `${line}}}`;
 }
 
-function withoutEmpty(_key: string, value: unknown): unknown {
-  return value === '' ? undefined : value;
+/** A request for a resource always has one, so that the others can follow a comma. */
+function objectRefJson(ref: ObjectReference): string {
+  let text = `{"resource":${JSON.stringify(ref.resource)}`;
+  if (ref.namespace !== '') text += `,"namespace":${JSON.stringify(ref.namespace)}`;
+  if (ref.name !== '') text += `,"name":${JSON.stringify(ref.name)}`;
+  if (ref.uid !== '') text += `,"uid":${JSON.stringify(ref.uid)}`;
+  if (ref.apiGroup !== '') text += `,"apiGroup":${JSON.stringify(ref.apiGroup)}`;
+  if (ref.apiVersion !== '') text += `,"apiVersion":${JSON.stringify(ref.apiVersion)}`;
+  if (ref.resourceVersion !== '') text += `,"resourceVersion":${JSON.stringify(ref.resourceVersion)}`;
+  if (ref.subresource !== '') text += `,"subresource":${JSON.stringify(ref.subresource)}`;
+  return `${text}}`;
 }
 
 /** `metadata` is no pointer in Go, so it is always there. */
 function statusJson({ code, ...rest }: ResponseStatus): string {
+  if (rest.status === undefined && rest.message === undefined) return `{"metadata":{},"code":${code}}`;
   return JSON.stringify({ metadata: {}, ...rest, code });
 }
 
@@ -89,13 +104,6 @@ export function userJson(user: User): string {
     written.set(user, text);
   }
   return text;
-}
-
-/** metav1.MicroTime of a moment: RFC 3339 in UTC with six digits. @param unixMs milliseconds since 1970 with a fraction */
-export function microTime(unixMs: number): string {
-  const whole = Math.floor(unixMs);
-  const micros = Math.min(999, Math.floor((unixMs - whole) * 1000));
-  return `${new Date(whole).toISOString().slice(0, -1)}${String(micros).padStart(3, '0')}Z`;
 }
 
 const longestUserAgent = 1024;
