@@ -14,7 +14,7 @@ import type { AuditUser, ControlPlane, Member } from '../controlplane/fixture.ts
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 import { auditKinds } from './audit-kinds.ts';
-import { ask } from './kubectl-as.ts';
+import { ask, kubectlAs } from './kubectl-as.ts';
 import { boxPod, podService } from './pods.ts';
 import { eventually } from './polling.ts';
 
@@ -252,6 +252,44 @@ test("C62: our events and the cluster's own are equal: an exec the cluster refus
     await assert.rejects(run(raw(`audit-refused/${name}`), call), UpgradeRefused);
     await assertSame(`audit-refused/${name}`, 404);
   }
+});
+
+test("C62: our events and the cluster's own are equal: every request of kubectl, which speaks HTTP/2", async () => {
+  for (const args of [
+    ['get', 'pods', '-o', 'wide'],
+    ['create', 'configmap', 'by-kubectl', '--from-literal=a=b'],
+    ['label', 'configmap', 'by-kubectl', 'a=b'],
+    ['exec', 'box', '--', 'true'],
+    ['delete', 'configmap', 'by-kubectl'],
+  ]) {
+    const result = await kubectlAs(plane.binaries['kubectl']!, gateway, users.carol.token, prefix, args);
+    assert.equal(result.code, 0, result.stderr);
+  }
+  const byKubectl = (log: string, ids: ReadonlySet<string>): readonly Event[] =>
+    readFileSync(log, 'utf8')
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Event)
+      .filter(
+        ({ userAgent, auditID }) => userAgent?.startsWith('kubectl/') === true && (ids.size === 0 || ids.has(auditID)),
+      );
+  const ended = (events: readonly Event[]): number => events.filter(({ stage }) => stage === 'ResponseComplete').length;
+  const ids = new Set(byKubectl(ourLog, new Set()).map(({ auditID }) => auditID));
+  assert.ok(ids.size >= 8, String(ids.size));
+  const { ours, theirs } = await eventually('the end of every request', () => {
+    const sides = { ours: byKubectl(ourLog, ids), theirs: byKubectl(member.auditLog, ids) };
+    return ended(sides.ours) === ids.size && ended(sides.theirs) === ids.size && sides;
+  });
+  // Requests that were under way together may be told in another order.
+  const inOrder = (events: readonly Event[]): readonly Event[] =>
+    events.toSorted((a, b) => (a.auditID === b.auditID ? 0 : a.auditID < b.auditID ? -1 : 1));
+  assert.deepEqual(
+    inOrder(ours).map((event) => shared(event, true)),
+    inOrder(theirs).map((event) => shared(event, false)),
+  );
+  assert.ok(
+    ours.some(({ verb, objectRef }) => verb === 'create' && (objectRef as { name?: string }).name === 'by-kubectl'),
+  );
 });
 
 test('a request the gateway refuses is in our log alone: forbidden with the reason, and unauthenticated without a user', async () => {
