@@ -11,12 +11,14 @@ const alice = makeUser({ name: 'alice' });
 function setting() {
   const clock = { nowMs: 0 };
   let asked = 0;
+  const slow = Promise.withResolvers<User>();
   const guarded = guardLogins(
     (request): User | Promise<User> => {
       asked += 1;
       const [, token] = request.rawHeaders;
       if (token === 'good') return alice;
       if (token === 'reviewed') return Promise.resolve(alice);
+      if (token === 'slow') return slow.promise;
       const bad = new GatewayError('UNAUTHENTICATED', 'bad');
       if (token === 'reviewed bad') return Promise.reject(bad);
       throw token === 'hub down' ? new GatewayError('HUB_UNAVAILABLE', 'down') : bad;
@@ -37,7 +39,7 @@ function setting() {
       return (error as GatewayError).status;
     }
   };
-  return { login, clock, asked: () => asked, refused: guarded.refused };
+  return { login, clock, answer: () => slow.resolve(alice), asked: () => asked, refused: guarded.refused };
 }
 
 test('C39: whoever tries tokens is held back after a hundred failures, untried, and one more is tried as time passes', async () => {
@@ -79,4 +81,16 @@ test("B4: a hub that cannot be asked is nobody else's failure", async () => {
   const { login } = setting();
   for (let i = 0; i < 200; i++) assert.equal(await login('hub down', { address: '192.0.2.7' }), 503);
   assert.equal(await login('good', { address: '192.0.2.7' }), 200);
+});
+
+test('C39: logins that a slow hub has not judged yet are bounded for one address, and go on when it has', async () => {
+  const { login, answer } = setting();
+  const proven = { address: '192.0.2.7' };
+  assert.equal(await login('good', proven), 200);
+  const waiting = Array.from({ length: 200 }, () => login('slow', { address: '192.0.2.7' }));
+  assert.equal(await login('slow', { address: '192.0.2.7' }), 429);
+  const other = [login('slow', { address: '192.0.2.8' }), login('slow', proven)];
+  answer();
+  assert.ok((await Promise.all([...waiting, ...other])).every((code) => code === 200));
+  assert.equal(await login('slow', { address: '192.0.2.7' }), 200);
 });

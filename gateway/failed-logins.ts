@@ -10,6 +10,8 @@ import { TokenBucket } from './token-bucket.ts';
 /** Failures of one address at once, and a second. */
 const burst = 100;
 const perSecond = 10;
+/** Logins of one address that wait for the hub's or a provider's word, on connections that have not logged in yet. */
+const maxPending = 200;
 /** Addresses that failed lately; those that have rested are forgotten beyond so many. */
 const rememberedAddresses = 10_000;
 
@@ -28,7 +30,7 @@ export function guardLogins(
   authenticate: RequestAuthenticator,
   nowMs: () => number = () => performance.now(),
 ): GuardedLogins {
-  const failing = new Map<string, TokenBucket>();
+  const trying = new Map<string, { readonly bucket: TokenBucket; pending: number }>();
   const proven = new WeakSet<object>();
   let refused = 0;
 
@@ -36,38 +38,46 @@ export function guardLogins(
     const { address } = (connection ?? {}) as { address?: string };
     return address === undefined ? undefined : addressKey(address);
   };
+  const entryOf = (key: string): { readonly bucket: TokenBucket; pending: number } => {
+    let entry = trying.get(key);
+    if (entry === undefined) {
+      if (trying.size >= rememberedAddresses) {
+        for (const [one, { bucket, pending }] of trying) {
+          if (pending === 0 && bucket.isFull(nowMs())) trying.delete(one);
+        }
+      }
+      entry = { bucket: new TokenBucket(perSecond, burst, nowMs()), pending: 0 };
+      trying.set(key, entry);
+    }
+    return entry;
+  };
   const note = (connection: object | undefined, error: unknown): void => {
     if (!(error instanceof GatewayError) || error.code !== 'UNAUTHENTICATED') return;
     const key = keyOf(connection);
-    if (key === undefined) return;
-    let bucket = failing.get(key);
-    if (bucket === undefined) {
-      if (failing.size >= rememberedAddresses) {
-        for (const [one, other] of failing) if (other.isFull(nowMs())) failing.delete(one);
-      }
-      bucket = new TokenBucket(perSecond, burst, nowMs());
-      failing.set(key, bucket);
-    }
-    bucket.take(nowMs());
+    if (key !== undefined) entryOf(key).bucket.take(nowMs());
   };
   const prove = (connection: object | undefined): void => {
     if (connection !== undefined && !proven.has(connection)) proven.add(connection);
   };
   const isHeldBack = (connection: object | undefined): boolean => {
     if (connection === undefined || proven.has(connection)) return false;
-    const bucket = failing.get(keyOf(connection) ?? '');
-    return bucket !== undefined && bucket.untilNextMs(nowMs()) > 0;
+    const entry = trying.get(keyOf(connection) ?? '');
+    return entry !== undefined && (entry.pending >= maxPending || entry.bucket.untilNextMs(nowMs()) > 0);
   };
 
   return {
     refused: () => refused,
     authenticate: (request) => {
       const { connection } = request;
-      if (failing.size > 0 && isHeldBack(connection)) {
+      if (trying.size > 0 && isHeldBack(connection)) {
         refused += 1;
-        throw new GatewayError('TOO_MANY_REQUESTS', 'too many logins from this address have failed; ask again later', {
-          retryAfterSeconds: 1,
-        });
+        throw new GatewayError(
+          'TOO_MANY_REQUESTS',
+          'too many logins from this address have failed or are being tried; ask again later',
+          {
+            retryAfterSeconds: 1,
+          },
+        );
       }
       let user: User | Promise<User>;
       try {
@@ -80,12 +90,19 @@ export function guardLogins(
         prove(connection);
         return user;
       }
+      const key = connection === undefined || proven.has(connection) ? undefined : keyOf(connection);
+      if (key !== undefined) entryOf(key).pending += 1;
+      const settled = (): void => {
+        if (key !== undefined) entryOf(key).pending -= 1;
+      };
       return user.then(
         (known) => {
+          settled();
           prove(connection);
           return known;
         },
         (error: unknown) => {
+          settled();
           note(connection, error);
           throw error;
         },
