@@ -130,9 +130,11 @@ export function startWatching(
     for (let attempt = 0; !closing.signal.aborted; attempt++) {
       const since = performance.now();
       if (attempt > 0) record.resumed++;
+      const ends = record.ends.length;
       version = await open(pathOf(index), version, record, since).catch(() => version);
-      // client-go waits 0.8 s and up, with jitter; less here, so that gaps are the gateway's.
-      if (!closing.signal.aborted) await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 200));
+      // client-go waits 0.8 s and up, with jitter; less here after an end in good order, so that gaps are the gateway's.
+      const restMs = record.ends.length > ends ? 50 : 800;
+      if (!closing.signal.aborted) await new Promise((resolve) => setTimeout(resolve, restMs * (1 + Math.random())));
     }
   };
 
