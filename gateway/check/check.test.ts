@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -106,6 +106,7 @@ test('every weak setting is a finding of its own', async () => {
     [{ listen: '0.0.0.0:8443' }, []],
     [{ listen: '0.0.0.0:8443', maxConnections: '0' }, ['UnlimitedListener']],
     [{ maxConnections: '0' }, []],
+    [{ endExpiredStreams: false }, ['StreamsOutliveCredentials']],
   ];
   for (const [changed, expected] of settings)
     assert.deepEqual(await names({ ...strong(), ...changed }), expected, JSON.stringify(changed));
@@ -227,4 +228,37 @@ test('what cannot be read is told with file and line, and hides nothing else', a
       JSON.stringify([changed, found.unread]),
     );
   }
+});
+
+test('the page about it names every point, and no other', () => {
+  const root = join(import.meta.dirname, '../..');
+  const code = globSync('gateway/check/*.ts', { cwd: root })
+    .filter((path) => !path.endsWith('.test.ts'))
+    .flatMap((path) =>
+      [...readFileSync(join(root, path), 'utf8').matchAll(/\bname: '([A-Z]\w+)'/g)].map(([, name]) => name!),
+    );
+  const page = readFileSync(join(root, 'docs/how-to/check-a-configuration.md'), 'utf8');
+  const told = [...page.matchAll(/^\| (`[A-Z][^|]*)\|/gm)].flatMap(([, cell]) => cell!.match(/\w+/g)!);
+  assert.deepEqual(told.toSorted(), [...new Set(code)].toSorted());
+});
+
+test("a hub's settings are judged without a hub", async () => {
+  const hub = kubeconfig(
+    'hub.yaml',
+    { 'certificate-authority-data': base64(pems['good']!) },
+    { tokenFile: join(folder, 'token') },
+  );
+  const behind: ConfigInput = { ...strong(), hubKubeconfig: hub, authorizationRules: undefined as never };
+  const settings: readonly (readonly [ConfigInput, readonly string[]])[] = [
+    [{}, []],
+    [{ allowExec: 'aws' }, ['HubExecPlugins']],
+    [{ authorizeVerb: 'http' }, ['HttpVerbs']],
+    [{ allowMemberAddresses: '127.0.0.0/8' }, ['LocalMemberAddresses']],
+    [
+      { hubKubeconfig: kubeconfig('hub2.yaml', { 'insecure-skip-tls-verify': true }, { token: 'x' }) },
+      ['InsecureTLS', 'StaticMemberToken'],
+    ],
+  ];
+  for (const [changed, expected] of settings)
+    assert.deepEqual(await names({ ...behind, ...changed }), expected, JSON.stringify(changed));
 });

@@ -18,6 +18,15 @@ export function hubWeaknesses(hub: HubConfig): readonly Weakness[] {
       fix: 'Remove the flag; store tokens or certificates in the Secrets.',
     });
   }
+  if (hub.memberAddresses.allowed.length > 0) {
+    found.push({
+      name: 'LocalMemberAddresses',
+      severity: 'medium',
+      where: '--allow-member-addresses',
+      what: "objects of the hub may send the gateway to addresses that are refused otherwise: its own machine's services, or a cloud's metadata",
+      fix: 'Remove the flag, or name single addresses (docs/how-to/member-addresses.md).',
+    });
+  }
   if (hub.authorizeVerb === 'http') {
     found.push({
       name: 'HttpVerbs',

@@ -38,6 +38,15 @@ function listeners(config: Config): readonly Weakness[] {
       fix: 'Use a loopback address, for example --ops-listen 127.0.0.1:8090.',
     });
   }
+  if (!limits.endExpiredStreams) {
+    found.push({
+      name: 'StreamsOutliveCredentials',
+      severity: 'medium',
+      where: '--no-end-expired-streams',
+      what: 'watches and exec sessions go on after the credential that opened them has ended',
+      fix: 'Remove the flag.',
+    });
+  }
   if (config.timeScale !== 1) {
     found.push({
       name: 'ShortenedTimes',
