@@ -106,6 +106,14 @@ export function goModules(): readonly GoModule[] {
       coldBuild: 'about 1 minute on two cores',
     },
     {
+      name: 'kubelogin',
+      folder: 'clients/kubelogin',
+      target: 'github.com/int128/kubelogin',
+      ldflags: [],
+      programs: ['kubelogin'],
+      coldBuild: 'about 1 minute on two cores',
+    },
+    {
       name: 'fuzz-oracle',
       folder: 'clients/fuzz-oracle',
       target: '.',
