@@ -3,6 +3,7 @@
 // this very connection is signed by the front proxies' own authority now, and bears an allowed name; the authority for users is another one.
 import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../cache/errors.ts';
+import { readOnce } from '../cache/repeated-headers.ts';
 import { makeUser } from '../cache/user.ts';
 import type { User } from '../cache/user.ts';
 import type { Authenticator } from './authenticate.ts';
@@ -77,15 +78,14 @@ export function makeRequestHeaderAuthenticator(now: () => number = Date.now): Re
   return {
     authenticate: ({ rawHeaders, peerCertificates }) => {
       if (current === undefined || peerCertificates.length === 0) return undefined;
-      const { trust, judge } = current;
-      const sent = identityHeaders(rawHeaders, current);
+      const { trust, judge, claim } = current;
+      const { sent, key } = claim(rawHeaders);
       // Whoever claims nothing is not judged: it may be a caller with a certificate of its own.
       if (sent.length === 0) return undefined;
       const { commonName } = believable(judge, peerCertificates);
       if (trust.allowedNames.length > 0 && !trust.allowedNames.includes(commonName)) {
         throw new GatewayError('UNAUTHENTICATED', 'the certificate is not one of an allowed front proxy');
       }
-      const key = keyOf(sent);
       const known = users.get(key);
       if (known !== undefined) return known;
       const user = readUser(sent, trust);
@@ -95,7 +95,7 @@ export function makeRequestHeaderAuthenticator(now: () => number = Date.now): Re
     replace: (trust) => {
       const judge = trust && makeCertificateJudge({ caPem: trust.caPem, caFile: bundleName, now });
       users.clear();
-      current = trust && { trust, judge: judge!, names: new Map() };
+      current = trust && { trust, judge: judge!, claim: claimReader(trust) };
     },
   };
 }
@@ -103,14 +103,35 @@ export function makeRequestHeaderAuthenticator(now: () => number = Date.now): Re
 interface CurrentTrust {
   readonly trust: FrontProxyTrust;
   readonly judge: CertificateJudge;
-  /** What was found out about header names as received: in lower case, or '' for those that say nothing of the caller. Bounded. */
-  readonly names: Map<string, string>;
+  /** What a header list claims; believed only after the judge has spoken. */
+  readonly claim: (rawHeaders: readonly string[]) => Claim;
+}
+
+/** What was sent about a caller. */
+interface Claim {
+  /** Flat list of the headers that may say something of the caller, names in lower case. */
+  readonly sent: readonly string[];
+  /** Tells claims apart by all of it. */
+  readonly key: string;
 }
 
 const rememberedNames = 512;
 
-/** Flat list of the headers that may say something of the caller, names in lower case. */
-function identityHeaders(rawHeaders: readonly string[], { trust, names }: CurrentTrust): string[] {
+/** Names of headers depend on the trust, so each trust has a reader of its own. */
+function claimReader(trust: FrontProxyTrust): CurrentTrust['claim'] {
+  // What was found out about header names as received: in lower case, or '' for those that say nothing of the caller. Bounded.
+  const names = new Map<string, string>();
+  return readOnce((rawHeaders) => {
+    const sent = identityHeaders(rawHeaders, trust, names);
+    return { sent, key: keyOf(sent) };
+  });
+}
+
+function identityHeaders(
+  rawHeaders: readonly string[],
+  trust: FrontProxyTrust,
+  names: Map<string, string>,
+): readonly string[] {
   const sent: string[] = [];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const received = rawHeaders[index]!;

@@ -86,6 +86,8 @@ export interface Arrival {
   /** Host or `:authority`. */
   readonly host: string;
   readonly peer: Peer;
+  /** Its one Audit-ID, where the front end took it out of the headers. */
+  readonly askedAuditId?: string | undefined;
   /** The head was refused while it was read; `describe` throws it. */
   readonly headFault: unknown;
 }

@@ -249,8 +249,9 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
   #begin(id: number, head: Http2Head, ends: boolean): void {
     const stream = new Http2Stream(id, head, ends, this);
     this.#streams.add(stream);
-    const { host, fault } = head;
-    this.#listener.arrive({ inbound: stream, upgradeInbound: undefined, host, peer: this.#peer, headFault: fault });
+    const { host, fault, auditId } = head;
+    const parts = { upgradeInbound: undefined, host, peer: this.#peer, askedAuditId: auditId, headFault: fault };
+    this.#listener.arrive({ inbound: stream, ...parts });
   }
 
   #onTrailers(stream: Http2Stream, ends: boolean): void {

@@ -5,6 +5,7 @@ import { maxHeaderPairs } from '../cache/limits.ts';
 import type { BodyFraming } from '../routing/exchange.ts';
 import { rememberingNames } from '../routing/header-names.ts';
 import type { RawHeaders } from '../routing/transport-types.ts';
+import type { RepeatedLists } from './repeated-lists.ts';
 
 /** A request as the chain sees it. */
 export interface Http2Head {
@@ -18,6 +19,8 @@ export interface Http2Head {
   /** `:authority`, else Host, else ''. */
   readonly host: string;
   readonly expectsContinue: boolean;
+  /** Value of its one Audit-ID, which is not among the headers: an aggregator sends another one with each request, and the rest repeats. */
+  readonly auditId: string | undefined;
   /** What the chain is to answer with, instead of anything else. */
   readonly fault: GatewayError | undefined;
 }
@@ -26,7 +29,18 @@ const token = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const methodToken = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const badValue = /[^\t\x20-\x7e\x80-\xff]/;
 
-type Kind = 'plain' | 'malformed' | 'te' | 'host' | 'length' | 'expect' | 'method' | 'scheme' | 'path' | 'authority';
+type Kind =
+  | 'plain'
+  | 'audit-id'
+  | 'malformed'
+  | 'te'
+  | 'host'
+  | 'length'
+  | 'expect'
+  | 'method'
+  | 'scheme'
+  | 'path'
+  | 'authority';
 
 const pseudoKinds: Readonly<Record<string, Kind>> = {
   ':method': 'method',
@@ -39,7 +53,7 @@ const kindOf = rememberingNames((name): Kind => {
   if (name.startsWith(':')) return Object.hasOwn(pseudoKinds, name) ? pseudoKinds[name]! : 'malformed';
   if (!token.test(name)) return 'malformed';
   if (/^(?:connection|keep-alive|proxy-connection|transfer-encoding|upgrade)$/.test(name)) return 'malformed';
-  if (name === 'te' || name === 'host' || name === 'expect') return name;
+  if (name === 'te' || name === 'host' || name === 'expect' || name === 'audit-id') return name;
   return name === 'content-length' ? 'length' : 'plain';
 });
 
@@ -47,9 +61,10 @@ const kindOf = rememberingNames((name): Kind => {
  * Reads a request's list.
  * @param list flat, as HPACK gave it
  * @param ends no DATA frame follows
+ * @param lists those of the connection
  * @returns undefined when it is malformed (RFC 9113 section 8.1.1)
  */
-export function readHttp2Request(list: readonly string[], ends: boolean): Http2Head | undefined {
+export function readHttp2Request(list: readonly string[], ends: boolean, lists?: RepeatedLists): Http2Head | undefined {
   let method: string | undefined;
   let scheme: string | undefined;
   let path: string | undefined;
@@ -58,6 +73,8 @@ export function readHttp2Request(list: readonly string[], ends: boolean): Http2H
   let length: string | undefined;
   let expect: string | undefined;
   let fault: GatewayError | undefined;
+  let auditId: string | undefined;
+  let auditIds = 0;
   const headers: string[] = [];
   for (let i = 0; i < list.length; i += 2) {
     const name = list[i]!;
@@ -80,6 +97,10 @@ export function readHttp2Request(list: readonly string[], ends: boolean): Http2H
       case 'authority':
         if (authority !== undefined || headers.length > 0) return undefined;
         authority = value;
+        continue;
+      case 'audit-id':
+        auditIds += 1;
+        auditId = value;
         continue;
       case 'te':
         if (value !== 'trailers') return undefined;
@@ -117,11 +138,12 @@ export function readHttp2Request(list: readonly string[], ends: boolean): Http2H
   return {
     method,
     target: path ?? '',
-    headers,
+    headers: lists === undefined ? headers : lists.settle(headers),
     body: ends ? 'none' : length === undefined ? 'chunked' : bodyBytes,
     bodyBytes: ends ? 0 : bodyBytes,
     host: authority ?? host ?? '',
     expectsContinue: expect !== undefined && !ends,
+    auditId: auditIds === 1 ? auditId : undefined,
     fault,
   };
 }
@@ -153,6 +175,7 @@ export function oversizedHead(ends: boolean): Http2Head {
     bodyBytes: ends ? 0 : -1,
     host: '',
     expectsContinue: false,
+    auditId: undefined,
     fault: new GatewayError('HEADERS_TOO_LARGE', `the request head is over 1 MiB or ${maxHeaderPairs} fields`),
   };
 }

@@ -6,6 +6,7 @@ import { areTrailers, readHttp2Request } from './http2-head.ts';
 import type { Http2Head } from './http2-head.ts';
 import { HpackDecoder, HpackFault } from './hpack-decoder.ts';
 import type { HeaderListLimits } from './hpack-decoder.ts';
+import { RepeatedLists } from './repeated-lists.ts';
 
 /** A client sends a large head in full frames; many small ones are an attack (CVE-2024-27316 and its kin). */
 const maxContinuations = 256;
@@ -31,6 +32,9 @@ export class HeaderBlocks {
   #continuations = 0;
   #known: Map<string, Http2Head> | undefined;
   #knownGeneration = -1;
+  /** Of the table when the block before this one began. */
+  #lastGeneration = -1;
+  readonly #lists = new RepeatedLists();
 
   constructor(limits: HeaderListLimits) {
     this.#limits = limits;
@@ -101,19 +105,21 @@ export class HeaderBlocks {
   /** The request of the block. @throws ConnectionFault COMPRESSION_ERROR */
   takeRequest(): Http2Head | 'malformed' | 'too-large' {
     const { ends } = this;
-    const key = this.#key();
-    if (key !== undefined) {
+    const before = this.#decoder.generation;
+    // Where every request changes the table, as an aggregator's do, nothing is remembered and no key is worth making.
+    const key = before === this.#lastGeneration ? this.#key() : undefined;
+    this.#lastGeneration = before;
+    if (key !== undefined && this.#knownGeneration === before) {
       const known = this.#known?.get(key);
-      if (known !== undefined && this.#knownGeneration === this.#decoder.generation) {
+      if (known !== undefined) {
         this.#bytes = noBytes;
         markRepeated(known.headers);
         return known;
       }
     }
-    const before = this.#decoder.generation;
     const list = this.#decode();
     if (list === undefined) return 'too-large';
-    const head = readHttp2Request(list, ends);
+    const head = readHttp2Request(list, ends, this.#lists);
     if (head === undefined) return 'malformed';
     if (key !== undefined && head.fault === undefined && before === this.#decoder.generation) {
       this.#remember(key, head);

@@ -9,7 +9,7 @@ import type { Arrival, Received } from '../exchange.ts';
 const auditIdForm = /^[A-Za-z0-9._-]{1,64}$/;
 
 export function receive(arrival: Arrival): Received {
-  const auditId = askedAuditId(arrival.inbound.headers) ?? nextAuditId();
+  const auditId = usable(arrival.askedAuditId) ?? auditIdInHeaders(arrival.inbound.headers) ?? nextAuditId();
   const state: Arrival = new RequestState(arrival);
   return grown(state, {
     auditId,
@@ -26,10 +26,14 @@ export function receive(arrival: Arrival): Received {
   });
 }
 
-const askedAuditId = readOnce((headers) => {
+const auditIdInHeaders = readOnce((headers) => {
   const asked = headerValues(headers, 'audit-id');
-  return asked.length === 1 && auditIdForm.test(asked[0]!) ? asked[0]! : null;
+  return asked.length === 1 ? (usable(asked[0]) ?? null) : null;
 });
+
+function usable(asked: string | undefined): string | undefined {
+  return asked !== undefined && auditIdForm.test(asked) ? asked : undefined;
+}
 
 /** Unique, not secret: a random start of the process and a count, in the form of a UUID (RFC 9562 version 8). */
 const processPart = randomUUID().slice(0, 14).concat('8').concat(randomUUID().slice(15, 24));
