@@ -14,6 +14,7 @@ export function addLimitsFlags(command: Command): Command {
   );
   flag('--max-mutating-requests-inflight <n>', 'the same of changing requests', 'maxMutatingRequestsInflight');
   flag('--max-user-requests-inflight <n>', 'requests of one user under way', 'maxUserRequestsInflight');
+  flag('--max-user-cluster-requests-inflight <n>', 'the same to one cluster', 'maxUserClusterRequestsInflight');
   flag('--max-cluster-requests-inflight <n>', 'requests to one cluster under way', 'maxClusterRequestsInflight');
   flag('--max-anonymous-requests-inflight <n>', 'requests of all who did not log in', 'maxAnonymousRequestsInflight');
   flag('--max-requests-queued <n>', 'requests that wait for a place; more are answered 429', 'maxRequestsQueued');

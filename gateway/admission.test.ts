@@ -18,6 +18,7 @@ const noLimits = readLimitsConfig(
       'maxRequestsInflight',
       'maxMutatingRequestsInflight',
       'maxUserRequestsInflight',
+      'maxUserClusterRequestsInflight',
       'maxClusterRequestsInflight',
       'maxAnonymousRequestsInflight',
       'maxRequestsQueued',
@@ -110,6 +111,14 @@ test('C63: a slow cluster holds its own places and no other cluster waits for it
   assert.equal(admission.stats().inFlight.reading, 4);
 });
 
+test('C63: a cluster that hangs does not take all places of a user who works with many', async () => {
+  const { ask, order } = setting({ userRequests: 4, userClusterRequests: 2 });
+  for (let i = 0; i < 50; i++) void ask(`hangs-${i}`, big, 'slow');
+  assert.equal(await ask('quick-1', big, 'quick'), 'in');
+  assert.equal(await ask('quick-2', big, 'quick'), 'in');
+  assert.deepEqual(order, ['hangs-0', 'hangs-1', 'quick-1', 'quick-2']);
+});
+
 test('C63: requests that change something have places of their own, as with kube-apiserver', async () => {
   const { ask } = setting({ requests: 1, mutatingRequests: 1 });
   assert.equal(await ask('read'), 'in');
@@ -178,7 +187,14 @@ test('C63: random arrivals, endings and departures never lose or invent a place,
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
     return seed % below;
   };
-  const bounds = { requests: 4, mutatingRequests: 3, userRequests: 2, clusterRequests: 3, queued: 30 };
+  const bounds = {
+    requests: 4,
+    mutatingRequests: 3,
+    userRequests: 3,
+    userClusterRequests: 2,
+    clusterRequests: 3,
+    queued: 30,
+  };
   const { ask, admission, end } = setting(bounds);
   const open: string[] = [];
   for (let i = 0; i < 5000; i++) {

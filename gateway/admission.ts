@@ -1,6 +1,6 @@
 // Who may have a request or a stream under way, and who waits for it: bounds of the whole gateway, of each user and of each cluster. A short
-// request takes a place of its user, then of its cluster, then of the gateway, always in this order, and waits in the fair queue of the first
-// that is full. Easy to get wrong: a place must come back in every ending, and whoever is let through at once must cost next to nothing.
+// request takes a place of its user in its cluster, of its user, of its cluster and of the gateway, always in this order, and waits in the fair
+// queue of the first that is full. Easy to get wrong: a place must come back in every ending, and whoever is let through at once must cost next to nothing.
 import { GatewayError } from '../cache/errors.ts';
 import type { User } from '../cache/user.ts';
 import type { Inbound } from '../routing/exchange.ts';
@@ -44,6 +44,9 @@ const rememberedEntries = 10_000;
 
 interface UserEntry {
   readonly gate: FairGate;
+  /** Of its requests to one cluster each, by the cluster's name. */
+  readonly gates: Map<string, FairGate>;
+  readonly maxInCluster: number;
   readonly bucket: TokenBucket | undefined;
   readonly maxStreams: number;
   readonly maxQueued: number;
@@ -82,6 +85,8 @@ export function makeAdmission(limits: LimitsConfig, nowMs: () => number = () => 
     const share = user.groups.includes('system:unauthenticated') ? limits.anonymousRequests : Infinity;
     const made: UserEntry = {
       gate: new FairGate(Math.min(share, limits.userRequests)),
+      gates: new Map(),
+      maxInCluster: Math.min(share, limits.userClusterRequests),
       bucket: limits.userQps === Infinity ? undefined : new TokenBucket(limits.userQps, limits.userBurst, nowMs()),
       maxStreams: Math.min(share, limits.userStreams),
       maxQueued: Math.min(share, limits.userQueued),
@@ -89,6 +94,17 @@ export function makeAdmission(limits: LimitsConfig, nowMs: () => number = () => 
       queued: 0,
     };
     users.set(user.name, made);
+    return made;
+  };
+  const gateInCluster = ({ gates, maxInCluster }: UserEntry, cluster: string): FairGate => {
+    const known = gates.get(cluster);
+    if (known !== undefined) return known;
+    // Names of clusters that do not exist come here, too.
+    if (gates.size >= rememberedEntries) {
+      for (const [name, gate] of gates) if (gate.idle) gates.delete(name);
+    }
+    const made = new FairGate(cluster === '' ? Infinity : maxInCluster);
+    gates.set(cluster, made);
     return made;
   };
   const clusterEntry = (name: string): ClusterEntry => {
@@ -202,12 +218,14 @@ export function makeAdmission(limits: LimitsConfig, nowMs: () => number = () => 
     enter(user, cluster, isMutating, inbound) {
       const entry = userEntry(user);
       refuseNow(entry);
+      const ownInCluster = gateInCluster(entry, cluster);
       const own = entry.gate;
       const member = clusterEntry(cluster).gate;
       const all = isMutating ? mutating : reading;
-      if (!own.open || !member.open || !all.open) {
-        return wait(user.name, entry, cluster, [own, member, all], inbound);
+      if (!ownInCluster.open || !own.open || !member.open || !all.open) {
+        return wait(user.name, entry, cluster, [ownInCluster, own, member, all], inbound);
       }
+      ownInCluster.held += 1;
       own.held += 1;
       member.held += 1;
       all.held += 1;
@@ -215,6 +233,7 @@ export function makeAdmission(limits: LimitsConfig, nowMs: () => number = () => 
         all.leave();
         member.leave();
         own.leave();
+        ownInCluster.leave();
       });
       return undefined;
     },

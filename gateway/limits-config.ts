@@ -12,6 +12,8 @@ export interface LimitsConfig {
   readonly mutatingRequests: number;
   /** Short requests of one user under way. */
   readonly userRequests: number;
+  /** Of these, to one cluster: one that does not answer must not take all places of whoever works with many. */
+  readonly userClusterRequests: number;
   /** Short requests under way to one cluster. */
   readonly clusterRequests: number;
   /** Requests of all who did not log in, and their streams. */
@@ -44,6 +46,7 @@ export interface LimitsInput {
   readonly maxRequestsInflight?: string | number;
   readonly maxMutatingRequestsInflight?: string | number;
   readonly maxUserRequestsInflight?: string | number;
+  readonly maxUserClusterRequestsInflight?: string | number;
   readonly maxClusterRequestsInflight?: string | number;
   readonly maxAnonymousRequestsInflight?: string | number;
   readonly maxRequestsQueued?: string | number;
@@ -69,6 +72,7 @@ export const limitsFileFields = {
   maxRequestsInflight: count.optional(),
   maxMutatingRequestsInflight: count.optional(),
   maxUserRequestsInflight: count.optional(),
+  maxUserClusterRequestsInflight: count.optional(),
   maxClusterRequestsInflight: count.optional(),
   maxAnonymousRequestsInflight: count.optional(),
   maxRequestsQueued: count.optional(),
@@ -90,7 +94,8 @@ export const limitsFileFields = {
 export const defaultLimits = {
   maxRequestsInflight: 3_000,
   maxMutatingRequestsInflight: 1_000,
-  maxUserRequestsInflight: 200,
+  maxUserRequestsInflight: 1_000,
+  maxUserClusterRequestsInflight: 200,
   maxClusterRequestsInflight: 256,
   maxAnonymousRequestsInflight: 20,
   maxRequestsQueued: 5_000,
@@ -162,6 +167,7 @@ export function readLimitsConfig(
     requests: number('maxRequestsInflight', '--max-requests-inflight'),
     mutatingRequests: number('maxMutatingRequestsInflight', '--max-mutating-requests-inflight'),
     userRequests: number('maxUserRequestsInflight', '--max-user-requests-inflight'),
+    userClusterRequests: number('maxUserClusterRequestsInflight', '--max-user-cluster-requests-inflight'),
     clusterRequests: number('maxClusterRequestsInflight', '--max-cluster-requests-inflight'),
     anonymousRequests: number('maxAnonymousRequestsInflight', '--max-anonymous-requests-inflight'),
     queued: number('maxRequestsQueued', '--max-requests-queued'),
