@@ -168,7 +168,7 @@ test('a request without a credential has one event without a user, by the rules 
     const one = request('GET', path);
     one.observation.error = new GatewayError('UNAUTHENTICATED', 'Unauthorized');
     answer(one, 401);
-    audit.end(state({ ...one, caller: undefined }));
+    audit.end(state({ ...one, caller: undefined as unknown as User }));
   }
   const [event, ...others] = events();
   assert.deepEqual(others, []);
