@@ -103,17 +103,20 @@ function refuse(what: string, node: ASTNode): never {
 /** The expression again, written from what was understood: what is not written here is never evaluated. */
 function written(node: ASTNode, reading: Reading): string {
   const of = (part: ASTNode): string => written(part, reading);
+  const source = (part: ASTNode): string => (isSubject(part, reading) ? reading.subject : of(part));
   switch (node.op) {
     case 'value':
       return writtenValue(node, node.args);
     case 'id':
-      if (node.args !== reading.subject && !reading.variables.includes(node.args)) refuse(`"${node.args}"`, node);
+      // kube-apiserver's claims and user are known member by member alone: no `in`, no size, no loop.
+      if (isSubject(node, reading)) refuse(`"${node.args}" as a whole`, node);
+      if (!reading.variables.includes(node.args)) refuse(`"${node.args}"`, node);
       return node.args;
     case '.':
     case '.?': {
       const [from, name] = node.args;
       note(from, name, node, reading);
-      return `${of(from)}${node.op === '.' ? '.' : '.?'}${name}`;
+      return `${source(from)}${node.op === '.' ? '.' : '.?'}${name}`;
     }
     case '[]':
     case '[?]': {
@@ -121,7 +124,7 @@ function written(node: ASTNode, reading: Reading): string {
       if (index.op !== 'value' || !['string', 'bigint'].includes(typeof index.args))
         refuse('an index that is not written out', index);
       if (typeof index.args === 'string') note(from, index.args, node, reading);
-      return `${of(from)}${node.op === '[]' ? '[' : '[?'}${of(index)}]`;
+      return `${source(from)}${node.op === '[]' ? '[' : '[?'}${of(index)}]`;
     }
     case '!_':
       return `!(${of(node.args)})`;
@@ -176,6 +179,10 @@ function note(from: ASTNode, name: string, node: ASTNode, { subject, names }: Re
   if (subject === 'user' && !userFields.has(name)) throw new ExpressionError(`the user has no "${name}"`, node);
   // Kubernetes looks for fields alone: claims["email"] does not count as the use of claims.email.
   if (node.op === '.' || node.op === '.?') names.add(name);
+}
+
+function isSubject(node: ASTNode, { subject }: Reading): boolean {
+  return node.op === 'id' && node.args === subject;
 }
 
 function isNumber(node: ASTNode): boolean {
