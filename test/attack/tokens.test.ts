@@ -83,10 +83,10 @@ before(async () => {
 });
 
 after(async () => {
-  session.destroy();
-  site.close();
-  trap.close();
-  await issuer.close();
+  session?.destroy();
+  site?.close();
+  trap?.close();
+  await issuer?.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
