@@ -88,6 +88,7 @@ export async function runCycle(site: SoakSite, plan: CyclePlan, cycle: number): 
         port: Number(new URL(url).port),
         ca: caPem,
         headers: [['Authorization', headers['authorization']!]] as const,
+        timeoutMs: 30_000,
       };
       try {
         const session = await execOverWebSocket(raw, { path, command: ['cat'], stdin: true });
