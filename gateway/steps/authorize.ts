@@ -72,7 +72,8 @@ function clusterOf(state: Authenticated, rooms: Rooms): Attributes['cluster'] {
 function questionsFor(state: Authenticated, user: User, cluster: Attributes['cluster']): Attributes[] {
   const { surface, info } = state;
   if (surface.kind === 'version') return [];
-  if ((surface.kind === 'discovery' || surface.kind === 'openapi') && user.groups.includes(authenticatedGroup)) return [];
+  if ((surface.kind === 'discovery' || surface.kind === 'openapi') && user.groups.includes(authenticatedGroup))
+    return [];
   const path = surface.kind === 'member' ? surface.path : state.target.path;
   return [
     {
