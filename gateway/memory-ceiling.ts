@@ -91,6 +91,7 @@ export function startMemoryCeiling(options: MemoryCeilingOptions): MemoryCeiling
 }
 
 function readProcess(): MemoryReading {
-  const { heapUsed, external } = process.memoryUsage();
-  return { heapBytes: heapUsed, externalBytes: external };
+  // Not process.memoryUsage(): it opens a file for the resident size, and throws where no descriptor is left.
+  const { used_heap_size: heapBytes, external_memory: externalBytes } = getHeapStatistics();
+  return { heapBytes, externalBytes };
 }
