@@ -1,7 +1,7 @@
 // The flags of `serve` for the audit log, named as kube-apiserver names them. Easy to get wrong: their defaults are told here from the one place
 // that has them, so that --help cannot say something else than what holds.
 import type { Command } from 'commander';
-import { auditDefaults } from '../gateway/audit-config.ts';
+import { auditDefaults } from '../gateway/audit/config.ts';
 
 /** Adds them; what was typed is checked with the rest of the configuration. */
 export function addAuditFlags(command: Command): Command {

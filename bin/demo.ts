@@ -10,7 +10,7 @@ import { startGateway } from '../gateway/gateway.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { parseHostPort } from '../gateway/host-port.ts';
 import type { HostPort } from '../gateway/host-port.ts';
-import { readLimitsConfig } from '../gateway/limits-config.ts';
+import { readLimitsConfig } from '../gateway/limits/limits-config.ts';
 import { makeLog } from '../gateway/log.ts';
 import { nextSignal, portcullisVersion } from '../gateway/main.ts';
 import { writeWhole } from '../gateway/serving-certificate.ts';

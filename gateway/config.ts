@@ -11,8 +11,8 @@ import type { ConfigurationFault } from '../cache/configuration-error.ts';
 import type { IdentityMode } from '../cache/records.ts';
 import { firstByteTimeoutMs } from '../cache/limits.ts';
 import { yamlFaultText } from '../cache/yaml-message.ts';
-import { auditFileFields, auditInput, readAuditConfig } from './audit-config.ts';
-import type { AuditConfig, AuditInput } from './audit-config.ts';
+import { auditFileFields, auditInput, readAuditConfig } from './audit/config.ts';
+import type { AuditConfig, AuditInput } from './audit/config.ts';
 import { authenticationFileFields, readAuthenticationFlags } from './authentication-flags.ts';
 import type { AuthenticationFlags, AuthenticationInput } from './authentication-flags.ts';
 import type { LogLevel } from './log.ts';
@@ -22,8 +22,8 @@ import { hubFileFields, readHubConfig, runsInPod } from './hub-config.ts';
 import type { HubConfig, HubInput } from './hub-config.ts';
 import { identityFileFields, readIdentityConfig } from './identity-config.ts';
 import type { IdentityConfig, IdentityInput } from './identity-config.ts';
-import { limitsFileFields, readLimitsConfig } from './limits-config.ts';
-import type { LimitsConfig, LimitsInput } from './limits-config.ts';
+import { limitsFileFields, readLimitsConfig } from './limits/limits-config.ts';
+import type { LimitsConfig, LimitsInput } from './limits/limits-config.ts';
 import { readTimeScale, withTimeScale } from './time-scale.ts';
 
 /** Everything `serve` needs to know. Paths are absolute. */

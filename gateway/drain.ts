@@ -3,7 +3,7 @@
 // non-zero; only a watch may end cleanly; and an answer that is written has not left yet.
 import { GatewayError } from '../cache/errors.ts';
 import type { OpenStreams } from '../routing/open-streams.ts';
-import type { Listener } from './server.ts';
+import type { Listener } from './front/server.ts';
 
 /** What is drained and how long it may take. */
 export interface DrainParts {

@@ -9,7 +9,7 @@ import type { Progress } from '../routing/stream.ts';
 import type { Connection } from '../routing/target.ts';
 import type { RawHeaders } from '../routing/transport-types.ts';
 import type { UpgradeToken } from '../routing/upgrade.ts';
-import type { AuditTrail } from './audit-trail.ts';
+import type { AuditTrail } from './audit/trail.ts';
 import type { ParsedTarget } from './path.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { Rooms } from './rooms.ts';

@@ -5,7 +5,7 @@ import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { OpenStreams } from '../routing/open-streams.ts';
 import type { Connections } from '../routing/target.ts';
 import type { ClusterStore } from '../cache/store.ts';
-import { conditionsOf } from './cluster-object.ts';
+import { conditionsOf } from './api/cluster-object.ts';
 import type { Observed } from './exchange.ts';
 import type { Log } from './log.ts';
 

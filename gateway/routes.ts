@@ -1,11 +1,11 @@
 // Which surface a path belongs to. Easy to get wrong: a path is matched segment by segment on the one parse (path.ts), and what is not
 // listed here is 404, never forwarded.
 import { GatewayError } from '../cache/errors.ts';
-import { apiGroups, gatewayGroup, gatewayVersion, proxyResources } from './api-groups.ts';
-import type { ServedGroup, ServedPlural, ServedSubresource } from './api-groups.ts';
+import { apiGroups, gatewayGroup, gatewayVersion, proxyResources } from './api/api-groups.ts';
+import type { ServedGroup, ServedPlural, ServedSubresource } from './api/api-groups.ts';
 import type { ParsedTarget } from './path.ts';
 
-export { gatewayGroup, gatewayVersion } from './api-groups.ts';
+export { gatewayGroup, gatewayVersion } from './api/api-groups.ts';
 
 /** A resource with a `proxy` subresource, as people grant it with RBAC. */
 export interface OuterResource {

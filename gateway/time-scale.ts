@@ -7,7 +7,7 @@ import { defaultPoolTimes } from '../routing/endpoint-pools.ts';
 import { returnAfterMs } from '../routing/endpoint-order.ts';
 import type { TransportLimits } from '../routing/transport.ts';
 import type { Config } from './config.ts';
-import { clientLostMs } from './http2-liveness.ts';
+import { clientLostMs } from './front/http2-liveness.ts';
 import { defaultProbeTiming } from './probe.ts';
 import { defaultIntervalMs } from './stream-reviews.ts';
 

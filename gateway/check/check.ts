@@ -8,7 +8,7 @@ import { parseTokenFile } from '../../auth/static-token.ts';
 import { ConfigurationError } from '../../cache/configuration-error.ts';
 import { GatewayError } from '../../cache/errors.ts';
 import { listKubeconfigs } from '../../cache/sources/kubeconfig-folder.ts';
-import { readAuditPolicy } from '../audit-policy.ts';
+import { readAuditPolicy } from '../audit/policy.ts';
 import { readConfig } from '../config.ts';
 import type { Config, ConfigInput } from '../config.ts';
 import { makeLog } from '../log.ts';

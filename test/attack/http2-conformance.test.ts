@@ -1,8 +1,8 @@
 // What RFC 9113 asks of a server, section by section; the cases are those of h2spec and the ones it has no words for. Row D8.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startListener } from '../../gateway/server.ts';
-import type { Listener } from '../../gateway/server.ts';
+import { startListener } from '../../gateway/front/server.ts';
+import type { Listener } from '../../gateway/front/server.ts';
 import { makeTestAuthority } from '../../routing/test-authority.ts';
 import {
   block,

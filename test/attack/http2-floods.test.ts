@@ -2,8 +2,8 @@
 // with ENHANCE_YOUR_CALM, and other clients are served meanwhile.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startListener } from '../../gateway/server.ts';
-import type { Listener } from '../../gateway/server.ts';
+import { startListener } from '../../gateway/front/server.ts';
+import type { Listener } from '../../gateway/front/server.ts';
 import { makeTestAuthority } from '../../routing/test-authority.ts';
 import type { Inbound } from '../../routing/exchange.ts';
 import {

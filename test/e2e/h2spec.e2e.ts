@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { startListener } from '../../gateway/server.ts';
-import type { Listener } from '../../gateway/server.ts';
+import { startListener } from '../../gateway/front/server.ts';
+import type { Listener } from '../../gateway/front/server.ts';
 import { makeTestAuthority } from '../../routing/test-authority.ts';
 import { ensureBinaries } from '../controlplane/build.ts';
 

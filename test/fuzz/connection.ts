@@ -1,9 +1,9 @@
 // Reads the bytes of a client connection with the gateway's own parsers, one request after the other, as http1-connection.ts does. Easy to
 // get wrong: bodies are moved together in place, so the bytes are copied first; and pieces must give what the whole gives.
 import { GatewayError } from '../../cache/errors.ts';
-import { makeRequestBody } from '../../gateway/http1-body.ts';
-import { judge } from '../../gateway/http1-connection.ts';
-import { makeHeadReader } from '../../gateway/http1-parser.ts';
+import { makeRequestBody } from '../../gateway/front/http1-body.ts';
+import { judge } from '../../gateway/front/http1-connection.ts';
+import { makeHeadReader } from '../../gateway/front/http1-parser.ts';
 import { parseTarget } from '../../gateway/path.ts';
 import type { ParsedTarget } from '../../gateway/path.ts';
 import { requestInfo } from '../../gateway/request-info.ts';

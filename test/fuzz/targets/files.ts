@@ -13,7 +13,7 @@ import { ConfigurationError } from '../../../cache/configuration-error.ts';
 import { GatewayError } from '../../../cache/errors.ts';
 import { draftClusters } from '../../../cache/sources/kubeconfig-cluster.ts';
 import { parseKubeconfig } from '../../../cache/sources/kubeconfig-file.ts';
-import { readAuditPolicy } from '../../../gateway/audit-policy.ts';
+import { readAuditPolicy } from '../../../gateway/audit/policy.ts';
 import { readConfig } from '../../../gateway/config.ts';
 import { mutatedTexts } from '../mutations.ts';
 import { must, refusalOf } from '../target.ts';

@@ -1,0 +1,63 @@
+// Content negotiation for our own answers, as much as Kubernetes clients use: JSON, and JSON as Table, PartialObjectMetadata or aggregated
+// discovery. Easy to get wrong: protobuf-only clients must get 406, so that they fall back, not JSON they cannot read.
+import { GatewayError } from '../../cache/errors.ts';
+import type { RawHeaders } from '../../routing/transport-types.ts';
+import { headerValues } from '../../routing/headers.ts';
+
+/** The form asked for: `as` is the kind of the transformation, '' for the plain object. */
+export interface AcceptedForm {
+  readonly as: '' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | 'APIGroupDiscoveryList';
+  /** Version of the transformation's group, '' for the plain object. */
+  readonly version: string;
+}
+
+const plain: AcceptedForm = { as: '', version: '' };
+/** Versions in which each transformation can be given. */
+const versions: Readonly<Record<AcceptedForm['as'], readonly string[]>> = {
+  '': [],
+  Table: ['v1'],
+  PartialObjectMetadata: ['v1'],
+  PartialObjectMetadataList: ['v1'],
+  APIGroupDiscoveryList: ['v2', 'v2beta1'],
+};
+
+/**
+ * Chooses the form the client likes best of those we can give.
+ * @throws GatewayError NOT_ACCEPTABLE when there is none
+ */
+export function acceptedForm(headers: RawHeaders, forms: readonly AcceptedForm['as'][]): AcceptedForm {
+  const ranges = acceptedRanges(headers);
+  if (ranges.length === 0) return plain;
+  for (const { mediaType, parameters } of ranges) {
+    if (!jsonRanges.has(mediaType)) continue;
+    const as = (parameters.get('as') ?? '') as AcceptedForm['as'];
+    if (!forms.includes(as)) continue;
+    if (as === '') return plain;
+    const version = parameters.get('v') ?? '';
+    if (versions[as].includes(version)) return { as, version };
+  }
+  throw new GatewayError('NOT_ACCEPTABLE', 'only the following media types will be accepted: application/json');
+}
+
+const jsonRanges: ReadonlySet<string> = new Set(['application/json', 'application/*', '*/*']);
+
+/** One element of an Accept header. */
+export interface MediaRange {
+  /** Lower case, without parameters. */
+  readonly mediaType: string;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+/** Elements of all Accept headers, the best liked first (RFC 9110 section 12.5.1); those with q=0 are left out. */
+export function acceptedRanges(headers: RawHeaders): readonly MediaRange[] {
+  return headerValues(headers, 'accept')
+    .flatMap((value) => value.split(','))
+    .filter((item) => item.trim() !== '')
+    .map((item) => {
+      const [mediaType = '', ...rest] = item.split(';').map((part) => part.trim());
+      const parameters = new Map(rest.map((part) => [part.split('=')[0]!.toLowerCase(), part.split('=')[1] ?? '']));
+      return { mediaType: mediaType.toLowerCase(), parameters, quality: Number(parameters.get('q') ?? 1) };
+    })
+    .filter(({ quality }) => !(quality <= 0))
+    .toSorted((a, b) => b.quality - a.quality);
+}

@@ -1,0 +1,204 @@
+// Asks the local answers of a gateway without a socket: what tests of served objects share. Easy to get wrong: the request takes the one path
+// parser and the one route table as in the chain, or a test would pass for a path that nobody can ask for.
+import { createClusterStore } from '../../cache/store.ts';
+import type { ClusterStore } from '../../cache/store.ts';
+import type { ClusterGatewayView, ClusterSpec } from '../../cache/records.ts';
+import { GatewayError } from '../../cache/errors.ts';
+import type { HubClient } from '../../cache/hub-types.ts';
+import type { BodyReader } from '../../routing/exchange.ts';
+import { makeOpenStreams } from '../../routing/open-streams.ts';
+import type { Authorized } from '../exchange.ts';
+import { makeLocalAnswers } from './local.ts';
+import { parseTarget } from '../path.ts';
+import { requestInfo } from '../request-info.ts';
+import { route } from '../routes.ts';
+import { statusResponse } from '../status.ts';
+
+/** Strings that are secret in every spec of {@link clusterSpec}: none may be in any answer. */
+export const secrets = [
+  'the-token-of-the-gateway',
+  'the-private-key',
+  'the-client-certificate',
+  'the-ca-bundle',
+  'the-proxy-user',
+  'the-proxy-password',
+  'the-proxy-header',
+  'the-last-applied-secret',
+] as const;
+
+/** A cluster of the hub with every field a source can set. */
+export function clusterSpec(name: string, changes: Partial<ClusterSpec> = {}): ClusterSpec {
+  return {
+    name,
+    originalName: name,
+    uid: `uid-${name}`,
+    source: 'cluster-gateway',
+    sourceDetail: `Secret credentials/${name}`,
+    labels: { env: 'test' },
+    endpoint: { scheme: 'https', host: `${name}.example.com`, port: 6443, basePath: '/k8s' },
+    tls: { ca: 'the-ca-bundle', serverName: 'member.internal', insecure: false },
+    proxy: {
+      scheme: 'https',
+      host: 'proxy.example.com',
+      port: 8080,
+      userinfo: { username: 'the-proxy-user', password: 'the-proxy-password' },
+      tls: { ca: 'the-ca-bundle', cert: 'the-client-certificate', key: 'the-private-key' },
+      headers: [['X-Key', 'the-proxy-header']],
+    },
+    credential: {
+      kind: 'token',
+      current: () => ({
+        authorization: 'Bearer the-token-of-the-gateway',
+        clientCertificate: { cert: 'the-client-certificate', key: 'the-private-key' },
+        expiresAtMs: undefined,
+      }),
+      invalidate: () => undefined,
+    },
+    transportKey: 'a digest',
+    fallbacks: [
+      {
+        endpoint: { scheme: 'https', host: '::1', port: 6444, basePath: '' },
+        tls: { ca: 'the-ca-bundle', serverName: undefined, insecure: false },
+      },
+    ],
+    conditions: [{ type: 'HubAccepted', status: 'True', reason: 'Accepted', message: 'yes' }],
+    clusterGateway: gatewayView(name),
+    problem: undefined,
+    ...changes,
+  };
+}
+
+/** What the source tells of the cluster's Secret; its annotations hold the Secret once more, as `kubectl apply` leaves it. */
+export function gatewayView(name: string, metadata: Partial<ClusterGatewayView['metadata']> = {}): ClusterGatewayView {
+  return {
+    credentialType: 'ServiceAccountToken',
+    endpointType: 'Const',
+    metadata: {
+      uid: `secret-uid-${name}`,
+      resourceVersion: '100',
+      creationTimestamp: '2026-01-02T03:04:05Z',
+      labels: {
+        'cluster.core.oam.dev/cluster-credential-type': 'ServiceAccountToken',
+        'cluster.core.oam.dev/cluster-endpoint-type': 'Const',
+        key: 'value',
+      },
+      annotations: {
+        'cluster.core.oam.dev/cluster-alias': `alias of ${name}`,
+        'kubectl.kubernetes.io/last-applied-configuration': '{"data":{"token":"the-last-applied-secret"}}',
+      },
+      ...metadata,
+    },
+    secret: { namespace: 'credentials', name },
+  };
+}
+
+/** A complete answer of the gateway. */
+export interface LocalAnswer {
+  readonly status: number;
+  /** By lower-case name. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly text: string;
+  /** The body as JSON. */
+  json(): unknown;
+}
+
+/** A store and the way to ask. */
+export interface LocalSite {
+  readonly store: ClusterStore;
+  ask(request: string, headers?: Readonly<Record<string, string>>, body?: unknown): Promise<LocalAnswer>;
+  /** Begins a watch; `events` grows, `close` ends it as a client that goes away. */
+  watch(
+    path: string,
+    headers?: Readonly<Record<string, string>>,
+  ): { readonly events: readonly WatchedEvent[]; close(): void };
+}
+
+export interface WatchedEvent {
+  readonly type: string;
+  readonly object: {
+    readonly kind: string;
+    readonly metadata: { readonly name: string; readonly resourceVersion: string; readonly annotations?: object };
+  };
+}
+
+/** Makes a store with these clusters and answers for it. */
+export function makeLocalSite(
+  specs: readonly ClusterSpec[],
+  options: { readonly hub?: HubClient; readonly clusterGatewayApi?: boolean; readonly store?: ClusterStore } = {},
+): LocalSite {
+  const store = options.store ?? createClusterStore();
+  const answer = makeLocalAnswers({
+    clusters: { store, identity: 'impersonate', openStreams: makeOpenStreams(), bookmarkIntervalMs: 60_000 },
+    checks: [],
+    version: '1.2.3',
+    clusterGatewayApi: options.clusterGatewayApi ?? true,
+    hub: options.hub,
+  });
+  store.apply('test', specs);
+  const begin = (request: string, headers: Readonly<Record<string, string>>, body: unknown) => {
+    const [method = '', target = ''] = request.split(' ');
+    const raw = Object.entries(headers).flat();
+    const sent = body === undefined ? undefined : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+    const chunks: Buffer[] = [];
+    const answered = { status: 0, headers: new Map<string, string>() };
+    let onClose: (aborted: boolean) => void = () => undefined;
+    let over = false;
+    const closed = (aborted: boolean): void => {
+      if (over) return;
+      over = true;
+      onClose(aborted);
+    };
+    const inbound = {
+      method,
+      headers: raw,
+      body: sent === undefined ? 'none' : sent.length,
+      readBody(reader: BodyReader) {
+        reader.onData(sent!);
+        reader.onEnd();
+      },
+      pauseBody() {},
+      respond(status: number, list: readonly string[]) {
+        answered.status = status;
+        for (let i = 0; i < list.length; i += 2) answered.headers.set(list[i]!.toLowerCase(), list[i + 1]!);
+      },
+      write: (chunk: Buffer) => chunks.push(chunk) > 0,
+      end: () => closed(false),
+      abort: () => closed(true),
+      onDrain() {},
+      onClose: (listener: (aborted: boolean) => void) => (onClose = listener),
+    };
+    const parsed = parseTarget(target);
+    const surface = route(parsed, undefined);
+    const info = requestInfo(method, parsed.segments, parsed.query, false);
+    const progress = { status: 0, bytesOut: 0 };
+    const state = { inbound, headers: raw, target: parsed, surface, info, auditId: 'an-id', progress };
+    const text = (): string => Buffer.concat(chunks).toString('utf8');
+    return { done: () => answer(state as unknown as Authorized), answered, text, close: () => closed(true) };
+  };
+  return {
+    store,
+    async ask(request, headers = {}, body = undefined) {
+      try {
+        const { done, answered, text } = begin(request, headers, body);
+        await done();
+        return { ...answered, text: text(), json: () => JSON.parse(text()) as unknown };
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error;
+        const { status, body: bytes } = statusResponse(error, 'an-id');
+        const message = bytes.toString('utf8');
+        return { status, headers: new Map(), text: message, json: () => JSON.parse(message) as unknown };
+      }
+    },
+    watch(path, headers = {}) {
+      const { done, text, close } = begin(`GET ${path}`, headers, undefined);
+      void done();
+      return {
+        get events() {
+          const lines = text().split('\n').slice(0, -1);
+          return lines.map((line) => JSON.parse(line) as WatchedEvent);
+        },
+        close,
+      };
+    },
+  };
+}

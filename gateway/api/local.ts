@@ -1,0 +1,197 @@
+// Answers what the gateway serves itself: health, version, discovery, OpenAPI, its objects. Easy to get wrong: all of it but one write is
+// answered from memory, before any member or the hub is asked, or discovery would be as slow as the slowest of them.
+import { GatewayError } from '../../cache/errors.ts';
+import type { HubClient } from '../../cache/hub-types.ts';
+import type { IdentityMode } from '../../cache/records.ts';
+import { acceptedForm, acceptedRanges } from './accept.ts';
+import { apiGroups, clusterGatewayGroup } from './api-groups.ts';
+import type { ApiGroup } from './api-groups.ts';
+import { cachedDocument, documentResponse } from './cached-document.ts';
+import { answerHealth, makeViewVersions } from './cluster-gateway-health.ts';
+import { clusterGatewaysResource } from './cluster-gateways.ts';
+import { clustersResource } from './clusters.ts';
+import { aggregatedMediaType, makeDiscovery } from './discovery.ts';
+import type { Authorized } from '../exchange.ts';
+import { healthResponse } from '../health.ts';
+import type { HealthCheck } from '../health.ts';
+import { makeOpenapi } from './openapi.ts';
+import { openapiProtobufTypes } from './openapi-protobuf.ts';
+import { queryValue } from '../request-info.ts';
+import type { Surface } from '../routes.ts';
+import { answerResource } from './served-resource.ts';
+import type { ServedResource } from './served-resource.ts';
+import { watchResource } from './served-watch.ts';
+import type { WatchParts } from './served-watch.ts';
+import { jsonResponse } from '../status.ts';
+import type { CompleteResponse } from '../status.ts';
+import { virtualClustersResource } from './virtual-clusters.ts';
+
+/** What local answers are made of. */
+export interface LocalParts {
+  readonly clusters: WatchParts & { readonly identity: IdentityMode };
+  readonly checks: readonly HealthCheck[];
+  /** Version of Portcullis, from package.json. */
+  readonly version: string;
+  /** Serve objects, discovery and OpenAPI of cluster.core.oam.dev too. Its proxy path is served in any case. */
+  readonly clusterGatewayApi?: boolean;
+  /** Where `clustergateways/health` is kept. */
+  readonly hub?: HubClient | undefined;
+}
+
+type LocalAnswer = (state: Authorized) => void | Promise<void>;
+type SurfaceOf<K extends Surface['kind']> = Extract<Surface, { kind: K }>;
+
+/** Makes the function behind the chain's dispatch step. */
+export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
+  const { clusters, clusterGatewayApi = false } = parts;
+  const groups = apiGroups.filter(({ name }) => clusterGatewayApi || name !== clusterGatewayGroup);
+  const answerObjects = makeObjectAnswers(parts);
+  const discovery = makeDiscoveryAnswers(groups);
+  const openapi = makeOpenapiAnswers(groups);
+  return (state) => {
+    const { surface } = state;
+    if ('group' in surface && groups.every(({ name }) => name !== surface.group)) throw notServed();
+    if (surface.kind === 'resource') {
+      if (surface.name === undefined && state.info.verb === 'watch') {
+        return watchResource(state, answerObjects.resource(surface), clusters);
+      }
+      const response = answerObjects.answer(state, surface);
+      if (response instanceof Promise) return response.then((later) => sendComplete(state, later));
+      return sendComplete(state, response);
+    }
+    if (state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') {
+      throw new GatewayError('METHOD_NOT_ALLOWED', 'only GET is served here');
+    }
+    switch (surface.kind) {
+      case 'health':
+        return sendComplete(state, healthResponse(surface, state.target.query, parts.checks, state.auditId));
+      case 'version':
+        return sendComplete(state, jsonResponse(versionInfo(parts.version), state.auditId));
+      case 'openapi':
+        return sendComplete(state, openapi(state, surface));
+      case 'discovery':
+        return sendComplete(state, discovery(state, surface));
+      case 'member':
+        throw new Error('a request for a member was dispatched locally');
+    }
+  };
+}
+
+function notServed(): GatewayError {
+  return new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
+}
+
+interface ObjectAnswers {
+  resource(surface: SurfaceOf<'resource'>): ServedResource;
+  answer(state: Authorized, surface: SurfaceOf<'resource'>): CompleteResponse | Promise<CompleteResponse>;
+}
+
+function makeObjectAnswers({ clusters, hub }: LocalParts): ObjectAnswers {
+  const { store, identity } = clusters;
+  const resources = {
+    clusters: clustersResource(identity),
+    clustergateways: clusterGatewaysResource,
+    virtualclusters: virtualClustersResource(store.resourceVersion),
+  };
+  const health = { store, hub, versions: makeViewVersions(store) };
+  return {
+    resource: ({ plural }) => resources[plural],
+    answer(state, { plural, name, subresource }) {
+      if (subresource === 'health') return answerHealth(state, name!, health);
+      return answerResource(state, resources[plural], store, name);
+    },
+  };
+}
+
+function makeDiscoveryAnswers(
+  groups: readonly ApiGroup[],
+): (state: Authorized, surface: SurfaceOf<'discovery'>) => CompleteResponse {
+  const documents = makeDiscovery(groups);
+  const aggregated = new Map(
+    (['api', 'apis'] as const).flatMap((document) =>
+      ['v2', 'v2beta1'].map((version) => [
+        `${document} ${version}`,
+        cachedDocument(documents.aggregated(document, version), aggregatedMediaType(version)),
+      ]),
+    ),
+  );
+  return (state, surface) => {
+    const plain = (document: object | undefined): CompleteResponse => {
+      acceptedForm(state.headers, ['']);
+      return jsonResponse(document, state.auditId);
+    };
+    if (surface.document === 'root') return plain(documents.root);
+    if (surface.document === 'group') return plain(documents.groups.get(surface.group));
+    if (surface.document === 'version') return plain(documents.resources.get(surface.group));
+    const { as, version } = acceptedForm(state.headers, ['APIGroupDiscoveryList', '']);
+    if (as !== '') {
+      return documentResponse(aggregated.get(`${surface.document} ${version}`)!, state.headers, state.auditId);
+    }
+    const response = jsonResponse(documents[surface.document], state.auditId);
+    response.headers.push('Vary', 'Accept');
+    return response;
+  };
+}
+
+/** Media types under which OpenAPI documents are asked for in JSON (kube-openapi handler and handler3). */
+const openapiRanges: ReadonlySet<string> = new Set([
+  'application/json',
+  'application/openapi+json',
+  'application/vnd.oai.openapi+json',
+  'application/*',
+  '*/*',
+]);
+
+function makeOpenapiAnswers(
+  groups: readonly ApiGroup[],
+): (state: Authorized, surface: SurfaceOf<'openapi'>) => CompleteResponse {
+  const documents = makeOpenapi(groups);
+  return (state, surface) => {
+    const ranges = acceptedRanges(state.headers).map(({ mediaType }) => mediaType);
+    const isV2 = surface.document === 'v2';
+    const wanted =
+      ranges.length === 0
+        ? 'application/json'
+        : ranges.find((range) => openapiRanges.has(range) || (isV2 && openapiProtobufTypes.includes(range)));
+    if (wanted === undefined) {
+      throw new GatewayError('NOT_ACCEPTABLE', 'OpenAPI documents are served as application/json');
+    }
+    if (openapiProtobufTypes.includes(wanted)) {
+      return documentResponse(documents.v2Protobuf, state.headers, state.auditId);
+    }
+    const document =
+      surface.document === 'v3-group' ? documents.groups.get(surface.group)! : documents[surface.document];
+    const hash = queryValue(state.target.query, 'hash');
+    const forever = surface.document === 'v3-group' && hash === document.hash;
+    return documentResponse(document, state.headers, state.auditId, forever);
+  };
+}
+
+function sendComplete(state: Authorized, { status, headers, body }: CompleteResponse): void {
+  const { inbound, progress } = state;
+  const bodyless = inbound.method === 'HEAD' || status === 304;
+  progress.status = status;
+  progress.onAnswering?.();
+  inbound.respond(status, headers, bodyless);
+  if (!bodyless) {
+    progress.bytesOut += body.length;
+    inbound.write(body);
+  }
+  inbound.end();
+}
+
+/** `version.Info` of apimachinery; minor is what API level we speak, gitVersion is our own. */
+function versionInfo(version: string): object {
+  const [major = '0', minor = '0'] = version.split('.');
+  return {
+    major,
+    minor,
+    gitVersion: `v${version}`,
+    gitCommit: '',
+    gitTreeState: '',
+    buildDate: '',
+    goVersion: '',
+    compiler: 'node',
+    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+  };
+}

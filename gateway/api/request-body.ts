@@ -1,0 +1,68 @@
+// The whole body of a request that the gateway answers itself, as JSON. Easy to get wrong: a client chooses how long its body is and how slowly
+// it comes, so both are bounded here; the listener's own limits are for requests that are streamed on.
+import { GatewayError } from '../../cache/errors.ts';
+import { headerValues } from '../../routing/headers.ts';
+import type { Inbound } from '../../routing/exchange.ts';
+
+/** As kube-apiserver's limit for a request body (3 MiB) would be generous: the objects written here are a few hundred bytes. */
+const maxBodyBytes = 256 * 1024;
+const bodyTimeoutMs = 10_000;
+
+/**
+ * Reads a JSON body.
+ * @throws GatewayError UNSUPPORTED_MEDIA_TYPE, TOO_LARGE or BAD_REQUEST
+ */
+export async function readJsonBody(inbound: Inbound): Promise<unknown> {
+  const [type = ''] = headerValues(inbound.headers, 'content-type');
+  const mediaType = type.split(';')[0]!.trim().toLowerCase();
+  // Without a type kube-apiserver reads JSON.
+  if (mediaType !== 'application/json' && mediaType !== '') {
+    throw new GatewayError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      'the body of the request was in an unknown format - accepted media types include: application/json',
+    );
+  }
+  const body = await readBody(inbound);
+  try {
+    return JSON.parse(body.toString('utf8')) as unknown;
+  } catch {
+    throw new GatewayError('BAD_REQUEST', 'the body of the request is not valid JSON');
+  }
+}
+
+function readBody(inbound: Inbound): Promise<Buffer> {
+  if (inbound.body === 'none') return Promise.resolve(Buffer.alloc(0));
+  const chunks: Buffer[] = [];
+  let length = 0;
+  return new Promise((resolve, reject) => {
+    const tooLarge = (): void =>
+      reject(new GatewayError('TOO_LARGE', `the body of the request is longer than ${maxBodyBytes / 1024} KiB`));
+    const timer = setTimeout(
+      () => reject(new GatewayError('BAD_REQUEST', 'the body of the request did not come in time')),
+      bodyTimeoutMs,
+    );
+    inbound.onClose(() => {
+      clearTimeout(timer);
+      reject(new GatewayError('BAD_REQUEST', 'the client went away'));
+    });
+    if (typeof inbound.body === 'number' && inbound.body > maxBodyBytes) {
+      clearTimeout(timer);
+      tooLarge();
+      return;
+    }
+    inbound.readBody({
+      onData(chunk) {
+        length += chunk.length;
+        if (length > maxBodyBytes) {
+          inbound.pauseBody();
+          clearTimeout(timer);
+          tooLarge();
+        } else chunks.push(chunk);
+      },
+      onEnd() {
+        clearTimeout(timer);
+        resolve(Buffer.concat(chunks));
+      },
+    });
+  });
+}

@@ -1,0 +1,201 @@
+// The part of the configuration that says what is audited and where to, by kube-apiserver's flags and defaults. Easy to get wrong: a sink
+// without a policy records nothing; kube-apiserver says so in its log, here it is refused, since nobody would look there.
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { parseDuration } from '../duration.ts';
+import type { BatchOptions } from './webhook.ts';
+
+/** Where events go and by which rules. Paths are absolute. */
+export interface AuditConfig {
+  readonly policyFile: string;
+  /** What is done while a sink is full; undefined: changes are refused, reads go on. */
+  readonly overflowPolicyFile: string | undefined;
+  readonly log: AuditLogConfig | undefined;
+  readonly webhook: AuditWebhookConfig | undefined;
+}
+
+/** `--audit-log-*`. */
+export interface AuditLogConfig {
+  /** `-` is standard output. */
+  readonly path: string;
+  readonly maxAgeDays: number;
+  readonly maxBackups: number;
+  readonly maxSizeBytes: number;
+}
+
+/** `--audit-webhook-*`. */
+export interface AuditWebhookConfig {
+  /** A kubeconfig. */
+  readonly configFile: string;
+  readonly mode: 'batch' | 'blocking';
+  readonly batch: BatchOptions;
+  readonly initialBackoffMs: number;
+  /** Of what waits on disk. */
+  readonly spoolBytes: number;
+}
+
+type Numeric = string | number;
+
+/** What a person may write; flags are text, the file may hold numbers. */
+export interface AuditInput {
+  readonly auditPolicyFile?: string;
+  readonly auditOverflowPolicyFile?: string;
+  readonly auditLogPath?: string;
+  readonly auditLogMaxage?: Numeric;
+  readonly auditLogMaxbackup?: Numeric;
+  readonly auditLogMaxsize?: Numeric;
+  readonly auditWebhookConfigFile?: string;
+  readonly auditWebhookMode?: string;
+  readonly auditWebhookBatchBufferSize?: Numeric;
+  readonly auditWebhookBatchMaxSize?: Numeric;
+  readonly auditWebhookBatchMaxWait?: string;
+  readonly auditWebhookBatchThrottleQps?: Numeric;
+  readonly auditWebhookBatchThrottleBurst?: Numeric;
+  readonly auditWebhookInitialBackoff?: string;
+  readonly auditWebhookSpoolMaxsize?: Numeric;
+}
+
+/** kube-apiserver's (pkg/server/options/audit.go), and ours for the spool it does not have. */
+export const auditDefaults = {
+  auditLogMaxage: 366,
+  auditLogMaxbackup: 100,
+  auditLogMaxsize: 100,
+  auditWebhookMode: 'batch',
+  auditWebhookBatchBufferSize: 10_000,
+  auditWebhookBatchMaxSize: 400,
+  auditWebhookBatchMaxWait: '30s',
+  auditWebhookBatchThrottleQps: 10,
+  auditWebhookBatchThrottleBurst: 15,
+  auditWebhookInitialBackoff: '10s',
+  auditWebhookSpoolMaxsize: 100,
+} as const;
+
+const text = z.string().min(1);
+const numeric = z.union([z.number(), text]);
+
+/** The same in the configuration file. */
+export const auditFileFields = {
+  auditPolicyFile: text.optional(),
+  auditOverflowPolicyFile: text.optional(),
+  auditLogPath: text.optional(),
+  auditLogMaxage: numeric.optional(),
+  auditLogMaxbackup: numeric.optional(),
+  auditLogMaxsize: numeric.optional(),
+  auditWebhookConfigFile: text.optional(),
+  auditWebhookMode: text.optional(),
+  auditWebhookBatchBufferSize: numeric.optional(),
+  auditWebhookBatchMaxSize: numeric.optional(),
+  auditWebhookBatchMaxWait: text.optional(),
+  auditWebhookBatchThrottleQps: numeric.optional(),
+  auditWebhookBatchThrottleBurst: numeric.optional(),
+  auditWebhookInitialBackoff: text.optional(),
+  auditWebhookSpoolMaxsize: numeric.optional(),
+};
+
+type Fault = (flag: string, message: string) => void;
+type PathName = 'auditPolicyFile' | 'auditOverflowPolicyFile' | 'auditLogPath' | 'auditWebhookConfigFile';
+type NumberName = {
+  [K in keyof typeof auditDefaults]: (typeof auditDefaults)[K] extends number ? K : never;
+}[keyof typeof auditDefaults];
+
+const megabyte = 1024 * 1024;
+
+/** What concerns auditing of everything that was written; what was not written is absent. */
+export function auditInput(written: AuditInput): AuditInput {
+  const names = Object.keys(auditFileFields) as (keyof AuditInput)[];
+  return Object.fromEntries(names.filter((name) => written[name] !== undefined).map((name) => [name, written[name]]));
+}
+
+/**
+ * Reads it, or undefined when nothing is audited; faults are handed to `fault`, one for each flag.
+ * @param folder where relative paths of the file start; those of flags start at the working directory
+ */
+export function readAuditConfig(
+  flags: AuditInput,
+  file: AuditInput,
+  folder: string,
+  fault: Fault,
+): AuditConfig | undefined {
+  const path = (name: PathName): string | undefined => {
+    const written = flags[name] ?? file[name];
+    if (written === undefined || written === '') return undefined;
+    if (name === 'auditLogPath' && written === '-') return written;
+    return flags[name] === undefined ? resolve(folder, written) : resolve(written);
+  };
+  const given: AuditInput = { ...file, ...flags };
+  const policyFile = path('auditPolicyFile');
+  const overflowPolicyFile = path('auditOverflowPolicyFile');
+  const logPath = path('auditLogPath');
+  const webhookFile = path('auditWebhookConfigFile');
+  const log = logPath === undefined ? undefined : readLog(given, logPath, fault);
+  const webhook = webhookFile === undefined ? undefined : readWebhook(given, webhookFile, fault);
+  const hasSink = log !== undefined || webhook !== undefined;
+  if (policyFile !== undefined && hasSink) return Object.freeze({ policyFile, overflowPolicyFile, log, webhook });
+  if (policyFile !== undefined)
+    fault(
+      '--audit-policy-file',
+      'says what to record but not where to: give --audit-log-path or --audit-webhook-config-file',
+    );
+  else if (hasSink)
+    fault(
+      logPath === undefined ? '--audit-webhook-config-file' : '--audit-log-path',
+      'records nothing without --audit-policy-file',
+    );
+  else if (overflowPolicyFile !== undefined) fault('--audit-overflow-policy-file', 'goes with --audit-policy-file');
+  return undefined;
+}
+
+function readLog(given: AuditInput, path: string, fault: Fault): AuditLogConfig {
+  return {
+    path,
+    maxAgeDays: numberOf(given, 'auditLogMaxage', 0, fault),
+    maxBackups: numberOf(given, 'auditLogMaxbackup', 0, fault),
+    maxSizeBytes: numberOf(given, 'auditLogMaxsize', 0, fault) * megabyte,
+  };
+}
+
+function readWebhook(given: AuditInput, configFile: string, fault: Fault): AuditWebhookConfig {
+  const mode = given.auditWebhookMode ?? auditDefaults.auditWebhookMode;
+  if (mode !== 'batch' && mode !== 'blocking') {
+    const more =
+      mode === 'blocking-strict' ? '; what happens when the webhook fails is said by --audit-overflow-policy-file' : '';
+    fault('--audit-webhook-mode', `must be "batch" or "blocking"${more}`);
+  }
+  return {
+    configFile,
+    mode: mode === 'blocking' ? 'blocking' : 'batch',
+    batch: {
+      bufferSize: numberOf(given, 'auditWebhookBatchBufferSize', 1, fault),
+      maxSize: numberOf(given, 'auditWebhookBatchMaxSize', 1, fault),
+      maxWaitMs: durationOf(given, 'auditWebhookBatchMaxWait', fault),
+      throttleQps: numberOf(given, 'auditWebhookBatchThrottleQps', 0, fault),
+      throttleBurst: numberOf(given, 'auditWebhookBatchThrottleBurst', 1, fault),
+    },
+    initialBackoffMs: durationOf(given, 'auditWebhookInitialBackoff', fault),
+    spoolBytes: numberOf(given, 'auditWebhookSpoolMaxsize', 0, fault) * megabyte,
+  };
+}
+
+function numberOf(given: AuditInput, name: NumberName, least: number, fault: Fault): number {
+  const written = given[name] ?? auditDefaults[name];
+  const value = typeof written === 'string' && !/^\d{1,9}$/.test(written) ? Number.NaN : Number(written);
+  if (Number.isInteger(value) && value >= least) return value;
+  fault(flagOf(name), `"${written}" is not a whole number from ${least} on`);
+  return least;
+}
+
+function durationOf(
+  given: AuditInput,
+  name: 'auditWebhookBatchMaxWait' | 'auditWebhookInitialBackoff',
+  fault: Fault,
+): number {
+  const written = given[name] ?? auditDefaults[name];
+  const value = parseDuration(written);
+  if (value === undefined || value === 0)
+    fault(flagOf(name), `"${written}" is not a duration, for example 10s or 1m30s`);
+  return value ?? 0;
+}
+
+function flagOf(name: string): string {
+  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}

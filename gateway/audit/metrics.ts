@@ -1,0 +1,114 @@
+// What is counted of auditing. Easy to get wrong: the hot path only adds to plain numbers; prom-client reads them when somebody scrapes.
+import { Counter, Gauge } from 'prom-client';
+import type { Metric, Registry } from 'prom-client';
+import type { AuditSink } from './sink.ts';
+
+/** Counted since the start. */
+export interface AuditCounts {
+  /** Events made. */
+  events: number;
+  /** Requests at level None and at level Metadata. */
+  none: number;
+  metadata: number;
+  /** Requests answered 503 because their events could not be stored. */
+  refused: number;
+  /** Events a full sink did not take, by sink. */
+  readonly dropped: Map<AuditSink['name'], number>;
+  /** Attempts to store that failed, by sink. */
+  readonly failed: Map<AuditSink['name'], number>;
+  /** Events that were taken and are gone all the same, by sink. */
+  readonly lost: Map<AuditSink['name'], number>;
+}
+
+export function makeAuditCounts(sinks: readonly AuditSink['name'][]): AuditCounts {
+  const zeros = (): Map<AuditSink['name'], number> => new Map(sinks.map((name) => [name, 0]));
+  return { events: 0, none: 0, metadata: 0, refused: 0, dropped: zeros(), failed: zeros(), lost: zeros() };
+}
+
+/** Adds one to a count by sink. */
+export function count(counts: Map<AuditSink['name'], number>, name: AuditSink['name'], by = 1): void {
+  counts.set(name, (counts.get(name) ?? 0) + by);
+}
+
+/** @param spoolBytes what waits on disk for the webhook; undefined without one */
+export function registerAuditMetrics(
+  registry: Registry,
+  counts: AuditCounts,
+  sinks: () => readonly AuditSink[],
+  spoolBytes: (() => number) | undefined,
+): void {
+  const metrics: Metric[] = [
+    total('portcullis_audit_event_total', 'Audit events made.', () => counts.events),
+    labelled('portcullis_audit_level_total', 'Requests by audit level.', 'level', () => [
+      ['None', counts.none],
+      ['Metadata', counts.metadata],
+    ]),
+    total(
+      'portcullis_audit_requests_rejected_total',
+      'Requests refused because their events could not be stored.',
+      () => {
+        return counts.refused;
+      },
+    ),
+    labelled(
+      'portcullis_audit_dropped_total',
+      'Audit events a full sink did not take.',
+      'plugin',
+      () => counts.dropped,
+    ),
+    labelled('portcullis_audit_error_total', 'Failed attempts to store audit events.', 'plugin', () => counts.failed),
+    labelled('portcullis_audit_lost_total', 'Audit events taken and never stored.', 'plugin', () => counts.lost),
+    new Gauge({
+      name: 'portcullis_audit_accepting',
+      help: '0 while a sink is full and requests are refused or go on unrecorded.',
+      labelNames: ['plugin'],
+      registers: [],
+      collect() {
+        for (const { name, accepting } of sinks()) this.set({ plugin: name }, accepting ? 1 : 0);
+      },
+    }),
+  ];
+  if (spoolBytes !== undefined) {
+    metrics.push(
+      new Gauge({
+        name: 'portcullis_audit_spool_bytes',
+        help: 'Bytes of audit events that wait on disk for the webhook.',
+        registers: [],
+        collect() {
+          this.set(spoolBytes());
+        },
+      }),
+    );
+  }
+  for (const metric of metrics) registry.registerMetric(metric);
+}
+
+function total(name: string, help: string, value: () => number): Metric {
+  return new Counter({
+    name,
+    help,
+    registers: [],
+    collect() {
+      this.reset();
+      this.inc(value());
+    },
+  });
+}
+
+function labelled(
+  name: string,
+  help: string,
+  label: string,
+  values: () => Iterable<readonly [string, number]>,
+): Metric {
+  return new Counter({
+    name,
+    help,
+    labelNames: [label],
+    registers: [],
+    collect() {
+      this.reset();
+      for (const [key, value] of values()) this.inc({ [label]: key }, value);
+    },
+  });
+}

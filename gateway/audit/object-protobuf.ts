@@ -1,0 +1,77 @@
+// The four texts of an object's metadata in the protobuf form of Kubernetes (k8s.io/apimachinery/pkg/runtime/generated.proto Unknown,
+// pkg/apis/meta/v1/generated.proto ObjectMeta). Easy to get wrong: the bytes are a stranger's and may end anywhere, so every length is
+// checked against what is there.
+import type { BodyMetadata } from './object.ts';
+
+/** In front of every Unknown (runtime/serializer/protobuf). */
+const magic = Buffer.from('k8s\0', 'latin1');
+const rawField = 2;
+/** Every kind with metadata has it first. */
+const metadataField = 1;
+const textFields: ReadonlyMap<number, keyof BodyMetadata> = new Map([
+  [1, 'name'],
+  [3, 'namespace'],
+  [5, 'uid'],
+  [6, 'resourceVersion'],
+]);
+
+/** @param prefix the first bytes of a body; what is cut off or malformed ends the reading and leaves what was found */
+export function protobufMetadata(prefix: Buffer): BodyMetadata {
+  const found: Partial<Record<keyof BodyMetadata, string>> = {};
+  if (!prefix.subarray(0, magic.length).equals(magic)) return found;
+  const raw = bytesOf(prefix.subarray(magic.length), rawField);
+  const metadata = raw === undefined ? undefined : bytesOf(raw, metadataField);
+  if (metadata === undefined) return found;
+  eachField(metadata, (field, value, isWhole) => {
+    const name = textFields.get(field);
+    if (name !== undefined && isWhole && value.length > 0) found[name] = value.toString('utf8');
+    return true;
+  });
+  return found;
+}
+
+/** The first value of a length-delimited field, as much of it as is there. */
+function bytesOf(message: Buffer, wanted: number): Buffer | undefined {
+  let found: Buffer | undefined;
+  eachField(message, (field, value) => {
+    if (field === wanted) found = value;
+    return found === undefined;
+  });
+  return found;
+}
+
+/** Visits length-delimited fields (wire type 2) and skips the others, until `visit` says stop or the bytes end. */
+function eachField(message: Buffer, visit: (field: number, value: Buffer, isWhole: boolean) => boolean): void {
+  let at = 0;
+  while (at < message.length) {
+    const key = varint(message, at);
+    if (key === undefined) return;
+    at = key.end;
+    const wireType = key.value & 7;
+    if (wireType === 0) {
+      const skipped = varint(message, at);
+      if (skipped === undefined) return;
+      at = skipped.end;
+    } else if (wireType === 1) at += 8;
+    else if (wireType === 5) at += 4;
+    else if (wireType === 2) {
+      const length = varint(message, at);
+      if (length === undefined) return;
+      const end = length.end + length.value;
+      if (!visit(key.value >>> 3, message.subarray(length.end, end), end <= message.length)) return;
+      at = end;
+    } else return;
+  }
+}
+
+/** A number below 2^35, or undefined when it is cut off or longer. */
+function varint(bytes: Buffer, from: number): { readonly value: number; readonly end: number } | undefined {
+  let value = 0;
+  for (let i = 0; i < 5; i++) {
+    const byte = bytes[from + i];
+    if (byte === undefined) return undefined;
+    value += (byte & 0x7f) * 2 ** (7 * i);
+    if (byte < 0x80) return { value, end: from + i + 1 };
+  }
+  return undefined;
+}

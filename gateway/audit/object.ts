@@ -1,0 +1,140 @@
+// What a request body says of its object, read while it passes: kube-apiserver fills the objectRef of a create or update from there, and
+// without it nobody could see in our events what was created. Easy to get wrong: a body may be megabytes and come in any pieces, so only
+// these four short texts are ever kept of it.
+import { protobufMetadata } from './object-protobuf.ts';
+
+/** The part of an object's metadata that an objectRef shows. Absent where the body does not say. */
+export interface BodyMetadata {
+  readonly name?: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+}
+
+/** Reads a body as it passes. */
+export interface BodyMetadataReader {
+  feed(chunk: Buffer): void;
+  /** What was found so far. */
+  found(): BodyMetadata;
+}
+
+/** A reader for that Content-Type, or undefined for formats that are not read (YAML, CBOR): then the objectRef has what the path says. */
+export function bodyMetadataReader(contentType: string | undefined): BodyMetadataReader | undefined {
+  const type = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase();
+  if (type === 'application/vnd.kubernetes.protobuf') return new ProtobufReader();
+  // kube-apiserver takes a body without a type for JSON.
+  return type === 'application/json' || type === '' ? new JsonReader() : undefined;
+}
+
+/** ObjectMeta begins with name, generateName, namespace, selfLink, uid and resourceVersion, and Go writes fields in order. */
+const protobufPrefix = 8 * 1024;
+
+class ProtobufReader implements BodyMetadataReader {
+  readonly #prefix = Buffer.alloc(protobufPrefix);
+  #length = 0;
+
+  feed(chunk: Buffer): void {
+    if (this.#length < protobufPrefix) this.#length += chunk.copy(this.#prefix, this.#length);
+  }
+
+  found(): BodyMetadata {
+    return protobufMetadata(this.#prefix.subarray(0, this.#length));
+  }
+}
+
+/** Longer texts are no name or uid; they are left out rather than kept. */
+const longestText = 1024;
+const wanted: ReadonlySet<string> = new Set(['name', 'namespace', 'uid', 'resourceVersion']);
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** Follows JSON down to the strings of the top level's `metadata`, and looks at nothing behind it. */
+class JsonReader implements BodyMetadataReader {
+  readonly #found: Record<string, string> = {};
+  #done = false;
+  #depth = 0;
+  #inMetadata = false;
+  #expectsKey = false;
+  #key = '';
+  #inString = false;
+  #escaped = false;
+  /** Bytes of the present string, undefined when nobody wants it. */
+  #text: number[] | undefined;
+
+  feed(chunk: Buffer): void {
+    for (let i = 0; i < chunk.length && !this.#done; i++) {
+      const byte = chunk[i]!;
+      if (this.#inString) this.#stringByte(byte);
+      else if (byte > 0x20) this.#structureByte(byte);
+    }
+  }
+
+  found(): BodyMetadata {
+    return this.#found;
+  }
+
+  #stringByte(byte: number): void {
+    if (this.#escaped) this.#escaped = false;
+    else if (byte === backslash) this.#escaped = true;
+    else if (byte === quote) {
+      this.#inString = false;
+      if (this.#text !== undefined) this.#take(this.#text);
+      return;
+    }
+    if (this.#text !== undefined && this.#text.length <= longestText) this.#text.push(byte);
+  }
+
+  #structureByte(byte: number): void {
+    if (this.#depth === 0 && byte !== 0x7b) {
+      this.#done = true;
+      return;
+    }
+    switch (byte) {
+      case quote:
+        this.#inString = true;
+        this.#text = this.#isWanted() ? [] : undefined;
+        break;
+      case 0x7b: // {
+        this.#inMetadata ||= this.#depth === 1 && this.#key === 'metadata';
+        this.#depth += 1;
+        this.#expectsKey = true;
+        break;
+      case 0x5b: // [
+        this.#depth += 1;
+        this.#expectsKey = false;
+        break;
+      case 0x7d: // }
+      case 0x5d: // ]
+        this.#depth -= 1;
+        this.#done = this.#depth === 0 || (this.#inMetadata && this.#depth === 1);
+        break;
+      case 0x3a: // :
+        this.#expectsKey = false;
+        break;
+      case 0x2c: // ,
+        this.#expectsKey = true;
+        break;
+    }
+  }
+
+  #isWanted(): boolean {
+    if (this.#depth === 1) return this.#expectsKey;
+    return this.#inMetadata && this.#depth === 2 && (this.#expectsKey || wanted.has(this.#key));
+  }
+
+  #take(bytes: readonly number[]): void {
+    const text = bytes.length > longestText ? '' : unescaped(Buffer.from(bytes).toString('utf8'));
+    if (this.#expectsKey) this.#key = text;
+    else if (text !== '') this.#found[this.#key] = text;
+  }
+}
+
+function unescaped(text: string): string {
+  if (!text.includes('\\')) return text;
+  try {
+    return JSON.parse(`"${text}"`) as string;
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,125 @@
+// Which requests a rule of an audit policy is for, by kube-apiserver's reading of one (k8s.io/apiserver/pkg/audit/policy/checker.go). Easy to
+// get wrong: the rule is asked about the caller, never about whom the caller acts as, and `resources: [pods]` does not mean `pods/log`.
+import { z } from 'zod';
+import type { User } from '../../cache/user.ts';
+
+/** What rules look at. */
+export interface AuditedRequest {
+  /** The caller; undefined when nobody could be authenticated. */
+  readonly caller: User | undefined;
+  /** As RequestInfoFactory names it: an upgrade by GET is `get`. */
+  readonly verb: string;
+  readonly isResource: boolean;
+  readonly apiGroup: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Path without query, below `/proxy` where a cluster is asked. */
+  readonly path: string;
+}
+
+/** The part of an audit.k8s.io/v1 PolicyRule that chooses requests. Empty lists choose everything. */
+export interface RequestSelector {
+  readonly users: readonly string[];
+  readonly userGroups: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resources: readonly GroupResources[];
+  /** '' is for resources outside any namespace. */
+  readonly namespaces: readonly string[];
+  readonly nonResourceURLs: readonly string[];
+}
+
+/** audit.k8s.io/v1 GroupResources. */
+export interface GroupResources {
+  /** '' is the core group, `*` any. */
+  readonly group: string;
+  /** `pods`, `pods/log`, `*`, `pods/*` or `*` + `/scale`; empty means all of the group. */
+  readonly resources: readonly string[];
+  readonly resourceNames: readonly string[];
+}
+
+/** Whether a rule is for a request. */
+export function isSelected(selector: RequestSelector, request: AuditedRequest): boolean {
+  const { caller } = request;
+  if (selector.users.length > 0 && (caller === undefined || !selector.users.includes(caller.name))) return false;
+  if (selector.userGroups.length > 0) {
+    if (caller === undefined || !caller.groups.some((group) => selector.userGroups.includes(group))) return false;
+  }
+  if (selector.verbs.length > 0 && !selector.verbs.includes(request.verb)) return false;
+  if (selector.namespaces.length > 0 || selector.resources.length > 0) return isResourceSelected(selector, request);
+  if (selector.nonResourceURLs.length > 0) {
+    return !request.isResource && selector.nonResourceURLs.some((url) => isPathMatched(url, request.path));
+  }
+  return true;
+}
+
+function isResourceSelected({ namespaces, resources }: RequestSelector, request: AuditedRequest): boolean {
+  if (!request.isResource) return false;
+  if (namespaces.length > 0 && !namespaces.includes(request.namespace)) return false;
+  return resources.length === 0 || resources.some((each) => isGroupSelected(each, request));
+}
+
+function isGroupSelected(chosen: GroupResources, request: AuditedRequest): boolean {
+  const { apiGroup, resource, subresource, name } = request;
+  if (chosen.group !== apiGroup && chosen.group !== '*') return false;
+  if (chosen.resources.length === 0) return true;
+  if (chosen.resourceNames.length > 0 && !chosen.resourceNames.includes(name)) return false;
+  const combined = subresource === '' ? resource : `${resource}/${subresource}`;
+  return chosen.resources.some(
+    (one) =>
+      one === combined ||
+      one === '*' ||
+      (subresource !== '' && one === `*/${subresource}`) ||
+      (one.endsWith('/*') && one.slice(0, -2) === resource),
+  );
+}
+
+/** Exact, `*`, or a prefix that ends in `*`. */
+function isPathMatched(url: string, path: string): boolean {
+  return url === '*' || url === path || (url.endsWith('*') && path.startsWith(url.replace(/\*+$/, '')));
+}
+
+const group = z
+  .string()
+  .regex(
+    /^(?:\*|[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?)?$/,
+    'must be the name of an API group without its version, "" for the core group, or "*"',
+  );
+const url = z.string().regex(/^(?:\*|\/[^*]*\*?)$/, 'must begin with "/" and may have one "*", at its end');
+
+/** A list of an audit policy: absent and null mean everything, as in kube-apiserver. */
+function list<T>(item: z.ZodType<T>) {
+  return z
+    .array(item)
+    .nullish()
+    .transform((given): readonly T[] => given ?? []);
+}
+
+/** Fields of {@link RequestSelector} in a file. */
+export const selectorFields = {
+  users: list(z.string()),
+  userGroups: list(z.string()),
+  verbs: list(z.string()),
+  resources: list(
+    z
+      .strictObject({
+        group: group.nullish().transform((given) => given ?? ''),
+        resources: list(z.string()),
+        resourceNames: list(z.string()),
+      })
+      .refine(({ resources, resourceNames }) => resources.length > 0 || resourceNames.length === 0, {
+        error: 'resourceNames need at least one resource',
+      }),
+  ),
+  namespaces: list(z.string()),
+  nonResourceURLs: list(url),
+};
+
+/** What no rule may say (apis/audit/validation): both kinds of requests at once. */
+export function mixesKinds({ nonResourceURLs, resources, namespaces }: RequestSelector): boolean {
+  return nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0);
+}
+
+/** The words for {@link mixesKinds}. */
+export const mixedKinds = 'a rule is for resources or for nonResourceURLs, not for both';

@@ -1,0 +1,166 @@
+// What an audit event says of one request, put together from the state of its chain. Easy to get wrong: events tell what was asked for in the
+// words of the cluster's own audit log (an exec by GET is `get` there), so that both can be laid side by side.
+import { memberView } from '../../auth/impersonation.ts';
+import { GatewayError } from '../../cache/errors.ts';
+import type { User } from '../../cache/user.ts';
+import { headerValues } from '../../routing/headers.ts';
+import { auditedUserAgent } from './event.ts';
+import type { AuditEvent, ObjectReference, ResponseStatus } from './event.ts';
+import type { BodyMetadata, BodyMetadataReader } from './object.ts';
+import type { AuditDecision, AuditStage } from './policy.ts';
+import type { AuditedRequest } from './rule.ts';
+import { sourceIPs } from './source-ips.ts';
+import { auditedUri } from './uri.ts';
+import type { Authenticated, Described, Impersonating, Observed } from '../exchange.ts';
+import { requestInfo } from '../request-info.ts';
+import type { RequestInfo } from '../request-info.ts';
+
+/** What auditing knows of a request from its beginning to its end. */
+export interface AuditTrail {
+  readonly decision: AuditDecision;
+  readonly request: AuditedRequest;
+  readonly info: RequestInfo;
+  /** Its events are taken by a full sink as well: it was let in when there was room, or must not be missing. */
+  readonly mustStore: boolean;
+  readonly receivedTimestamp: string;
+  readonly body: BodyMetadataReader | undefined;
+  started: boolean;
+}
+
+/** The state of a chain as far as it has come; later stages are undefined before. */
+export type AuditedState = Observed &
+  Described &
+  Partial<Omit<Impersonating, keyof Observed | keyof Described>> &
+  Partial<Pick<Authenticated, 'caller'>>;
+
+/** The request line in the cluster's words: an upgrade has the verb of its method. */
+export function plainInfo({ upgrade, inbound, surface, target, info }: Described): RequestInfo {
+  if (upgrade === undefined) return info;
+  const segments = surface.kind === 'member' ? surface.segments : target.segments;
+  return requestInfo(inbound.method, segments, target.query, false);
+}
+
+/** What rules look at. */
+export function auditedRequest(state: Described, info: RequestInfo, caller: User | undefined): AuditedRequest {
+  const { verb, isResource, apiGroup, resource, subresource, namespace, name } = info;
+  const path = state.surface.kind === 'member' ? state.surface.path : state.target.path;
+  return { caller, verb, isResource, apiGroup, resource, subresource, namespace, name, path };
+}
+
+/** One event of a request, as of now. */
+export function eventOf(
+  state: AuditedState,
+  trail: Pick<AuditTrail, 'info' | 'receivedTimestamp' | 'body'>,
+  stage: AuditStage,
+  responseStatus: ResponseStatus | undefined,
+  nowTimestamp: string,
+): AuditEvent {
+  const { inbound, peer, auditId, caller } = state;
+  const isReceived = stage === 'RequestReceived';
+  return {
+    auditId,
+    stage,
+    requestUri: auditedUri(inbound.target),
+    verb: trail.info.verb,
+    user: caller,
+    impersonatedUser: caller === undefined ? undefined : otherUser(state, caller),
+    sourceIPs: sourceIPs(inbound.headers, peer.address),
+    userAgent: auditedUserAgent(headerValues(inbound.headers, 'user-agent')[0]),
+    objectRef: objectRef(trail.info, bodyMetadata(trail.body, responseStatus)),
+    responseStatus,
+    requestReceivedTimestamp: trail.receivedTimestamp,
+    stageTimestamp: isReceived ? trail.receivedTimestamp : nowTimestamp,
+    annotations: isReceived ? [] : annotationsOf(state, stage),
+  };
+}
+
+/** What the answer was: ours with its reason, the cluster's by its code. */
+export function responseStatus({ observation, progress }: Observed): ResponseStatus {
+  const { error } = observation;
+  // kube-apiserver's words for a client that left before it was answered (endpoints/filters/audit.go).
+  if (progress.status === 0) return { status: 'Success', message: 'Connection closed early', code: 200 };
+  if (!(error instanceof GatewayError) || error.status !== progress.status) return { code: progress.status };
+  return { status: 'Failure', message: error.message, reason: error.reason, code: progress.status };
+}
+
+/** What is said of a request nobody could be authenticated for (endpoints/filters/authn_audit.go): which ways were tried. */
+export function failedAuthentication({ inbound, peer }: Observed): ResponseStatus {
+  const tried: string[] = [];
+  const [authorization = ''] = headerValues(inbound.headers, 'authorization');
+  if (/^\s*basic\s/i.test(authorization)) tried.push('basic');
+  if (/^\s*bearer\s/i.test(authorization)) tried.push('bearer');
+  if (peer.certificates.length > 0) tried.push('x509');
+  const message =
+    tried.length === 0
+      ? 'Authentication failed, no credentials provided'
+      : `Authentication failed, attempted: ${tried.join(', ')}`;
+  return { message, code: 401 };
+}
+
+/** The identity the cluster saw, or will see, where it is not the caller. */
+function otherUser({ user, outgoing }: AuditedState, caller: User): User | undefined {
+  const seen = outgoing === undefined ? user : memberView(outgoing);
+  return seen === undefined || seen === caller || canonical(seen) === canonical(caller) ? undefined : seen;
+}
+
+const canonicals = new WeakMap<User, string>();
+
+/** Equal for identities that differ in the order of their groups only. */
+function canonical(user: User): string {
+  let text = canonicals.get(user);
+  if (text === undefined) {
+    text = JSON.stringify([user.name, user.uid, user.groups.toSorted(), user.extra.toSorted()]);
+    canonicals.set(user, text);
+  }
+  return text;
+}
+
+/**
+ * kube-apiserver adds what the body says once it has authorized the request and read the object, so not to a request it refused: from outside
+ * a 403 of admission cannot be told from one of RBAC, which is the common one.
+ */
+function bodyMetadata(body: BodyMetadataReader | undefined, status: ResponseStatus | undefined): BodyMetadata {
+  if (body === undefined || status === undefined || status.code === 401 || status.code === 403) return {};
+  return body.found();
+}
+
+function objectRef(info: RequestInfo, body: BodyMetadata): ObjectReference | undefined {
+  if (!info.isResource) return undefined;
+  return {
+    resource: info.resource,
+    namespace: info.namespace || (body.namespace ?? ''),
+    name: info.name || (body.name ?? ''),
+    uid: body.uid ?? '',
+    apiGroup: info.apiGroup,
+    apiVersion: info.apiVersion,
+    resourceVersion: body.resourceVersion ?? '',
+    subresource: info.subresource,
+  };
+}
+
+const prefix = 'gateway.portcullis.io/';
+
+function annotationsOf(state: AuditedState, stage: AuditStage): readonly (readonly [string, string])[] {
+  const { observation, progress, user, upgrade } = state;
+  const { cluster, authorization, error, longRunning } = observation;
+  const annotations: [string, string][] = [];
+  const isAllowed = authorization?.allowed ?? (user === undefined ? undefined : true);
+  if (isAllowed !== undefined) {
+    annotations.push(['authorization.k8s.io/decision', isAllowed ? 'allow' : 'forbid']);
+    annotations.push(['authorization.k8s.io/reason', authorization?.reason ?? '']);
+  }
+  if (cluster !== '') annotations.push([`${prefix}cluster`, cluster]);
+  if (progress.sentAtMs !== 0 && progress.firstByteAtMs !== 0) {
+    const latencyMs = Math.max(0, progress.firstByteAtMs - progress.sentAtMs);
+    annotations.push([`${prefix}upstream-latency`, `${latencyMs.toFixed(3)}ms`]);
+  }
+  if (!longRunning || stage !== 'ResponseComplete') return annotations;
+  annotations.push([`${prefix}ending`, progress.ending === 'open' ? 'complete' : progress.ending]);
+  if (error instanceof GatewayError && error.status !== progress.status)
+    annotations.push([`${prefix}reason`, error.message]);
+  if (upgrade !== undefined && progress.status === 101) {
+    annotations.push([`${prefix}bytes-from-client`, String(progress.bytesIn)]);
+    annotations.push([`${prefix}bytes-to-client`, String(progress.bytesOut)]);
+  }
+  return annotations;
+}

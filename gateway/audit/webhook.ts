@@ -1,0 +1,268 @@
+// Audit events to a webhook: in batches, again and again until they are taken, on disk in between. Easy to get wrong: while the webhook fails,
+// events wait on disk, not in memory, so that neither a crash nor a restart takes them; what is sent twice has the same auditID and stage.
+import type { AuditSink, SinkEvents } from './sink.ts';
+import type { Spool, SpooledBatch } from './spool.ts';
+
+/** kube-apiserver's `--audit-webhook-batch-*`. */
+export interface BatchOptions {
+  /** Events that may wait in memory. */
+  readonly bufferSize: number;
+  readonly maxSize: number;
+  readonly maxWaitMs: number;
+  /** Batches a second; 0 does not throttle. */
+  readonly throttleQps: number;
+  readonly throttleBurst: number;
+}
+
+/** See {@link startAuditWebhook}. */
+export interface AuditWebhookOptions {
+  readonly mode: 'batch' | 'blocking';
+  readonly batch: BatchOptions;
+  readonly initialBackoffMs: number;
+  /** Rejects when the webhook did not take the events; a {@link WebhookRefusal} when it answered so. */
+  readonly send: (lines: readonly string[], signal: AbortSignal) => Promise<void>;
+  readonly spool: Spool;
+  readonly events: SinkEvents;
+  readonly nowMs?: () => number;
+  /** 0 to below 1. */
+  readonly random?: () => number;
+}
+
+/** The webhook answered, and not with 2xx. */
+export class WebhookRefusal extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`the audit webhook answered ${status}`);
+    this.name = 'WebhookRefusal';
+    this.status = status;
+  }
+}
+
+/** Starts with what an earlier process left in the spool. */
+export function startAuditWebhook(options: AuditWebhookOptions): AuditSink {
+  return new AuditWebhook(options);
+}
+
+interface Batch {
+  /** Undefined while they are on disk. */
+  readonly lines: readonly string[] | undefined;
+  readonly spooled: SpooledBatch | undefined;
+  /** Whom to tell, in mode `blocking`. */
+  readonly waiting: readonly ((stored: boolean) => void)[];
+  attempts: number;
+}
+
+const concurrentSends = 4;
+/** kube-apiserver: factor 1.5, jitter 0.2 (apiserver pkg/util/webhook); it gives up after five attempts, we go on. */
+const backoffFactor = 1.5;
+const backoffJitter = 0.2;
+const longestBackoffMs = 60_000;
+/** A batch the webhook calls wrong so many times is given up, or no other would ever be sent. */
+const attemptsWhenRefused = 5;
+const wrongBatch: ReadonlySet<number> = new Set([400, 413, 415, 422]);
+
+class AuditWebhook implements AuditSink {
+  readonly name = 'webhook';
+  readonly #options: AuditWebhookOptions;
+  readonly #nowMs: () => number;
+  readonly #giveUp = new AbortController();
+  #forming: string[] = [];
+  #formingWaits: ((stored: boolean) => void)[] = [];
+  #formTimer: NodeJS.Timeout | undefined;
+  #queue: Batch[] = [];
+  readonly #sending = new Set<Batch>();
+  /** Events in memory that are formed into batches, those under way included. */
+  #batchedEvents = 0;
+  #failures = 0;
+  #paused = false;
+  #tokens: number;
+  #tokensAtMs: number;
+  #closed = false;
+  #onIdle: (() => void)[] = [];
+
+  constructor(options: AuditWebhookOptions) {
+    this.#options = options;
+    this.#nowMs = options.nowMs ?? Date.now;
+    this.#tokens = options.batch.throttleBurst;
+    this.#tokensAtMs = this.#nowMs();
+    this.#pump();
+  }
+
+  get accepting(): boolean {
+    const { mode, batch, spool } = this.#options;
+    if (mode === 'blocking' && this.#failures > 0) return false;
+    return this.#batchedEvents + this.#forming.length < batch.bufferSize || (mode === 'batch' && spool.hasRoom);
+  }
+
+  write(line: string): Promise<boolean> | undefined {
+    this.#forming.push(line);
+    if (this.#closed) {
+      this.#form();
+      return undefined;
+    }
+    if (this.#options.mode === 'blocking') {
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      this.#formingWaits.push(resolve);
+      // What comes in one turn goes together.
+      if (this.#forming.length === 1) setImmediate(() => this.#form());
+      return promise;
+    }
+    if (this.#forming.length >= this.#options.batch.maxSize) this.#form();
+    else this.#formTimer ??= setTimeout(() => this.#form(), this.#options.batch.maxWaitMs).unref();
+    return undefined;
+  }
+
+  async flush(timeoutMs: number): Promise<void> {
+    this.#form();
+    if (this.#isIdle()) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, timeoutMs);
+    this.#onIdle.push(resolve);
+    await promise;
+    clearTimeout(timer);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#form();
+    const left = [...this.#sending, ...this.#queue.splice(0)];
+    this.#sending.clear();
+    this.#giveUp.abort();
+    for (const batch of left) if (batch.lines !== undefined) this.#keep(batch.lines);
+  }
+
+  #isIdle(): boolean {
+    return (
+      this.#sending.size === 0 && this.#queue.length === 0 && (this.#failures > 0 || this.#options.spool.size === 0)
+    );
+  }
+
+  #form(): void {
+    clearTimeout(this.#formTimer);
+    this.#formTimer = undefined;
+    const lines = this.#forming;
+    if (lines.length === 0) return;
+    this.#forming = [];
+    const waiting = this.#formingWaits.splice(0);
+    const isFull = this.#batchedEvents + lines.length > this.#options.batch.bufferSize;
+    if ((this.#failures > 0 || isFull || this.#closed) && this.#toSpool(lines)) {
+      for (const tell of waiting) tell(false);
+    } else if (this.#closed)
+      this.#options.events.lost(lines.length, new Error('the spool of the audit webhook is full'));
+    else this.#enqueue({ lines, spooled: undefined, waiting, attempts: 0 });
+    this.#pump();
+  }
+
+  #enqueue(batch: Batch): void {
+    this.#batchedEvents += batch.lines?.length ?? 0;
+    this.#queue.push(batch);
+  }
+
+  /** Whether the lines are on disk now. */
+  #toSpool(lines: readonly string[]): boolean {
+    try {
+      return this.#options.spool.add(lines);
+    } catch (error) {
+      this.#options.events.failing(error);
+      return false;
+    }
+  }
+
+  #keep(lines: readonly string[]): void {
+    if (!this.#toSpool(lines)) this.#options.events.lost(lines.length, new Error('the audit spool takes nothing'));
+  }
+
+  #pump(): void {
+    if (this.#closed || this.#paused) return;
+    while (this.#sending.size < (this.#failures > 0 ? 1 : concurrentSends)) {
+      const waitMs = this.#untilTokenMs();
+      if (waitMs > 0) {
+        this.#pauseFor(waitMs);
+        return;
+      }
+      const batch = this.#next();
+      if (batch === undefined) break;
+      this.#tokens -= 1;
+      void this.#deliver(batch);
+    }
+    if (this.#isIdle()) for (const tell of this.#onIdle.splice(0)) tell();
+  }
+
+  /** What waits in memory goes before what waits on disk: somebody may be waiting for it. */
+  #next(): Batch | undefined {
+    const queued = this.#queue.shift();
+    if (queued !== undefined) return queued;
+    const spooled = this.#options.spool.take();
+    return spooled && { lines: undefined, spooled, waiting: [], attempts: 0 };
+  }
+
+  #untilTokenMs(): number {
+    const { throttleQps, throttleBurst } = this.#options.batch;
+    if (throttleQps === 0) return 0;
+    const nowMs = this.#nowMs();
+    this.#tokens = Math.min(throttleBurst, this.#tokens + (Math.max(0, nowMs - this.#tokensAtMs) * throttleQps) / 1000);
+    this.#tokensAtMs = nowMs;
+    return this.#tokens >= 1 ? 0 : ((1 - this.#tokens) * 1000) / throttleQps;
+  }
+
+  #pauseFor(waitMs: number): void {
+    this.#paused = true;
+    setTimeout(() => {
+      this.#paused = false;
+      this.#pump();
+    }, waitMs).unref();
+  }
+
+  async #deliver(batch: Batch): Promise<void> {
+    this.#sending.add(batch);
+    const lines = batch.lines ?? this.#options.spool.read(batch.spooled!);
+    try {
+      if (lines.length > 0) await this.#options.send(lines, this.#giveUp.signal);
+      if (this.#sending.delete(batch)) this.#delivered(batch);
+    } catch (error) {
+      // After close() it was put on disk already.
+      if (this.#sending.delete(batch)) this.#notDelivered(batch, lines.length, error);
+    }
+    this.#pump();
+  }
+
+  #delivered(batch: Batch): void {
+    this.#release(batch);
+    if (this.#failures > 0) this.#options.events.recovered();
+    this.#failures = 0;
+    for (const tell of batch.waiting) tell(true);
+  }
+
+  #release(batch: Batch): void {
+    this.#batchedEvents -= batch.lines?.length ?? 0;
+    if (batch.spooled !== undefined) this.#options.spool.remove(batch.spooled);
+  }
+
+  #notDelivered(batch: Batch, events: number, error: unknown): void {
+    for (const tell of batch.waiting) tell(false);
+    if (this.#failures === 0) this.#options.events.failing(error);
+    this.#failures += 1;
+    batch.attempts += 1;
+    const isWrong = error instanceof WebhookRefusal && wrongBatch.has(error.status);
+    if (isWrong && batch.attempts >= attemptsWhenRefused) {
+      this.#release(batch);
+      this.#options.events.lost(events, error);
+    } else if (isWrong) this.#queue.unshift({ ...batch, waiting: [] });
+    else this.#postpone([{ ...batch, waiting: [] }, ...this.#queue.splice(0)]);
+    const { initialBackoffMs, random = Math.random } = this.#options;
+    const backoffMs = Math.min(longestBackoffMs, initialBackoffMs * backoffFactor ** (this.#failures - 1));
+    this.#pauseFor(backoffMs * (1 + backoffJitter * random()));
+  }
+
+  /** To disk with all that waits in memory; what the disk does not take waits on. */
+  #postpone(batches: readonly Batch[]): void {
+    for (const batch of batches) {
+      if (batch.spooled !== undefined) this.#options.spool.putBack(batch.spooled);
+      else if (this.#toSpool(batch.lines!)) {
+        this.#batchedEvents -= batch.lines!.length;
+        for (const tell of batch.waiting) tell(false);
+      } else this.#queue.push(batch);
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AuthenticationRequest } from '../../auth/authenticate.ts';
+import { GatewayError } from '../../cache/errors.ts';
+import { makeUser } from '../../cache/user.ts';
+import type { User } from '../../cache/user.ts';
+import { guardLogins } from './failed-logins.ts';
+
+const alice = makeUser({ name: 'alice' });
+
+function setting() {
+  const clock = { nowMs: 0 };
+  let asked = 0;
+  const slow = Promise.withResolvers<User>();
+  const guarded = guardLogins(
+    (request): User | Promise<User> => {
+      asked += 1;
+      const [, token] = request.rawHeaders;
+      if (token === 'good') return alice;
+      if (token === 'reviewed') return Promise.resolve(alice);
+      if (token === 'slow') return slow.promise;
+      const bad = new GatewayError('UNAUTHENTICATED', 'bad');
+      if (token === 'reviewed bad') return Promise.reject(bad);
+      throw token === 'hub down' ? new GatewayError('HUB_UNAVAILABLE', 'down') : bad;
+    },
+    () => clock.nowMs,
+  );
+  const login = async (token: string, connection: object): Promise<number> => {
+    try {
+      const request: AuthenticationRequest = {
+        rawHeaders: ['authorization', token],
+        peerCertificates: [],
+        tlsAuthorized: false,
+        connection,
+      };
+      await guarded.authenticate(request);
+      return 200;
+    } catch (error) {
+      return (error as GatewayError).status;
+    }
+  };
+  return { login, clock, answer: () => slow.resolve(alice), asked: () => asked, refused: guarded.refused };
+}
+
+test('C39: whoever tries tokens is held back after a hundred failures, untried, and one more is tried as time passes', async () => {
+  const { login, clock, asked, refused } = setting();
+  const from = (n: number): object => ({ address: '192.0.2.7', n });
+  const answers: number[] = [];
+  for (let i = 0; i < 150; i++) answers.push(await login(i % 2 === 0 ? 'bad' : 'reviewed bad', from(i)));
+  assert.deepEqual(
+    [answers.filter((code) => code === 401).length, answers.filter((code) => code === 429).length],
+    [100, 50],
+  );
+  assert.equal(asked(), 100);
+  assert.equal(refused(), 50);
+  clock.nowMs = 100;
+  assert.equal(await login('bad', from(200)), 401);
+  assert.equal(await login('bad', from(201)), 429);
+});
+
+test('C39: a connection that has proved itself is not held back for its neighbours, another address is not either', async () => {
+  const { login } = setting();
+  const proven = { address: '192.0.2.7' };
+  assert.equal(await login('reviewed', proven), 200);
+  for (let i = 0; i < 150; i++) await login('bad', { address: '192.0.2.7' });
+  assert.equal(await login('good', proven), 200);
+  assert.equal(await login('good', { address: '192.0.2.8' }), 200);
+  assert.equal(await login('good', { address: '192.0.2.7' }), 429);
+});
+
+test('C39: addresses of one IPv6 network count together, and a mapped IPv4 address is the address', async () => {
+  const { login } = setting();
+  for (let i = 0; i < 100; i++) await login('bad', { address: `2001:db8::${i.toString(16)}` });
+  assert.equal(await login('good', { address: '2001:db8::1:2:3:4' }), 429);
+  assert.equal(await login('good', { address: '2001:db8:0:1::1' }), 200);
+  for (let i = 0; i < 100; i++) await login('bad', { address: '::ffff:192.0.2.9' });
+  assert.equal(await login('good', { address: '192.0.2.9' }), 429);
+});
+
+test("B4: a hub that cannot be asked is nobody else's failure", async () => {
+  const { login } = setting();
+  for (let i = 0; i < 200; i++) assert.equal(await login('hub down', { address: '192.0.2.7' }), 503);
+  assert.equal(await login('good', { address: '192.0.2.7' }), 200);
+});
+
+test('C39: logins that a slow hub has not judged yet are bounded for one address, and go on when it has', async () => {
+  const { login, answer } = setting();
+  const proven = { address: '192.0.2.7' };
+  assert.equal(await login('good', proven), 200);
+  const waiting = Array.from({ length: 200 }, () => login('slow', { address: '192.0.2.7' }));
+  assert.equal(await login('slow', { address: '192.0.2.7' }), 429);
+  const other = [login('slow', { address: '192.0.2.8' }), login('slow', proven)];
+  answer();
+  assert.ok((await Promise.all([...waiting, ...other])).every((code) => code === 200));
+  assert.equal(await login('slow', { address: '192.0.2.7' }), 200);
+});

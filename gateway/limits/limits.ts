@@ -1,0 +1,161 @@
+// All bounds of one gateway, started together, and what metrics and readyz tell of them. Easy to get wrong: a gateway that is full is not
+// unhealthy; were it taken out of service, the others would be full next.
+import { Counter, Gauge } from 'prom-client';
+import type { Metric, Registry } from 'prom-client';
+import { fullCollector } from '../../routing/buffer-reclaim.ts';
+import type { OpenStreams } from '../../routing/open-streams.ts';
+import { makeAdmission } from './admission.ts';
+import type { Admission, Refusal } from './admission.ts';
+import type { RequestAuthenticator } from '../../auth/authenticate.ts';
+import type { BoundConnections } from './connection-bounds.ts';
+import { guardLogins } from './failed-logins.ts';
+import type { HealthCheck } from '../health.ts';
+import type { LimitsConfig } from './limits-config.ts';
+import { startMemoryCeiling } from './memory-ceiling.ts';
+import { startSlowClients } from './slow-clients.ts';
+
+/** What the rest of a gateway uses of its limits. */
+export interface Limits {
+  readonly admission: Admission;
+  /** The authenticator behind the guard against whoever tries credentials. */
+  readonly authenticate: RequestAuthenticator;
+  /** Never fails; its note is for `readyz?verbose`. */
+  readonly check: HealthCheck;
+  /** Adds the figures to a registry. */
+  register(registry: Registry): void;
+  /** The listener's connections, as soon as there is one. */
+  setConnections(connections: BoundConnections): void;
+  close(): void;
+}
+
+const refusals: readonly Refusal[] = ['queue-full', 'user-queue-full', 'queue-timeout', 'rate', 'streams', 'memory'];
+
+/** What the limits look at. */
+export interface LimitedParts {
+  readonly openStreams: OpenStreams;
+  readonly authenticate: RequestAuthenticator;
+  /** Told when requests begin to be refused for want of memory, and when no longer. */
+  readonly onMemory: (shedding: boolean, share: number) => void;
+}
+
+/** Starts them; nothing is refused yet. */
+export function startLimits(config: LimitsConfig, { openStreams, authenticate, onMemory }: LimitedParts): Limits {
+  const admission = makeAdmission(config);
+  const logins = guardLogins(authenticate);
+  const slow = startSlowClients(openStreams, config.slowClientTimeoutMs);
+  const memory = startMemoryCeiling({
+    limitBytes: config.memoryBytes,
+    collect: fullCollector(),
+    endSlowest: () => slow.endSlowest(),
+    shed(shedding) {
+      admission.shed(shedding ? 'the gateway is short of memory; ask again' : undefined);
+      onMemory(shedding, memory.share);
+    },
+  });
+  let connections: BoundConnections = { open: 0, dropped: 0 };
+  return {
+    admission,
+    authenticate: logins.authenticate,
+    check: {
+      name: 'limits',
+      on: ['readyz'],
+      fault: () => undefined,
+      note: () => {
+        const { inFlight, queued } = admission.stats();
+        const { reading, mutating, streams } = inFlight;
+        const percent = Math.round(memory.share * 100);
+        return (
+          `${reading} reading and ${mutating} changing requests under way, ${queued} waiting, ${streams} streams open; ` +
+          `${percent} % of ${Math.round(memory.usableBytes / 1024 ** 2)} MiB used` +
+          (memory.shedding ? ': new requests are refused until memory is free' : '')
+        );
+      },
+    },
+    register(registry) {
+      const gauge = (name: string, help: string, read: () => number): void =>
+        registry.registerMetric(gaugeOf(name, help, read));
+      const counter = (name: string, help: string, read: () => number): void =>
+        registry.registerMetric(counterOf(name, help, read));
+      for (const metric of admissionMetrics(admission)) registry.registerMetric(metric);
+      gauge('portcullis_memory_share', 'Part of the usable memory that is used.', () => memory.share);
+      gauge('portcullis_memory_shedding', '1 while new requests are refused for want of memory.', () =>
+        memory.shedding ? 1 : 0,
+      );
+      gauge('portcullis_client_connections', 'Connections of clients, handshakes included.', () => connections.open);
+      counter(
+        'portcullis_client_connections_dropped_total',
+        'Connections beyond the bounds, closed unheard.',
+        () => connections.dropped,
+      );
+      counter(
+        'portcullis_slow_clients_ended_total',
+        'Answers ended because their client took nothing.',
+        () => slow.ended,
+      );
+      counter('portcullis_logins_held_back_total', 'Requests refused because logins from their address failed.', () =>
+        logins.refused(),
+      );
+    },
+    setConnections: (next) => void (connections = next),
+    close() {
+      slow.close();
+      memory.close();
+    },
+  };
+}
+
+function gaugeOf(name: string, help: string, read: () => number): Metric {
+  return new Gauge({
+    name,
+    help,
+    registers: [],
+    collect() {
+      this.set(read());
+    },
+  });
+}
+
+function counterOf(name: string, help: string, read: () => number): Metric {
+  return new Counter({
+    name,
+    help,
+    registers: [],
+    collect() {
+      this.reset();
+      this.inc(read());
+    },
+  });
+}
+
+function admissionMetrics(admission: Admission): Metric[] {
+  return [
+    new Gauge({
+      name: 'portcullis_admitted_requests',
+      help: 'Places taken, by kind.',
+      labelNames: ['kind'],
+      registers: [],
+      collect() {
+        for (const [kind, value] of Object.entries(admission.stats().inFlight)) this.set({ kind }, value);
+      },
+    }),
+    new Gauge({
+      name: 'portcullis_queued_requests',
+      help: 'Requests that wait for a place.',
+      registers: [],
+      collect() {
+        this.set(admission.stats().queued);
+      },
+    }),
+    new Counter({
+      name: 'portcullis_rejected_requests_total',
+      help: 'Requests answered 429, by reason.',
+      labelNames: ['reason'],
+      registers: [],
+      collect() {
+        this.reset();
+        const { refused } = admission.stats();
+        for (const reason of refusals) this.inc({ reason }, refused.get(reason) ?? 0);
+      },
+    }),
+  ];
+}
