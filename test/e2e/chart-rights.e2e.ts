@@ -16,7 +16,7 @@ const kinds = ['ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterR
 const namespaces = [
   'argocd',
   'clusters',
-  'karmada-cluster',
+  'karmada-clusters',
   'open-cluster-management-credentials',
   release,
   'vela-system',
@@ -200,7 +200,7 @@ test('B9: with every source it reads Secrets in the namespaces named, nowhere el
       argocd: [clusters, secrets],
       clusters: [clusters, secrets],
       'open-cluster-management-credentials': [clusters, secrets],
-      'karmada-cluster': [secrets],
+      'karmada-clusters': [secrets],
     },
   );
 });

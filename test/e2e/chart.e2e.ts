@@ -16,7 +16,7 @@ const gatewayApi = 'v1alpha1.cluster.core.oam.dev';
 const namespaces = [
   'argocd',
   'clusters',
-  'karmada-cluster',
+  'karmada-clusters',
   'monitoring',
   'open-cluster-management-credentials',
   release,
