@@ -93,7 +93,16 @@ interface Asked {
 }
 
 /** One GET on the direct listener; resolves with the status. */
-function askDirectly(path: string, agent: Agent | false, { certificate, token, headers }: Asked): Promise<number> {
+/** A crowd of bad logins from one address is put off with 429 (docs/how-to/limits.md): then it asks again, as clients do. */
+async function askDirectly(path: string, agent: Agent | false, asked: Asked): Promise<number> {
+  for (;;) {
+    const status = await askOnce(path, agent, asked);
+    if (status !== 429) return status;
+    await delay(1_000);
+  }
+}
+
+function askOnce(path: string, agent: Agent | false, { certificate, token, headers }: Asked): Promise<number> {
   return new Promise((resolve, reject) => {
     const request = httpsRequest(
       `${site.gateway.url}${path}`,

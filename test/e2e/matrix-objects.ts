@@ -80,6 +80,8 @@ export const writing: Scenario = async (side) => {
   await run('apply', ...n, '-f', 'deployment.yaml', '--dry-run=server', '-o', 'name');
   await run('diff', ...n, '-f', 'deployment.yaml');
   await run('apply', ...n, '-f', 'deployment.yaml');
+  // A rollout under way says something else each moment; one that is over does not.
+  await run('wait', ...n, '--for=condition=Available', 'deployment/web', '--timeout=60s');
   await run('rollout', 'status', ...n, 'deployment/web', '--timeout=60s', '--watch=false');
   side.file('changed.yaml', deployment.replace('replicas: 2', 'replicas: 1'));
   await run('diff', ...n, '-f', 'changed.yaml');
