@@ -222,13 +222,14 @@ export function normalised(side: Side, text: string): string {
     .replaceAll(/\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'TIME')
     .replaceAll(/eyJ2IjoibWV0YS5rOHMuaW8v[A-Za-z0-9_-]+/g, continueText)
     .replaceAll(/(resourceVersion|resource version)("?: ?"?)\d+/g, '$1$2RV')
+    // In front of ages: the end of a pod's name may look like one.
+    .replaceAll(/-[0-9a-f]{8,10}-[a-z0-9]{5}\b/g, '-HASH-POD')
     .replaceAll(/\b\d+(?:s|m|ms|h)(?:\d+s)?\b/g, 'AGE')
     .replaceAll(/\b\d+(?:\.\d+)?(?:ms|µs|s)\b/g, 'AGE')
     .replaceAll(/<(?:invalid|unknown)>/g, 'AGE')
     .replaceAll(/[EWI]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+/g, 'KLOG')
     .replaceAll(/\/tmp\/[A-Za-z0-9._/-]+/g, 'TMP')
     .replaceAll(/eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+/g, 'JWT')
-    .replaceAll(/-[0-9a-f]{8,10}-[a-z0-9]{5}\b/g, '-HASH-POD')
     .replaceAll(/-[0-9bcdf-hj-np-tv-z]{8,10}\b/g, '-HASH')
     .replaceAll(/ +/g, ' ')
     .replaceAll(/-{3,}/g, '---');
