@@ -8,26 +8,30 @@ import type { Counts } from './counting-reporter.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 
+/** Takes what a program prints in place of the terminal, for programs that run beside each other. */
+export type Output = (text: string) => void;
+
 /** Runs a program of node_modules/.bin or of the system in the project's folder; resolves with its exit code. */
-export function runProgram(
-  command: string,
-  args: readonly string[],
-  environment: NodeJS.ProcessEnv = {},
-): Promise<number> {
+export function runProgram(command: string, args: readonly string[], output?: Output): Promise<number> {
   const path = `${join(root, 'node_modules', '.bin')}:${process.env['PATH'] ?? ''}`;
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd: root,
-      stdio: 'inherit',
-      env: { ...process.env, PATH: path, ...environment },
+      stdio: output === undefined ? 'inherit' : ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, PATH: path },
     });
+    for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', output!);
     child.on('error', reject);
     child.on('close', (code) => resolve(code ?? 1));
   });
 }
 
 /** Runs test files with node:test. */
-export async function runTests(patterns: readonly string[], flags: readonly string[]): Promise<Counts> {
+export async function runTests(
+  patterns: readonly string[],
+  flags: readonly string[],
+  output?: Output,
+): Promise<Counts> {
   const files = patterns
     .flatMap((pattern) => globSync(pattern, { cwd: root }))
     .filter((file) => !file.includes('node_modules'));
@@ -35,16 +39,20 @@ export async function runTests(patterns: readonly string[], flags: readonly stri
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-tests-'));
   const counts = join(folder, 'counts.json');
   try {
-    const code = await runProgram(process.execPath, [
-      '--test',
-      '--import=./test/quick-exit.ts',
-      ...flags,
-      '--test-reporter=spec',
-      '--test-reporter-destination=stdout',
-      '--test-reporter=./test/counting-reporter.ts',
-      `--test-reporter-destination=${counts}`,
-      ...files.toSorted(),
-    ]);
+    const code = await runProgram(
+      process.execPath,
+      [
+        '--test',
+        '--import=./test/quick-exit.ts',
+        ...flags,
+        '--test-reporter=spec',
+        '--test-reporter-destination=stdout',
+        '--test-reporter=./test/counting-reporter.ts',
+        `--test-reporter-destination=${counts}`,
+        ...files.toSorted(),
+      ],
+      output,
+    );
     const found = JSON.parse(readFileSync(counts, 'utf8')) as Counts;
     if (code !== 0 && found.failed === 0) return { ...found, failed: 1 };
     return found;

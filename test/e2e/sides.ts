@@ -211,28 +211,30 @@ const memberUrl =
 
 /** Replaces what must differ between two runs on two members: nothing else. */
 export function normalised(side: Side, text: string): string {
-  return text
-    .replaceAll(side.dir, 'DIR')
-    .replaceAll(memberUrl, 'SERVER')
-    .replaceAll(/127\.0\.0\.1:\d+|\[::1\]:\d+/g, 'LOCAL')
-    .replaceAll(/(Handling connection for|occurred forwarding) \d+/g, '$1 PORT')
-    .replaceAll(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, 'UID')
-    .replaceAll(/\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}/g, 'TIME')
-    .replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z?/g, 'TIME')
-    .replaceAll(/\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'TIME')
-    .replaceAll(/eyJ2IjoibWV0YS5rOHMuaW8v[A-Za-z0-9_-]+/g, continueText)
-    .replaceAll(/(resourceVersion|resource version)("?: ?"?)\d+/g, '$1$2RV')
-    // In front of ages: the end of a pod's name may look like one.
-    .replaceAll(/-[0-9a-f]{8,10}-[a-z0-9]{5}\b/g, '-HASH-POD')
-    .replaceAll(/\b\d+(?:s|m|ms|h)(?:\d+s)?\b/g, 'AGE')
-    .replaceAll(/\b\d+(?:\.\d+)?(?:ms|µs|s)\b/g, 'AGE')
-    .replaceAll(/<(?:invalid|unknown)>/g, 'AGE')
-    .replaceAll(/[EWI]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+/g, 'KLOG')
-    .replaceAll(/\/tmp\/[A-Za-z0-9._/-]+/g, 'TMP')
-    .replaceAll(/eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+/g, 'JWT')
-    .replaceAll(/-[0-9bcdf-hj-np-tv-z]{8,10}\b/g, '-HASH')
-    .replaceAll(/ +/g, ' ')
-    .replaceAll(/-{3,}/g, '---');
+  return (
+    text
+      .replaceAll(side.dir, 'DIR')
+      .replaceAll(memberUrl, 'SERVER')
+      .replaceAll(/127\.0\.0\.1:\d+|\[::1\]:\d+/g, 'LOCAL')
+      .replaceAll(/(Handling connection for|occurred forwarding) \d+/g, '$1 PORT')
+      .replaceAll(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, 'UID')
+      .replaceAll(/\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}/g, 'TIME')
+      .replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z?/g, 'TIME')
+      .replaceAll(/\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'TIME')
+      .replaceAll(/eyJ2IjoibWV0YS5rOHMuaW8v[A-Za-z0-9_-]+/g, continueText)
+      .replaceAll(/(resourceVersion|resource version)("?: ?"?)\d+/g, '$1$2RV')
+      // In front of ages: the end of a pod's name may look like one.
+      .replaceAll(/-[0-9a-f]{8,10}-[a-z0-9]{5}\b/g, '-HASH-POD')
+      .replaceAll(/\b\d+(?:s|m|ms|h)(?:\d+s)?\b/g, 'AGE')
+      .replaceAll(/\b\d+(?:\.\d+)?(?:ms|µs|s)\b/g, 'AGE')
+      .replaceAll(/<(?:invalid|unknown)>/g, 'AGE')
+      .replaceAll(/[EWI]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+/g, 'KLOG')
+      .replaceAll(/\/tmp\/[A-Za-z0-9._/-]+/g, 'TMP')
+      .replaceAll(/eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+/g, 'JWT')
+      .replaceAll(/-[0-9bcdf-hj-np-tv-z]{8,10}\b/g, '-HASH')
+      .replaceAll(/ +/g, ' ')
+      .replaceAll(/-{3,}/g, '---')
+  );
 }
 
 /** A continue token of kube-apiserver says at which resourceVersion the list was. */
