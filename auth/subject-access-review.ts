@@ -3,7 +3,7 @@
 // with the verb of what happens behind it, and the answer holds for exactly this identity, cluster registration and verb (DESIGN rule 10).
 import type { User } from '../cache/user.ts';
 import { decideEarly } from './authorize.ts';
-import type { Attributes, AttributesCluster, AttributesOuter, Authorizer, Decision } from './authorize.ts';
+import type { Attributes, Authorizer, Decision } from './authorize.ts';
 import type { HubReview } from './hub-review.ts';
 import { makeIdentityNumbers } from './identity-key.ts';
 import { makeReviewCache } from './review-cache.ts';
@@ -34,18 +34,6 @@ interface Asked {
   readonly question: () => Question;
 }
 
-/** A key and what it was made of besides its place. */
-interface ProxyKey {
-  readonly key: string;
-  readonly name: string;
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-}
-
-/** Bounds of the keys kept for one user. */
-const maxKeyedClusters = 1_000;
-const maxKeyedVerbs = 16;
 const maxDecisions = 100_000;
 const maxKeyLength = 24 * 1024 * 1024;
 /** Decisions about longer questions are not remembered: a caller could fill the memory (kube-apiserver's limit). */
@@ -68,41 +56,6 @@ export function makeHubAuthorizer(options: HubAuthorizerOptions): Authorizer {
     const decision = readDecision(await review('SubjectAccessReview', { ...subjectOf(user), ...question }), question);
     const ttlMs = decision.allowed ? authorizedTtlMs : unauthorizedTtlMs;
     return { answer: decision, ttlMs: asked.key.length > maxRememberedKey ? 0 : ttlMs };
-  };
-  /** Keys of the users that are known by their object: a long new string costs more to look up than its parts (measured). */
-  const proxyKeys = new WeakMap<User, Map<string, Map<string, ProxyKey>>>();
-  const proxyKey = (
-    user: User,
-    number: number,
-    verb: string,
-    outer: AttributesOuter,
-    cluster: AttributesCluster,
-  ): string => {
-    let ofUser = proxyKeys.get(user);
-    if (ofUser === undefined || ofUser.size >= maxKeyedClusters) {
-      ofUser = new Map();
-      proxyKeys.set(user, ofUser);
-    }
-    let ofCluster = ofUser.get(cluster.uid);
-    if (ofCluster === undefined) {
-      ofCluster = new Map();
-      ofUser.set(cluster.uid, ofCluster);
-    }
-    const known = ofCluster.get(verb);
-    const { group, version, resource } = outer;
-    // One user mostly comes by one API; the other one only costs a new key.
-    if (
-      known !== undefined &&
-      known.name === cluster.name &&
-      known.group === group &&
-      known.version === version &&
-      known.resource === resource
-    ) {
-      return known.key;
-    }
-    const key = keyOf(number, 'proxy', verb, group, version, resource, cluster.name, cluster.uid);
-    if (ofCluster.size < maxKeyedVerbs) ofCluster.set(verb, { key, name: cluster.name, group, version, resource });
-    return key;
   };
   const decideAll = (user: User, questions: readonly Asked[], from = 0): Decision | Promise<Decision> => {
     let decision: Decision = nothingAsked;
@@ -133,7 +86,7 @@ export function makeHubAuthorizer(options: HubAuthorizerOptions): Authorizer {
       const verb = options.authorizeVerb === 'http' ? outer.httpVerb : resourceVerb(attributes);
       if (verb === '') return { allowed: false, reason: 'the HTTP method stands for no verb' };
       const toCluster: Asked = {
-        key: proxyKey(attributes.user, number, verb, outer, cluster),
+        key: keyOf(number, 'proxy', verb, outer.group, outer.version, outer.resource, cluster.name, cluster.uid),
         question: () => ({
           resourceAttributes: {
             verb,
