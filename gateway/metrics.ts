@@ -1,13 +1,14 @@
 // What is counted, and how it is exported. Easy to get wrong: the hot path only adds to plain numbers; prom-client reads them when
 // somebody scrapes. Label values are bounded: clusters only from records, unknown resources never.
 import { Registry, collectDefaultMetrics } from 'prom-client';
-import type { MetricObjectWithValues, MetricValue } from 'prom-client';
+import type { MetricValue } from 'prom-client';
 import type { OpenStreams } from '../routing/open-streams.ts';
 import type { Connections } from '../routing/target.ts';
 import type { ClusterStore } from '../cache/store.ts';
 import { conditionsOf } from './api/cluster-object.ts';
 import type { Observed } from './exchange.ts';
 import type { Log } from './log.ts';
+import { registerRead } from './read-metric.ts';
 
 /** kube-apiserver's buckets of apiserver_request_duration_seconds, in seconds. */
 const buckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
@@ -269,26 +270,4 @@ function connectionValues(connections: Pick<Connections, 'stats'>): MetricValue<
     { labels: { cluster, state: 'pending' }, value: stats.pending },
     { labels: { cluster, state: 'upgraded' }, value: stats.upgraded },
   ]);
-}
-
-/** Registers a metric whose values are read when somebody scrapes; prom-client asks any metric only for get(). */
-function registerRead(
-  registry: Registry,
-  name: string,
-  help: string,
-  type: 'gauge' | 'counter' | 'histogram',
-  values: () => readonly MetricValue<string>[],
-): void {
-  const metric = {
-    name,
-    help,
-    type,
-    aggregator: 'sum',
-    reset: () => undefined,
-    get: async () =>
-      ({ name, help, type, aggregator: 'sum', values: values() }) as unknown as MetricObjectWithValues<
-        MetricValue<string>
-      >,
-  };
-  registry.registerMetric(metric as never);
 }

@@ -1,6 +1,7 @@
 // What is counted of auditing. Easy to get wrong: the hot path only adds to plain numbers; prom-client reads them when somebody scrapes.
-import { Counter, Gauge } from 'prom-client';
-import type { Metric, Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { by, registerRead, single } from '../read-metric.ts';
+import type { MetricValues } from '../read-metric.ts';
 import type { AuditSink } from './sink.ts';
 
 /** Counted since the start. */
@@ -37,78 +38,35 @@ export function registerAuditMetrics(
   sinks: () => readonly AuditSink[],
   spoolBytes: (() => number) | undefined,
 ): void {
-  const metrics: Metric[] = [
-    total('portcullis_audit_event_total', 'Audit events made.', () => counts.events),
-    labelled('portcullis_audit_level_total', 'Requests by audit level.', 'level', () => [
+  const counter = (name: string, help: string, values: () => MetricValues): void =>
+    registerRead(registry, name, help, 'counter', values);
+  counter('portcullis_audit_event_total', 'Audit events made.', () => single(counts.events));
+  counter('portcullis_audit_level_total', 'Requests by audit level.', () =>
+    by('level', [
       ['None', counts.none],
       ['Metadata', counts.metadata],
     ]),
-    total(
-      'portcullis_audit_requests_rejected_total',
-      'Requests refused because their events could not be stored.',
-      () => {
-        return counts.refused;
-      },
-    ),
-    labelled(
-      'portcullis_audit_dropped_total',
-      'Audit events a full sink did not take.',
+  );
+  counter(
+    'portcullis_audit_requests_rejected_total',
+    'Requests refused because their events could not be stored.',
+    () => single(counts.refused),
+  );
+  counter('portcullis_audit_dropped_total', 'Audit events a full sink did not take.', () =>
+    by('plugin', counts.dropped),
+  );
+  counter('portcullis_audit_error_total', 'Failed attempts to store audit events.', () => by('plugin', counts.failed));
+  counter('portcullis_audit_lost_total', 'Audit events taken and never stored.', () => by('plugin', counts.lost));
+  const gauge = (name: string, help: string, values: () => MetricValues): void =>
+    registerRead(registry, name, help, 'gauge', values);
+  gauge('portcullis_audit_accepting', '0 while a sink is full and requests are refused or go on unrecorded.', () =>
+    by(
       'plugin',
-      () => counts.dropped,
+      sinks().map(({ name, accepting }) => [name, accepting ? 1 : 0]),
     ),
-    labelled('portcullis_audit_error_total', 'Failed attempts to store audit events.', 'plugin', () => counts.failed),
-    labelled('portcullis_audit_lost_total', 'Audit events taken and never stored.', 'plugin', () => counts.lost),
-    new Gauge({
-      name: 'portcullis_audit_accepting',
-      help: '0 while a sink is full and requests are refused or go on unrecorded.',
-      labelNames: ['plugin'],
-      registers: [],
-      collect() {
-        for (const { name, accepting } of sinks()) this.set({ plugin: name }, accepting ? 1 : 0);
-      },
-    }),
-  ];
-  if (spoolBytes !== undefined) {
-    metrics.push(
-      new Gauge({
-        name: 'portcullis_audit_spool_bytes',
-        help: 'Bytes of audit events that wait on disk for the webhook.',
-        registers: [],
-        collect() {
-          this.set(spoolBytes());
-        },
-      }),
-    );
-  }
-  for (const metric of metrics) registry.registerMetric(metric);
-}
-
-function total(name: string, help: string, value: () => number): Metric {
-  return new Counter({
-    name,
-    help,
-    registers: [],
-    collect() {
-      this.reset();
-      this.inc(value());
-    },
-  });
-}
-
-function labelled(
-  name: string,
-  help: string,
-  label: string,
-  values: () => Iterable<readonly [string, number]>,
-): Metric {
-  return new Counter({
-    name,
-    help,
-    labelNames: [label],
-    registers: [],
-    collect() {
-      this.reset();
-      for (const [key, value] of values()) this.inc({ [label]: key }, value);
-    },
-  });
+  );
+  if (spoolBytes === undefined) return;
+  gauge('portcullis_audit_spool_bytes', 'Bytes of audit events that wait on disk for the webhook.', () =>
+    single(spoolBytes()),
+  );
 }

@@ -1,7 +1,6 @@
 // All bounds of one gateway, started together, and what metrics and readyz tell of them. Easy to get wrong: a gateway that is full is not
 // unhealthy; were it taken out of service, the others would be full next.
-import { Counter, Gauge } from 'prom-client';
-import type { Metric, Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { fullCollector } from '../../routing/buffer-reclaim.ts';
 import type { OpenStreams } from '../../routing/open-streams.ts';
 import { makeAdmission } from './admission.ts';
@@ -10,6 +9,7 @@ import type { RequestAuthenticator } from '../../auth/authenticate.ts';
 import type { BoundConnections } from './connection-bounds.ts';
 import { guardLogins } from './failed-logins.ts';
 import type { HealthCheck } from '../health.ts';
+import { by, registerRead, single } from '../read-metric.ts';
 import type { LimitsConfig } from './limits-config.ts';
 import { startMemoryCeiling } from './memory-ceiling.ts';
 import { startSlowClients } from './slow-clients.ts';
@@ -73,10 +73,10 @@ export function startLimits(config: LimitsConfig, { openStreams, authenticate, o
     },
     register(registry) {
       const gauge = (name: string, help: string, read: () => number): void =>
-        registry.registerMetric(gaugeOf(name, help, read));
+        registerRead(registry, name, help, 'gauge', () => single(read()));
       const counter = (name: string, help: string, read: () => number): void =>
-        registry.registerMetric(counterOf(name, help, read));
-      for (const metric of admissionMetrics(admission)) registry.registerMetric(metric);
+        registerRead(registry, name, help, 'counter', () => single(read()));
+      registerAdmissionMetrics(registry, admission);
       gauge('portcullis_memory_share', 'Part of the usable memory that is used.', () => memory.share);
       gauge('portcullis_memory_shedding', '1 while new requests are refused for want of memory.', () =>
         memory.shedding ? 1 : 0,
@@ -104,58 +104,18 @@ export function startLimits(config: LimitsConfig, { openStreams, authenticate, o
   };
 }
 
-function gaugeOf(name: string, help: string, read: () => number): Metric {
-  return new Gauge({
-    name,
-    help,
-    registers: [],
-    collect() {
-      this.set(read());
-    },
+function registerAdmissionMetrics(registry: Registry, admission: Admission): void {
+  registerRead(registry, 'portcullis_admitted_requests', 'Places taken, by kind.', 'gauge', () =>
+    by('kind', Object.entries(admission.stats().inFlight)),
+  );
+  registerRead(registry, 'portcullis_queued_requests', 'Requests that wait for a place.', 'gauge', () =>
+    single(admission.stats().queued),
+  );
+  registerRead(registry, 'portcullis_rejected_requests_total', 'Requests answered 429, by reason.', 'counter', () => {
+    const { refused } = admission.stats();
+    return by(
+      'reason',
+      refusals.map((reason) => [reason, refused.get(reason) ?? 0]),
+    );
   });
-}
-
-function counterOf(name: string, help: string, read: () => number): Metric {
-  return new Counter({
-    name,
-    help,
-    registers: [],
-    collect() {
-      this.reset();
-      this.inc(read());
-    },
-  });
-}
-
-function admissionMetrics(admission: Admission): Metric[] {
-  return [
-    new Gauge({
-      name: 'portcullis_admitted_requests',
-      help: 'Places taken, by kind.',
-      labelNames: ['kind'],
-      registers: [],
-      collect() {
-        for (const [kind, value] of Object.entries(admission.stats().inFlight)) this.set({ kind }, value);
-      },
-    }),
-    new Gauge({
-      name: 'portcullis_queued_requests',
-      help: 'Requests that wait for a place.',
-      registers: [],
-      collect() {
-        this.set(admission.stats().queued);
-      },
-    }),
-    new Counter({
-      name: 'portcullis_rejected_requests_total',
-      help: 'Requests answered 429, by reason.',
-      labelNames: ['reason'],
-      registers: [],
-      collect() {
-        this.reset();
-        const { refused } = admission.stats();
-        for (const reason of refusals) this.inc({ reason }, refused.get(reason) ?? 0);
-      },
-    }),
-  ];
 }

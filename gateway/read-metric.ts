@@ -1,0 +1,38 @@
+// Metrics whose values are read when somebody scrapes, so that the hot path only adds to plain numbers. Easy to get wrong: label values must come
+// from a bounded set.
+import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
+
+/** What a scrape is told. */
+export type MetricValues = readonly MetricValue<string>[];
+
+/** Registers one; prom-client asks any metric only for get(). */
+export function registerRead(
+  registry: Registry,
+  name: string,
+  help: string,
+  type: 'gauge' | 'counter' | 'histogram',
+  values: () => MetricValues,
+): void {
+  const metric = {
+    name,
+    help,
+    type,
+    aggregator: 'sum',
+    reset: () => undefined,
+    get: async () =>
+      ({ name, help, type, aggregator: 'sum', values: values() }) as unknown as MetricObjectWithValues<
+        MetricValue<string>
+      >,
+  };
+  registry.registerMetric(metric as never);
+}
+
+/** The values of a metric without labels. */
+export function single(value: number): MetricValues {
+  return [{ labels: {}, value }];
+}
+
+/** The values of a metric with one label. */
+export function by(label: string, values: Iterable<readonly [string, number]>): MetricValues {
+  return Array.from(values, ([key, value]) => ({ labels: { [label]: key }, value }));
+}
