@@ -7,6 +7,7 @@ import { identityTextFault } from '../cache/user.ts';
 import type { User } from '../cache/user.ts';
 import { rememberingNames } from './header-names.ts';
 import type { RawHeaders } from './transport-types.ts';
+import { token } from './field-syntax.ts';
 
 /**
  * Request headers that are copied to a member, with those of singleRequestHeaders. Everything else stays here: identity, hop-by-hop,
@@ -101,8 +102,6 @@ const responseHeaderFate = rememberingNames((name): ResponseHeaderFate => {
   // Ours takes the place of the member's; they are equal unless the member makes its own.
   return isHeldBack || lower === 'audit-id' ? 'hold-back' : 'relay';
 });
-
-const tokenBytes = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** What upstreamHeaders needs to know; `user` is there in the normal mode and absent only in {@link selfUpstreamHeaders}. */
 export interface HeaderParts {
@@ -227,7 +226,7 @@ export function escapeExtraKey(key: string): string {
   let escaped = '';
   for (const byte of Buffer.from(key.toLowerCase(), 'utf8')) {
     const char = String.fromCharCode(byte);
-    escaped += char !== '%' && tokenBytes.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+    escaped += char !== '%' && token.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
   }
   return escaped;
 }

@@ -4,8 +4,8 @@
 import { GatewayError } from '../cache/errors.ts';
 import { rememberingNames } from './header-names.ts';
 import type { RawHeaders, UpstreamRequest } from './transport-types.ts';
+import { token } from './field-syntax.ts';
 
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const originForm = /^\/[\x21-\x7e\x80-\xff]*$/;
 /** Anything but tab, visible characters, blanks and the upper half of latin1. */
 const badValue = /[^\t\x20-\x7e\x80-\xff]/;

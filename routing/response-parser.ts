@@ -5,6 +5,7 @@
 import { maxHeaderBytes, maxHeaderPairs } from '../cache/limits.ts';
 import { ResponseFault, makeChunkedBody } from './chunked-body.ts';
 import { rememberingNames } from './header-names.ts';
+import { token, trimmed } from './field-syntax.ts';
 
 /** Interim (1xx) heads swallowed before one response; more is a flood. */
 const maxInterimHeads = 32;
@@ -43,7 +44,6 @@ type State = 'none' | 'head' | 'length' | 'chunked' | 'until-close' | 'complete'
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const headEnd = Buffer.from('\r\n\r\n', 'latin1');
-const tokenBytes = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** A control character other than tab, CR and LF; those two are judged line by line. */
 const badHeadBytes = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 const decimal = /^[0-9]{1,15}$/;
@@ -245,7 +245,7 @@ interface Framing {
   close: boolean;
 }
 
-const isToken = rememberingNames((name) => tokenBytes.test(name));
+const isToken = rememberingNames((name) => token.test(name));
 
 /**
  * Where the line from `at` on ends: the first CR and the first LF must be one CRLF.
@@ -282,22 +282,6 @@ function parseFields(text: string, headers: string[], knownNames: string[]): Fra
   }
   if (headers.length > maxHeaderPairs * 2) throw new ResponseFault(`it has more than ${maxHeaderPairs} headers`);
   return framing;
-}
-
-/**
- * The text between two offsets without leading and trailing blanks and tabs (OWS of RFC 9110; String.trim removes
- * more).
- */
-function trimmed(text: string, from: number, to: number): string {
-  let start = from;
-  let end = to;
-  while (start < end && isBlank(text.charCodeAt(start))) start++;
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
-  return text.slice(start, end);
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09;
 }
 
 /** The length of a name tells most headers apart without lower-casing them. */

@@ -7,6 +7,7 @@ import { ipv6Bytes } from '../cache/ip-address.ts';
 import type { Endpoint, ProxyAddress } from '../cache/records.ts';
 import { maxReasonLength, ProxyRefusal, refusalReason } from './proxy-faults.ts';
 import { makeResponseParser } from './response-parser.ts';
+import { token } from './field-syntax.ts';
 
 /**
  * Makes the open connection to a proxy a connection to `endpoint`.
@@ -97,7 +98,6 @@ function withKnownVersion(chunk: Buffer): Buffer {
   return Buffer.concat([Buffer.from('HTTP/1.1', 'latin1'), chunk.subarray(8)]);
 }
 
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const badHeaderValue = /[^\t\x20-\x7e\x80-\xff]/;
 /** Ours to write: with them a header of a record could say where the tunnel goes or where the head ends. */
 const ownHeader = /^(?:host|content-length|transfer-encoding|connection)$/i;
@@ -108,7 +108,7 @@ function connectHead(proxy: ProxyAddress, endpoint: Endpoint): string {
   if (!/^[\x21-\x7e]+$/.test(authority)) throw new ProxyRefusal('the host name is invalid');
   let head = `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n`;
   for (const [name, value] of proxy.headers ?? []) {
-    if (!headerName.test(name) || ownHeader.test(name) || badHeaderValue.test(value)) {
+    if (!token.test(name) || ownHeader.test(name) || badHeaderValue.test(value)) {
       throw new ProxyRefusal('a header set for it is not allowed');
     }
     // As in Go's http.Transport: the user of the URL goes before the header.

@@ -5,11 +5,11 @@ import type { Writable } from 'node:stream';
 import { GatewayError } from '../../cache/errors.ts';
 import { rememberingNames } from '../../routing/header-names.ts';
 import type { RawHeaders } from '../../routing/transport-types.ts';
+import { token } from '../../routing/field-syntax.ts';
 
 /** Pieces up to this size are copied together; larger ones go as they are. */
 const copiedBytes = 64 * 1024;
 
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Anything but tab, visible characters, blanks and the upper half of latin1. */
 const badValue = /[^\t\x20-\x7e\x80-\xff]/;
 const lineEnd = Buffer.from('\r\n', 'latin1');

@@ -4,6 +4,7 @@
 import { GatewayError } from '../../cache/errors.ts';
 import { maxHeaderBytes, maxHeaderPairs } from '../../cache/limits.ts';
 import { markRepeated } from '../../cache/repeated-headers.ts';
+import { token, trimmed } from '../../routing/field-syntax.ts';
 
 /** A request line and its fields as they came; strings are latin1, one char a byte. */
 export interface Http1Head {
@@ -32,7 +33,6 @@ export interface HeadReader {
 const headEnd = Buffer.from('\r\n\r\n', 'latin1');
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
-const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Text is searched faster than bytes, as long as there are few. */
 const searchedAsTextBytes = 8 * 1024;
 /** Longer fields are not kept for the next request: an idle connection would hold them. */
@@ -172,19 +172,6 @@ function readFieldLines(text: string): readonly string[] {
   }
   if (headers.length > maxHeaderPairs * 2) throw tooLarge();
   return headers;
-}
-
-/** Without leading and trailing blanks and tabs (OWS of RFC 9110; String.trim removes more). */
-function trimmed(text: string, from: number, to: number): string {
-  let start = from;
-  let end = to;
-  while (start < end && isBlank(text.charCodeAt(start))) start++;
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
-  return text.slice(start, end);
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09;
 }
 
 function badRequest(what: string): GatewayError {

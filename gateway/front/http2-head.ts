@@ -6,6 +6,7 @@ import type { BodyFraming } from '../../routing/exchange.ts';
 import { rememberingNames } from '../../routing/header-names.ts';
 import type { RawHeaders } from '../../routing/transport-types.ts';
 import type { RepeatedLists } from './repeated-lists.ts';
+import { token } from '../../routing/field-syntax.ts';
 
 /** A request as the chain sees it. */
 export interface Http2Head {
@@ -25,8 +26,7 @@ export interface Http2Head {
   readonly fault: GatewayError | undefined;
 }
 
-const token = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
-const methodToken = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const lowerToken = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const badValue = /[^\t\x20-\x7e\x80-\xff]/;
 
 type Kind =
@@ -51,7 +51,7 @@ const pseudoKinds: Readonly<Record<string, Kind>> = {
 
 const kindOf = rememberingNames((name): Kind => {
   if (name.startsWith(':')) return Object.hasOwn(pseudoKinds, name) ? pseudoKinds[name]! : 'malformed';
-  if (!token.test(name)) return 'malformed';
+  if (!lowerToken.test(name)) return 'malformed';
   if (/^(?:connection|keep-alive|proxy-connection|transfer-encoding|upgrade)$/.test(name)) return 'malformed';
   if (name === 'te' || name === 'host' || name === 'expect' || name === 'audit-id') return name;
   return name === 'content-length' ? 'length' : 'plain';
@@ -119,7 +119,7 @@ export function readHttp2Request(list: readonly string[], ends: boolean, lists?:
     }
     headers.push(name, value);
   }
-  if (method === undefined || !methodToken.test(method)) return undefined;
+  if (method === undefined || !token.test(method)) return undefined;
   if (method === 'CONNECT') {
     fault ??= new GatewayError('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
   } else if (scheme === undefined || scheme === '' || path === undefined || path === '') return undefined;
