@@ -160,7 +160,9 @@ test('C58: a full disk makes the sink full at once, and with room again every ev
   mkdirSync(join(folder, 'logs'));
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'none', join(folder, 'logs')]);
   if (mounted.status !== 0) {
-    t.skip('needs the right to mount a file system; test/e2e/audit.e2e.ts has the same with a limit of the process');
+    t.skip(
+      'needs the right to mount a file system; test/e2e/audit-sinks.e2e.ts has the same with a limit of the process',
+    );
     return;
   }
   try {
