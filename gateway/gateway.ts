@@ -4,7 +4,7 @@ import { createClusterStore } from '../cache/store.ts';
 import { makeBufferReclaim, youngCollector } from '../routing/buffer-reclaim.ts';
 import { makeOpenStreams } from '../routing/open-streams.ts';
 import { makeConnections } from '../routing/target.ts';
-import { makeTransport } from '../routing/transport.ts';
+import { makeTransport, transportParts } from '../routing/transport.ts';
 import { addressFault } from './address-fault.ts';
 import { startAudit } from './audit/audit.ts';
 import { chain, run, selfChain } from './chain.ts';
@@ -87,13 +87,7 @@ async function assemble(
   const connections = makeConnections(
     (spec, credential) =>
       makeTransport({
-        clusterName: spec.name,
-        endpoint: spec.endpoint!,
-        tls: spec.tls,
-        fallbacks: spec.fallbacks,
-        proxy: spec.proxy,
-        clientCertificate: credential.clientCertificate,
-        addressRule: spec.addressRule,
+        ...transportParts(spec, credential),
         onBody,
         timeoutMs: times.connectTimeoutMs,
         limits: times.transport,

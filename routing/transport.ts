@@ -3,7 +3,7 @@
 // another.
 import type { Socket } from 'node:net';
 import { connectTimeoutMs } from '../cache/limits.ts';
-import type { EndpointOption } from '../cache/records.ts';
+import type { ClusterSpec, Credential, EndpointOption } from '../cache/records.ts';
 import { Call } from './call.ts';
 import type { DialTarget } from './connect.ts';
 import { makeEndpointChoice } from './endpoint-choice.ts';
@@ -29,6 +29,19 @@ export interface TransportOptions extends DialTarget {
   readonly limits?: TransportLimits;
   /** Told how many bytes of answers came, upgrades left out. */
   readonly onBody?: (bytes: number) => void;
+}
+
+/** What of a record and its credential a transport is made of; a part that is left out here is left out of every connection. */
+export function transportParts(spec: ClusterSpec, credential: Credential): TransportOptions {
+  return {
+    clusterName: spec.name,
+    endpoint: spec.endpoint!,
+    tls: spec.tls,
+    fallbacks: spec.fallbacks,
+    proxy: spec.proxy,
+    clientCertificate: credential.clientCertificate,
+    addressRule: spec.addressRule,
+  };
 }
 
 /** With several endpoints each gets its share of the connect deadline, but no less than this. */

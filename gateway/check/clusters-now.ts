@@ -9,7 +9,7 @@ import type { ClusterRecord } from '../../cache/records.ts';
 import { createClusterStore } from '../../cache/store.ts';
 import { GatewayError } from '../../cache/errors.ts';
 import { makeConnections } from '../../routing/target.ts';
-import { makeTransport } from '../../routing/transport.ts';
+import { makeTransport, transportParts } from '../../routing/transport.ts';
 import type { Config } from '../config.ts';
 import { makeLog } from '../log.ts';
 import { startSources } from '../sources.ts';
@@ -39,17 +39,7 @@ export async function clusterFindings(config: Config, options: CheckOptions): Pr
   const hub = options.offline || config.hub === undefined ? undefined : await connectHub(config, options.version);
   const log = makeLog('silent');
   const store = createClusterStore({});
-  const connections = makeConnections((spec, credential) =>
-    makeTransport({
-      clusterName: spec.name,
-      endpoint: spec.endpoint!,
-      tls: spec.tls,
-      fallbacks: spec.fallbacks,
-      proxy: spec.proxy,
-      clientCertificate: credential.clientCertificate,
-      addressRule: spec.addressRule,
-    }),
-  );
+  const connections = makeConnections((spec, credential) => makeTransport(transportParts(spec, credential)));
   // Without its client, a hub is left alone: only files are read.
   const sources = await startSources(config, store, hub?.client, log);
   try {
