@@ -2,18 +2,18 @@
 // get wrong: every pretend cluster here is at a loopback address, so what must be reached is allowed by name and the trap is another address of the same range.
 import assert from 'node:assert/strict';
 import dns from 'node:dns';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, mock, test } from 'node:test';
-import { startSimulator } from '../../sim/server.ts';
 import type { Simulator } from '../../sim/server.ts';
 import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
 import { exchange, requestBytes, upgradeLines } from './raw-client.ts';
 import type { RawAnswer } from './raw-client.ts';
-import { eventually, kubeconfigText, startSite } from './site.ts';
+import { eventually, startSite } from './site.ts';
+import { startAdminHub, writeHubKubeconfig } from './simulated-hub.ts';
 import type { Site } from './site.ts';
 
 const namespace = 'credentials';
@@ -54,32 +54,11 @@ async function known(name: string): Promise<void> {
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), 'portcullis-addresses-'));
-  const rbac = 'rbac.authorization.k8s.io';
-  hub = await startSimulator({
-    name: 'hub',
-    controllers: false,
-    tokens: { 'admin-token': { name: 'admin', groups: ['system:authenticated'] } },
-    seed: [
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
-      {
-        apiVersion: `${rbac}/v1`,
-        kind: 'ClusterRoleBinding',
-        metadata: { name: 'admin' },
-        roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'cluster-admin' },
-        subjects: [{ apiGroup: rbac, kind: 'User', name: 'admin' }],
-      },
-    ] as never,
-  });
-  const hubKubeconfig = join(folder, 'hub.kubeconfig');
-  const context = { name: 'hub', server: hub.url, ca: hub.caPem, token: hub.adminToken };
-  writeFileSync(
-    hubKubeconfig,
-    JSON.stringify({ ...(JSON.parse(kubeconfigText([context])) as object), 'current-context': 'hub' }),
-  );
+  hub = await startAdminHub(namespace);
   site = await startSite({
     users: [{ token: 'local-token', name: 'local' }],
     config: {
-      hubKubeconfig,
+      hubKubeconfig: writeHubKubeconfig(folder, hub),
       sources: 'kubeconfig,cluster-gateway',
       secretNamespace: namespace,
       allowMemberAddresses: '127.0.0.1',

@@ -3,17 +3,17 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import type { ClientHttp2Session } from 'node:http2';
-import { closeSync, constants, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { startSimulator } from '../../sim/server.ts';
 import type { Simulator } from '../../sim/server.ts';
 import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
 import { answerEcho } from './member.ts';
 import { exchange, requestBytes, upgradeLines } from './raw-client.ts';
 import type { RawAnswer } from './raw-client.ts';
 import { eventually, kubeconfigText, startSite } from './site.ts';
+import { startAdminHub, writeHubKubeconfig } from './simulated-hub.ts';
 import type { Site } from './site.ts';
 
 const namespace = 'virtual';
@@ -53,32 +53,11 @@ before(async () => {
   fifo = join(folder, 'fifo');
   marker = join(folder, 'was-run');
   execFileSync('mkfifo', [fifo]);
-  const rbac = 'rbac.authorization.k8s.io';
-  hub = await startSimulator({
-    name: 'hub',
-    controllers: false,
-    tokens: { 'admin-token': { name: 'admin', groups: ['system:authenticated'] } },
-    seed: [
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
-      {
-        apiVersion: `${rbac}/v1`,
-        kind: 'ClusterRoleBinding',
-        metadata: { name: 'admin' },
-        roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'cluster-admin' },
-        subjects: [{ apiGroup: rbac, kind: 'User', name: 'admin' }],
-      },
-    ] as never,
-  });
-  const hubKubeconfig = join(folder, 'hub.kubeconfig');
-  const context = { name: 'hub', server: hub.url, ca: hub.caPem, token: hub.adminToken };
-  writeFileSync(
-    hubKubeconfig,
-    JSON.stringify({ ...(JSON.parse(kubeconfigText([context])) as object), 'current-context': 'hub' }),
-  );
+  hub = await startAdminHub(namespace);
   site = await startSite({
     users: [{ token: 'local-token', name: 'local' }],
     config: {
-      hubKubeconfig,
+      hubKubeconfig: writeHubKubeconfig(folder, hub),
       sources: 'kubeconfig,vcluster,cluster-gateway',
       secretNamespaces: namespace,
       secretNamespace: namespace,

@@ -1,7 +1,7 @@
 // The API of cluster-gateway on the wire, with a simulated hub that says who callers are and what they may: objects from its Secrets, writes of health
 // back to them, and the proxy paths of three groups, each asked about as what it is.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import type { ClientHttp2Session } from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,8 @@ import type { Simulator } from '../../sim/server.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../attack/http2-client.ts';
 import { exchange, openRaw, requestBytes } from '../attack/raw-client.ts';
 import type { RawAnswer } from '../attack/raw-client.ts';
-import { eventually, kubeconfigText, startSite } from '../attack/site.ts';
+import { eventually, startSite } from '../attack/site.ts';
+import { writeHubKubeconfig } from '../attack/simulated-hub.ts';
 import type { Site } from '../attack/site.ts';
 
 const api = '/apis/cluster.core.oam.dev/v1alpha1/clustergateways';
@@ -83,16 +84,10 @@ before(async () => {
       ...grant('karmada-user', [proxyOf('cluster.karmada.io', 'clusters')]),
     ],
   });
-  const hubKubeconfig = join(folder, 'hub.kubeconfig');
-  const context = { name: 'hub', server: hub.url, ca: hub.caPem, token: hub.adminToken };
-  writeFileSync(
-    hubKubeconfig,
-    JSON.stringify({ ...(JSON.parse(kubeconfigText([context])) as object), 'current-context': 'hub' }),
-  );
   site = await startSite({
     users: [{ token: 'local-token', name: 'local' }],
     config: {
-      hubKubeconfig,
+      hubKubeconfig: writeHubKubeconfig(folder, hub),
       sources: 'kubeconfig,cluster-gateway',
       secretNamespace: namespace,
       allowMemberAddresses: '127.0.0.1',
