@@ -176,7 +176,8 @@ export function makeSide(
             reject(new Error(`${name}: ${args.join(' ')} ${why}:\n${output.stdout}\n${output.stderr}`));
           const timer = setTimeout(() => fail(`printed nothing like ${String(pattern)} in 30 s`), 30_000);
           const check = (): void => {
-            if (pattern.test(output.stdout) || pattern.test(output.stderr)) resolve(output.stdout + output.stderr);
+            const texts = [output.stdout, output.stderr].map(wholeLines);
+            if (texts.some((text) => pattern.test(text))) resolve(output.stdout + output.stderr);
           };
           child.stdout!.on('data', check);
           child.stderr!.on('data', check);
@@ -203,6 +204,11 @@ export function makeSide(
       return fileName;
     },
   };
+}
+
+/** The text up to its last line end: kubectl writes a row of a table and its line end apart, and a stop between the two would cut it. */
+function wholeLines(text: string): string {
+  return text.slice(0, text.lastIndexOf('\n') + 1);
 }
 
 /** Address of a member, straight or below one of the gateway's or the hub's prefixes. */
