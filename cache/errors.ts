@@ -40,6 +40,7 @@ export const errorKinds = {
   MEMBER_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   MEMBER_OVERLOADED: { status: 503, reason: 'ServiceUnavailable' },
   CLUSTER_UNUSABLE: { status: 503, reason: 'ServiceUnavailable' },
+  INDEX_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   AUDIT_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   HUB_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   DRAINING: { status: 503, reason: 'ServiceUnavailable' },

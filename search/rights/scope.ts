@@ -1,0 +1,21 @@
+// What of the index one user may see, as values that a store can make part of its plan. Easy to get wrong: what is not named here is hidden. A
+// cluster that the caller may not reach at all is simply absent, and nothing that is counted, listed or named may tell that it exists.
+import type { TypeKey } from '../types.ts';
+
+/** What of one type in one cluster may be seen. */
+export type Grant =
+  | 'all'
+  | {
+      /** Every object in these namespaces. */
+      readonly namespaces: readonly string[];
+      /** And these objects (`resourceNames`); namespace undefined: of that name in any namespace. */
+      readonly names: readonly { readonly namespace: string | undefined; readonly name: string }[];
+    };
+
+/** Frozen; made for one user, one verb (`get`, `list` or `watch`) and one moment. */
+export interface RowScope {
+  /** By incarnation id, then by type. Absent is nothing. */
+  readonly grants: ReadonlyMap<string, ReadonlyMap<TypeKey, Grant>>;
+  /** Equal texts are equal grants: what a watch compares to see that rights have changed. */
+  readonly digest: string;
+}

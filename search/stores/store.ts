@@ -1,0 +1,159 @@
+// What the index asks of a store. The interface is the query, not SQL, so that every store plans natively. Easy to get wrong: rights are part of
+// the query. No method gives rows, counts or values without a scope, and none filters pages afterwards.
+import type { ListQuery } from '../query/list-query.ts';
+import type { RowScope } from '../rights/scope.ts';
+import type { Incarnation, ObjectKey, ResourceType, TypeInfo, TypeKey } from '../types.ts';
+
+/** One object to keep. */
+export interface RowWrite extends ObjectKey {
+  readonly uid: string;
+  /** The member's, a decimal; what `resource_version` orders by. */
+  readonly resourceVersion: string;
+  /** Of the controller owner, '' for none. */
+  readonly ownerUid: string;
+  /** creationTimestamp, Unix milliseconds. */
+  readonly createdAtMs: number;
+  readonly labels: readonly (readonly [key: string, value: string])[];
+  /** Values of indexed paths, lists as several of one path: `status.phase`, `spec.nodeName`, `spec.containers[].image`. */
+  readonly terms: readonly (readonly [path: string, value: string])[];
+  /** JSON as it will be served: pruned, with apiVersion, kind and the cluster's annotation. */
+  readonly raw: Uint8Array;
+}
+
+/** Up to where an incarnation's type was followed. Commits together with rows. */
+export interface SyncPosition {
+  /** The member's resourceVersion to watch from; '' before a list was whole. */
+  readonly resourceVersion: string;
+  /** Unix milliseconds when the member last confirmed it (event, bookmark, list). */
+  readonly confirmedAtMs: number;
+}
+
+/** Changes of one type of one incarnation, committed whole or not at all. */
+export interface WriteBatch {
+  readonly incarnation: Incarnation;
+  readonly type: TypeInfo;
+  readonly upserts: readonly RowWrite[];
+  readonly deletes: readonly ObjectKey[];
+  readonly position?: SyncPosition;
+}
+
+/** What a commit did. Rows that were already stored byte for byte are not written and not counted. */
+export interface Commit {
+  /** 19-digit index resourceVersion of the last change; of the state of now when nothing changed. */
+  readonly resourceVersion: string;
+  readonly written: number;
+  readonly deleted: number;
+}
+
+/** A row as stored, for the comparison of a relist. */
+export interface StoredVersion extends ObjectKey {
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** A type of an incarnation with what is known of its sync. */
+export interface StoredType {
+  readonly incarnation: Incarnation;
+  readonly type: TypeInfo;
+  readonly position: SyncPosition;
+  readonly objects: number;
+}
+
+/** Which part of the rows, in the query's order. */
+export interface PageRequest {
+  /** Undefined: all of them. */
+  readonly limit?: number;
+  readonly offset?: number;
+  /** Given by an earlier page of the same query. */
+  readonly after?: Cursor;
+  /** Whether the rows after this page are counted. */
+  readonly withRemaining?: boolean;
+}
+
+/** Keys of the last row of a page, in the query's order. JSON. */
+export type Cursor = readonly (string | number)[];
+
+/** One row as read. */
+export interface RowRead {
+  readonly type: TypeKey;
+  readonly cluster: string;
+  readonly incarnation: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly raw: Uint8Array;
+}
+
+/** A page: what precedes the items is known before the first of them. */
+export interface Page {
+  /** Of the whole index when the page was planned; 19 digits. */
+  readonly resourceVersion: string;
+  /** Where the next page begins; undefined on the last one. */
+  readonly next: Cursor | undefined;
+  readonly remaining: number | undefined;
+  /** In order, in chunks that are read as they are asked for; no read transaction waits for the consumer. */
+  readonly chunks: AsyncIterable<readonly RowRead[]>;
+}
+
+/** What facets group by: a key column or a path of the object. */
+export type FacetBy = 'cluster' | 'namespace' | 'type' | { readonly label: string } | { readonly path: string };
+
+export interface FacetCount {
+  readonly value: string;
+  readonly count: number;
+}
+
+/** One change of the log, in the order of commits. */
+export interface LogEntry {
+  /** Strictly increasing, 19 digits. */
+  readonly resourceVersion: string;
+  readonly type: TypeKey;
+  readonly incarnation: string;
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** Undefined: the object did not exist before. An object of another uid is a deletion and an addition, two entries. */
+  readonly before: Uint8Array | undefined;
+  /** Undefined: deleted. */
+  readonly after: Uint8Array | undefined;
+}
+
+/** What a store can do, where they differ. */
+export interface StoreLimits {
+  /** Largest decimal offset that is not refused. */
+  readonly maxOffset: number;
+}
+
+/**
+ * Keeps rows, answers queries, remembers changes.
+ * All methods reject with GatewayError INDEX_UNAVAILABLE while the store cannot answer.
+ */
+export interface IndexStore {
+  readonly limits: StoreLimits;
+
+  /** What is kept, of every incarnation. */
+  types(): Promise<readonly StoredType[]>;
+  /** Rows of one type as stored, sorted by namespace and name. */
+  versions(incarnation: string, type: ResourceType): Promise<readonly StoredVersion[]>;
+  apply(batch: WriteBatch): Promise<Commit>;
+  /** Deletes all rows of an incarnation, or of one of its types; the log says so for each. */
+  forget(incarnation: string, type?: ResourceType): Promise<Commit>;
+
+  list(query: ListQuery, scope: RowScope, page: PageRequest): Promise<Page>;
+  count(query: ListQuery, scope: RowScope): Promise<number>;
+  facets(query: ListQuery, scope: RowScope, by: FacetBy, limit: number): Promise<readonly FacetCount[]>;
+  /** Values of a label or path that begin with `prefix`, among the rows of the query. */
+  values(query: ListQuery, scope: RowScope, by: FacetBy, prefix: string, limit: number): Promise<readonly string[]>;
+
+  /** The newest 19-digit resourceVersion whose changes are all readable. */
+  resourceVersion(): string;
+  /** Oldest resourceVersion from which `changes` can still go on. */
+  oldestResourceVersion(): Promise<string>;
+  /** Entries after `resourceVersion` of these types, oldest first, at most `limit`; a digit of the check that does not fit is an error of the caller. */
+  changes(resourceVersion: string, types: readonly TypeKey[], limit: number): Promise<readonly LogEntry[]>;
+  /** Called after each commit that changed something. Returns the way to end it. */
+  onCommit(listener: (resourceVersion: string) => void): () => void;
+
+  close(): Promise<void>;
+}
