@@ -53,6 +53,10 @@ export interface ListQuery {
   /** '' stands for cluster-scoped objects. */
   readonly namespaces?: readonly string[];
   readonly names?: readonly string[];
+  /** None of these (`search.clusterpedia.io/clusters notin (a,b)`); the same of namespaces and names. */
+  readonly notClusters?: readonly string[];
+  readonly notNamespaces?: readonly string[];
+  readonly notNames?: readonly string[];
   readonly uids?: readonly string[];
   /** Each must be a part of the name; taken literally. */
   readonly nameContains: readonly string[];
