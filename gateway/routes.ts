@@ -3,6 +3,8 @@
 import { GatewayError } from '../cache/errors.ts';
 import { apiGroups, gatewayGroup, gatewayVersion, proxyResources } from './api/api-groups.ts';
 import type { ServedGroup, ServedPlural, ServedSubresource } from './api/api-groups.ts';
+import { indexSurface } from './api/index-groups.ts';
+import type { IndexSurface } from './api/index-groups.ts';
 import type { ParsedTarget } from './path.ts';
 
 export { gatewayGroup, gatewayVersion } from './api/api-groups.ts';
@@ -32,6 +34,7 @@ export type Surface =
       readonly name: string | undefined;
       readonly subresource: ServedSubresource | undefined;
     }
+  | IndexSurface
   | {
       readonly kind: 'member';
       readonly cluster: string;
@@ -95,6 +98,8 @@ function groupSurface(target: ParsedTarget): Surface {
   if (version === gatewayVersion && plural === resource && resource !== undefined && subresource === 'proxy') {
     return member(target, 4, { group: name, version, resource });
   }
+  const index = indexSurface(target);
+  if (index !== undefined) return index;
   const group = apiGroups.find((each) => each.name === name);
   if (group === undefined) throw notFound();
   if (version === undefined) return { kind: 'discovery', document: 'group', group: group.name };

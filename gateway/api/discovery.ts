@@ -16,8 +16,12 @@ export interface DiscoveryDocuments {
   aggregated(document: 'api' | 'apis', version: string): object;
 }
 
-/** Makes the documents of these groups. */
-export function makeDiscovery(groups: readonly ApiGroup[]): DiscoveryDocuments {
+/** Makes the documents of these groups; `more` and `moreAggregated` are elements of the lists of groups for those that are told elsewhere. */
+export function makeDiscovery(
+  groups: readonly ApiGroup[],
+  more: readonly object[] = [],
+  moreAggregated: readonly object[] = [],
+): DiscoveryDocuments {
   const entries = groups.map(({ name }) => groupEntry(name));
   return {
     root: {
@@ -34,14 +38,14 @@ export function makeDiscovery(groups: readonly ApiGroup[]): DiscoveryDocuments {
       ],
     },
     api: { kind: 'APIVersions', versions: [], serverAddressByClientCIDRs: [] },
-    apis: { kind: 'APIGroupList', apiVersion: 'v1', groups: entries },
+    apis: { kind: 'APIGroupList', apiVersion: 'v1', groups: [...entries, ...more] },
     groups: new Map(groups.map(({ name }, i) => [name, { kind: 'APIGroup', apiVersion: 'v1', ...entries[i] }])),
     resources: new Map(groups.map((group) => [group.name, resourceList(group)])),
     aggregated: (document, version) => ({
       kind: 'APIGroupDiscoveryList',
       apiVersion: `apidiscovery.k8s.io/${version}`,
       metadata: {},
-      items: document === 'api' ? [] : groups.map(aggregatedGroup),
+      items: document === 'api' ? [] : [...groups.map(aggregatedGroup), ...moreAggregated],
     }),
   };
 }

@@ -14,6 +14,9 @@ import { aggregatedMediaType, makeDiscovery } from './discovery.ts';
 import type { Authorized } from '../exchange.ts';
 import { healthResponse } from '../health.ts';
 import type { HealthCheck } from '../health.ts';
+import { answerIndex } from './index-answers.ts';
+import type { AnswerIndex } from './index-answers.ts';
+import { aggregatedIndexGroups, indexGroupEntries } from './index-groups.ts';
 import { makeOpenapi } from './openapi.ts';
 import { openapiProtobufTypes } from './openapi-protobuf.ts';
 import { queryValue } from '../request-info.ts';
@@ -36,6 +39,8 @@ export interface LocalParts {
   readonly clusterGatewayApi?: boolean;
   /** Where `clustergateways/health` is kept. */
   readonly hub?: HubClient | undefined;
+  /** Undefined: the index is off, and nothing of it is served or told. */
+  readonly index?: AnswerIndex | undefined;
 }
 
 type LocalAnswer = (state: Authorized) => void | Promise<void>;
@@ -46,10 +51,15 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
   const { clusters, clusterGatewayApi = false } = parts;
   const groups = apiGroups.filter(({ name }) => clusterGatewayApi || name !== clusterGatewayGroup);
   const answerObjects = makeObjectAnswers(parts);
-  const discovery = makeDiscoveryAnswers(groups);
+  const discovery = makeDiscoveryAnswers(groups, parts.index !== undefined);
   const openapi = makeOpenapiAnswers(groups);
   return (state) => {
     const { surface } = state;
+    if (surface.kind === 'index') {
+      if (parts.index === undefined) throw notServed();
+      const response = answerIndex(state, surface, parts.index);
+      return response instanceof Promise ? response : sendComplete(state, response);
+    }
     if ('group' in surface && groups.every(({ name }) => name !== surface.group)) throw notServed();
     if (surface.kind === 'resource') {
       if (surface.name === undefined && state.info.verb === 'watch') {
@@ -105,8 +115,9 @@ function makeObjectAnswers({ clusters, hub }: LocalParts): ObjectAnswers {
 
 function makeDiscoveryAnswers(
   groups: readonly ApiGroup[],
+  hasIndex: boolean,
 ): (state: Authorized, surface: SurfaceOf<'discovery'>) => CompleteResponse {
-  const documents = makeDiscovery(groups);
+  const documents = hasIndex ? makeDiscovery(groups, indexGroupEntries, aggregatedIndexGroups) : makeDiscovery(groups);
   const aggregated = new Map(
     (['api', 'apis'] as const).flatMap((document) =>
       ['v2', 'v2beta1'].map((version) => [

@@ -2,6 +2,7 @@
 // domain the Host chooses the cluster, so it must be the name the TLS connection was made for (421 otherwise).
 import { GatewayError } from '../../cache/errors.ts';
 import { upgradeToken } from '../../routing/upgrade.ts';
+import { indexVerb } from '../api/index-groups.ts';
 import { grown } from '../exchange.ts';
 import type { Described, Observed } from '../exchange.ts';
 import { parseTarget } from '../path.ts';
@@ -23,9 +24,10 @@ export function describe(state: Observed, rooms: Rooms): Described {
   const segments = surface.kind === 'member' ? surface.segments : target.segments;
   const info = requestInfo(inbound.method, segments, target.query, upgrade !== undefined);
   if (state.upgradeInbound !== undefined) refuseOddUpgrade(state, surface, info, target.query);
-  observation.verb = info.verb;
+  observation.verb = surface.kind === 'index' ? indexVerb(surface, info, target.query) : info.verb;
   observation.resource = info.isResource ? info.resource : '';
-  observation.longRunning = isLongRunning(info) || upgrade !== undefined;
+  observation.longRunning =
+    surface.kind === 'index' ? observation.verb === 'watch' : isLongRunning(info) || upgrade !== undefined;
   if (surface.kind === 'member') observation.cluster = surface.cluster;
   return grown(state, { target, surface, info, upgrade });
 }

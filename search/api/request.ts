@@ -1,0 +1,62 @@
+// One request to the index as the gateway hands it over, and what the answers need of the rest. Easy to get wrong: `user` is whom authorize let
+// through (behind `--as` the one acted as), and `headers` hold no credential any more; nothing here looks at anything else of the caller.
+import type { ErrorCode, GatewayError } from '../../cache/errors.ts';
+import type { User } from '../../cache/user.ts';
+import type { Inbound } from '../../routing/exchange.ts';
+import type { Progress } from '../../routing/stream.ts';
+import type { RawHeaders } from '../../routing/transport-types.ts';
+
+/** Which form of an answer was asked for: kind of the transformation and version of its group; '' and '' for the plain object. */
+export interface Form {
+  readonly as: '' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | 'APIGroupDiscoveryList';
+  readonly version: string;
+}
+
+/** Which part of the index is asked. */
+export type IndexPart =
+  | { readonly part: 'resources' | 'proxy'; readonly segments: readonly string[] }
+  | { readonly part: 'collections'; readonly name: string | undefined }
+  | { readonly part: 'indexes'; readonly name: string | undefined }
+  | { readonly part: 'facets' | 'values' | 'counts' | 'freshness' | 'query' };
+
+/** See the file comment. */
+export interface IndexRequest {
+  readonly asked: IndexPart;
+  readonly inbound: Inbound;
+  readonly headers: RawHeaders;
+  /** Raw, with the leading `?`, or ''. */
+  readonly query: string;
+  readonly user: User;
+  readonly auditId: string;
+  readonly progress: Progress;
+  /** Where it is noted why a stream was ended. */
+  readonly outcome: { error: unknown };
+  /** It came through a hub's kube-apiserver, which cuts what it takes for a short request after 60 s. */
+  readonly aggregated: boolean;
+  /** @throws GatewayError NOT_ACCEPTABLE when none of these forms is accepted */
+  form(forms: readonly Form['as'][]): Form;
+  /** The JSON body. @throws GatewayError (rejects) UNSUPPORTED_MEDIA_TYPE, TOO_LARGE or BAD_REQUEST */
+  body(): Promise<unknown>;
+}
+
+/** Turns an error into the JSON of a metav1.Status. */
+export type StatusJson = (error: GatewayError) => string;
+
+/** Parameters of the query as Go reads them: pairs with `;` or with a bad escape are dropped. */
+export function parametersOf(query: string): URLSearchParams {
+  const pairs = (query[0] === '?' ? query.slice(1) : query)
+    .split('&')
+    .filter((pair) => !pair.includes(';') && !/%(?![0-9A-Fa-f]{2})/.test(pair));
+  return new URLSearchParams(pairs.join('&'));
+}
+
+/** A boolean parameter as apimachinery converts it: absent, `false` and `0` are false, anything else, also nothing, is true. */
+export function flagOf(parameters: URLSearchParams, name: string): boolean {
+  const value = parameters.get(name)?.toLowerCase();
+  return value !== undefined && value !== null && value !== 'false' && value !== '0';
+}
+
+/** Whether an error is one of these. */
+export function isError(error: unknown, ...codes: readonly ErrorCode[]): boolean {
+  return codes.some((code) => (error as { code?: unknown } | undefined)?.code === code);
+}
