@@ -72,6 +72,12 @@ test('B9: what a value says arrives in the configuration', async () => {
   assert.equal(every!.hub!.karmadaNamespace, 'karmada-clusters');
   assert.equal(every!.kubeconfigs.length, 2);
   assert.equal(every!.hub!.subpathAuthorization, true);
+  assert.equal(every!.audit!.policyFile, '/etc/portcullis/config/audit-policy.yaml');
+  assert.equal(every!.audit!.overflowPolicyFile, '/etc/portcullis/config/audit-overflow-policy.yaml');
+  assert.equal(every!.audit!.log!.path, '/var/lib/portcullis/audit.log');
+  assert.equal(every!.audit!.webhook!.configFile, '/etc/portcullis/audit-webhook/kubeconfig');
+  assert.equal(every!.limits.endExpiredStreams, false);
+  assert.equal(first!.audit, undefined, 'off without a policy');
   assert.equal(direct!.listen.host, '::');
   assert.equal(direct!.clusterDomain, 'clusters.example.com');
   assert.deepEqual(direct!.outgoing.impersonateExtra, ['scopes']);

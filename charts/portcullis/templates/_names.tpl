@@ -98,4 +98,10 @@ subjects:
 {{- if and .Values.identity.allowPrivileged (empty .Values.identity.privilegedUser) }}
 {{- fail "identity.allowPrivileged=true needs identity.privilegedUser" }}
 {{- end }}
+{{- if and (empty .Values.audit.policy) (or .Values.audit.overflowPolicy .Values.audit.webhook.kubeconfigSecret) }}
+{{- fail "audit.overflowPolicy and audit.webhook need audit.policy: without a policy nothing is audited" }}
+{{- end }}
+{{- if and .Values.audit.policy (empty .Values.audit.log.path) (empty .Values.audit.webhook.kubeconfigSecret) }}
+{{- fail "audit.policy needs audit.log.path or audit.webhook.kubeconfigSecret: events must go somewhere" }}
+{{- end }}
 {{- end }}

@@ -62,6 +62,9 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 {{- with .Values.authentication.audiences }}
 - --api-audiences={{ join "," . }}
 {{- end }}
+{{- if .Values.authentication.config }}
+- --authentication-config=/etc/portcullis/config/authentication.yaml
+{{- end }}
 {{- if .Values.authorization.rules }}
 - --authorization-rules=/etc/portcullis/config/rules.yaml
 {{- end }}
@@ -76,6 +79,33 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 {{- if .Values.identity.allowPrivileged }}
 - --allow-privileged-identity
 - --privileged-user={{ .Values.identity.privilegedUser }}
+{{- end }}
+{{- with .Values.audit }}
+{{- if .policy }}
+- --audit-policy-file=/etc/portcullis/config/audit-policy.yaml
+{{- if .overflowPolicy }}
+- --audit-overflow-policy-file=/etc/portcullis/config/audit-overflow-policy.yaml
+{{- end }}
+{{- if .log.path }}
+- --audit-log-path={{ .log.path }}
+- --audit-log-maxage={{ int64 .log.maxAge }}
+- --audit-log-maxbackup={{ int64 .log.maxBackups }}
+- --audit-log-maxsize={{ int64 .log.maxSize }}
+{{- end }}
+{{- if .webhook.kubeconfigSecret }}
+- --audit-webhook-config-file=/etc/portcullis/audit-webhook/kubeconfig
+- --audit-webhook-mode={{ .webhook.mode }}
+- --audit-webhook-spool-maxsize={{ int64 .webhook.spoolMaxSize }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $name, $value := .Values.limits }}
+{{- $flag := kebabcase $name }}
+{{- if kindIs "bool" $value }}
+- --{{ ternary $flag (printf "no-%s" $flag) $value }}
+{{- else }}
+- --{{ $flag }}={{ if kindIs "string" $value }}{{ $value }}{{ else }}{{ int64 $value }}{{ end }}
+{{- end }}
 {{- end }}
 {{- with .Values.clusterDomain }}
 - --cluster-domain={{ . }}
@@ -123,6 +153,11 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
   readOnly: true
 {{- end }}
 {{- end }}
+{{- if and .Values.audit.policy .Values.audit.webhook.kubeconfigSecret }}
+- name: audit-webhook
+  mountPath: /etc/portcullis/audit-webhook
+  readOnly: true
+{{- end }}
 {{- with .Values.extraVolumeMounts }}
 {{ toYaml . }}
 {{- end }}
@@ -134,7 +169,7 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
     name: {{ include "portcullis.fullname" . }}
 - name: state
   emptyDir:
-    sizeLimit: 64Mi
+    sizeLimit: {{ .Values.state.sizeLimit }}
 {{- if ne .Values.servingCertificate.mode "self" }}
 - name: serving
   secret:
@@ -161,6 +196,14 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
     secretName: {{ .clientSecretName }}
 {{- end }}
 {{- end }}
+{{- end }}
+{{- if and .Values.audit.policy .Values.audit.webhook.kubeconfigSecret }}
+- name: audit-webhook
+  secret:
+    secretName: {{ .Values.audit.webhook.kubeconfigSecret }}
+    items:
+      - key: kubeconfig
+        path: kubeconfig
 {{- end }}
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}
