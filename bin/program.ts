@@ -13,6 +13,7 @@ import { addVersionCommand, packageVersion } from '../cli/version.ts';
 import { addAuditFlags } from './audit-flags.ts';
 import { addCheckCommand, check } from './check.ts';
 import { addHubFlags } from './hub-flags.ts';
+import { addIndexFlags } from './index-flags.ts';
 import { addLimitsFlags } from './limits-flags.ts';
 import type { DemoOptions, LongRunningVerbs, ServeOptions } from './options.ts';
 
@@ -170,6 +171,7 @@ function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal)
     .option('--tls-private-key-file <pem>', 'key of that certificate');
   addLimitsFlags(serve);
   addAuditFlags(serve);
+  addIndexFlags(serve);
   addHubFlags(serve, (text) => terminal.note(text))
     .addHelpText('after', serveExamples)
     .action(async (options: ServeOptions) => void (await verbs.serve(options)));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Failure } from './failure.ts';
-import { clusterServer, gatewayRoot } from './gateway-url.ts';
+import { clusterServer, gatewayRoot, indexServer } from './gateway-url.ts';
 
 test('the root is found in every form of address a kubeconfig may hold', () => {
   const roots: readonly (readonly [string, string])[] = [
@@ -16,6 +16,7 @@ test('the root is found in every form of address a kubeconfig may hold', () => {
     ['https://gw/k8s/clusters/c-1', 'https://gw/k8s/clusters/c-1'],
     ['https://gw/k8s/clusters/c-1/clusters/m1/proxy', 'https://gw/k8s/clusters/c-1'],
     ['https://[::1]:8443/clusters/m1/proxy', 'https://[::1]:8443'],
+    [indexServer('https://gw/x'), 'https://gw/x'],
   ];
   for (const [server, root] of roots) assert.equal(gatewayRoot(server, '--server'), root, server);
 });

@@ -7,6 +7,8 @@ export const clustersPath = '/apis/gateway.portcullis.io/v1alpha1/clusters';
 
 // The short form, then the aggregated form of ours and of the drop-in groups (DESIGN section 3).
 const clusterSuffix = /(?:\/apis\/[^/]+\/[^/]+\/(?:clusters|clustergateways)|\/clusters)\/[^/]+\/proxy$/;
+/** Where the index has native Kubernetes paths; long-running for a hub's kube-apiserver, so that watches live. */
+const indexPath = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 
 /**
  * Checks the value of `--server` or a kubeconfig's `server` and cuts it down to the gateway's root, without a trailing slash.
@@ -14,7 +16,9 @@ const clusterSuffix = /(?:\/apis\/[^/]+\/[^/]+\/(?:clusters|clustergateways)|\/c
  * @throws Failure (usage) when it is not an https URL or holds a user, query or fragment
  */
 export function gatewayRoot(server: string, what: string): string {
-  return serverRoot(server, what).replace(clusterSuffix, '').replace(/\/+$/, '');
+  const whole = serverRoot(server, what);
+  if (whole.endsWith(indexPath)) return whole.slice(0, -indexPath.length).replace(/\/+$/, '');
+  return whole.replace(clusterSuffix, '').replace(/\/+$/, '');
 }
 
 /**
@@ -44,4 +48,9 @@ export function serverRoot(server: string, what: string): string {
 /** `server` of the kubeconfig entry of one cluster. */
 export function clusterServer(root: string, cluster: string): string {
   return `${root}/clusters/${encodeURIComponent(cluster)}/proxy`;
+}
+
+/** `server` of the kubeconfig entry for the index over all clusters. */
+export function indexServer(root: string): string {
+  return `${root}${indexPath}`;
 }

@@ -3,7 +3,7 @@
 import { isMap, isScalar, isSeq, parseDocument } from 'yaml';
 import type { Document, ParsedNode, YAMLMap, YAMLSeq } from 'yaml';
 import { usageFailure } from './failure.ts';
-import { clusterServer, gatewayRoot } from './gateway-url.ts';
+import { clusterServer, gatewayRoot, indexServer } from './gateway-url.ts';
 
 /** What a kubeconfig should hold for one gateway. */
 export interface GatewayEntries {
@@ -18,7 +18,12 @@ export interface GatewayEntries {
   readonly clientCertificate: { readonly cert: string; readonly key: string } | undefined;
   /** Cluster names in the order they should appear. */
   readonly clusters: readonly string[];
+  /** Also an entry named {@link indexEntry} for the index over all clusters. */
+  readonly index?: boolean;
 }
+
+/** Stands for all clusters in `<prefix>-all`. */
+export const indexEntry = 'all';
 
 /** The new text and what happened. */
 export interface MergedKubeconfig {
@@ -48,10 +53,11 @@ export function mergeKubeconfig(
   const users = section(document, 'users', options.file);
   refuseConflicts({ clusters, contexts }, entries, options.file);
 
-  for (const name of entries.clusters) {
+  const targets = targetsOf(entries);
+  for (const { name, server } of targets) {
     const cluster = entryValue(document, clusters, `${entries.prefix}-${name}`, 'cluster');
     setAll(cluster, {
-      server: clusterServer(entries.root, name),
+      server,
       'certificate-authority-data': toBase64(entries.ca),
       'certificate-authority': undefined,
       'insecure-skip-tls-verify': undefined,
@@ -59,10 +65,10 @@ export function mergeKubeconfig(
     const context = entryValue(document, contexts, `${entries.prefix}-${name}`, 'context');
     setAll(context, { cluster: `${entries.prefix}-${name}`, user: entries.prefix });
   }
-  if (entries.clusters.length > 0) writeUser(document, users, entries);
+  if (targets.length > 0) writeUser(document, users, entries);
   const removed = options.removeGone ? removeGone(clusters, contexts, entries) : [];
 
-  const written = entries.clusters.map((name) => `${entries.prefix}-${name}`);
+  const written = targets.map(({ name }) => `${entries.prefix}-${name}`);
   // In block style an empty list with lists not indented would be printed as broken YAML.
   for (const list of [clusters, contexts, users]) if (list.items.length === 0) list.flow = true;
   const current: unknown = document.get('current-context');
@@ -75,6 +81,22 @@ export function mergeKubeconfig(
     removed,
     currentContext: typeof currentContext === 'string' && currentContext !== '' ? currentContext : undefined,
   };
+}
+
+function targetsOf({
+  root,
+  clusters,
+  index,
+}: GatewayEntries): readonly { readonly name: string; readonly server: string }[] {
+  const targets = clusters.map((name) => ({ name, server: clusterServer(root, name) }));
+  if (index !== true) return targets;
+  if (clusters.includes(indexEntry)) {
+    throw usageFailure(
+      `a cluster is named "${indexEntry}", and so is the entry of --index`,
+      'Leave out --index, or choose clusters with --cluster NAME.',
+    );
+  }
+  return [...targets, { name: indexEntry, server: indexServer(root) }];
 }
 
 /**
@@ -121,7 +143,7 @@ interface Sections {
 function refuseConflicts({ clusters, contexts }: Sections, entries: GatewayEntries, file: string): void {
   const remedy =
     'Choose other names with --prefix NAME, write another file with --output FILE, or remove it with kubectl config.';
-  const wanted = new Set(entries.clusters.map((name) => `${entries.prefix}-${name}`));
+  const wanted = new Set(targetsOf(entries).map(({ name }) => `${entries.prefix}-${name}`));
   const elsewhere = new Map<string, string>();
   for (const item of clusters.items) {
     const server = textAt(item, 'cluster', 'server');
@@ -149,9 +171,12 @@ function refuseConflicts({ clusters, contexts }: Sections, entries: GatewayEntri
 /** Removes what is ours and gone; a cluster that a context of the person's own still uses stays. Returns removed contexts. */
 function removeGone(clusters: YAMLSeq, contexts: YAMLSeq, entries: GatewayEntries): readonly string[] {
   const kept = new Set(entries.clusters.map((name) => `${entries.prefix}-${name}`));
+  const all = indexServer(entries.root);
   const gone = new Set(
     clusters.items
       .filter((item) => rootOf(textAt(item, 'cluster', 'server')) === entries.root)
+      // The index is no cluster that could be gone.
+      .filter((item) => textAt(item, 'cluster', 'server') !== all)
       .map(nameOf)
       .filter((name) => name?.startsWith(`${entries.prefix}-`) === true && !kept.has(name)),
   );

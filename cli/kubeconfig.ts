@@ -18,6 +18,7 @@ export interface KubeconfigVerbFlags extends ConnectionFlags {
   readonly server: string;
   readonly cluster?: readonly string[];
   readonly all?: boolean;
+  readonly index?: boolean;
   readonly output?: string;
   readonly merge?: string;
   readonly prefix: string;
@@ -34,6 +35,11 @@ Examples:
   $ portcullis kubeconfig --server https://127.0.0.1:8443 --certificate-authority ca.crt \\
       --client-certificate me.crt --client-key me.key --cluster m1 m2 --output team.kubeconfig
 
+  # and one context for all clusters together
+  $ portcullis kubeconfig --server https://127.0.0.1:8443 --certificate-authority ca.crt --token "$TOKEN" \\
+      --all --index --merge ~/.kube/config
+  $ kubectl --context portcullis-all get pods -A -l app=web
+
   # print it
   $ portcullis kubeconfig --server https://127.0.0.1:8443 --certificate-authority ca.crt --token "$TOKEN"`;
 
@@ -47,7 +53,10 @@ export async function kubeconfig(flags: KubeconfigVerbFlags, terminal: Terminal)
   }
   const connection = connectionFromFlags(flags, terminal);
   const list = await getJson(connection, clustersPath, 'application/json');
-  const entries = entriesFor(connection, chooseClusters(list, flags.cluster, connection, terminal), flags.prefix);
+  const entries = {
+    ...entriesFor(connection, chooseClusters(list, flags.cluster, connection, terminal), flags.prefix),
+    index: flags.index === true,
+  };
   if (entries.clusters.length === 0) terminal.note(`${connection.root} shows you no clusters\n`);
   if (flags.merge !== undefined) {
     const file = flags.merge;
@@ -170,6 +179,7 @@ export function addKubeconfigCommand(program: Command, terminal: Terminal): void
     .addOption(new Option('--cluster <name...>', 'only these clusters (default: all)').conflicts('all'))
     .option('--all', 'every cluster; with --merge also remove contexts of clusters that are gone')
     .addOption(new Option('--output <file>', 'write a new file (default: print to stdout)').conflicts('merge'))
+    .option('--index', 'also <prefix>-all: one list over all clusters, from the index; only to read')
     .option('--merge <file>', 'add to an existing kubeconfig, keeping everything else in it')
     .option('--prefix <name>', 'contexts are named <prefix>-<cluster>', 'portcullis')
     .addHelpText('after', examples)

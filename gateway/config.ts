@@ -22,6 +22,8 @@ import { hubFileFields, readHubConfig, runsInPod } from './hub-config.ts';
 import type { HubConfig, HubInput } from './hub-config.ts';
 import { identityFileFields, readIdentityConfig } from './identity-config.ts';
 import type { IdentityConfig, IdentityInput } from './identity-config.ts';
+import { indexFileFields, readIndexConfig } from './index-config.ts';
+import type { IndexConfig, IndexInput } from './index-config.ts';
 import { limitsFileFields, readLimitsConfig } from './limits/limits-config.ts';
 import type { LimitsConfig, LimitsInput } from './limits/limits-config.ts';
 import { readTimeScale, withTimeScale } from './time-scale.ts';
@@ -55,10 +57,12 @@ export interface Config {
   readonly audit: AuditConfig | undefined;
   /** Undefined without a hub. */
   readonly hub: HubConfig | undefined;
+  /** Undefined or absent: there is no index. */
+  readonly index?: IndexConfig | undefined;
 }
 
 /** What a person may write, in flags (as text) or in the file. */
-export interface ConfigInput extends AuditInput, AuthenticationInput, HubInput, IdentityInput, LimitsInput {
+export interface ConfigInput extends AuditInput, AuthenticationInput, HubInput, IdentityInput, IndexInput, LimitsInput {
   readonly config?: string;
   readonly listen?: string;
   readonly opsListen?: string;
@@ -101,6 +105,7 @@ const fileSchema = z.strictObject({
   ...auditFileFields,
   ...authenticationFileFields,
   ...hubFileFields,
+  ...indexFileFields,
 });
 type FileInput = z.output<typeof fileSchema>;
 
@@ -162,6 +167,7 @@ export function readConfig(
     fault('--serving-secret', 'not with --tls-cert-file: one of them brings the certificate');
   const audit = readAuditConfig(auditInput(flags), auditInput(file), folder, fault);
   const limits = readLimitsConfig({ ...file, ...flags }, fault);
+  const index = readIndexConfig({ ...file, ...flags }, fault);
   const outgoing = readIdentityConfig({ ...fromFolder, ...identityFlags(flags) }, fault);
   if (kubeconfigs.length === 0 && hub === undefined)
     fault(
@@ -224,6 +230,7 @@ export function readConfig(
     limits,
     audit,
     hub,
+    index,
   });
   return withTimeScale(config, timeScale);
 }

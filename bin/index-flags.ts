@@ -1,0 +1,21 @@
+// The flags of `serve` for the index. Easy to get wrong: their defaults are told here from the one place that has them, so that --help cannot say
+// something else than what holds.
+import type { Command } from 'commander';
+import { indexDefaults } from '../gateway/index-config.ts';
+
+/** Adds them; what was typed is checked with the rest of the configuration. */
+export function addIndexFlags(command: Command): Command {
+  return command
+    .option(
+      '--index-resources <list>',
+      'what is indexed: pods,deployments.apps,… or "*" for everything that can be watched but events and leases; ' +
+        '"none": no index (default: the common workload, configuration and RBAC kinds, once somebody asks)',
+    )
+    .option('--index-clusters <list>', 'names of the clusters that are indexed, or a label selector (default: all)')
+    .option('--index-max-bytes <size>', 'what the index may take on disk, 512Mi or 20Gi (default: no limit)')
+    .option(
+      '--index-rights-max-age <duration>',
+      "how long a cluster's RBAC may decide since the cluster last confirmed it; then its rows are hidden " +
+        `(default: ${indexDefaults.indexRightsMaxAge})`,
+    );
+}

@@ -1,0 +1,80 @@
+// The part of the configuration that says what the index keeps. Easy to get wrong: without any of these flags there is an index all the same, but nothing
+// of it is started before somebody asks it, so that a gateway that is only a door asks no member for anything.
+import { z } from 'zod';
+import { parseDuration } from './duration.ts';
+import { parseSize } from './limits/limits-config.ts';
+
+/** What is indexed, and for how long it is trusted. */
+export interface IndexConfig {
+  /** `pods`, `deployments.apps`, `*`; undefined: the common kinds. */
+  readonly resources: readonly string[] | undefined;
+  /** Names, or a label selector; undefined: all. */
+  readonly clusters: string | undefined;
+  /** Of what is on disk; Infinity for no limit. */
+  readonly maxBytes: number;
+  readonly rightsMaxAgeMs: number;
+  /** Start with the gateway. Otherwise the first question does, or what an earlier process has left. */
+  readonly startsAtOnce: boolean;
+}
+
+/** What a person may write. */
+export interface IndexInput {
+  readonly indexResources?: string | readonly string[];
+  readonly indexClusters?: string;
+  readonly indexMaxBytes?: string | number;
+  readonly indexRightsMaxAge?: string;
+}
+
+const text = z.string().min(1);
+
+/** The same in the configuration file. */
+export const indexFileFields = {
+  indexResources: z.union([z.string(), z.array(text)]).optional(),
+  indexClusters: text.optional(),
+  indexMaxBytes: z.union([z.number().int().min(0), text]).optional(),
+  indexRightsMaxAge: text.optional(),
+};
+
+/** What holds when nothing is said. */
+export const indexDefaults = { indexRightsMaxAge: '10m' } as const satisfies IndexInput;
+
+const resourceForm = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9.]*[a-z0-9])?|\.\*)?$/;
+const leastBytes = 16 * 1024 ** 2;
+
+/**
+ * Reads it; undefined when there is to be no index at all (`--index-resources none`).
+ * @param given flags over file
+ */
+export function readIndexConfig(
+  given: IndexInput,
+  fault: (flag: string, message: string) => void,
+): IndexConfig | undefined {
+  const written = given.indexResources;
+  const resources = (typeof written === 'string' ? written.split(',') : written)
+    ?.map((each) => each.trim())
+    .filter((each) => each !== '');
+  if (resources?.length === 1 && resources[0] === 'none') return undefined;
+  if (written !== undefined && resources?.length === 0)
+    fault('--index-resources', 'names nothing; give resources such as pods,deployments.apps, or "*", or "none"');
+  for (const each of resources ?? []) {
+    if (each !== '*' && !resourceForm.test(each))
+      fault('--index-resources', `"${each}" is no resource: write RESOURCE or RESOURCE.GROUP, or "*" for all`);
+  }
+  const maxBytes =
+    given.indexMaxBytes === undefined || String(given.indexMaxBytes) === '0'
+      ? Infinity
+      : parseSize(String(given.indexMaxBytes));
+  if (maxBytes === undefined || maxBytes < leastBytes)
+    fault('--index-max-bytes', `"${given.indexMaxBytes}" is no size of at least 16Mi, for example 512Mi or 20Gi`);
+  const age = given.indexRightsMaxAge ?? indexDefaults.indexRightsMaxAge;
+  const rightsMaxAgeMs = parseDuration(age);
+  if (rightsMaxAgeMs === undefined || rightsMaxAgeMs < 1000 || rightsMaxAgeMs > 86_400_000)
+    fault('--index-rights-max-age', `"${age}" is no duration from 1s to 24h, for example 10m`);
+  return Object.freeze({
+    resources,
+    clusters: given.indexClusters,
+    maxBytes: maxBytes ?? Infinity,
+    rightsMaxAgeMs: rightsMaxAgeMs ?? 0,
+    startsAtOnce: resources !== undefined || given.indexClusters !== undefined,
+  });
+}
