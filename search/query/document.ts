@@ -1,0 +1,54 @@
+// Reads the values of paths from an object, whether it is raw bytes or already parsed. Easy to get wrong: a parsed object may hold keys such as
+// `__proto__` and `constructor`, so only own properties count; and only raw bytes still know that a number was written `1.0` or 2^53+1.
+import { compilePaths, readPaths, scalarText, type PathSet } from './json-path.ts';
+import type { PathStep } from './list-query.ts';
+
+/** A scalar as text, null, or undefined for an object or a list. */
+export type Found = string | null | undefined;
+
+/** Paths prepared for {@link readDocument}. */
+export interface DocumentPaths {
+  readonly paths: readonly (readonly PathStep[])[];
+  readonly compiled: PathSet;
+}
+
+export function documentPaths(paths: readonly (readonly PathStep[])[]): DocumentPaths {
+  return { paths, compiled: compilePaths(paths) };
+}
+
+/** The values of each path of an object: bytes of JSON, or what JSON.parse made of them. */
+export function readDocument(document: unknown, { paths, compiled }: DocumentPaths): readonly (readonly Found[])[] {
+  if (document instanceof Uint8Array) {
+    return readPaths(document, compiled).map((slices) => slices.map((slice) => scalarText(document, slice)));
+  }
+  return paths.map((path) => walk(document, path, 0).map(parsedText));
+}
+
+/** The values themselves; bytes are parsed value by value. */
+export function readValues(document: unknown, { paths, compiled }: DocumentPaths): readonly (readonly unknown[])[] {
+  if (document instanceof Uint8Array) {
+    const bytes = Buffer.from(document.buffer, document.byteOffset, document.byteLength);
+    return readPaths(document, compiled).map((slices) =>
+      slices.map(({ start, end }) => JSON.parse(bytes.toString('utf8', start, end)) as unknown),
+    );
+  }
+  return paths.map((path) => walk(document, path, 0));
+}
+
+function walk(value: unknown, path: readonly PathStep[], at: number): readonly unknown[] {
+  const step = path[at];
+  if (step === undefined) return value === undefined ? [] : [value];
+  if (typeof value !== 'object' || value === null) return [];
+  if (step.kind === 'key') {
+    if (Array.isArray(value) || !Object.hasOwn(value, step.key)) return [];
+    return walk((value as Readonly<Record<string, unknown>>)[step.key], path, at + 1);
+  }
+  if (!Array.isArray(value)) return [];
+  if (step.kind === 'index') return walk(value[step.index], path, at + 1);
+  return value.flatMap((element) => walk(element, path, at + 1));
+}
+
+function parsedText(value: unknown): Found {
+  if (value === null) return null;
+  return typeof value === 'object' ? undefined : String(value);
+}

@@ -1,0 +1,163 @@
+// `filter=`: conditions on fields with OR. A filter's terms are alternatives, several filters must all hold. Easy to get wrong: values are never
+// syntax; one that holds a comma or a bracket is written in quotes or with backslashes.
+import { clusterAnnotation } from '../types.ts';
+import { checkOperand } from './field-selector.ts';
+import type { FieldRequirement, PathStep } from './list-query.ts';
+import { bad } from './parameters.ts';
+import { parsePath } from './path.ts';
+
+const longestFilter = 64 * 1024;
+const mostTerms = 256;
+
+const operators: Readonly<Record<string, FieldRequirement['operator']>> = {
+  '=': 'Equals',
+  '==': 'Equals',
+  '!=': 'NotEquals',
+  '~': 'Contains',
+  '<': 'Lt',
+  '>': 'Gt',
+};
+
+/** Columns that a filter may name as `orderby` does; `.name` is the field of that name. */
+const columns: Readonly<Record<string, string>> = {
+  cluster: `metadata.annotations['${clusterAnnotation}']`,
+  namespace: 'metadata.namespace',
+  name: 'metadata.name',
+};
+
+/**
+ * Reads filters such as `status.phase=Failed,status.phase=Unknown`, `spec.nodeName in (a,b)`, `spec.replicas>3`, `spec.containers[].image~redis`,
+ * `!metadata.deletionTimestamp`, `spec.message='a, b'`.
+ * @returns of each inner list one must hold
+ * @throws GatewayError BAD_REQUEST for a term that cannot be read or more than 256 terms
+ */
+export function readFilters(filters: readonly string[]): readonly (readonly FieldRequirement[])[] {
+  if (filters.some(({ length }) => length > longestFilter))
+    throw bad(`a filter is longer than ${longestFilter} characters`);
+  let terms = 0;
+  return filters.map((filter) => {
+    const scanner = new Scanner(filter);
+    const any: FieldRequirement[] = [];
+    do {
+      any.push(scanner.term());
+      if (++terms > mostTerms) throw bad(`the filters have more than ${mostTerms} terms`);
+    } while (scanner.takes(','));
+    scanner.end();
+    return any;
+  });
+}
+
+class Scanner {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  term(): FieldRequirement {
+    const isNegated = this.takes('!');
+    const written = this.#path();
+    const path = readPath(written);
+    if (isNegated) return { path, operator: 'DoesNotExist', values: [] };
+    this.#blanks();
+    const next = this.#text[this.#at];
+    if (next === undefined || next === ',') return { path, operator: 'Exists', values: [] };
+    for (const word of ['in', 'notin'])
+      if (this.#takesWord(word)) return { path, operator: word === 'in' ? 'In' : 'NotIn', values: this.#set() };
+    const symbol = ['==', '!=', '=', '~', '<', '>'].find((candidate) => this.takes(candidate));
+    if (symbol === undefined) throw this.#fault('expected one of = != ~ < > in notin');
+    const value = this.#value(',');
+    const operator = operators[symbol]!;
+    if (operator === 'Gt' || operator === 'Lt') checkOperand(written, value);
+    if (operator === 'Contains' && value === '') throw this.#fault('~ needs a text');
+    return { path, operator, values: [value] };
+  }
+
+  /** Whether this text stands next; it and the blanks before it are then passed. */
+  takes(text: string): boolean {
+    this.#blanks();
+    if (!this.#text.startsWith(text, this.#at)) return false;
+    this.#at += text.length;
+    return true;
+  }
+
+  end(): void {
+    this.#blanks();
+    if (this.#at < this.#text.length) throw this.#fault("expected ',' or the end");
+  }
+
+  #takesWord(word: string): boolean {
+    const start = this.#at;
+    if (this.takes(word) && this.takes('(')) return true;
+    this.#at = start;
+    return false;
+  }
+
+  #set(): readonly string[] {
+    const values: string[] = [];
+    do values.push(this.#value(',)'));
+    while (this.takes(','));
+    if (!this.takes(')')) throw this.#fault("expected ',' or ')'");
+    return values;
+  }
+
+  /** Up to an operator or a blank that is not in the quotes of a key. */
+  #path(): string {
+    this.#blanks();
+    const start = this.#at;
+    let quote = '';
+    for (; this.#at < this.#text.length; this.#at++) {
+      const char = this.#text[this.#at]!;
+      if (quote !== '') {
+        if (char === '\\') this.#at++;
+        else if (char === quote) quote = '';
+      } else if (char === "'" || char === '"') quote = char;
+      else if ('=!~<>,() '.includes(char)) break;
+    }
+    if (this.#at === start) throw this.#fault('expected a path');
+    return this.#text.slice(start, this.#at);
+  }
+
+  /** In quotes, or up to one of `ends`, without the blanks around it; a backslash takes the next character as it is. */
+  #value(ends: string): string {
+    this.#blanks();
+    const quote = this.#text[this.#at];
+    if (quote === "'" || quote === '"') return this.#quoted(quote);
+    let value = '';
+    let length = 0;
+    for (; this.#at < this.#text.length && !ends.includes(this.#text[this.#at]!); this.#at++) {
+      const isEscaped = this.#text[this.#at] === '\\' && this.#at + 1 < this.#text.length;
+      if (isEscaped) this.#at++;
+      value += this.#text[this.#at];
+      if (isEscaped || this.#text[this.#at] !== ' ') length = value.length;
+    }
+    return value.slice(0, length);
+  }
+
+  #quoted(quote: string): string {
+    let value = '';
+    for (this.#at++; this.#at < this.#text.length; this.#at++) {
+      if (this.#text[this.#at] === quote) {
+        this.#at++;
+        return value;
+      }
+      if (this.#text[this.#at] === '\\' && this.#at + 1 < this.#text.length) this.#at++;
+      value += this.#text[this.#at];
+    }
+    throw this.#fault('a quote is not closed');
+  }
+
+  #blanks(): void {
+    while (this.#text[this.#at] === ' ') this.#at++;
+  }
+
+  #fault(why: string): Error {
+    const shown = this.#text.length > 200 ? `${this.#text.slice(0, 200)}…` : this.#text;
+    return bad(`filter "${shown}" cannot be read at character ${this.#at + 1}: ${why}`);
+  }
+}
+
+function readPath(text: string): readonly PathStep[] {
+  return parsePath(Object.hasOwn(columns, text) ? columns[text]! : text, true);
+}

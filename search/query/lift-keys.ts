@@ -1,0 +1,49 @@
+// Conditions on `metadata.name`, `metadata.namespace` and `metadata.uid` are conditions on keys: said that way a store answers them from its key
+// instead of from bodies. Easy to get wrong: only a positive one narrows, and an empty namespace is no field of any object.
+import type { FieldRequirement, ListQuery, PathStep } from './list-query.ts';
+
+const keyFields = {
+  name: ['names', 'notNames'],
+  namespace: ['namespaces', 'notNamespaces'],
+  uid: ['uids', undefined],
+} as const;
+
+/** The same question with such conditions among the keys. */
+export function liftKeyConditions(query: ListQuery): ListQuery {
+  const lifted: { -readonly [Key in keyof ListQuery]?: ListQuery[Key] } = {};
+  const fields = query.fields.filter((requirement) => {
+    const target = keyTarget(requirement);
+    if (target === undefined) return true;
+    const known = lifted[target.field] ?? query[target.field];
+    const { values } = requirement;
+    if (target.isNegative) lifted[target.field] = [...(known ?? []), ...values];
+    else
+      lifted[target.field] =
+        known === undefined ? [...new Set(values)] : known.filter((value) => values.includes(value));
+    return false;
+  });
+  return { ...query, ...lifted, fields };
+}
+
+type ListField = 'names' | 'namespaces' | 'uids' | 'notNames' | 'notNamespaces';
+
+function keyTarget({
+  path,
+  operator,
+  values,
+}: FieldRequirement): { field: ListField; isNegative: boolean } | undefined {
+  const key = metadataKey(path);
+  if (key === undefined || values.includes('')) return undefined;
+  const [positive, negative] = keyFields[key];
+  if (operator === 'Equals' || operator === 'In') return { field: positive, isNegative: false };
+  if (negative !== undefined && (operator === 'NotEquals' || operator === 'NotIn'))
+    return { field: negative, isNegative: true };
+  return undefined;
+}
+
+function metadataKey(path: readonly PathStep[]): keyof typeof keyFields | undefined {
+  const [first, second] = path;
+  if (path.length !== 2 || first!.kind !== 'key' || first!.key !== 'metadata' || second!.kind !== 'key')
+    return undefined;
+  return Object.hasOwn(keyFields, second!.key) ? (second!.key as keyof typeof keyFields) : undefined;
+}

@@ -1,0 +1,213 @@
+// Whether one object is among the rows of a query: the meaning every store's plan must agree with. Easy to get wrong: negative operators hold
+// where there is nothing to compare, and a label compares with `Gt` only as an integer while a field compares as its operand reads.
+import type { TypeKey } from '../types.ts';
+import { typeKey } from '../types.ts';
+import { compare, readComparable } from './comparable.ts';
+import { documentPaths, readDocument, readValues, type Found } from './document.ts';
+import type { FieldRequirement, LabelRequirement, ListQuery, PathStep } from './list-query.ts';
+
+/** Where a row stands; what the object itself does not say. */
+export interface RowKey {
+  readonly cluster: string;
+  readonly type: TypeKey;
+  /** '' for cluster-scoped objects. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Whether `ownerUid`, the controller owner of a row ('' for none), satisfies `query.owner`: only a store can follow a chain of owners. */
+export type OwnerTest = (ownerUid: string) => boolean;
+
+export type Matcher = (document: unknown, key: RowKey) => boolean;
+
+type Test = (document: unknown, key: RowKey) => boolean;
+
+/**
+ * Whether a row is one of a query's. See {@link compileMatcher}, which is for many rows.
+ * @param document bytes of the object's JSON, or the parsed object; numbers of bytes compare by their exact text
+ */
+export function matches(query: ListQuery, document: unknown, key: RowKey, isOwned?: OwnerTest): boolean {
+  return compileMatcher(query, isOwned)(document, key);
+}
+
+/**
+ * Prepares a query for many rows. The matcher throws SyntaxError for bytes that are no JSON.
+ * @param isOwned needed for an owner that is more than a direct owner's uid; without it such a query matches nothing
+ */
+export function compileMatcher(query: ListQuery, isOwned?: OwnerTest): Matcher {
+  const tests: Test[] = [...keyTests(query), ...metadataTests(query, isOwned)];
+  const conditions = [...query.fields.map((field) => [field]), ...query.anyOf].map((any) => any.map(compileField));
+  if (conditions.length > 0) tests.push(fieldsTest(conditions));
+  return (document, key) => tests.every((test) => test(document, key));
+}
+
+function keyTests(query: ListQuery): readonly Test[] {
+  const tests: Test[] = [];
+  const types = new Set(query.types.map(typeKey));
+  tests.push((_, { type }) => types.has(type));
+  const among = (read: (key: RowKey) => string, values: readonly string[] | undefined, wanted: boolean): void => {
+    if (values === undefined) return;
+    const set = new Set(values);
+    tests.push((_, key) => set.has(read(key)) === wanted);
+  };
+  among(({ cluster }) => cluster, query.clusters, true);
+  among(({ cluster }) => cluster, query.notClusters, false);
+  among(({ namespace }) => namespace, query.namespaces, true);
+  among(({ namespace }) => namespace, query.notNamespaces, false);
+  among(({ name }) => name, query.names, true);
+  among(({ name }) => name, query.notNames, false);
+  for (const part of query.nameContains) tests.push((_, { name }) => name.includes(part));
+  return tests;
+}
+
+const metadata = (key: string): readonly PathStep[] => [
+  { kind: 'key', key: 'metadata' },
+  { kind: 'key', key },
+];
+const uidPath = documentPaths([metadata('uid')]);
+const createdPath = documentPaths([metadata('creationTimestamp')]);
+const labelsPath = documentPaths([metadata('labels')]);
+const ownersPath = documentPaths([metadata('ownerReferences')]);
+
+function metadataTests(query: ListQuery, isOwned: OwnerTest | undefined): readonly Test[] {
+  const tests: Test[] = [];
+  if (query.uids !== undefined) {
+    const uids = new Set(query.uids);
+    tests.push((document) => uids.has(first(readDocument(document, uidPath))));
+  }
+  const { createdSinceMs = Number.NEGATIVE_INFINITY, createdBeforeMs = Number.POSITIVE_INFINITY } = query;
+  if (query.createdSinceMs !== undefined || query.createdBeforeMs !== undefined) {
+    tests.push((document) => {
+      const createdMs = Date.parse(first(readDocument(document, createdPath)));
+      return createdMs >= createdSinceMs && createdMs < createdBeforeMs;
+    });
+  }
+  if (query.labels.length > 0) {
+    const labels = query.labels.map(compileLabel);
+    tests.push((document) => {
+      const present = labelsOf(document);
+      return labels.every((test) => test(present));
+    });
+  }
+  const texts = query.text.map((text) => text.toLowerCase());
+  if (texts.length > 0) tests.push((document, { name }) => holdsTexts(name, labelsOf(document), texts));
+  if (query.owner !== undefined) {
+    const { uid, seniority } = query.owner;
+    const test = isOwned ?? ((ownerUid: string) => seniority === 0 && uid !== undefined && uid === ownerUid);
+    tests.push((document) => test(controllerUid(document)));
+  }
+  return tests;
+}
+
+function first(found: readonly (readonly Found[])[]): string {
+  return found[0]?.[0] ?? '';
+}
+
+type Labels = ReadonlyMap<string, string>;
+
+/** `metadata.labels` of an object, own keys only. */
+export function labelsOf(document: unknown): Labels {
+  const labels = readValues(document, labelsPath)[0]![0];
+  if (typeof labels !== 'object' || labels === null) return new Map();
+  return new Map(Object.entries(labels).map(([key, value]) => [key, String(value)]));
+}
+
+/** uid of the owner reference with `controller: true`, '' for none. */
+export function controllerUid(document: unknown): string {
+  const owners = readValues(document, ownersPath)[0]![0];
+  if (!Array.isArray(owners)) return '';
+  const owner = (owners as readonly { readonly controller?: unknown; readonly uid?: unknown }[]).find(
+    (reference) => reference?.controller === true,
+  );
+  return typeof owner?.uid === 'string' ? owner.uid : '';
+}
+
+function holdsTexts(name: string, labels: Labels, texts: readonly string[]): boolean {
+  const places = [name, ...labels.keys(), ...labels.values()].map((place) => place.toLowerCase());
+  return texts.every((text) => places.some((place) => place.includes(text)));
+}
+
+function compileLabel({ key, operator, values }: LabelRequirement): (labels: Labels) => boolean {
+  switch (operator) {
+    case 'Exists':
+      return (labels) => labels.has(key);
+    case 'DoesNotExist':
+      return (labels) => !labels.has(key);
+    case 'In':
+    case 'NotIn': {
+      const set: ReadonlySet<string | undefined> = new Set(values);
+      return (labels) => set.has(labels.get(key)) === (operator === 'In');
+    }
+    default: {
+      const bound = labelInteger(values[0]);
+      return (labels) => {
+        const value = labelInteger(labels.get(key));
+        if (value === undefined || bound === undefined) return false;
+        return operator === 'Gt' ? value > bound : value < bound;
+      };
+    }
+  }
+}
+
+const integer = /^[+-]?\d{1,19}$/;
+const largestInteger = 2n ** 63n - 1n;
+
+/** strconv.ParseInt(…, 10, 64), as labels.Requirement.Matches has it. */
+function labelInteger(text: string | undefined): bigint | undefined {
+  if (text === undefined || !integer.test(text)) return undefined;
+  const value = BigInt(text.startsWith('+') ? text.slice(1) : text);
+  return value > largestInteger || value < -largestInteger - 1n ? undefined : value;
+}
+
+interface CompiledField {
+  readonly path: readonly PathStep[];
+  readonly test: (found: readonly Found[]) => boolean;
+}
+
+/** All conditions on fields in one pass over the object. */
+function fieldsTest(conditions: readonly (readonly CompiledField[])[]): Test {
+  const paths = documentPaths(conditions.flat().map(({ path }) => path));
+  return (document) => {
+    const found = readDocument(document, paths);
+    let at = 0;
+    return conditions.every((any) => {
+      const start = at;
+      at += any.length;
+      return any.some(({ test }, i) => test(found[start + i]!));
+    });
+  };
+}
+
+function compileField({ path, operator, values }: FieldRequirement): CompiledField {
+  const set: ReadonlySet<Found> = new Set(values);
+  const isIn = (found: readonly Found[]): boolean => found.some((value) => typeof value === 'string' && set.has(value));
+  const exists = (found: readonly Found[]): boolean => found.some((value) => value !== null);
+  switch (operator) {
+    case 'Equals':
+    case 'In':
+      return { path, test: isIn };
+    case 'NotEquals':
+    case 'NotIn':
+      return { path, test: (found) => !isIn(found) };
+    case 'Exists':
+      return { path, test: exists };
+    case 'DoesNotExist':
+      return { path, test: (found) => !exists(found) };
+    case 'Contains':
+      return { path, test: (found) => found.some((value) => value?.includes(values[0]!)) };
+    case 'Gt':
+    case 'Lt':
+      return { path, test: comparison(values[0]!, operator === 'Gt' ? 1 : -1) };
+  }
+}
+
+function comparison(operand: string, wanted: 1 | -1): (found: readonly Found[]) => boolean {
+  const bound = readComparable(operand);
+  if (bound === undefined) return () => false;
+  return (found) =>
+    found.some((text) => {
+      const value = typeof text === 'string' ? readComparable(text) : undefined;
+      const order = value === undefined ? undefined : compare(value, bound);
+      return order !== undefined && Math.sign(order) === wanted;
+    });
+}

@@ -1,0 +1,112 @@
+// The parameters of a question, from a URL's query or from a JSON document of the same names. Easy to get wrong: a flag without a value
+// (`?withContinue`) is true, a comma list is split only in a URL, and of a repeated parameter the first counts unless it may be repeated.
+import { GatewayError } from '../../cache/errors.ts';
+
+/** Limits: far above what clients send. */
+const longestQuery = 256 * 1024;
+const mostPairs = 2048;
+export const mostItems = 10_000;
+
+/** What was asked by name; undefined when it was not, or only as an empty text. */
+export interface Parameters {
+  readonly names: readonly string[];
+  /** @throws GatewayError BAD_REQUEST where a JSON document has another type */
+  text(name: string): string | undefined;
+  /** A comma list in a URL, a list of texts in JSON. */
+  list(name: string): readonly string[] | undefined;
+  /** Each place where it stands. */
+  all(name: string): readonly string[];
+  flag(name: string): boolean | undefined;
+}
+
+/**
+ * Decodes the query of a URL (after `?`): `+` is a space, the first `=` ends a name.
+ * @throws GatewayError BAD_REQUEST for what is no percent-encoding of UTF-8, and for more than {@link mostPairs} pairs
+ */
+export function decodePairs(rawQuery: string): readonly (readonly [name: string, value: string])[] {
+  if (rawQuery.length > longestQuery) throw bad(`the query of the URL is longer than ${longestQuery} characters`);
+  const parts = rawQuery.split('&').filter((part) => part !== '');
+  if (parts.length > mostPairs) throw bad(`the query of the URL has more than ${mostPairs} parameters`);
+  return parts.map((part) => {
+    const equal = part.indexOf('=');
+    return equal < 0 ? [decode(part), ''] : [decode(part.slice(0, equal)), decode(part.slice(equal + 1))];
+  });
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    throw bad('the query of the URL is not percent-encoded UTF-8');
+  }
+}
+
+/** Reads the query of a URL. @throws GatewayError BAD_REQUEST, see {@link decodePairs} */
+export function urlParameters(rawQuery: string): Parameters {
+  const values = new Map<string, string[]>();
+  for (const [name, value] of decodePairs(rawQuery)) {
+    const known = values.get(name);
+    if (known === undefined) values.set(name, [value]);
+    else known.push(value);
+  }
+  const text = (name: string): string | undefined => values.get(name)?.[0]?.trim() || undefined;
+  return {
+    names: [...values.keys()],
+    text,
+    list: (name) => limitItems(name, text(name)?.split(',')),
+    all: (name) => (values.get(name) ?? []).filter((value) => value.trim() !== ''),
+    flag: (name) => readFlag(values.get(name)?.[0]),
+  };
+}
+
+/** Kubernetes' conversion of a query value: only `0` and `false` are false (apimachinery/pkg/runtime/converter.go). */
+function readFlag(value: string | undefined): boolean | undefined {
+  if (value === undefined) return undefined;
+  const lower = value.toLowerCase();
+  return lower !== 'false' && lower !== '0';
+}
+
+/**
+ * Reads a JSON document: `{"clusters":["a","b"],"labelSelector":"app=web","filter":["a=1,b=2"],"limit":50,"withRemainingCount":true}`.
+ * @throws GatewayError BAD_REQUEST unless it is an object
+ */
+export function jsonParameters(document: unknown): Parameters {
+  if (typeof document !== 'object' || document === null || Array.isArray(document))
+    throw bad('the query document must be a JSON object whose fields are named as the parameters of the URL');
+  const values = new Map<string, unknown>(Object.entries(document).filter(([, value]) => value !== null));
+  const text = (name: string): string | undefined => {
+    const value = values.get(name);
+    if (value === undefined || typeof value === 'string') return value === '' ? undefined : value;
+    if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
+    throw bad(`${name} of the query document must be a text or a whole number`);
+  };
+  const list = (name: string): readonly string[] | undefined => {
+    const value = values.get(name);
+    if (value === undefined) return undefined;
+    const items: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (!items.every((item) => typeof item === 'string'))
+      throw bad(`${name} of the query document must be a list of texts`);
+    return limitItems(name, items);
+  };
+  return {
+    names: [...values.keys()],
+    text,
+    list,
+    all: (name) => list(name) ?? [],
+    flag(name) {
+      const value = values.get(name);
+      if (value === undefined || typeof value === 'boolean') return value;
+      throw bad(`${name} of the query document must be true or false`);
+    },
+  };
+}
+
+function limitItems(name: string, items: readonly string[] | undefined): readonly string[] | undefined {
+  if (items !== undefined && items.length > mostItems) throw bad(`${name} has more than ${mostItems} items`);
+  return items;
+}
+
+/** A 400 with this message. */
+export function bad(message: string): GatewayError {
+  return new GatewayError('BAD_REQUEST', message);
+}

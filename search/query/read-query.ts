@@ -1,0 +1,199 @@
+// Reads a question in any of its spellings (path, URL parameters, labels inside the selector, a JSON document) into one ListQuery. Easy to get
+// wrong: path wins over URL, URL wins over label; and what was asked but cannot be done must be refused, never dropped, since that shows more rows.
+import type { ResourceType } from '../types.ts';
+import { parseFieldSelector } from './field-selector.ts';
+import { readFilters } from './filter.ts';
+import { goQuote, parseLabelSelector } from './label-selector.ts';
+import type { FieldRequirement, ListQuery, OwnerQuery, PathStep } from './list-query.ts';
+import { liftKeyConditions } from './lift-keys.ts';
+import { readLabelOrder, readOrder, splitOutsideQuotes } from './order-by.ts';
+import { readPage, type PageAsked } from './page.ts';
+import { bad, type Parameters } from './parameters.ts';
+import { parsePath } from './path.ts';
+import {
+  flagValue,
+  oneValue,
+  positiveValues,
+  setValues,
+  takeSearchLabels,
+  type SearchLabels,
+} from './search-labels.ts';
+import { readTimeMs } from './times.ts';
+
+/** What the path says. */
+export interface QueryPlace {
+  readonly types: readonly ResourceType[];
+  readonly cluster?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+}
+
+/** A question as it was asked. */
+export interface AskedQuery {
+  readonly query: ListQuery;
+  readonly page: PageAsked;
+  /** Only `metadata` of each object. */
+  readonly onlyMetadata: boolean;
+  /** Stored events of each object as an annotation. */
+  readonly injectEvents: boolean;
+  /** The member is to be asked instead of the index. */
+  readonly forward: boolean;
+  /** Paths that are kept of each object; undefined: all of it. */
+  readonly fields: readonly (readonly PathStep[])[] | undefined;
+  /** For `Warning` headers. */
+  readonly warnings: readonly string[];
+}
+
+const sqlParameters = ['whereSQL', 'whereSQLStatement', 'whereSQLParam', 'whereSQLJSONParams'];
+const mostFields = 256;
+const deepestSeniority = 8;
+const longestText = 1024;
+
+/**
+ * Reads a question. Parameters it does not know are left alone, as kube-apiserver does.
+ * @throws GatewayError BAD_REQUEST for what cannot be read or is over a limit
+ */
+export function readQuery(parameters: Parameters, place: QueryPlace): AskedQuery {
+  refuseSql(parameters);
+  const selector = takeSearchLabels(parseLabelSelector(parameters.text('labelSelector') ?? ''));
+  const fieldSelector = parseFieldSelector(parameters.text('fieldSelector') ?? '').map(
+    ({ requirement }) => requirement,
+  );
+  const filters = readFilters(parameters.all('filter'));
+  const plain: ListQuery = {
+    types: place.types,
+    ...keySets(parameters, selector, place),
+    ...present('uids', parameters.list('uids')),
+    nameContains: texts('names', [
+      ...parameters.all('nameContains'),
+      ...(positiveValues(selector.search.get('fuzzyName')) ?? []),
+    ]),
+    text: texts('text', parameters.all('text')),
+    labels: selector.labels,
+    fields: [...fieldSelector, ...filters.filter(isSingle).flat()],
+    anyOf: filters.filter((any) => !isSingle(any)),
+    ...createdWindow(parameters, selector),
+    order: order(parameters, selector),
+  };
+  const owner = readOwner(parameters, selector, plain.namespaces);
+  const page = readPage(parameters, selector);
+  return {
+    query: { ...liftKeyConditions(plain), ...present('owner', owner) },
+    page: page.asked,
+    onlyMetadata: parameters.flag('onlyMetadata') ?? false,
+    injectEvents: parameters.flag('injectEvents') ?? flagValue(selector.search.get('injectEvents')) ?? false,
+    forward: flagValue(selector.search.get('forward')) ?? false,
+    fields: projection(parameters),
+    warnings: [
+      ...page.warnings,
+      ...selector.unknown.map((key) => `the search label ${goQuote(key)} is not known and was ignored`),
+    ],
+  };
+}
+
+function refuseSql(parameters: Parameters): void {
+  const given = sqlParameters.find((name) => parameters.names.includes(name));
+  if (given !== undefined)
+    throw bad(
+      `${given} is not supported: SQL is never taken from a request; use filter=, fieldSelector or labelSelector`,
+    );
+}
+
+/** A field that is left out when it is undefined. */
+function present<Name extends string, Value>(name: Name, value: Value | undefined): Partial<Record<Name, Value>> {
+  return value === undefined ? {} : ({ [name]: value } as Record<Name, Value>);
+}
+
+const notNames = { clusters: 'notClusters', namespaces: 'notNamespaces', names: 'notNames' } as const;
+type KeySet = keyof typeof notNames;
+
+function keySets(parameters: Parameters, { search }: SearchLabels, place: QueryPlace): Partial<ListQuery> {
+  const fromPath: Readonly<Record<KeySet, string | undefined>> = {
+    clusters: place.cluster,
+    namespaces: place.namespace,
+    names: place.name,
+  };
+  let sets: Partial<ListQuery> = {};
+  for (const name of ['clusters', 'namespaces', 'names'] as const) {
+    const inPath = fromPath[name];
+    const wanted = inPath === undefined ? parameters.list(name) : [inPath];
+    const label = setValues(search.get(name));
+    if (wanted !== undefined) sets = { ...sets, [name]: wanted };
+    else sets = { ...sets, ...present(name, label.wanted), ...present(notNames[name], label.unwanted) };
+  }
+  return sets;
+}
+
+function texts(name: string, values: readonly string[]): readonly string[] {
+  if (values.some(({ length }) => length > longestText))
+    throw bad(`a text to look for in ${name} is longer than ${longestText} characters`);
+  if (values.length > 32) throw bad(`more than 32 texts to look for in ${name}`);
+  return values.filter((value) => value !== '');
+}
+
+function isSingle(any: readonly FieldRequirement[]): boolean {
+  return any.length === 1;
+}
+
+function createdWindow(parameters: Parameters, { search }: SearchLabels): Partial<ListQuery> {
+  const read = (name: 'since' | 'before'): number | undefined => {
+    const text = parameters.text(name) ?? oneValue(search.get(name));
+    return text === undefined ? undefined : readTimeMs(name, text);
+  };
+  const [since, before] = [read('since'), read('before')];
+  if (since !== undefined && before !== undefined && since > before) throw bad('since is later than before');
+  return { ...present('createdSinceMs', since), ...present('createdBeforeMs', before) };
+}
+
+function order(parameters: Parameters, { search }: SearchLabels): ListQuery['order'] {
+  const keys = parameters
+    .all('orderby')
+    .flatMap(splitOutsideQuotes)
+    .filter((key) => key.trim() !== '');
+  if (keys.length > 0) return readOrder(keys);
+  return readLabelOrder((positiveValues(search.get('orderby')) ?? []).filter((value) => value !== ''));
+}
+
+function readOwner(
+  parameters: Parameters,
+  { search }: SearchLabels,
+  namespaces: readonly string[] | undefined,
+): OwnerQuery | undefined {
+  const read = (name: 'ownerUID' | 'ownerName' | 'ownerGR' | 'ownerSeniority'): string | undefined =>
+    parameters.text(name) ?? oneValue(search.get(name));
+  const [uid, name, resource] = [read('ownerUID'), read('ownerName'), read('ownerGR')];
+  const seniority = readSeniority(read('ownerSeniority'));
+  if (uid === undefined && name === undefined) {
+    if (resource === undefined && seniority === undefined) return undefined;
+    if (resource === undefined && seniority === 0) return undefined;
+    throw bad('ownerGR and ownerSeniority say more of an owner: name it with ownerUID or ownerName');
+  }
+  if (uid !== undefined) return { uid, seniority: seniority ?? 0 };
+  return {
+    ...present('name', name),
+    ...present('type', resource === undefined ? undefined : groupResource(resource)),
+    ...present('namespaces', namespaces),
+    seniority: seniority ?? 0,
+  };
+}
+
+function readSeniority(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const seniority = /^[+-]?\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(seniority >= 0 && seniority <= deepestSeniority))
+    throw bad(`ownerSeniority ${goQuote(text)} is not a number from 0 to ${deepestSeniority}`);
+  return seniority;
+}
+
+/** `deployments.apps` (apimachinery schema.ParseGroupResource). */
+export function groupResource(text: string): ResourceType {
+  const dot = text.indexOf('.');
+  return dot < 0 ? { group: '', resource: text } : { group: text.slice(dot + 1), resource: text.slice(0, dot) };
+}
+
+function projection(parameters: Parameters): AskedQuery['fields'] {
+  const given = parameters.all('fields').flatMap(splitOutsideQuotes);
+  if (given.length === 0) return undefined;
+  if (given.length > mostFields) throw bad(`fields has more than ${mostFields} paths`);
+  return given.map((path) => parsePath(path.trim(), true));
+}

@@ -1,0 +1,44 @@
+// The times of `since` and `before`, in every form Clusterpedia reads and one that fits in a label. Easy to get wrong: which form it is depends on
+// single characters (`T`, a blank, `-`), and a number means seconds or milliseconds by its length.
+import { bad } from './parameters.ts';
+import { readRfc3339, utcMs } from './rfc3339.ts';
+
+const forms =
+  'RFC 3339 (2022-03-04T10:15:00Z, with + as %2B in a URL), 2022-03-04 10:15:00, 2022-03-04, 20220304T101500Z, or Unix time in seconds (10 digits) or ' +
+  'milliseconds (13 digits)';
+
+const basic = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
+const dateTime = /^(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)$/;
+const date = /^(\d{4})-(\d\d)-(\d\d)$/;
+
+/**
+ * Unix milliseconds of a time; part of a millisecond counts as a whole one, which for objects created at whole seconds makes no difference.
+ * Times without a zone are UTC.
+ * @throws GatewayError BAD_REQUEST naming the forms
+ */
+export function readTimeMs(name: string, text: string): number {
+  const ms = timeMs(text);
+  if (ms === undefined) throw bad(`${name} ${JSON.stringify(text)} is not a time: ${forms}`);
+  return ms;
+}
+
+function timeMs(text: string): number | undefined {
+  if (text.includes('T')) {
+    const ns = readRfc3339(text);
+    // Rounded up: what was created in the part of a millisecond before it is before it.
+    if (ns !== undefined) return Number((ns + (ns > 0n ? 999_999n : 0n)) / 1_000_000n);
+    return fields(basic, text);
+  }
+  if (text.includes(' ')) return fields(dateTime, text);
+  if (text.includes('-')) return fields(date, text);
+  if (!/^\d+$/.test(text)) return undefined;
+  if (text.length === 10) return Number(text) * 1000;
+  return text.length === 13 ? Number(text) : undefined;
+}
+
+function fields(form: RegExp, text: string): number | undefined {
+  const match = form.exec(text);
+  if (match === null) return undefined;
+  const [year, month, day, hour = 0, minute = 0, second = 0] = match.slice(1).map(Number);
+  return utcMs(year!, month!, day!, hour, minute, second);
+}
