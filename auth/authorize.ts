@@ -4,7 +4,7 @@
 import { GatewayError } from '../cache/errors.ts';
 import type { User } from '../cache/user.ts';
 import { authenticatedGroup, isMaster } from './reserved.ts';
-import { knownVerbs, ruleMatches } from './rule-match.ts';
+import { knownVerbs, ruleConcerns, ruleMatches } from './rule-match.ts';
 import type { AuthorizationRules } from './rules.ts';
 
 /** The cluster a request is about, as far as rules can tell clusters apart. */
@@ -59,7 +59,18 @@ export interface Decision {
  */
 export interface Authorizer {
   authorize(attributes: Attributes): Decision | Promise<Decision>;
+  /**
+   * Which namespaces and names of a type it might allow although it refuses the type as a whole (attributes without namespace and name): what
+   * the index asks about one by one. Decides nothing. Absent: anywhere.
+   */
+  hints?(attributes: Attributes): AuthorityHints;
 }
+
+/** See {@link Authorizer.hints}. */
+export type AuthorityHints = 'anywhere' | { readonly namespaces: readonly string[]; readonly names: readonly string[] };
+
+/** Whole types are allowed or refused, nothing in between. */
+export const noHints: AuthorityHints = Object.freeze({ namespaces: Object.freeze([]), names: Object.freeze([]) });
 
 /** An authorizer whose rules can be swapped while requests run. */
 export interface RulesAuthorizer extends Authorizer {
@@ -78,6 +89,11 @@ export function makeRulesAuthorizer(initial: AuthorizationRules): RulesAuthorize
       const index = current.rules.findIndex((rule) => ruleMatches(rule, attributes));
       if (index < 0) return { allowed: false, reason: "no rule of the gateway's authorization rules allows it" };
       return { allowed: true, reason: `allowed by rules[${index}] of ${current.file}` };
+    },
+    hints: (attributes) => {
+      const rules = current.rules.filter((rule) => ruleConcerns(rule, attributes));
+      const namespaces = rules.flatMap((rule) => rule.namespaces);
+      return { namespaces, names: rules.flatMap((rule) => rule.resourceNames) };
     },
     replace: (rules) => {
       current = rules;
@@ -103,6 +119,7 @@ export function allowAuthenticated(): Authorizer {
       }
       return { allowed: true, reason: 'authenticated users may use every cluster' };
     },
+    hints: () => noHints,
   };
 }
 
@@ -136,7 +153,18 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
     if (met.errors.length > 0) throw met.errors[0];
     return { allowed: false, reason: met.reasons.join('; ') };
   };
-  return { authorize: (attributes) => ask(attributes, 0, { reasons: [], errors: [] }) };
+  return {
+    authorize: (attributes) => ask(attributes, 0, { reasons: [], errors: [] }),
+    hints: (attributes) => {
+      const all = authorizers.map((each) => each.hints?.(attributes) ?? 'anywhere');
+      const listed = all.filter((hints) => hints !== 'anywhere');
+      if (listed.length < all.length) return 'anywhere';
+      return {
+        namespaces: listed.flatMap(({ namespaces }) => namespaces),
+        names: listed.flatMap(({ names }) => names),
+      };
+    },
+  };
 }
 
 /** What authorizers without a yes have said. */

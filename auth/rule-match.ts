@@ -21,10 +21,26 @@ export function ruleMatches(rule: Rule, attributes: Attributes): boolean {
   );
 }
 
-function resourceRuleMatches(rule: Rule, attributes: Attributes): boolean {
+/** Like {@link ruleMatches} for a request about some type, but for its namespace and name. */
+export function ruleConcerns(rule: Rule, attributes: Attributes): boolean {
+  return (
+    rule.subjects.some((subject) => subjectMatches(subject, attributes.user)) &&
+    clusterMatches(rule, attributes.cluster) &&
+    verbMatches(rule.verbs, attributes.verb) &&
+    typeMatches(rule, attributes)
+  );
+}
+
+function typeMatches(rule: Rule, attributes: Attributes): boolean {
   return (
     (rule.apiGroups.includes('*') || rule.apiGroups.includes(attributes.apiGroup)) &&
-    resourceMatches(rule.resources, attributes.resource, attributes.subresource) &&
+    resourceMatches(rule.resources, attributes.resource, attributes.subresource)
+  );
+}
+
+function resourceRuleMatches(rule: Rule, attributes: Attributes): boolean {
+  return (
+    typeMatches(rule, attributes) &&
     (rule.resourceNames.length === 0 || rule.resourceNames.includes(attributes.name)) &&
     (rule.namespaces.length === 0 || rule.namespaces.includes(attributes.namespace))
   );

@@ -2,7 +2,7 @@
 // authorizer/webhook). Easy to get wrong: for a request to a cluster the hub is asked about the resource whose `proxy` subresource was called,
 // with the verb of what happens behind it, and the answer holds for exactly this identity, cluster registration and verb (DESIGN rule 10).
 import type { User } from '../cache/user.ts';
-import { decideEarly } from './authorize.ts';
+import { decideEarly, noHints } from './authorize.ts';
 import type { Attributes, Authorizer, Decision } from './authorize.ts';
 import type { HubReview } from './hub-review.ts';
 import { makeIdentityNumbers } from './identity-key.ts';
@@ -102,6 +102,7 @@ export function makeHubAuthorizer(options: HubAuthorizerOptions): Authorizer {
       if (cluster.name.includes('.')) return dotted;
       return decideAll(attributes.user, [toCluster, behind(attributes, cluster, number)]);
     },
+    hints: () => (options.subpathAuthorization ? 'anywhere' : noHints),
   };
 }
 

@@ -1,0 +1,119 @@
+// The arithmetic of grants: what two of them have in common, what one allows, and a text that tells them apart. Easy to get wrong: a name without
+// a namespace stands for that name in every namespace, so what it has in common with a list of namespaces is that name in each of them.
+import { createHash } from 'node:crypto';
+import type { Grant } from './scope.ts';
+
+/** The part of a {@link Grant} that is a list. */
+export type ListedGrant = Exclude<Grant, 'all'>;
+export type GrantedName = ListedGrant['names'][number];
+
+/** Nothing at all. */
+export const noGrant: ListedGrant = Object.freeze({ namespaces: Object.freeze([]), names: Object.freeze([]) });
+
+/** True when nothing can be seen by it. */
+export function isNothing(grant: Grant): boolean {
+  return grant !== 'all' && grant.namespaces.length === 0 && grant.names.length === 0;
+}
+
+/** Whether the object may be seen; namespace '' for cluster-scoped ones. */
+export function grantAllows(grant: Grant, namespace: string, name: string): boolean {
+  if (grant === 'all') return true;
+  const index = indexOf(grant);
+  return index.namespaces.has(namespace) || index.names.get(name)?.allows(namespace) === true;
+}
+
+/** Sorted, without repeats and without names that the rest allows already. Equal rights make equal grants. */
+export function makeGrant(namespaces: Iterable<string>, names: Iterable<GrantedName>): ListedGrant {
+  const whole = new Set(namespaces);
+  const everywhere = new Set<string>();
+  const placed = new Map<string, Set<string>>();
+  for (const { namespace, name } of names) {
+    if (namespace === undefined) everywhere.add(name);
+    else if (!whole.has(namespace)) placed.set(namespace, (placed.get(namespace) ?? new Set()).add(name));
+  }
+  const listed: GrantedName[] = [...everywhere].sort().map((name) => ({ namespace: undefined, name }));
+  for (const [namespace, inNamespace] of [...placed].sort(byKey)) {
+    for (const name of [...inNamespace].sort()) if (!everywhere.has(name)) listed.push({ namespace, name });
+  }
+  return Object.freeze({ namespaces: Object.freeze([...whole].sort()), names: Object.freeze(listed) });
+}
+
+/** What both allow. */
+export function intersectGrants(one: Grant, other: Grant): Grant {
+  if (one === 'all' || one === other) return other;
+  if (other === 'all') return one;
+  const inOther = indexOf(other).namespaces;
+  return makeGrant(
+    one.namespaces.filter((namespace) => inOther.has(namespace)),
+    [...namesAllowedBy(one.names, other), ...namesAllowedBy(other.names, one)],
+  );
+}
+
+/** The names that the other grant allows as well, narrowed to where it does. */
+function* namesAllowedBy(names: readonly GrantedName[], other: ListedGrant): Generator<GrantedName> {
+  const index = indexOf(other);
+  for (const granted of names) {
+    const { namespace, name } = granted;
+    const there = index.names.get(name);
+    if (namespace !== undefined) {
+      if (index.namespaces.has(namespace) || there?.allows(namespace) === true) yield granted;
+    } else if (there?.everywhere === true) yield granted;
+    else {
+      for (const each of other.namespaces) yield { namespace: each, name };
+      for (const each of there?.namespaces ?? []) yield { namespace: each, name };
+    }
+  }
+}
+
+/** A text that is equal for equal grants only. */
+export function grantDigest(grant: Grant): string {
+  if (grant === 'all') return 'all';
+  let digest = digests.get(grant);
+  if (digest === undefined) {
+    const names = grant.names.map(({ namespace, name }) => [namespace ?? null, name]);
+    digest = textDigest(JSON.stringify([grant.namespaces, names]));
+    digests.set(grant, digest);
+  }
+  return digest;
+}
+
+/** Short stand-in for a text. */
+export function textDigest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}
+
+const digests = new WeakMap<ListedGrant, string>();
+
+interface NameIndex {
+  readonly everywhere: boolean;
+  readonly namespaces: ReadonlySet<string>;
+  allows(namespace: string): boolean;
+}
+
+interface GrantIndex {
+  readonly namespaces: ReadonlySet<string>;
+  readonly names: ReadonlyMap<string, NameIndex>;
+}
+
+const indexes = new WeakMap<ListedGrant, GrantIndex>();
+
+function indexOf(grant: ListedGrant): GrantIndex {
+  let index = indexes.get(grant);
+  if (index === undefined) {
+    const places = new Map<string, Set<string | undefined>>();
+    for (const { namespace, name } of grant.names) places.set(name, (places.get(name) ?? new Set()).add(namespace));
+    const names = new Map<string, NameIndex>();
+    for (const [name, found] of places) {
+      const everywhere = found.delete(undefined);
+      const namespaces = found as Set<string>;
+      names.set(name, { everywhere, namespaces, allows: (namespace) => everywhere || namespaces.has(namespace) });
+    }
+    index = { namespaces: new Set(grant.namespaces), names };
+    indexes.set(grant, index);
+  }
+  return index;
+}
+
+function byKey([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
+  return one < other ? -1 : 1;
+}

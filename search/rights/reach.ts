@@ -1,0 +1,121 @@
+// What the gateway itself lets a caller read of a cluster: the same questions to the same authorizer as for a request through
+// `/clusters/<name>/proxy`. Easy to get wrong: the question always carries the cluster's own name, so that a grant on the name `*`, which is the
+// fan-out, opens no cluster; and an error is no answer, it ends the whole question.
+import type { Attributes, AttributesOuter, AuthorityHints, Decision } from '../../auth/authorize.ts';
+import type { ClusterSpec } from '../../cache/records.ts';
+import type { User } from '../../cache/user.ts';
+import { intersectGrants, isNothing, makeGrant, noGrant } from './grants.ts';
+import type { GrantedName } from './grants.ts';
+import type { RowVerb, ScopedType } from './rbac-view.ts';
+import type { Grant } from './scope.ts';
+
+/** The gateway's authorizer. */
+export interface Gatekeeper {
+  /** @throws GatewayError HUB_UNAVAILABLE (or rejects) when there is nobody to ask */
+  authorize(attributes: Attributes): Decision | Promise<Decision>;
+  /** Where in a cluster it may allow what it refuses for all of it; absent: anywhere. */
+  hints?(attributes: Attributes): AuthorityHints;
+}
+
+/** Who wants to see what. */
+export interface ReachQuestion {
+  readonly user: User;
+  readonly cluster: Pick<ClusterSpec, 'name' | 'uid' | 'labels'>;
+  readonly verb: RowVerb;
+  readonly type: ScopedType & { readonly version: string };
+  /** What there is to ask about where the authorizer may allow parts and does not say which: others are not asked about, and not shown. */
+  readonly candidates: () => Candidates;
+}
+
+/** Namespaces, and names of objects of one type. */
+export interface Candidates {
+  readonly namespaces: Iterable<string>;
+  readonly names: Iterable<string>;
+}
+
+/** Requests to a cluster arrive by one of two APIs with the same rights; this one is our own. */
+const outer: AttributesOuter = {
+  group: 'gateway.portcullis.io',
+  version: 'v1alpha1',
+  resource: 'clusters',
+  httpVerb: 'get',
+};
+/** Beyond this many questions nothing more is found, and so nothing more is shown. */
+const mostQuestions = 20_000;
+const questionsAtOnce = 64;
+
+/**
+ * Rows of one type that the gateway would let this user ask the cluster for.
+ * @throws GatewayError (rejects) as the authorizer does
+ */
+export async function reachOf(gatekeeper: Gatekeeper, question: ReachQuestion): Promise<Grant> {
+  if (question.verb !== 'watch') return await reachWith(gatekeeper, question, question.verb);
+  const listed = await reachWith(gatekeeper, question, 'list');
+  return isNothing(listed) ? noGrant : intersectGrants(listed, await reachWith(gatekeeper, question, 'watch'));
+}
+
+async function reachWith(gatekeeper: Gatekeeper, question: ReachQuestion, verb: string): Promise<Grant> {
+  const whole = attributesOf(question, verb, '', '');
+  const decision = gatekeeper.authorize(whole);
+  if ((decision instanceof Promise ? await decision : decision).allowed) return 'all';
+
+  const hints = gatekeeper.hints?.(whole) ?? 'anywhere';
+  const found = hints === 'anywhere' ? question.candidates() : hints;
+  const candidates = { namespaces: new Set(found.namespaces), names: new Set(found.names) };
+  const isNamespace = question.type.group === '' && question.type.resource === 'namespaces';
+  const asks = (function* (): Generator<GrantedName & { readonly asked: string; readonly whole: boolean }> {
+    if (isNamespace && verb === 'get') {
+      // A request for one Namespace is a request in it.
+      for (const name of candidates.namespaces.union(candidates.names))
+        yield { namespace: undefined, name, asked: name, whole: false };
+      return;
+    }
+    const inNamespaces = question.type.namespaced !== false && !isNamespace;
+    if (inNamespaces) {
+      for (const namespace of candidates.namespaces) yield { namespace, name: '', asked: namespace, whole: true };
+    }
+    for (const name of candidates.names) {
+      yield { namespace: undefined, name, asked: '', whole: false };
+      if (!inNamespaces) continue;
+      for (const namespace of candidates.namespaces) yield { namespace, name, asked: namespace, whole: false };
+    }
+  })();
+
+  const namespaces: string[] = [];
+  const names: GrantedName[] = [];
+  let asked = 0;
+  const askNext = async (): Promise<void> => {
+    for (const each of asks) {
+      asked += 1;
+      if (asked > mostQuestions) return;
+      const answer = gatekeeper.authorize(attributesOf(question, verb, each.asked, each.name));
+      if (!(answer instanceof Promise ? await answer : answer).allowed) continue;
+      if (each.whole) namespaces.push(each.asked);
+      else names.push({ namespace: each.namespace, name: each.name });
+    }
+  };
+  await Promise.all(Array.from({ length: questionsAtOnce }, askNext));
+  return namespaces.length + names.length === 0 ? noGrant : makeGrant(namespaces, names);
+}
+
+function attributesOf(
+  { user, cluster, type }: ReachQuestion,
+  verb: string,
+  namespace: string,
+  name: string,
+): Attributes {
+  return {
+    user,
+    verb,
+    cluster: { name: cluster.name, uid: cluster.uid, labels: cluster.labels },
+    outer,
+    resourceRequest: true,
+    apiGroup: type.group,
+    apiVersion: type.version,
+    resource: type.resource,
+    subresource: '',
+    namespace,
+    name,
+    path: '',
+  };
+}

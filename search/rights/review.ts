@@ -1,0 +1,186 @@
+// Rights of clusters whose RBAC is not the whole truth: the member is asked by SubjectAccessReview, as the gateway's own credential with the
+// identity in the spec. Easy to get wrong: a SubjectAccessReview adds no groups by itself, so it must name the identity as the member arrives at it
+// after impersonation; and an error is no answer, is not remembered, and hides the cluster.
+import { makeIdentityNumbers } from '../../auth/identity-key.ts';
+import { makeReviewCache } from '../../auth/review-cache.ts';
+import { GatewayError } from '../../cache/errors.ts';
+import type { ClusterRecord } from '../../cache/records.ts';
+import type { User } from '../../cache/user.ts';
+import { intersectGrants, isNothing, makeGrant, noGrant } from './grants.ts';
+import type { GrantedName } from './grants.ts';
+import type { RbacView, RowVerb, ScopedType } from './rbac-view.ts';
+import type { Grant } from './scope.ts';
+
+/** authorization.k8s.io/v1 SubjectAccessReviewSpec. */
+export interface AccessReviewSpec {
+  readonly user: string;
+  readonly uid?: string;
+  readonly groups: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+  readonly resourceAttributes: {
+    readonly verb: string;
+    readonly group: string;
+    readonly resource: string;
+    readonly namespace: string;
+    readonly name: string;
+  };
+}
+
+/** What members are asked about rights. Both reject with a GatewayError when there is no answer. */
+export interface MemberReviews {
+  /** POST subjectaccessreviews as the gateway's own credential; `status.allowed` and not `status.denied`. */
+  isAllowed(record: ClusterRecord, spec: AccessReviewSpec): Promise<boolean>;
+  /** `status.incomplete` of a SelfSubjectRulesReview of a namespace that impersonates one of the gateway's own names. */
+  isIncomplete(record: ClusterRecord): Promise<boolean>;
+}
+
+/** One question of {@link Reviewer.allowed}. */
+export interface RowQuestion {
+  readonly verb: 'get' | 'list' | 'watch';
+  readonly type: ScopedType;
+  /** '' for all namespaces, and for cluster-scoped objects. */
+  readonly namespace: string;
+  /** '' for all names. */
+  readonly name: string;
+}
+
+/** Asks members and remembers their answers for seconds. */
+export interface Reviewer {
+  /**
+   * Rows the member says this identity may see. Namespaces and names that come into question are taken from the mirror: all Namespaces, and the
+   * names that RBAC mentions for the identity; each is decided by the member.
+   * @param identity as the member sees it after impersonation
+   * @throws GatewayError (rejects) when the member does not answer a question
+   */
+  grant(
+    asked: { readonly record: ClusterRecord; readonly incarnation: string; readonly view: RbacView },
+    identity: User,
+    verb: RowVerb,
+    type: ScopedType,
+  ): Promise<Grant>;
+}
+
+export interface ReviewerOptions {
+  readonly reviews: Pick<MemberReviews, 'isAllowed'>;
+  /** How long both answers hold, from the question on. */
+  readonly ttlMs?: number;
+  /** Milliseconds of any clock that never goes back. */
+  readonly now?: () => number;
+}
+
+interface Answer {
+  readonly allowed: boolean;
+}
+
+const cacheLimits = { maxEntries: 200_000, maxKeyLength: 48 * 1024 * 1024, maxPending: 20_000 };
+const defaultTtlMs = 10_000;
+/** Of one member at a time, for one scope. */
+const questionsAtOnce = 16;
+/** Of one scope; what would need more is refused, since showing a part would look like all of it. */
+const mostQuestions = 20_000;
+
+export function makeReviewer(options: ReviewerOptions): Reviewer {
+  const { reviews, ttlMs = defaultTtlMs, now } = options;
+  const numberOf = makeIdentityNumbers();
+  const answers = makeReviewCache<Answer>({ ...cacheLimits, ...(now === undefined ? {} : { now }) });
+
+  type Asked = Parameters<Reviewer['grant']>[0];
+  const allowed = async ({ record, incarnation }: Asked, identity: User, question: RowQuestion): Promise<boolean> => {
+    const { verb, type, namespace, name } = question;
+    const parts = [numberOf(identity), incarnation, verb, type.group, type.resource, namespace, name];
+    const key = JSON.stringify(parts);
+    const known = answers.known(key);
+    if (known !== undefined) return known.allowed;
+    const spec = accessReviewSpec(identity, question);
+    const answer = await answers.ask(key, async () => ({
+      answer: { allowed: await reviews.isAllowed(record, spec) },
+      ttlMs,
+    }));
+    return answer.allowed;
+  };
+
+  const granted = async (asked: Asked, identity: User, verb: RowQuestion['verb'], type: ScopedType): Promise<Grant> => {
+    if (await allowed(asked, identity, { verb, type, namespace: '', name: '' })) return 'all';
+    const namespaces: string[] = [];
+    const names: GrantedName[] = [];
+    const candidates = candidatesOf(asked.view, identity, verb, type);
+    await eachOf(candidates, questionsAtOnce, async ({ question, granting }) => {
+      if (!(await allowed(asked, identity, question))) return;
+      if (granting === undefined) namespaces.push(question.namespace);
+      else names.push(granting);
+    });
+    return namespaces.length + names.length === 0 ? noGrant : makeGrant(namespaces, names);
+  };
+
+  return {
+    grant: async (asked, identity, verb, type) => {
+      if (verb !== 'watch') return await granted(asked, identity, verb, type);
+      const listed = await granted(asked, identity, 'list', type);
+      return isNothing(listed) ? noGrant : intersectGrants(listed, await granted(asked, identity, 'watch', type));
+    },
+  };
+}
+
+interface Candidate {
+  readonly question: RowQuestion;
+  /** Undefined: the whole namespace. */
+  readonly granting: GrantedName | undefined;
+}
+
+function candidatesOf(view: RbacView, identity: User, verb: RowQuestion['verb'], type: ScopedType): Candidate[] {
+  const found: Candidate[] = [];
+  const isNamespace = type.group === '' && type.resource === 'namespaces';
+  const namespaced = type.namespaced !== false && !isNamespace;
+  if (namespaced) {
+    for (const namespace of view.namespaces) {
+      found.push({ question: { verb, type, namespace, name: '' }, granting: undefined });
+    }
+  }
+  if (isNamespace && verb === 'get') {
+    for (const name of view.namespaces) {
+      found.push({ question: { verb, type, namespace: name, name }, granting: { namespace: undefined, name } });
+    }
+  }
+  const mentioned = view.grant(identity, verb, type);
+  for (const granting of mentioned === 'all' ? [] : mentioned.names) {
+    if (isNamespace && verb === 'get') continue;
+    const { namespace, name } = granting;
+    found.push({ question: { verb, type, namespace: namespace ?? '', name }, granting });
+  }
+  if (found.length > mostQuestions) {
+    const why = `deciding who sees what takes ${found.length} questions to the cluster; name namespaces, or use --index-rights=rbac for it`;
+    throw new GatewayError('CLUSTER_UNUSABLE', why);
+  }
+  return found;
+}
+
+/** The spec for one question, about an identity as the member sees it. */
+export function accessReviewSpec(identity: User, { verb, type, namespace, name }: RowQuestion): AccessReviewSpec {
+  const { name: user, uid, groups, extra } = identity;
+  return {
+    user,
+    groups,
+    ...(uid === '' ? {} : { uid }),
+    ...(extra.length === 0 ? {} : { extra: Object.fromEntries(extra) }),
+    resourceAttributes: { verb, group: type.group, resource: type.resource, namespace, name },
+  };
+}
+
+/** Runs so many at once; the first error ends it. */
+async function eachOf<T>(items: readonly T[], atOnce: number, run: (item: T) => Promise<void>): Promise<void> {
+  let next = 0;
+  let failed = false;
+  const work = async (): Promise<void> => {
+    while (next < items.length && !failed) {
+      const item = items[next]!;
+      next += 1;
+      try {
+        await run(item);
+      } catch (error) {
+        failed = true;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, work));
+}

@@ -1,0 +1,129 @@
+// Now and then a decision of the mirrored RBAC is compared with the member's own answer, so that an authorizer nobody told us of is found out. Easy
+// to get wrong: the mirror is a watch behind the member, so a difference counts only after the member's RBAC was confirmed again, several times.
+import type { ClusterRecord } from '../../cache/records.ts';
+import type { User } from '../../cache/user.ts';
+import { grantAllows } from './grants.ts';
+import type { RbacView, RowVerb, ScopedType } from './rbac-view.ts';
+import { accessReviewSpec } from './review.ts';
+import type { MemberReviews, RowQuestion } from './review.ts';
+import type { Grant } from './scope.ts';
+
+/** A decision that was just made. */
+export interface Sampled {
+  readonly record: ClusterRecord;
+  readonly incarnation: string;
+  readonly view: RbacView;
+  /** As the member sees it. */
+  readonly identity: User;
+  readonly verb: RowVerb;
+  readonly type: ScopedType;
+}
+
+/** `unanswered`: the member did not say, or its RBAC was not confirmed again in time. */
+export type SampleResult = 'agreed' | 'mismatch' | 'unanswered';
+
+export interface SamplesOptions {
+  readonly reviews: Pick<MemberReviews, 'isAllowed'>;
+  /** Which part of decisions is compared, 0 to 1. */
+  readonly rate: number;
+  /** Unix milliseconds when the RBAC of the incarnation was last confirmed. */
+  readonly confirmedAtMs: (incarnation: string) => number | undefined | Promise<number | undefined>;
+  /** Resolves when the views hold everything the index has. */
+  readonly current: () => Promise<void>;
+  readonly onMismatch: (sampled: Sampled, message: string) => void;
+  readonly onResult?: (cluster: string, result: SampleResult) => void;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+  readonly random?: () => number;
+  readonly wait?: (ms: number) => Promise<void>;
+}
+
+const differencesToBelieve = 3;
+const confirmationPollMs = 2_000;
+/** Bookmarks come about once a minute. */
+const mostPolls = 120;
+
+/** Takes a sample, or does not; the comparison runs in the background and never throws. */
+export function makeSamples(options: SamplesOptions): (sampled: Sampled) => Promise<void> | undefined {
+  const { reviews, confirmedAtMs, now } = options;
+  const random = options.random ?? Math.random;
+  const wait = options.wait ?? ((ms) => new Promise<void>((resolve) => void setTimeout(resolve, ms).unref()));
+  const busy = new Set<string>();
+
+  const compare = async (sampled: Sampled): Promise<SampleResult> => {
+    const { record, incarnation, view, identity, verb, type } = sampled;
+    const asked = verb === 'watch' ? 'list' : verb;
+    const question = questionAbout(view.grant(identity, asked, type), view, asked, type, random);
+    const spec = accessReviewSpec(identity, question);
+    for (let differences = 0; ;) {
+      const askedAtMs = now();
+      const said = await reviews.isAllowed(record, spec);
+      await options.current();
+      const evaluated = answers(view.grant(identity, asked, type), question);
+      if (said === evaluated) return 'agreed';
+      differences += 1;
+      if (differences === differencesToBelieve) {
+        options.onMismatch(sampled, mismatchMessage(record, question, said));
+        return 'mismatch';
+      }
+      for (let polls = 0; ((await confirmedAtMs(incarnation)) ?? 0) <= askedAtMs; polls++) {
+        if (polls === mostPolls) return 'unanswered';
+        await wait(confirmationPollMs);
+      }
+    }
+  };
+
+  return (sampled) => {
+    if (random() >= options.rate || busy.has(sampled.incarnation)) return undefined;
+    busy.add(sampled.incarnation);
+    return compare(sampled)
+      .catch((): SampleResult => 'unanswered')
+      .then((result) => {
+        busy.delete(sampled.incarnation);
+        options.onResult?.(sampled.record.spec.name, result);
+      });
+  };
+}
+
+/** Something that the grant answers, yes and no alike. */
+function questionAbout(
+  grant: Grant,
+  view: RbacView,
+  verb: RowQuestion['verb'],
+  type: ScopedType,
+  random: () => number,
+): RowQuestion {
+  const whole: RowQuestion = { verb, type, namespace: '', name: '' };
+  if (grant === 'all') return whole;
+  const isNamespace = type.group === '' && type.resource === 'namespaces';
+  const candidates: RowQuestion[] = [whole];
+  const pick = <T>(items: readonly T[], use: (item: T) => RowQuestion): void => {
+    if (items.length > 0) candidates.push(use(items[Math.floor(random() * items.length)]!));
+  };
+  pick(grant.names, ({ namespace, name }) => {
+    return { ...whole, namespace: namespace ?? (isNamespace && verb === 'get' ? name : ''), name };
+  });
+  if (type.namespaced === true && !isNamespace) {
+    pick(grant.namespaces, (namespace) => ({ ...whole, namespace }));
+    pick([...view.namespaces], (namespace) => ({ ...whole, namespace }));
+  }
+  return candidates[Math.floor(random() * candidates.length)]!;
+}
+
+/** What the grant says to the question. A request for a name over all namespaces needs a grant of that name in all of them. */
+function answers(grant: Grant, { namespace, name, type }: RowQuestion): boolean {
+  if (grant === 'all') return true;
+  if (name === '') return namespace !== '' && grant.namespaces.includes(namespace);
+  if (type.group === '' && type.resource === 'namespaces') return grantAllows(grant, '', name);
+  if (namespace !== '') return grantAllows(grant, namespace, name);
+  return grant.names.some((granted) => granted.namespace === undefined && granted.name === name);
+}
+
+function mismatchMessage(record: ClusterRecord, { verb, type, namespace, name }: RowQuestion, said: boolean): string {
+  const what = `${verb} ${type.resource}${type.group === '' ? '' : `.${type.group}`}`;
+  const where = `${namespace === '' ? '' : ` in namespace ${JSON.stringify(namespace)}`}${name === '' ? '' : ` named ${JSON.stringify(name)}`}`;
+  return (
+    `cluster ${JSON.stringify(record.spec.name)} ${said ? 'allows' : 'refuses'} somebody to ${what}${where}, its mirrored RBAC says the opposite: ` +
+    'from now on it is asked by SubjectAccessReview; look for authorizers beside RBAC in its API server'
+  );
+}

@@ -1,0 +1,84 @@
+// Puts the rights of the index together: the mirror of RBAC, the choice between it and reviews, samples, and the scopes made from them. Easy to get
+// wrong: everything that knows who somebody is comes from outside (the gateway's authorizer, the outgoing identity), so that no second rule can grow here.
+import type { IndexStore } from '../stores/store.ts';
+import { confirmedBySync, makeRightsMirror } from './mirror.ts';
+import { makeRightsModes } from './modes.ts';
+import type { ModeChange, ModeMemory, RightsChoice } from './modes.ts';
+import { makeReviewer } from './review.ts';
+import type { MemberReviews } from './review.ts';
+import { makeRowScopes } from './row-scopes.ts';
+import type { RowScopesOptions, Scopes } from './row-scopes.ts';
+import { makeSamples } from './samples.ts';
+import type { SampleResult } from './samples.ts';
+
+export type { HiddenCluster, ScopeAnswer, Scopes } from './row-scopes.ts';
+
+/** What rights depend on. */
+export interface ScopesOptions extends Pick<RowScopesOptions, 'clusters' | 'authorizer' | 'outgoing' | 'maxAgeMs'> {
+  readonly store: IndexStore;
+  readonly reviews: MemberReviews;
+  /** `--index-rights`; `auto` unless said otherwise. A cluster's label `search.portcullis.io/rights` wins. */
+  readonly choice?: RightsChoice;
+  /** Where it is kept what members said of their authorizers; without it they are asked anew after a restart, and hidden until they answer. */
+  readonly memory?: ModeMemory;
+  /**
+   * Unix milliseconds when a member last confirmed all of its RBAC, fresher than the store knows (bookmarks that were not committed); the store's
+   * sync positions decide where it is undefined.
+   */
+  readonly confirmedAtMs?: (incarnation: string) => number | undefined;
+  /** Which part of decisions is compared with the member's own; 1 in 200 unless said otherwise. */
+  readonly sampleRate?: number;
+  /** A cluster is decided otherwise from now on; with `why: mismatch` an alarm. */
+  readonly onModeChange?: (change: ModeChange) => void;
+  /** For metrics. */
+  readonly onSample?: (cluster: string, result: SampleResult) => void;
+  /** The store could not be read in the background. */
+  readonly onError?: (error: unknown) => void;
+  /** Unix milliseconds. */
+  readonly now?: () => number;
+}
+
+/** Scopes that can be closed. */
+export interface OpenScopes extends Scopes {
+  close(): void;
+}
+
+const defaultSampleRate = 1 / 200;
+
+/** Reads nothing before the first question or commit. */
+export function makeScopes(options: ScopesOptions): OpenScopes {
+  const { store, reviews, onError, onModeChange, onSample } = options;
+  const now = options.now ?? Date.now;
+  const mirror = makeRightsMirror(store, onError === undefined ? {} : { onError });
+  const modes = makeRightsModes({
+    reviews,
+    ...(options.choice === undefined ? {} : { choice: options.choice }),
+    ...(options.memory === undefined ? {} : { memory: options.memory }),
+    ...(onModeChange === undefined ? {} : { onChange: onModeChange }),
+  });
+  const confirmedAtMs = async (incarnation: string): Promise<number | undefined> => {
+    return options.confirmedAtMs?.(incarnation) ?? confirmedBySync((await mirror.stored()).get(incarnation));
+  };
+  const sample = makeSamples({
+    reviews,
+    rate: options.sampleRate ?? defaultSampleRate,
+    confirmedAtMs,
+    current: () => mirror.current(),
+    onMismatch: ({ record, incarnation }, message) => modes.mismatch(record, incarnation, message),
+    ...(onSample === undefined ? {} : { onResult: onSample }),
+    now,
+  });
+  const scopes = makeRowScopes({
+    mirror,
+    clusters: options.clusters,
+    authorizer: options.authorizer,
+    outgoing: options.outgoing,
+    modes,
+    reviewer: makeReviewer({ reviews }),
+    confirmedAtMs,
+    maxAgeMs: options.maxAgeMs,
+    onDecision: (sampled) => void sample(sampled),
+    now,
+  });
+  return { ...scopes, close: () => mirror.close() };
+}
