@@ -7,24 +7,32 @@ import { MalformedAnswer } from './hub-events.ts';
 export const maxWatchLineBytes = 32 * 1024 * 1024;
 
 /**
- * Yields whole lines without their newline, empty ones left out.
+ * Yields whole lines as text without their newline, empty ones left out.
+ * @throws MalformedAnswer as {@link byteLinesOf}
+ */
+export async function* linesOf(chunks: AsyncIterable<Buffer>, maxLineBytes?: number): AsyncGenerator<string> {
+  for await (const line of byteLinesOf(chunks, maxLineBytes)) yield line.toString('utf8');
+}
+
+/**
+ * Yields whole lines without their newline, empty ones left out; a line may share its memory with the chunk it came in.
  * @throws MalformedAnswer when a line is longer than the limit or the bytes end inside one
  */
-export async function* linesOf(
+export async function* byteLinesOf(
   chunks: AsyncIterable<Buffer>,
   maxLineBytes: number = maxWatchLineBytes,
-): AsyncGenerator<string> {
+): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(newline, start); end !== -1; end = chunk.indexOf(newline, start)) {
       parts.push(chunk.subarray(start, end));
-      const line = parts.length === 1 ? chunk.toString('utf8', start, end) : Buffer.concat(parts).toString('utf8');
+      const line = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
       parts = [];
       bytes = 0;
       start = end + 1;
-      if (line !== '') yield line;
+      if (line.length > 0) yield line;
     }
     if (start === chunk.length) continue;
     parts.push(chunk.subarray(start));

@@ -31,6 +31,11 @@ export interface TypeInfo extends ResourceType {
   readonly convertible: boolean;
   /** Of a custom resource, by version: `additionalPrinterColumns` of its CRD. */
   readonly printerColumns?: Readonly<Record<string, readonly PrinterColumn[]>>;
+  /**
+   * What shaped the rows that are kept: filters, form of the documents. Rows kept in another way are never resumed, so a store must give it
+   * back as it got it.
+   */
+  readonly keptAs?: string;
 }
 
 /** apiextensions.k8s.io/v1 CustomResourceColumnDefinition. */

@@ -1,0 +1,60 @@
+// From a member's refusal, or a failure to reach it, to what is told and done about it. Easy to get wrong: a 403 or 404 comes from the member as an
+// ordinary answer, not as an error; and nothing of an answer's text may reach a message, since it may quote an object.
+import { GatewayError } from '../../cache/errors.ts';
+import { MalformedAnswer, readStatus } from '../../cache/hub-events.ts';
+import { readWhole, type MemberAnswer } from '../../routing/member-call.ts';
+import type { SyncFault } from './sync-types.ts';
+
+/** Something that is waited out. */
+export class SyncSetback extends Error {
+  readonly fault: SyncFault;
+  constructor(reason: SyncFault['reason'], message: string, options: { readonly cause?: unknown } = {}) {
+    super(message, options);
+    this.fault = { reason, message };
+  }
+}
+
+/** The page or event asked for is no longer kept (410). */
+export class Expired extends Error {}
+
+const statusBytes = 64 * 1024;
+
+/**
+ * What an answer other than 200 means.
+ * @param what for people: `list of pods`
+ * @returns Expired for a 410, else a SyncSetback
+ */
+export async function refusalOf(answer: MemberAnswer, cluster: string, what: string): Promise<Error> {
+  const { status } = answer;
+  const reason = await reasonOf(answer);
+  if (status === 410) return new Expired();
+  const where = `the ${what} of cluster "${cluster}"`;
+  if (status === 403) {
+    return new SyncSetback(
+      'Forbidden',
+      `${where} is forbidden to portcullis:index; apply there what "portcullis generate member-access --index" prints`,
+    );
+  }
+  if (status === 404) return new SyncSetback('Missing', `cluster "${cluster}" does not have the ${what} (404)`);
+  return new SyncSetback('Refused', `${where} was answered with ${status}${reason === '' ? '' : ` ${reason}`}`);
+}
+
+/** As {@link SyncSetback}, whatever was thrown. */
+export function setbackOf(error: unknown, cluster: string, what: string): SyncSetback {
+  if (error instanceof SyncSetback) return error;
+  if (error instanceof GatewayError) {
+    const reason = error.code === 'MEMBER_CREDENTIAL' ? 'Unauthorized' : 'Unavailable';
+    return new SyncSetback(reason, error.message, { cause: error });
+  }
+  const words = error instanceof MalformedAnswer ? error.message : 'it cannot be read';
+  return new SyncSetback('Malformed', `the ${what} of cluster "${cluster}" is not usable: ${words}`, { cause: error });
+}
+
+async function reasonOf(answer: MemberAnswer): Promise<string> {
+  try {
+    const { reason } = readStatus(await readWhole(answer, statusBytes));
+    return /^[A-Za-z]{1,64}$/.test(reason) ? reason : '';
+  } catch {
+    return '';
+  }
+}

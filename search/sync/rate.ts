@@ -1,0 +1,32 @@
+// How many things a second, over the last ten seconds. Easy to get wrong: a rate that is only renewed when something happens never falls to zero.
+
+export interface Rate {
+  add(count: number): void;
+  /** A second, one decimal. */
+  perSecond(): number;
+}
+
+const buckets = 10;
+
+/** @param nowMs a clock that does not jump */
+export function makeRate(nowMs: () => number = () => performance.now()): Rate {
+  const counts = Array.from({ length: buckets }, () => 0);
+  let second = Math.floor(nowMs() / 1000);
+  const roll = (): void => {
+    const now = Math.floor(nowMs() / 1000);
+    for (let passed = Math.min(now - second, buckets); passed > 0; passed -= 1) {
+      counts[(now - passed + 1) % buckets] = 0;
+    }
+    second = now;
+  };
+  return {
+    add(count) {
+      roll();
+      counts[second % buckets]! += count;
+    },
+    perSecond() {
+      roll();
+      return Math.round((counts.reduce((sum, count) => sum + count, 0) / buckets) * 10) / 10;
+    },
+  };
+}

@@ -1,0 +1,131 @@
+// What following members tells others: how far each type of each cluster is, and since when nobody has confirmed it. Easy to get wrong: a type that
+// is followed for rights alone is in here, too; only a chosen one may be served.
+import type { MemberAnswer } from '../../routing/member-call.ts';
+import type { Incarnation, ResourceType, TypeInfo } from '../types.ts';
+
+/** Why something is not followed now. Messages hold no secret and say what to do. */
+export interface SyncFault {
+  readonly reason:
+    | 'Forbidden'
+    | 'Unauthorized'
+    | 'Unavailable'
+    | 'Refused'
+    | 'Malformed'
+    | 'Stalled'
+    | 'Missing'
+    | 'Store'
+    | 'NotServed';
+  readonly message: string;
+}
+
+/** How one type of one cluster is followed. Frozen. */
+export interface TypeState {
+  readonly type: TypeInfo;
+  /** False: kept to decide rights (RBAC objects, namespaces, CRDs), never served. */
+  readonly isChosen: boolean;
+  /** `waiting`: for the cluster to answer, or for its turn to list. */
+  readonly phase: 'waiting' | 'listing' | 'watching' | 'failing' | 'stopped';
+  /** A whole list was committed once, perhaps by an earlier process: an answer without it would not be whole. */
+  readonly isWhole: boolean;
+  /** Rows kept. */
+  readonly objects: number;
+  /** While listing: items read so far and how many there are as far as the member said. */
+  readonly listed?: { readonly done: number; readonly of: number };
+  /** Rows written a second, over the last ten seconds. */
+  readonly rate: number;
+  /** Age of the oldest change that was read and is not yet committed, milliseconds; 0 for none. */
+  readonly lagMs: number;
+  /** Unix milliseconds when the member last confirmed what is committed; undefined when it never did. */
+  readonly confirmedAtMs: number | undefined;
+  readonly fault: SyncFault | undefined;
+}
+
+/** How one cluster is followed. Frozen. */
+export interface ClusterState {
+  /** Name in paths. */
+  readonly cluster: string;
+  /** UID of its record. */
+  readonly uid: string;
+  /** The one whose rows are kept; undefined before the member was ever reached. */
+  readonly incarnation: Incarnation | undefined;
+  /** In the way of all its types. */
+  readonly fault: SyncFault | undefined;
+  readonly types: readonly TypeState[];
+  /** What was asked for and cannot be had, with the reason. */
+  readonly refused: readonly { readonly resource: string; readonly message: string }[];
+}
+
+/** Follows clusters until closed. */
+export interface SyncHandle {
+  /** One entry a cluster that is indexed, sorted by name. */
+  state(): readonly ClusterState[];
+  /** Unix milliseconds; undefined when nothing of it was ever confirmed, or it is not kept. */
+  confirmedAtMs(incarnation: string, type: ResourceType): number | undefined;
+  /** Called when clusters, incarnations, types or phases changed; progress alone does not count. Returns the way to end it. */
+  onChange(listener: () => void): () => void;
+  /** Stops reading, commits what was read. */
+  close(): Promise<void>;
+}
+
+/** A GET that is sent to one member as the index. */
+export interface MemberQuestion {
+  /** Path and query. */
+  readonly path: string;
+  readonly accept?: string;
+  readonly headTimeoutMs: number;
+  /** Until the last byte; absent for a watch. */
+  readonly wholeTimeoutMs?: number;
+  readonly isWatch?: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Asks one member. Rejects with GatewayError as `callMember` does. */
+export type AskMember = (question: MemberQuestion) => Promise<MemberAnswer>;
+
+/** What of a type is kept; everything of it when empty. */
+export interface TypeFilter {
+  readonly namespaces?: readonly string[];
+  readonly names?: readonly string[];
+  /** A label selector as the API server reads it. */
+  readonly labels?: string;
+}
+
+/** Durations of following, milliseconds but where the name says otherwise. */
+export interface SyncTiming {
+  readonly listTimeoutMs: number;
+  readonly headTimeoutMs: number;
+  readonly watchSecondsMin: number;
+  readonly watchSecondsMax: number;
+  /** How long after its `timeoutSeconds` a watch that is still open counts as dead. */
+  readonly stallGraceMs: number;
+  readonly firstBackoffMs: number;
+  readonly maxBackoffMs: number;
+  /** A watch that lives this long, or brings something, ends the growth of waits. */
+  readonly healthyMs: number;
+  /** Between looks at what the member serves; changes of CRDs and APIServices are noticed at once. */
+  readonly discoveryMs: number;
+  /** Changes of CRDs come in crowds; discovery waits for this long. */
+  readonly discoveryPauseMs: number;
+  /** Longest time a change waits for others to be committed with it. */
+  readonly batchWaitMs: number;
+  /** After the store was full, a type is tried again. */
+  readonly fullRetryMs: number;
+  /** A position alone is written this often; it costs a commit. */
+  readonly positionEveryMs: number;
+}
+
+export const defaultSyncTiming: SyncTiming = Object.freeze({
+  listTimeoutMs: 120_000,
+  headTimeoutMs: 30_000,
+  watchSecondsMin: 300,
+  watchSecondsMax: 600,
+  stallGraceMs: 30_000,
+  firstBackoffMs: 800,
+  maxBackoffMs: 30_000,
+  healthyMs: 5_000,
+  discoveryMs: 300_000,
+  discoveryPauseMs: 1_000,
+  batchWaitMs: 50,
+  fullRetryMs: 60_000,
+  positionEveryMs: 10_000,
+});

@@ -1,0 +1,121 @@
+// The followers of one incarnation, made to agree with what is chosen of what the member serves. Easy to get wrong: a type that discovery does not
+// name may be gone, or its server may be down; rows are deleted only when the member itself says 404 to it.
+import type { IndexStore, StoredType } from '../stores/store.ts';
+import { indexedPaths } from '../stores/indexed-paths.ts';
+import { typeKey, type Incarnation, type TypeInfo, type TypeKey } from '../types.ts';
+import { makeByteBudget, makeGate, type ByteBudget, type Gate } from './bounds.ts';
+import { makeDocumentReader } from './document.ts';
+import { startFollower, type FollowOptions, type Follower } from './follow.ts';
+import { currentVersion } from './relist.ts';
+import { rightsTypes, type ChosenType } from './selection.ts';
+import { SyncSetback } from './member-faults.ts';
+import type { AskMember, SyncTiming, TypeState } from './sync-types.ts';
+
+/** Of one cluster: lists under way, and bytes read but not yet committed. */
+const listsAtOnce = 4;
+const heldBytes = 16 * 1024 * 1024;
+
+/** Another number makes rows of earlier processes be written anew: what `document.ts` makes of an object has changed. */
+const documentForm = 1;
+
+const rightsKeys: ReadonlySet<TypeKey> = new Set(rightsTypes.map(typeKey));
+
+export interface TypeSetOptions extends Pick<FollowOptions, 'verify' | 'onState' | 'random' | 'now' | 'limits'> {
+  readonly incarnation: Incarnation;
+  readonly ask: AskMember;
+  readonly store: IndexStore;
+  readonly timing: SyncTiming;
+  /** Of CRDs only. */
+  readonly onObject: (key: TypeKey, type: 'there' | 'gone', object: Buffer) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Followers by type. */
+export interface TypeSet {
+  /**
+   * Starts what is missing, ends what is not chosen any more and forgets its rows.
+   * @param absent whether discovery has said nothing of the type (it may still be there)
+   */
+  follow(chosen: readonly ChosenType[], isAbsent: (key: TypeKey) => boolean): Promise<void>;
+  states(): readonly TypeState[];
+  state(key: TypeKey): TypeState | undefined;
+  close(): Promise<void>;
+}
+
+export function makeTypeSet(options: TypeSetOptions): TypeSet {
+  const { incarnation, store, timing, ask, signal } = options;
+  const followers = new Map<TypeKey, { readonly follower: Follower; readonly signature: string }>();
+  const lists: Gate = makeGate(listsAtOnce);
+  const budget: ByteBudget = makeByteBudget(heldBytes);
+
+  async function storedTypes(): Promise<ReadonlyMap<TypeKey, StoredType>> {
+    const all = await store.types();
+    return new Map(
+      all.filter((each) => each.incarnation.id === incarnation.id).map((each) => [typeKey(each.type), each]),
+    );
+  }
+
+  /** The member itself says that it has no such type. */
+  async function isGone(type: TypeInfo): Promise<boolean> {
+    try {
+      await currentVersion({ ask, incarnation, type, filter: {}, timing, signal });
+    } catch (error) {
+      return error instanceof SyncSetback && error.fault.reason === 'Missing';
+    }
+    return false;
+  }
+
+  function start({ type, isChosen, filter }: ChosenType, stored: StoredType | undefined, signature: string): void {
+    const key = typeKey(type);
+    const paths = indexedPaths(type);
+    const redacts = key === 'secrets.';
+    const keptAs = JSON.stringify([documentForm, paths, redacts, filter]);
+    const follower = startFollower({
+      ...options,
+      type: Object.freeze({ ...type, keptAs }),
+      isChosen,
+      filter,
+      stored,
+      isAtomic: rightsKeys.has(key),
+      reader: makeDocumentReader({ cluster: incarnation.cluster, type, paths, redacts }),
+      lists,
+      budget,
+      onObject: key === crdKey ? (what, object) => options.onObject(key, what, object) : undefined,
+    });
+    followers.set(key, { follower, signature });
+  }
+
+  return {
+    async follow(chosen, isAbsent) {
+      const wanted = new Map(chosen.map((each) => [typeKey(each.type), each]));
+      const signatures = new Map([...wanted].map(([key, each]) => [key, JSON.stringify(each)]));
+      const ended = [...followers].filter(([key, { signature }]) => signatures.get(key) !== signature);
+      await Promise.all(
+        ended.map(async ([key, { follower }]) => {
+          if (!wanted.has(key) && isAbsent(key) && !(await isGone(follower.type))) return;
+          await follower.close();
+          followers.delete(key);
+        }),
+      );
+      const stored = await storedTypes();
+      for (const [key, { type }] of stored) {
+        if (wanted.has(key) || followers.has(key) || (isAbsent(key) && !(await isGone(type)))) continue;
+        await store.forget(incarnation.id, type);
+      }
+      signal.throwIfAborted();
+      // First what decides rights, for its lists are first in the line then.
+      const inOrder = [...wanted].sort(([one], [other]) => Number(rightsKeys.has(other)) - Number(rightsKeys.has(one)));
+      for (const [key, each] of inOrder) {
+        if (!followers.has(key)) start(each, stored.get(key), signatures.get(key)!);
+      }
+      if (ended.length > 0) options.onState();
+    },
+    states: () => [...followers.values()].map(({ follower }) => follower.state()),
+    state: (key) => followers.get(key)?.follower.state(),
+    async close() {
+      await Promise.all([...followers.values()].map(({ follower }) => follower.close()));
+    },
+  };
+}
+
+const crdKey: TypeKey = 'customresourcedefinitions.apiextensions.k8s.io';
