@@ -75,6 +75,17 @@ export interface ClusterGatewayView {
   readonly secret: { readonly namespace: string; readonly name: string } | undefined;
 }
 
+/** What a source's object itself says of the index (PediaCluster's `syncResources`, `syncAllCustomResources`). */
+export interface SourceIndexing {
+  /** `*` stands for every group or every resource of one; no versions: whatever the index keeps. */
+  readonly resources: readonly {
+    readonly group: string;
+    readonly resource: string;
+    readonly versions: readonly string[];
+  }[];
+  readonly allCustomResources: boolean;
+}
+
 /** What authenticates us to a member, ready to use. Never logged. */
 export interface Credential {
   /** Whole value of the `Authorization` header, or undefined when only a client certificate speaks. */
@@ -131,6 +142,8 @@ export interface ClusterSpec {
   /** The per-cluster rules of cluster-gateway's identity exchange, as written in the annotation; auth/identity-exchange.ts reads them. */
   readonly identityExchange?: string;
   readonly clusterGateway?: ClusterGatewayView;
+  /** Absent: the configuration decides what is indexed. */
+  readonly indexing?: SourceIndexing;
   /** Which addresses its connections may go to; absent for what the operator wrote: any. */
   readonly addressRule?: AddressRule;
   /** Set when the cluster cannot be used at all: `NameConflict`, `InvalidConfiguration`, … */

@@ -86,6 +86,7 @@ const plurals: Readonly<Record<string, string>> = {
   Secret: 'secrets',
   ManagedCluster: 'managedclusters',
   Cluster: 'clusters',
+  ClusterSyncResources: 'clustersyncresources',
   PediaCluster: 'pediaclusters',
 };
 

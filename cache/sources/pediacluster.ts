@@ -1,6 +1,7 @@
 // The source of Clusterpedia's PediaCluster objects, which hold address and credential themselves. Easy to get wrong: Clusterpedia verifies
 // nothing when `caData` is empty; here that means the system roots (DESIGN rule 14).
 import type { HubObject, HubSource } from '../hub-types.ts';
+import type { SourceIndexing } from '../records.ts';
 import { onlyPlan, trustIn } from './hub-credential.ts';
 import {
   about,
@@ -22,23 +23,33 @@ export function makePediaClusterSource(): HubSource {
   const registry = makeRegistry('pediacluster');
   return {
     name: 'pediacluster',
-    watches: [{ group: 'cluster.clusterpedia.io', version: 'v1alpha2', resource: 'pediaclusters' }],
-    compile([clusters = new Map()]) {
-      return registry(oldestFirst(clusters).map(([, cluster]) => registrationOf(cluster)));
+    watches: ['pediaclusters', 'clustersyncresources'].map((resource) => ({
+      group: 'cluster.clusterpedia.io',
+      version: 'v1alpha2',
+      resource,
+    })),
+    compile([clusters = new Map(), syncResources = new Map()]) {
+      return registry(
+        oldestFirst(clusters).map(([, cluster]) => {
+          const name = fieldOf(cluster, 'spec', 'syncResourcesRefName');
+          return registrationOf(cluster, typeof name === 'string' ? syncResources.get(name) : undefined);
+        }),
+      );
     },
   };
 }
 
-function registrationOf(cluster: HubObject): Registration {
+function registrationOf(cluster: HubObject, syncResources: HubObject | undefined): Registration {
   const title = titleOf('PediaCluster', cluster);
   return {
     key: title,
     object: cluster,
-    others: [],
+    others: [syncResources],
     describe: () => ({
       originalName: cluster.metadata.name,
       sourceDetail: title,
       labels: labelsOf(cluster),
+      indexing: indexingOf(cluster, syncResources),
       conditions: conditionsNamed(cluster, {
         Ready: 'PediaClusterReady',
         ClusterHealthy: 'ClusterHealthy',
@@ -47,6 +58,33 @@ function registrationOf(cluster: HubObject): Registration {
     }),
     access: () => about(title, () => accessTo(cluster)),
   };
+}
+
+/**
+ * What Clusterpedia would sync: the cluster's own list, then the one it refers to. Undefined when it says nothing. What cannot be read is left
+ * out: a fault there must not take the cluster away.
+ */
+function indexingOf(cluster: HubObject, syncResources: HubObject | undefined): SourceIndexing | undefined {
+  const own = groupResources(fieldOf(cluster, 'spec', 'syncResources'));
+  const referred = groupResources(fieldOf(syncResources, 'spec', 'syncResources'));
+  const resources = [...own, ...referred];
+  const allCustomResources = fieldOf(cluster, 'spec', 'syncAllCustomResources') === true;
+  return resources.length === 0 && !allCustomResources ? undefined : { resources, allCustomResources };
+}
+
+/** Clusterpedia's ClusterGroupResources. */
+function groupResources(value: unknown): SourceIndexing['resources'] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((entry: unknown) => {
+    const group = fieldOf(entry, 'group') ?? '';
+    if (typeof group !== 'string') return [];
+    const versions = textsOf(fieldOf(entry, 'versions'));
+    return textsOf(fieldOf(entry, 'resources')).map((resource) => ({ group, resource, versions }));
+  });
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 }
 
 /** A kubeconfig before single fields, as Clusterpedia's `buildClusterConfig`. */

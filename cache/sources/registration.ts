@@ -12,6 +12,7 @@ import type {
   EndpointOption,
   ProxyAddress,
   SourceCondition,
+  SourceIndexing,
   TlsTrust,
 } from '../records.ts';
 import { sameSpec } from '../store.ts';
@@ -31,6 +32,7 @@ export interface Description {
   readonly conditions?: readonly SourceCondition[];
   readonly identityExchange?: string | undefined;
   readonly clusterGateway?: ClusterGatewayView | undefined;
+  readonly indexing?: SourceIndexing | undefined;
 }
 
 /** How the cluster is reached. */
@@ -140,6 +142,7 @@ function compileOne(
     labels: description.labels,
     ...(description.identityExchange === undefined ? {} : { identityExchange: description.identityExchange }),
     ...(description.clusterGateway === undefined ? {} : { clusterGateway: description.clusterGateway }),
+    ...(description.indexing === undefined ? {} : { indexing: description.indexing }),
   };
   const read = attempt(() => {
     if (!named) {

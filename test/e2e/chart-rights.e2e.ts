@@ -192,6 +192,7 @@ test('B9: with every source it reads Secrets in the namespaces named, nowhere el
       bundle,
       ...ocm('cluster-gateway'),
       'clusters.cluster.karmada.io [] [] [get list watch]',
+      'clustersyncresources.cluster.clusterpedia.io [] [] [get list watch]',
       'pediaclusters.cluster.clusterpedia.io [] [] [get list watch]',
     ],
     {

@@ -64,7 +64,7 @@ export function gatewayAccess(): readonly object[] {
       },
       { apiGroups: ['authentication.open-cluster-management.io'], resources: ['managedserviceaccounts'], verbs: read },
       { apiGroups: ['cluster.karmada.io', 'cluster.x-k8s.io'], resources: ['clusters'], verbs: read },
-      { apiGroups: ['cluster.clusterpedia.io'], resources: ['pediaclusters'], verbs: read },
+      { apiGroups: ['cluster.clusterpedia.io'], resources: ['clustersyncresources', 'pediaclusters'], verbs: read },
     ]),
     bind('portcullis-sources', 'ClusterRole', 'portcullis-sources', account),
     {
