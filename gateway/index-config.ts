@@ -1,6 +1,7 @@
 // The part of the configuration that says what the index keeps. Easy to get wrong: without any of these flags there is an index all the same, but nothing
 // of it is started before somebody asks it, so that a gateway that is only a door asks no member for anything.
 import { z } from 'zod';
+import { makeSelection, parseResources, splitResources } from '../search/sync/selection.ts';
 import { parseDuration } from './duration.ts';
 import { parseSize } from './limits/limits-config.ts';
 
@@ -38,7 +39,6 @@ export const indexFileFields = {
 /** What holds when nothing is said. */
 export const indexDefaults = { indexRightsMaxAge: '10m' } as const satisfies IndexInput;
 
-const resourceForm = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9.]*[a-z0-9])?|\.\*)?$/;
 const leastBytes = 16 * 1024 ** 2;
 
 /**
@@ -50,16 +50,12 @@ export function readIndexConfig(
   fault: (flag: string, message: string) => void,
 ): IndexConfig | undefined {
   const written = given.indexResources;
-  const resources = (typeof written === 'string' ? written.split(',') : written)
-    ?.map((each) => each.trim())
-    .filter((each) => each !== '');
+  const resources = typeof written === 'string' ? splitResources(written) : written;
   if (resources?.length === 1 && resources[0] === 'none') return undefined;
-  if (written !== undefined && resources?.length === 0)
+  if (resources?.length === 0)
     fault('--index-resources', 'names nothing; give resources such as pods,deployments.apps, or "*", or "none"');
-  for (const each of resources ?? []) {
-    if (each !== '*' && !resourceForm.test(each))
-      fault('--index-resources', `"${each}" is no resource: write RESOURCE or RESOURCE.GROUP, or "*" for all`);
-  }
+  told('--index-resources', fault, () => parseResources(resources ?? []));
+  told('--index-clusters', fault, () => makeSelection(undefined, given.indexClusters));
   const maxBytes =
     given.indexMaxBytes === undefined || String(given.indexMaxBytes) === '0'
       ? Infinity
@@ -77,4 +73,12 @@ export function readIndexConfig(
     rightsMaxAgeMs: rightsMaxAgeMs ?? 0,
     startsAtOnce: resources !== undefined || given.indexClusters !== undefined,
   });
+}
+
+function told(flag: string, fault: (flag: string, message: string) => void, read: () => unknown): void {
+  try {
+    read();
+  } catch (error) {
+    fault(flag, error instanceof Error ? error.message : 'cannot be read');
+  }
 }

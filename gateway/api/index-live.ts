@@ -1,0 +1,71 @@
+// Asks a cluster itself where the index cannot answer: another version of a type, OpenAPI, Clusterpedia's forward label. Easy to get wrong: it is a request
+// to that cluster like any other, so it is authorized, located and sent by the same code as one to `/clusters/<name>/proxy`.
+import { forbidden } from '../../auth/authorize.ts';
+import type { Attributes } from '../../auth/authorize.ts';
+import { GatewayError } from '../../cache/errors.ts';
+import type { IdentityMode } from '../../cache/records.ts';
+import type { Authorized, Dispatched } from '../exchange.ts';
+import { parseTarget } from '../path.ts';
+import { requestInfo } from '../request-info.ts';
+import type { Rooms } from '../rooms.ts';
+import { gatewayGroup, gatewayVersion } from '../routes.ts';
+import type { Surface } from '../routes.ts';
+import { forward, forwardAsSelf } from '../steps/forward.ts';
+import { impersonate } from '../steps/impersonate.ts';
+import { locate } from '../steps/locate.ts';
+
+/** What is asked of the cluster. */
+export interface LiveQuestion {
+  readonly cluster: string;
+  /** As the cluster knows it, without query. */
+  readonly path: string;
+  /** With `?`, or ''. */
+  readonly query: string;
+}
+
+/** Sends it and relays the answer. @throws GatewayError (rejects) while nothing was sent, FORBIDDEN when the caller may not ask the cluster */
+export async function askLive(
+  state: Authorized,
+  rooms: Rooms,
+  identity: IdentityMode,
+  { cluster, path, query }: LiveQuestion,
+): Promise<void> {
+  const target = parseTarget(path + query);
+  const info = requestInfo(state.inbound.method, target.segments, query, false);
+  if (info.verb === 'watch')
+    throw new GatewayError(
+      'METHOD_NOT_ALLOWED',
+      `the index does not keep this version; watch it below /clusters/${cluster}/proxy`,
+    );
+  const outer = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
+  const surface: Extract<Surface, { kind: 'member' }> = {
+    kind: 'member',
+    cluster,
+    outer,
+    path,
+    segments: target.segments,
+    prefix: '',
+  };
+  const spec = rooms.clusters.get(cluster)?.spec;
+  const attributes: Attributes = {
+    user: state.user,
+    verb: info.verb,
+    cluster: { name: cluster, uid: spec?.uid ?? '', labels: spec?.labels ?? {} },
+    outer: { ...outer, httpVerb: 'get' },
+    resourceRequest: info.isResource,
+    apiGroup: info.apiGroup,
+    apiVersion: info.apiVersion,
+    resource: info.resource,
+    subresource: info.subresource,
+    namespace: info.namespace,
+    name: info.name,
+    path: info.isResource ? '' : path,
+  };
+  const decision = await rooms.authorizer.authorize(attributes);
+  if (!decision.allowed) throw forbidden(attributes, decision.reason);
+  state.observation.cluster = cluster;
+  const dispatched: Dispatched = { ...state, surface, info, target: { ...target, query } };
+  const located = await locate(dispatched, rooms);
+  if (identity === 'self') await forwardAsSelf(located, rooms);
+  else await forward(impersonate(located, rooms), rooms);
+}

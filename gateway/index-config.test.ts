@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readIndexConfig } from './index-config.ts';
+import type { IndexConfig, IndexInput } from './index-config.ts';
+
+function read(given: IndexInput): { readonly config: IndexConfig | undefined; readonly faults: readonly string[] } {
+  const faults: string[] = [];
+  const config = readIndexConfig(given, (flag, message) => void faults.push(`${flag}: ${message}`));
+  return { config, faults };
+}
+
+test('without flags there is an index of the common kinds that waits to be asked; "none" means none', () => {
+  assert.deepEqual(read({}), {
+    config: {
+      resources: undefined,
+      clusters: undefined,
+      maxBytes: Infinity,
+      rightsMaxAgeMs: 600_000,
+      startsAtOnce: false,
+    },
+    faults: [],
+  });
+  assert.equal(read({ indexResources: 'none' }).config, undefined);
+  assert.deepEqual(read({ indexResources: 'pods, deployments.apps,*' }).config?.resources, [
+    'pods',
+    'deployments.apps',
+    '*',
+  ]);
+  assert.equal(read({ indexClusters: 'environment=production' }).config?.startsAtOnce, true);
+});
+
+test('what cannot be read is told with its flag', () => {
+  for (const [given, expected] of [
+    [{ indexResources: ' ,' }, /--index-resources: names nothing/],
+    [{ indexResources: 'Pods' }, /--index-resources: "Pods" is no resource/],
+    [{ indexClusters: 'a in (' }, /--index-clusters: /],
+    [{ indexMaxBytes: '1Mi' }, /--index-max-bytes: "1Mi" is no size/],
+    [{ indexMaxBytes: 'much' }, /--index-max-bytes: "much"/],
+    [{ indexRightsMaxAge: '10' }, /--index-rights-max-age: "10"/],
+    [{ indexRightsMaxAge: '2d' }, /--index-rights-max-age: "2d"/],
+  ] as const) {
+    assert.match(read(given).faults.join('\n'), expected);
+  }
+});

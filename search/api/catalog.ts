@@ -1,0 +1,160 @@
+// What types the index holds of which members, and in which version a request can be answered. Easy to get wrong: the index keeps one version of an
+// object; another one is the same object with another apiVersion only where the CRD says so, and must not be guessed elsewhere.
+import { GatewayError } from '../../cache/errors.ts';
+import type { IndexStore, StoredType } from '../stores/store.ts';
+import type { RowScope } from '../rights/scope.ts';
+import type { ClusterState, TypeState } from '../sync/sync-types.ts';
+import { typeKey } from '../types.ts';
+import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
+import type { Warning } from './answer-body.ts';
+import { scopeConcerns, scopeWithout } from './visible.ts';
+
+/** Everything the store keeps, by type. */
+export interface Catalog {
+  readonly all: readonly StoredType[];
+  of(type: TypeKey): readonly StoredType[];
+}
+
+/** `group/version`, or the version alone for the core group. */
+export function apiVersionOf(group: string, version: string): string {
+  return group === '' ? version : `${group}/${version}`;
+}
+
+/** What a catalog is made from. */
+export interface CatalogSources {
+  readonly store: Pick<IndexStore, 'types'>;
+  /** How clusters are followed now. */
+  readonly states: () => readonly ClusterState[];
+  /** Whether a type of a cluster that is not followed yet is among what is to be served. */
+  readonly isChosen: (stored: StoredType) => boolean;
+}
+
+/** Reads the catalog, at most once in `maxAgeMs`. @throws GatewayError (rejects) as the store does */
+export function makeCatalogReader(
+  { store, states, isChosen }: CatalogSources,
+  maxAgeMs = 500,
+  nowMs: () => number = () => performance.now(),
+): () => Promise<Catalog> {
+  let read: Promise<Catalog> | undefined;
+  let readAtMs = 0;
+  return () => {
+    if (read !== undefined && nowMs() - readAtMs < maxAgeMs) return read;
+    readAtMs = nowMs();
+    const reading = store.types().then((stored) => catalogOf(servedTypes(stored, states(), isChosen)));
+    read = reading;
+    reading.catch(() => {
+      if (read === reading) read = undefined;
+    });
+    return reading;
+  };
+}
+
+/** What is kept for rights alone is not served; what is chosen is served before its first row is there. */
+export function servedTypes(
+  stored: readonly StoredType[],
+  states: readonly ClusterState[],
+  isChosen: CatalogSources['isChosen'],
+): readonly StoredType[] {
+  const followed = new Map<string, { readonly incarnation: Incarnation; readonly state: TypeState }>();
+  for (const { incarnation, types } of states) {
+    if (incarnation === undefined) continue;
+    for (const state of types) followed.set(`${incarnation.id} ${typeKey(state.type)}`, { incarnation, state });
+  }
+  const served = stored.filter((each) => {
+    const key = `${each.incarnation.id} ${typeKey(each.type)}`;
+    const known = followed.get(key);
+    followed.delete(key);
+    return known === undefined ? isChosen(each) : known.state.isChosen;
+  });
+  const position = { resourceVersion: '', confirmedAtMs: 0 };
+  const coming = [...followed.values()].filter(({ state }) => state.isChosen);
+  return [
+    ...served,
+    ...coming.map(({ incarnation, state: { type } }) => ({ incarnation, type, position, objects: 0 })),
+  ];
+}
+
+function catalogOf(all: readonly StoredType[]): Catalog {
+  const byType = new Map<TypeKey, StoredType[]>();
+  for (const stored of all) {
+    const key = typeKey(stored.type);
+    const list = byType.get(key);
+    if (list === undefined) byType.set(key, [stored]);
+    else list.push(stored);
+  }
+  return { all, of: (type) => byType.get(type) ?? [] };
+}
+
+/** A type in the version asked for, and what of the index can be shown in it. */
+export interface TypeView {
+  readonly type: TypeInfo;
+  /** Kind, columns and the rest as the clusters tell it that hold rows in this view. */
+  readonly apiVersion: string;
+  /** Of incarnations that keep another version of the same schema: rows need the apiVersion of the view. */
+  readonly rewritten: ReadonlySet<string>;
+  /** Incarnations whose rows exist in another version only. */
+  readonly leftOut: ReadonlyMap<string, string>;
+}
+
+/**
+ * The view of a type in a version, of clusters that the scope concerns; undefined when none of them has it.
+ * @param version undefined: whatever is kept
+ */
+export function typeView(
+  catalog: Catalog,
+  asked: ResourceType,
+  version: string | undefined,
+  isKnown: (stored: StoredType) => boolean,
+): TypeView | undefined {
+  const known = catalog.of(typeKey(asked)).filter(isKnown);
+  const rewritten = new Set<string>();
+  const leftOut = new Map<string, string>();
+  let shown: TypeInfo | undefined;
+  for (const { incarnation, type } of known) {
+    if (version === undefined || type.version === version) {
+      shown = shown !== undefined && shown.version === (version ?? shown.version) ? shown : type;
+    } else if (type.convertible && type.versions.includes(version)) {
+      rewritten.add(incarnation.id);
+      shown ??= { ...type, version };
+    } else leftOut.set(incarnation.id, `keeps ${asked.resource} as ${apiVersionOf(type.group, type.version)}`);
+  }
+  // Only where a member serves the version at all is there such a type.
+  shown ??= known.map(({ type }) => type).find((type) => version !== undefined && type.versions.includes(version));
+  if (shown === undefined) return undefined;
+  const type = version === undefined ? shown : { ...shown, version };
+  return { type, apiVersion: apiVersionOf(type.group, type.version), rewritten, leftOut };
+}
+
+/** Rows of these views that the caller may see, and who is left out because of its version. */
+export function scopeOfViews(
+  scope: RowScope,
+  views: readonly TypeView[],
+  catalog: Catalog,
+): { readonly scope: RowScope; readonly warnings: readonly Warning[] } {
+  const byKey = new Map(views.map((view) => [typeKey(view.type), view]));
+  const served = new Set(catalog.all.map(({ incarnation, type }) => `${incarnation.id} ${typeKey(type)}`));
+  const warnings: Warning[] = [];
+  for (const { incarnation, type } of catalog.all) {
+    const view = byKey.get(typeKey(type));
+    const why = view?.leftOut.get(incarnation.id);
+    if (why === undefined || !scopeConcerns(scope, incarnation.id, typeKey(type))) continue;
+    const text = `left out: the index ${why}; ask /clusters/${incarnation.cluster}/proxy for ${view!.apiVersion}`;
+    warnings.push({ cluster: incarnation.cluster, text });
+  }
+  const isLeftOut = (incarnation: string, type: TypeKey): boolean =>
+    !served.has(`${incarnation} ${type}`) || byKey.get(type)?.leftOut.has(incarnation) !== false;
+  return { scope: scopeWithout(scope, isLeftOut), warnings };
+}
+
+/** 404 for a type that the index does not hold, or holds of no cluster that the caller may see: the same words for both. */
+export function notIndexed(asked: ResourceType, version: string | undefined, cluster?: string): GatewayError {
+  const { group, resource } = asked;
+  const name = group === '' ? resource : `${resource}.${group}`;
+  const where = cluster === undefined ? 'any cluster you may see it in' : `cluster "${cluster}"`;
+  const what = version === undefined ? name : `${name} in version ${version}`;
+  return new GatewayError(
+    'NOT_FOUND',
+    `${what} is not indexed of ${where}; --index-resources chooses what is, /clusters/<name>/proxy has everything`,
+    { kind: resource, group },
+  );
+}

@@ -1,0 +1,77 @@
+// What an answer says of clusters whose rows are missing, old or hidden. Easy to get wrong: only clusters the caller may reach may be named, and each
+// only for what the question would have shown of it.
+import type { ScopeAnswer } from '../rights/scopes.ts';
+import type { ClusterState, TypeState } from '../sync/sync-types.ts';
+import { typeKey } from '../types.ts';
+import type { ResourceType } from '../types.ts';
+import type { Warning } from './answer-body.ts';
+
+/** What is asked: these types, of these clusters where the question names any. */
+export interface AskedOf {
+  readonly types: readonly ResourceType[];
+  readonly clusters: readonly string[] | undefined;
+}
+
+/** Warnings for one answer, sorted by cluster; one a cluster and kind of fault, however many types it has. */
+export function clusterWarnings(
+  { types, clusters }: AskedOf,
+  { hidden, reachable }: Pick<ScopeAnswer, 'hidden' | 'reachable'>,
+  states: readonly ClusterState[],
+  nowMs: number,
+): readonly Warning[] {
+  const isAsked = (cluster: string): boolean => clusters === undefined || clusters.includes(cluster);
+  const keys = new Set(types.map(typeKey));
+  const hiddenNames = new Set(hidden.map(({ cluster }) => cluster));
+  const warnings: Warning[] = hidden
+    .filter(({ cluster }) => isAsked(cluster))
+    .map(({ cluster, message }) => ({ cluster, text: message }));
+  for (const state of states) {
+    const { cluster } = state;
+    if (hiddenNames.has(cluster) || !reachable.has(cluster) || !isAsked(cluster)) continue;
+    for (const text of faultsOf(state, keys, nowMs)) warnings.push({ cluster, text });
+  }
+  return warnings.toSorted((one, other) => ((one.cluster ?? '') < (other.cluster ?? '') ? -1 : 1));
+}
+
+function faultsOf(state: ClusterState, keys: ReadonlySet<string>, nowMs: number): readonly string[] {
+  const mine = state.types.filter(({ type, isChosen }) => isChosen && keys.has(typeKey(type)));
+  const texts: string[] = [];
+  const missing = mine.filter(({ isWhole }) => !isWhole);
+  if (missing.length > 0)
+    texts.push(`${named(missing)} not indexed yet${progressOf(missing)}${faultText(missing, state)}`);
+  else if (state.types.length === 0 && state.fault !== undefined) texts.push(`not indexed yet: ${state.fault.message}`);
+  const old = mine.filter(({ isWhole, phase, fault }) => {
+    return (
+      isWhole && (state.fault !== undefined || (fault !== undefined && (phase === 'failing' || phase === 'stopped')))
+    );
+  });
+  if (old.length > 0) {
+    const oldest = Math.min(...old.map(({ confirmedAtMs }) => confirmedAtMs ?? 0));
+    const age = oldest === 0 ? '' : ` as of ${ageText(nowMs - oldest)} ago`;
+    texts.push(`${named(old)} shown${age}${faultText(old, state)}`);
+  }
+  return texts;
+}
+
+function named(types: readonly TypeState[]): string {
+  const names = types.map(({ type }) => (type.group === '' ? type.resource : `${type.resource}.${type.group}`));
+  return names.length <= 3 ? names.join(', ') : `${names.length} types`;
+}
+
+function progressOf(types: readonly TypeState[]): string {
+  const [only] = types;
+  if (types.length !== 1 || only?.listed === undefined) return '';
+  return ` (${only.listed.done} of ${only.listed.of} objects)`;
+}
+
+function faultText(types: readonly TypeState[], state: ClusterState): string {
+  const fault = types.find((type) => type.fault !== undefined)?.fault ?? state.fault;
+  return fault === undefined ? '' : `: ${fault.message}`;
+}
+
+/** `5s`, `12m`, `3h`. */
+export function ageText(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 120) return `${seconds}s`;
+  return seconds < 7200 ? `${Math.round(seconds / 60)}m` : `${Math.round(seconds / 3600)}h`;
+}

@@ -1,0 +1,109 @@
+// Answers discovery, OpenAPI, version and health below the paths of the index. Easy to get wrong: kubectl asks for discovery before anything else, so it is
+// made from what is known here and never waits for a member; only OpenAPI, which few ask for, is asked of one.
+import { GatewayError } from '../../cache/errors.ts';
+import type { User } from '../../cache/user.ts';
+import type { StoredType } from '../stores/store.ts';
+import { typeKey } from '../types.ts';
+import { sendJson, sendWhole } from './answer-body.ts';
+import { scopeConcerns } from './visible.ts';
+import type { AskedDocument } from './inner-path.ts';
+import { notFound } from './inner-path.ts';
+import type { AnswerParts } from './parts.ts';
+import { unknownCluster } from './plan.ts';
+import type { IndexRequest } from './request.ts';
+import { aggregatedList, groupDocument, groupLists, openapiRoot, resourceList, unionOf } from './union-discovery.ts';
+import type { Union } from './union-discovery.ts';
+
+/** Answers one document. @throws GatewayError (rejects) while nothing was sent */
+export async function answerDocument(request: IndexRequest, asked: AskedDocument, parts: AnswerParts): Promise<void> {
+  const { document, cluster } = asked;
+  if (document === 'health') {
+    sendWhole(request, Buffer.from('ok'), [], 'text/plain; charset=utf-8');
+    return;
+  }
+  if (document === 'version') {
+    request.form(['']);
+    sendJson(request, parts.version);
+    return;
+  }
+  await parts.settled();
+  const types = await typesSeen(parts, request.user, cluster);
+  const union = unionOf(types, cluster !== undefined);
+  if (document === 'openapi-v2' || (document === 'openapi-v3' && asked.version !== undefined)) {
+    await askOpenapi(request, asked, types, union, parts);
+    return;
+  }
+  if (document === 'openapi-v3') {
+    sendJson(request, openapiRoot(union));
+    return;
+  }
+  sendDiscovery(request, asked, union);
+}
+
+function sendDiscovery(request: IndexRequest, { document, group, version }: AskedDocument, union: Union): void {
+  if (document === 'api' || document === 'apis') {
+    const form = request.form(['APIGroupDiscoveryList', '']);
+    if (form.as === '') {
+      sendJson(request, groupLists(union)[document]);
+      return;
+    }
+    const type = `application/json;g=apidiscovery.k8s.io;v=${form.version};as=APIGroupDiscoveryList`;
+    sendWhole(request, Buffer.from(`${JSON.stringify(aggregatedList(union, document, form.version))}\n`), [], type);
+    return;
+  }
+  request.form(['']);
+  if (document === 'root') {
+    sendJson(request, groupLists(union).root);
+    return;
+  }
+  const found = document === 'group' ? groupDocument(union, group!) : resourceList(union, group!, version!);
+  if (found === undefined) throw notFound();
+  sendJson(request, found);
+}
+
+/** Types of which the caller may list or get anything. */
+async function typesSeen(parts: AnswerParts, user: User, cluster: string | undefined): Promise<readonly StoredType[]> {
+  const catalog = await parts.catalog();
+  const own = catalog.all.filter(({ incarnation }) => cluster === undefined || incarnation.cluster === cluster);
+  const types = [...new Map(own.map(({ type }) => [typeKey(type), type])).values()].map(({ group, resource }) => ({
+    group,
+    resource,
+  }));
+  const clusters = cluster === undefined ? undefined : [cluster];
+  const listed = await parts.rights.scope(user, 'list', types, clusters);
+  const isListed = ({ incarnation, type }: StoredType): boolean =>
+    scopeConcerns(listed.scope, incarnation.id, typeKey(type));
+  const rest = types.filter((type) => own.some((each) => typeKey(each.type) === typeKey(type) && !isListed(each)));
+  const got = rest.length === 0 ? listed : await parts.rights.scope(user, 'get', rest, clusters);
+  if (cluster !== undefined && !listed.reachable.has(cluster) && !got.reachable.has(cluster))
+    throw unknownCluster(cluster);
+  return own.filter((each) => isListed(each) || scopeConcerns(got.scope, each.incarnation.id, typeKey(each.type)));
+}
+
+/** OpenAPI as a cluster has it: of the one in the path, else of the one that was heard of last among those with such a group. */
+async function askOpenapi(
+  request: IndexRequest,
+  { document, cluster, group, version }: AskedDocument,
+  types: readonly StoredType[],
+  { groups }: Union,
+  parts: AnswerParts,
+): Promise<void> {
+  const isAny = document === 'openapi-v2';
+  if (!isAny && groups.get(group!)?.has(version!) !== true) throw notFound();
+  const having = types
+    .filter(({ type }) => isAny || (type.group === group && type.versions.includes(version!)))
+    .toSorted((one, other) => other.position.confirmedAtMs - one.position.confirmedAtMs);
+  const names = cluster === undefined ? [...new Set(having.map(({ incarnation }) => incarnation.cluster))] : [cluster];
+  const path = isAny ? '/openapi/v2' : `/openapi/v3/${group === '' ? 'api' : `apis/${group}`}/${version}`;
+  let failure: unknown = new GatewayError('INDEX_UNAVAILABLE', 'no cluster can be asked for its OpenAPI documents');
+  for (const name of names.slice(0, 3)) {
+    try {
+      await parts.live(request, name, path, request.query);
+      return;
+    } catch (error) {
+      if (request.inbound.answered) throw error;
+      failure = error;
+    }
+  }
+  throw failure;
+}

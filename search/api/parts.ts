@@ -1,0 +1,40 @@
+// Everything the answers of the index are made of, passed in as one object of functions. Easy to get wrong: rights and what is followed change while
+// an answer is made, so each is read once for it, behind a function.
+import type { OpenStreams } from '../../routing/open-streams.ts';
+import type { ContinueKeys } from '../query/continue.ts';
+import type { IndexStore } from '../stores/store.ts';
+import type { ClusterState } from '../sync/sync-types.ts';
+import type { ChangeFeed } from '../watch/feed.ts';
+import type { Catalog } from './catalog.ts';
+import type { IndexRequest, StatusJson } from './request.ts';
+import type { IndexRights } from './visible.ts';
+
+/** See the file comment. */
+export interface AnswerParts {
+  readonly store: IndexStore;
+  readonly rights: IndexRights;
+  readonly catalog: () => Promise<Catalog>;
+  readonly states: () => readonly ClusterState[];
+  /** Resolves when what is being indexed for the first time is there, or after a few seconds. */
+  readonly settled: () => Promise<void>;
+  readonly feed: ChangeFeed;
+  readonly openStreams: OpenStreams;
+  readonly continueKeys: ContinueKeys;
+  readonly bookmarkIntervalMs: number;
+  /** How often a watch looks at rights that nothing tells of. */
+  readonly rightsPollMs: number;
+  /** How long a watch that came through a hub by Clusterpedia's path lives. */
+  readonly aggregatedWatchMs: number;
+  readonly statusJson: StatusJson;
+  /**
+   * Asks a cluster itself as the caller, answers with what it says, and ends the exchange.
+   * @param path as the cluster knows it, without query; @param query with `?`, or ''
+   * @throws GatewayError (rejects) while nothing was sent; FORBIDDEN when the caller may not ask it
+   */
+  readonly live: (request: IndexRequest, cluster: string, path: string, query: string) => Promise<void>;
+  /** `version.Info` of the gateway. */
+  readonly version: object;
+  readonly onError: (error: unknown) => void;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+}

@@ -1,0 +1,84 @@
+// What one question can be answered from: which types, in which version, of which rows. Easy to get wrong: what a caller may not reach is not there,
+// so a cluster that does not exist and one that is out of reach get the same words.
+import { GatewayError } from '../../cache/errors.ts';
+import type { User } from '../../cache/user.ts';
+import type { ListQuery } from '../query/list-query.ts';
+import type { RowScope } from '../rights/scope.ts';
+import type { StoredType } from '../stores/store.ts';
+import { typeKey } from '../types.ts';
+import type { ResourceType } from '../types.ts';
+import type { Warning } from './answer-body.ts';
+import { notIndexed, scopeOfViews, typeView } from './catalog.ts';
+import type { TypeView } from './catalog.ts';
+import { clusterWarnings } from './cluster-warnings.ts';
+import type { AnswerParts } from './parts.ts';
+import type { Visible } from './visible.ts';
+
+/** A type as it was asked for. */
+export interface AskedType extends ResourceType {
+  /** Undefined: in whatever version is kept. */
+  readonly version: string | undefined;
+}
+
+/** Who asks for what. */
+export interface PlanQuestion {
+  readonly user: User;
+  readonly verb: 'get' | 'list' | 'watch';
+  readonly types: readonly AskedType[];
+  /** Undefined: of all clusters. */
+  readonly clusters: readonly string[] | undefined;
+  /** The cluster of a path that names one. */
+  readonly cluster: string | undefined;
+}
+
+/** What of the index it can be answered from. */
+export interface Plan {
+  /** Of the types that are there; never empty for a question about one type. */
+  readonly views: readonly TypeView[];
+  readonly scope: RowScope;
+  readonly warnings: readonly Warning[];
+  /** Clusters the caller may ask for any of it. */
+  readonly reachable: ReadonlySet<string>;
+}
+
+/**
+ * Plans an answer.
+ * @throws GatewayError (rejects) CLUSTER_NOT_FOUND or NOT_FOUND
+ */
+export async function planAnswer(parts: AnswerParts, question: PlanQuestion): Promise<Plan> {
+  const { types, cluster, clusters, user, verb } = question;
+  const answer = await parts.rights.scope(user, verb, types, clusters);
+  if (cluster !== undefined && !answer.reachable.has(cluster)) throw unknownCluster(cluster);
+  const catalog = await parts.catalog();
+  const isKnown = ({ incarnation }: StoredType): boolean =>
+    answer.reachable.has(incarnation.cluster) && (cluster === undefined || incarnation.cluster === cluster);
+  const views = types.flatMap((type) => typeView(catalog, type, type.version, isKnown) ?? []);
+  const [only] = types;
+  if (views.length === 0 && types.length === 1) throw notIndexed(only!, only!.version, cluster);
+  const shown = scopeOfViews(answer.scope, views, catalog);
+  const asked = { types: views.map(({ type }) => type), clusters };
+  const faults = clusterWarnings(asked, answer, parts.states(), parts.now());
+  return { views, scope: shown.scope, warnings: [...faults, ...shown.warnings], reachable: answer.reachable };
+}
+
+/** The same words for a cluster that is not there and one that the caller may not ask. */
+export function unknownCluster(cluster: string): GatewayError {
+  return new GatewayError('CLUSTER_NOT_FOUND', `cluster "${cluster}" not found, or nothing you could ask it for`, {
+    kind: 'clusters',
+    name: cluster,
+  });
+}
+
+/** Rights of a watch, asked again as long as it lasts. */
+export function visibleNow(parts: AnswerParts, question: PlanQuestion): () => Promise<Visible> {
+  return async () => {
+    const { scope, warnings } = await planAnswer(parts, question);
+    return { scope, warnings };
+  };
+}
+
+/** The query narrowed to what is there; one about nothing stays about nothing. */
+export function queryOf(query: ListQuery, views: readonly TypeView[]): ListQuery {
+  const there = new Set(views.map(({ type }) => typeKey(type)));
+  return { ...query, types: query.types.filter((type) => there.has(typeKey(type))) };
+}

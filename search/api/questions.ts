@@ -1,0 +1,208 @@
+// What Clusterpedia's paths cannot say: how many rows have which value, which values there are, how many rows there are, how fresh they are, and a list
+// asked for by a document. Easy to get wrong: a count of rows that the caller may not see tells of them, so everything here goes through the same plan.
+import { GatewayError } from '../../cache/errors.ts';
+import { jsonParameters, urlParameters } from '../query/parameters.ts';
+import type { Parameters } from '../query/parameters.ts';
+import { parsePath } from '../query/path.ts';
+import { readQuery } from '../query/read-query.ts';
+import type { AskedQuery } from '../query/read-query.ts';
+import type { FacetBy } from '../stores/store.ts';
+import { typeKey } from '../types.ts';
+import { sendJson } from './answer-body.ts';
+import { apiVersionOf } from './catalog.ts';
+import { collectionDocument, listDocument, objectForm } from './forms.ts';
+import { askedWarnings, readListPage, sendListPage } from './list-rows.ts';
+import { readListVersion } from './list-options.ts';
+import type { AnswerParts } from './parts.ts';
+import { planAnswer, queryOf } from './plan.ts';
+import type { AskedType, Plan } from './plan.ts';
+import type { IndexRequest } from './request.ts';
+
+const searchVersion = 'search.portcullis.io/v1alpha1';
+const defaultValues = 100;
+const mostValues = 1_000;
+
+interface Planned {
+  readonly asked: AskedQuery;
+  readonly plan: Plan;
+  readonly parameters: Parameters;
+}
+
+/** Answers one question. @throws GatewayError (rejects) while nothing was sent */
+export async function answerQuestion(
+  request: IndexRequest,
+  part: 'facets' | 'values' | 'counts' | 'freshness' | 'query',
+  parts: AnswerParts,
+): Promise<void> {
+  if (part === 'freshness') {
+    await answerFreshness(request, parts);
+    return;
+  }
+  if (part === 'query') {
+    await answerPosted(request, parts);
+    return;
+  }
+  request.form(['']);
+  const planned = await plan(request, urlParameters(request.query.slice(1)), parts);
+  const { asked, plan: made, parameters } = planned;
+  const query = queryOf(asked.query, made.views);
+  const warnings = [...askedWarnings(asked), ...made.warnings];
+  const types = made.views.map(({ type }) => `${type.resource}.${type.version}.${type.group}`);
+  if (part === 'counts') {
+    const count = await parts.store.count(query, made.scope);
+    sendJson(request, { kind: 'Counts', apiVersion: searchVersion, resources: types, count }, warnings);
+    return;
+  }
+  const by = readBy(parameters.text('by'));
+  const limit = readLimit(parameters.text('limit'));
+  const name = parameters.text('by')!;
+  if (part === 'facets') {
+    const facets = await parts.store.facets(query, made.scope, by, limit);
+    sendJson(request, { kind: 'Facets', apiVersion: searchVersion, resources: types, by: name, facets }, warnings);
+    return;
+  }
+  const values = await parts.store.values(query, made.scope, by, parameters.text('prefix') ?? '', limit);
+  sendJson(request, { kind: 'Values', apiVersion: searchVersion, resources: types, by: name, values }, warnings);
+}
+
+async function plan(request: IndexRequest, parameters: Parameters, parts: AnswerParts): Promise<Planned> {
+  const types = (parameters.list('resource') ?? []).map(readType);
+  if (types.length === 0)
+    throw new GatewayError(
+      'BAD_REQUEST',
+      'resource= is missing: RESOURCE.VERSION.GROUP, as in pods.v1. or deployments.v1.apps',
+    );
+  const asked = readQuery(parameters, { types });
+  await parts.settled();
+  const made = await planAnswer(parts, {
+    user: request.user,
+    verb: 'list',
+    types,
+    clusters: asked.query.clusters,
+    cluster: undefined,
+  });
+  return { asked, plan: made, parameters };
+}
+
+/** `pods.v1.`, `deployments.v1.apps`; without a version `pods` and `deployments.apps`. */
+export function readType(text: string): AskedType {
+  const [resource = '', ...rest] = text.trim().split('.');
+  const isVersion = /^v\d+((alpha|beta)\d+)?$/.test(rest[0] ?? '');
+  if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(resource))
+    throw new GatewayError('BAD_REQUEST', `resource: "${text.slice(0, 60)}" is not RESOURCE.VERSION.GROUP`);
+  return {
+    resource,
+    version: isVersion ? rest[0] : undefined,
+    group: (isVersion ? rest.slice(1) : rest).join('.'),
+  };
+}
+
+function readBy(text: string | undefined): FacetBy {
+  if (text === undefined)
+    throw new GatewayError('BAD_REQUEST', 'by= is missing: cluster, namespace, type, or a path such as status.phase');
+  if (text === 'cluster' || text === 'namespace' || text === 'type') return text;
+  if (text === 'metadata.namespace') return 'namespace';
+  const path = parsePath(text, true);
+  const [first, second, label] = path;
+  const isLabel =
+    path.length === 3 &&
+    first!.kind === 'key' &&
+    first!.key === 'metadata' &&
+    second!.kind === 'key' &&
+    second!.key === 'labels';
+  return isLabel && label!.kind === 'key' ? { label: label!.key } : { path: text };
+}
+
+function readLimit(text: string | undefined): number {
+  if (text === undefined) return defaultValues;
+  if (!/^\d{1,9}$/.test(text) || Number(text) === 0)
+    throw new GatewayError('BAD_REQUEST', 'limit is a whole number of 1 or more');
+  return Math.min(Number(text), mostValues);
+}
+
+/** The list that a document asks for; a list of one type, or a collection named `query`. */
+async function answerPosted(request: IndexRequest, parts: AnswerParts): Promise<void> {
+  if (request.inbound.method !== 'POST')
+    throw new GatewayError('METHOD_NOT_ALLOWED', 'a query is POSTed, as a JSON document');
+  request.form(['']);
+  const parameters = jsonParameters(await request.body());
+  const { asked, plan: made } = await plan(request, parameters, parts);
+  const { onlyMetadata } = asked;
+  const show = objectForm(made.views, asked);
+  const version = readListVersion(parameters);
+  const [view] = made.views;
+  await sendListPage(
+    request,
+    () => readListPage(request, asked, queryOf(asked.query, made.views), made, version, parts),
+    (meta) =>
+      made.views.length === 1 && asked.query.types.length === 1
+        ? listDocument(view!.type, meta, show, onlyMetadata)
+        : collectionDocument(
+            'query',
+            made.views.map(({ type }) => type),
+            meta,
+            show,
+          ),
+    [...askedWarnings(asked), ...made.warnings],
+    parts,
+  );
+}
+
+/** How far the index is with each cluster and type that the caller may list anything of. */
+async function answerFreshness(request: IndexRequest, parts: AnswerParts): Promise<void> {
+  request.form(['']);
+  const parameters = urlParameters(request.query.slice(1));
+  const wanted = parameters.list('resource')?.map((text) => typeKey(readType(text)));
+  const clusters = parameters.list('clusters');
+  const catalog = await parts.catalog();
+  const types = [...new Map(catalog.all.map(({ type }) => [typeKey(type), type])).values()].filter(
+    (type) => wanted === undefined || wanted.includes(typeKey(type)),
+  );
+  const answer = await parts.rights.scope(
+    request.user,
+    'list',
+    types.map(({ group, resource }) => ({ group, resource })),
+    clusters,
+  );
+  const nowMs = parts.now();
+  const states = parts.states().filter(({ cluster }) => answer.reachable.has(cluster));
+  const items = states.map(({ cluster, incarnation, fault, types: followed }) => {
+    const hidden = answer.hidden.find((each) => each.cluster === cluster);
+    const seen = incarnation === undefined ? undefined : answer.scope.grants.get(incarnation.id);
+    return {
+      cluster,
+      ...(fault === undefined ? {} : { fault: { reason: fault.reason, message: fault.message } }),
+      ...(hidden === undefined ? {} : { hidden: { reason: hidden.reason, message: hidden.message } }),
+      resources: followed
+        .filter(({ type, isChosen }) => isChosen && seen?.has(typeKey(type)) === true)
+        .map((state) => ({
+          resource: `${state.type.resource}.${state.type.version}.${state.type.group}`,
+          phase: state.phase,
+          whole: state.isWhole,
+          ...(state.confirmedAtMs === undefined
+            ? {}
+            : {
+                confirmedAt: new Date(state.confirmedAtMs).toISOString(),
+                ageSeconds: Math.max(0, Math.round((nowMs - state.confirmedAtMs) / 1000)),
+              }),
+          lagMilliseconds: state.lagMs,
+          ...(state.fault === undefined ? {} : { fault: { reason: state.fault.reason, message: state.fault.message } }),
+        })),
+    };
+  });
+  sendJson(request, {
+    kind: 'Freshness',
+    apiVersion: searchVersion,
+    resourceVersion: parts.store.resourceVersion(),
+    clusters: items,
+  });
+}
+
+/** The one index there is, as an object. */
+export function indexObject(resourceVersion: string): object {
+  return {
+    kind: 'Index',
+    apiVersion: apiVersionOf('search.portcullis.io', 'v1alpha1'),
+    metadata: { name: 'default', resourceVersion, creationTimestamp: null },
+  };
+}

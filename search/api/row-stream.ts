@@ -1,0 +1,92 @@
+// Sends the rows of a page as one JSON document: what is before the items, the items as they are read, what is behind them. Easy to get wrong: what
+// fails before the first byte is a Status, what fails later must be seen by the client as cut, never as a shorter list.
+import type { OpenStreams } from '../../routing/open-streams.ts';
+import type { RowRead } from '../stores/store.ts';
+import { beginBody, ClientGone, sendWhole } from './answer-body.ts';
+import type { Warning } from './answer-body.ts';
+import { joined } from './raw-json.ts';
+import type { IndexRequest } from './request.ts';
+
+/** A document around rows. */
+export interface RowDocument {
+  readonly head: Buffer;
+  item(row: RowRead): Uint8Array;
+  readonly tail: Buffer;
+}
+
+/** Sends all rows and ends the answer. @throws GatewayError (rejects) only while nothing was sent */
+export async function sendRows(
+  request: IndexRequest,
+  document: RowDocument,
+  chunks: AsyncIterable<readonly RowRead[]>,
+  warnings: readonly Warning[],
+  parts: { readonly openStreams: OpenStreams; onError(error: unknown): void },
+): Promise<void> {
+  const rows = chunks[Symbol.asyncIterator]();
+  try {
+    const first = await rows.next();
+    const items = first.done === true ? [] : first.value.map((row) => document.item(row));
+    const second = first.done === true ? first : await rows.next();
+    const opening = Buffer.concat([document.head, joined(items, true)]);
+    if (second.done === true) {
+      // Most answers: short enough to be sent with their length in one piece.
+      sendWhole(request, Buffer.concat([opening, document.tail]), warnings);
+      return;
+    }
+    await streamOn(
+      request,
+      document,
+      { opening, isFirst: items.length === 0, second: second.value, rows },
+      warnings,
+      parts,
+    );
+  } finally {
+    await rows.return?.();
+  }
+}
+
+interface Begun {
+  readonly opening: Buffer;
+  readonly isFirst: boolean;
+  readonly second: readonly RowRead[];
+  readonly rows: AsyncIterator<readonly RowRead[]>;
+}
+
+async function streamOn(
+  request: IndexRequest,
+  document: RowDocument,
+  { opening, second, rows, ...begun }: Begun,
+  warnings: readonly Warning[],
+  parts: { readonly openStreams: OpenStreams; onError(error: unknown): void },
+): Promise<void> {
+  const body = beginBody(request, warnings, parts.openStreams);
+  if (request.inbound.method === 'HEAD') {
+    body.end();
+    return;
+  }
+  let isFirst = begun.isFirst;
+  try {
+    await body.write(opening);
+    let chunk: readonly RowRead[] | undefined = second;
+    while (chunk !== undefined) {
+      if (chunk.length > 0) {
+        await body.write(
+          joined(
+            chunk.map((row) => document.item(row)),
+            isFirst,
+          ),
+        );
+        isFirst = false;
+      }
+      const next = await rows.next();
+      chunk = next.done === true ? undefined : next.value;
+    }
+    await body.write(document.tail);
+    body.end();
+  } catch (error) {
+    if (error instanceof ClientGone) return;
+    request.outcome.error ??= error;
+    parts.onError(error);
+    body.abort();
+  }
+}

@@ -1,0 +1,29 @@
+// The secret that seals continue tokens. Easy to get wrong: replicas that answer for one another must share it, or a client that meets another one is
+// told that its token is not valid; it lives beside the index, whose pages the tokens are for.
+import { randomBytes } from 'node:crypto';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ContinueKeys } from './query/continue.ts';
+
+const keyBytes = 32;
+
+/** Reads the key of a folder, or makes one there (mode 0600). @throws Error with the system's code when the folder cannot be written */
+export function readContinueKeys(folder: string): ContinueKeys {
+  const file = join(folder, 'continue.key');
+  const known = readIfThere(file);
+  if (known !== undefined && known.length === keyBytes) return [known];
+  const made = randomBytes(keyBytes);
+  const partial = `${file}.${process.pid}.new`;
+  writeFileSync(partial, made, { mode: 0o600 });
+  renameSync(partial, file);
+  return [made];
+}
+
+function readIfThere(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

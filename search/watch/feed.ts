@@ -1,0 +1,73 @@
+// Reads the change log of the store for all watchers together. Easy to get wrong: a watcher keeps nothing but how far it has read, so that a slow one
+// costs no memory; those that are up to date read the same part of the log, which is read once.
+import type { IndexStore, LogEntry } from '../stores/store.ts';
+import type { TypeKey } from '../types.ts';
+
+/** A part of the log, and how far one has read with it. */
+export interface Reading {
+  readonly entries: readonly LogEntry[];
+  /** 19 digits. */
+  readonly reached: string;
+  /** More is there to be read at once. */
+  readonly isMore: boolean;
+}
+
+/** What of a store a feed reads. */
+export type FeedStore = Pick<IndexStore, 'changes' | 'onCommit' | 'resourceVersion'>;
+
+/** See the file comment. */
+export interface ChangeFeed {
+  /** @throws GatewayError (rejects) EXPIRED when the log no longer reaches back so far */
+  read(from: string, types: readonly TypeKey[]): Promise<Reading>;
+  /** Called after commits, at once. Returns the way to end it. */
+  onCommit(listener: () => void): () => void;
+  /** Watchers now. */
+  readonly size: number;
+  close(): void;
+}
+
+const entriesAtOnce = 500;
+/** Readings remembered for other watchers; they hold bodies. */
+const mostRemembered = 16;
+
+/** Makes one over a store. */
+export function makeChangeFeed(store: FeedStore): ChangeFeed {
+  const listeners = new Set<() => void>();
+  let remembered = new Map<string, Promise<Reading>>();
+  const endCommits = store.onCommit(() => {
+    remembered = new Map();
+    for (const listener of listeners) listener();
+  });
+  const readNow = async (from: string, types: readonly TypeKey[]): Promise<Reading> => {
+    // Read before the entries are, so that none up to it can be missing.
+    const target = store.resourceVersion();
+    const entries = await store.changes(from, types, entriesAtOnce);
+    const last = entries.at(-1)?.resourceVersion ?? from;
+    const isMore = entries.length === entriesAtOnce;
+    return { entries, reached: isMore || last > target ? last : target > from ? target : from, isMore };
+  };
+  return {
+    read(from, types) {
+      const key = `${from} ${types.join()}`;
+      const known = remembered.get(key);
+      if (known !== undefined) return known;
+      const reading = readNow(from, types);
+      const into = remembered;
+      if (into.size >= mostRemembered) into.clear();
+      into.set(key, reading);
+      reading.catch(() => into.delete(key));
+      return reading;
+    },
+    onCommit(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    get size() {
+      return listeners.size;
+    },
+    close() {
+      listeners.clear();
+      endCommits();
+    },
+  };
+}

@@ -1,0 +1,109 @@
+// What a watcher is told when its rights have changed: what it may no longer see is gone, what it may now see is new. Easy to get wrong: of an object
+// that is out of reach nothing newer may be told, also not what changed between the last event and the loss of the right.
+import { GatewayError } from '../../cache/errors.ts';
+import { differingScopes, scopeAllows } from '../api/visible.ts';
+import type { ListQuery } from '../query/list-query.ts';
+import type { RowScope } from '../rights/scope.ts';
+import type { IndexStore, LogEntry, RowRead } from '../stores/store.ts';
+import type { TypeKey } from '../types.ts';
+import { rowIdentity } from './change.ts';
+import type { Identity } from './change.ts';
+import type { ChangeFeed } from './feed.ts';
+
+/** More than this and the watcher is told to list again. */
+const mostRows = 1_000;
+const mostBytes = 32 * 1024 * 1024;
+
+/** What happened to one object for the watcher. */
+export type RightsEvent =
+  | { readonly kind: 'entry'; readonly entry: LogEntry }
+  | { readonly kind: 'lost'; readonly row: Identity & { readonly type: TypeKey } }
+  | { readonly kind: 'gained'; readonly row: RowRead };
+
+/** From one scope to another. */
+export interface ScopeChange {
+  readonly query: ListQuery;
+  readonly types: readonly TypeKey[];
+  readonly before: RowScope;
+  readonly after: RowScope;
+  /** Up to where the watcher was told under the scope before. */
+  readonly position: string;
+  /** Whether the object as it was is one the watcher knows. */
+  readonly wasTold: (entry: LogEntry) => boolean;
+}
+
+/**
+ * What to tell, and up to where that is.
+ * @throws GatewayError (rejects) EXPIRED when more than 1,000 rows come or go, or the log is too short
+ */
+export async function rightsEvents(
+  store: Pick<IndexStore, 'list' | 'count'>,
+  feed: ChangeFeed,
+  change: ScopeChange,
+): Promise<{ readonly events: readonly RightsEvent[]; readonly position: string }> {
+  const { query, types, before, after, position, wasTold } = change;
+  const [less, more] = differingScopes(before, after);
+  const difference = Math.abs((await store.count(query, less)) - (await store.count(query, more)));
+  if (difference > mostRows) throw tooMany();
+  const lost = await rowsOf(store, query, less, (row) => !scopeAllows(after, row));
+  const gained = await rowsOf(store, query, more, (row) => !scopeAllows(before, row));
+
+  const events: RightsEvent[] = [];
+  const settled = new Set<string>();
+  for await (const entry of entriesUpTo(feed, types, position, gained.resourceVersion)) {
+    const could = scopeAllows(before, entry);
+    const can = scopeAllows(after, entry);
+    if (could && can) events.push({ kind: 'entry', entry });
+    if (!could || can || settled.has(rowIdentity(entry))) continue;
+    // Made after the last event, it was never told of, and now will not be.
+    settled.add(rowIdentity(entry));
+    if (wasTold(entry)) events.push({ kind: 'lost', row: entry });
+  }
+  for (const row of lost.rows) if (!settled.has(rowIdentity(row))) events.push({ kind: 'lost', row });
+  for (const row of gained.rows) events.push({ kind: 'gained', row });
+  return { events, position: gained.resourceVersion };
+}
+
+async function rowsOf(
+  store: Pick<IndexStore, 'list'>,
+  query: ListQuery,
+  scope: RowScope,
+  isWanted: (row: RowRead) => boolean,
+): Promise<{ readonly rows: readonly RowRead[]; readonly resourceVersion: string }> {
+  const page = await store.list(query, scope, {});
+  const rows: RowRead[] = [];
+  let bytes = 0;
+  for await (const chunk of page.chunks) {
+    for (const row of chunk) {
+      if (!isWanted(row)) continue;
+      bytes += row.raw.length;
+      if (rows.push(row) > mostRows || bytes > mostBytes) throw tooMany();
+    }
+  }
+  return { rows, resourceVersion: page.resourceVersion };
+}
+
+async function* entriesUpTo(
+  feed: ChangeFeed,
+  types: readonly TypeKey[],
+  from: string,
+  last: string,
+): AsyncGenerator<LogEntry, void, undefined> {
+  let position = from;
+  while (position < last) {
+    const reading = await feed.read(position, types);
+    for (const entry of reading.entries) {
+      if (entry.resourceVersion > last) return;
+      yield entry;
+    }
+    if (!reading.isMore) return;
+    position = reading.reached;
+  }
+}
+
+function tooMany(): GatewayError {
+  return new GatewayError(
+    'EXPIRED',
+    `what you may see has changed by more than ${mostRows} objects; list again and watch from there`,
+  );
+}
