@@ -37,3 +37,8 @@ const byType: ReadonlyMap<TypeKey, readonly IndexedPath[]> = new Map<TypeKey, re
 export function indexedPaths(type: ResourceType): readonly IndexedPath[] {
   return byType.get(typeKey(type)) ?? [];
 }
+
+/** All of them by type: rows written with others cannot be asked about these. */
+export function allIndexedPaths(): readonly (readonly [TypeKey, readonly IndexedPath[]])[] {
+  return [...byType];
+}

@@ -1,0 +1,117 @@
+// Reads bodies of a page's keys, a bounded chunk a transaction, as they were when the page was planned. Easy to get wrong: a row that has changed
+// since is taken from the log, so that a list and a watch from its resourceVersion neither repeat nor miss a change.
+import type { TypeKey } from '../../types.ts';
+import { changeKind, metaKey } from './schema.ts';
+import type { Session } from './session.ts';
+
+/** Some rows of a page, packed. */
+export interface BodyChunk {
+  /** How many ids of those asked for are done; rows that are gone are missing from `rows`. */
+  readonly done: number;
+  readonly places: readonly ChunkPlace[];
+  readonly types: readonly TypeKey[];
+  readonly rows: readonly ChunkRow[];
+  readonly bodies: Uint8Array;
+}
+
+export type ChunkPlace = readonly [cluster: string, incarnation: string, namespace: string];
+
+/** Positions in `types` and `places`, then what the row says of itself. */
+export type ChunkRow = readonly [type: number, place: number, name: string, uid: string, bytes: number];
+
+/** A chunk ends with the row that reaches this. */
+export const chunkBytes = 512 << 10;
+const chunkRows = 1000;
+
+interface StoredRow {
+  readonly t: number;
+  readonly place: number;
+  readonly name: string;
+  readonly uid: string;
+  readonly raw: Uint8Array;
+}
+
+/** @param sequence of the page */
+export function readBodies(session: Session, ids: Float64Array, sequence: number): BodyChunk {
+  const changed =
+    session.sequence === sequence ? new Map() : changesSince(session, ids.subarray(0, chunkRows), sequence);
+  const rows: ChunkRow[] = [];
+  const bodies: Uint8Array[] = [];
+  const types = new Numbering<number>();
+  const places = new Numbering<number>();
+  let bytes = 0;
+  let done = 0;
+  while (done < ids.length && done < chunkRows && bytes < chunkBytes) {
+    const id = ids[done++]!;
+    const change = changed.get(id);
+    const row = change === undefined ? currentRow(session, id) : rowBefore(session, change);
+    if (row === undefined) continue;
+    bytes += row.raw.byteLength;
+    bodies.push(row.raw);
+    rows.push([types.of(row.t), places.of(row.place), row.name, row.uid, row.raw.byteLength]);
+  }
+  const packed = new Uint8Array(bytes);
+  let at = 0;
+  for (const body of bodies) {
+    packed.set(body, at);
+    at += body.byteLength;
+  }
+  const { catalog } = session;
+  return {
+    done,
+    types: types.values.map((t) => catalog.typeKeys.get(t)!),
+    places: places.values.map((number) => {
+      const { incarnation, namespace } = catalog.place(number);
+      return [incarnation.cluster, incarnation.id, namespace];
+    }),
+    rows,
+    bodies: packed,
+  };
+}
+
+function currentRow({ sql }: Session, id: number): StoredRow | undefined {
+  const row = sql.first<[number, number, string, string, Uint8Array]>(
+    'SELECT o.t, o.place, o.name, o.uid, b.raw FROM obj o CROSS JOIN body b ON b.id = o.id WHERE o.id = ?',
+    [id],
+  );
+  if (row === undefined) return undefined;
+  const [t, place, name, uid, raw] = row;
+  return { t, place, name, uid, raw };
+}
+
+/** The first change of each of these rows since; none when the log does not reach back so far. */
+function changesSince({ sql }: Session, ids: Float64Array, sequence: number): ReadonlyMap<number, number> {
+  const trimmed = sql.first<[number]>('SELECT value FROM meta WHERE key = ?', [metaKey.trimmed])![0];
+  if (trimmed > sequence) return new Map();
+  const rows = sql.all<[number, number]>(
+    `SELECT c.id, min(c.sequence) FROM json_each(?) j CROSS JOIN change c INDEXED BY change_id
+    ON c.id = j.value AND c.sequence > ? GROUP BY c.id`,
+    [JSON.stringify([...ids]), sequence],
+  );
+  return new Map(rows);
+}
+
+/** Undefined for one that did not exist before. */
+function rowBefore({ sql }: Session, change: number): StoredRow | undefined {
+  const [kind, t, place, name, uid] = sql.first<[number, number, number, string, string]>(
+    'SELECT kind, t, place, name, uid FROM change WHERE sequence = ?',
+    [change],
+  )!;
+  if (kind === changeKind.added) return undefined;
+  const [raw] = sql.first<[Uint8Array]>('SELECT raw FROM change_body WHERE sequence = ?', [change])!;
+  return { t, place, name, uid, raw };
+}
+
+class Numbering<T> {
+  readonly values: T[] = [];
+  readonly #numbers = new Map<T, number>();
+
+  of(value: T): number {
+    let number = this.#numbers.get(value);
+    if (number === undefined) {
+      number = this.values.push(value) - 1;
+      this.#numbers.set(value, number);
+    }
+    return number;
+  }
+}

@@ -1,0 +1,116 @@
+// Moves the write-ahead log into the database file so that a damaged log can never leave half of it there. Easy to get wrong: SQLite drops a log's
+// damaged tail, but pages of that tail may have been copied already; the record beside the file tells whether they had, and what must be intact.
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
+
+/** What was about to be copied, or has been, of which log. */
+interface CheckpointRecord {
+  /** `begun`: pages may be in both files. `done`: the database holds all of these bytes of the log. */
+  readonly state: 'begun' | 'done';
+  /** Bytes of the log that are copied, and their CRC-32. */
+  readonly bytes: number;
+  readonly crc: number;
+  /** Of the log's header; another log has others (SQLite file format, section 4.1). */
+  readonly salts: string;
+}
+
+/** Whether the files can be opened: `drop-log` when all of the log's damaged part is in the database already. */
+export type LogState = 'sound' | 'drop-log' | 'mixed';
+
+const pieceBytes = 1 << 20;
+
+/** Copies the log and, where no reader needs it, empties it. Bounded by the size of the log; never waits for readers. */
+export function checkpoint(db: DatabaseSync, file: string): void {
+  const log = readLog(`${file}-wal`);
+  if (log === undefined) return;
+  const record = { ...log, state: 'begun' } as const;
+  writeRecord(file, record);
+  const { busy, log: frames, checkpointed } = db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() as unknown as Result;
+  if (busy !== 0 || frames !== checkpointed) return;
+  writeRecord(file, { ...record, state: 'done' });
+  // Emptying waits for readers that are in the log; they are short, and another time will do.
+  db.exec('PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = 10000');
+}
+
+interface Result {
+  readonly busy: number;
+  readonly log: number;
+  readonly checkpointed: number;
+}
+
+/** What the record says of the log; to be asked before SQLite opens the file. */
+export function examineLog(file: string): LogState {
+  const record = readRecord(file);
+  if (record === undefined) return 'sound';
+  if (record === 'unreadable') return 'mixed';
+  const log = readLog(`${file}-wal`, record.bytes);
+  if (log === undefined || log.salts !== record.salts) return record.state === 'done' ? 'sound' : 'mixed';
+  if (log.bytes === record.bytes && log.crc === record.crc) return 'sound';
+  return record.state === 'done' ? 'drop-log' : 'mixed';
+}
+
+/** Files that belong to a database and go where it goes. */
+export function companions(file: string): readonly string[] {
+  return [`${file}-wal`, `${file}-shm`, recordFile(file)];
+}
+
+function recordFile(file: string): string {
+  return `${file}-checkpoint`;
+}
+
+function readLog(file: string, atMost = Number.POSITIVE_INFINITY): Omit<CheckpointRecord, 'state'> | undefined {
+  if (!existsSync(file)) return undefined;
+  const size = Math.min(statSync(file).size, atMost);
+  if (size < 32) return undefined;
+  const handle = openSync(file, 'r');
+  try {
+    const piece = Buffer.allocUnsafe(Math.min(pieceBytes, size));
+    let salts = '';
+    let crc = 0;
+    let bytes = 0;
+    while (bytes < size) {
+      const read = readSync(handle, piece, 0, Math.min(piece.length, size - bytes), bytes);
+      if (read === 0) break;
+      if (bytes === 0) salts = piece.toString('hex', 16, 24);
+      crc = crc32(piece.subarray(0, read), crc);
+      bytes += read;
+    }
+    return { bytes, crc, salts };
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function readRecord(file: string): CheckpointRecord | 'unreadable' | undefined {
+  if (!existsSync(recordFile(file))) return undefined;
+  try {
+    return JSON.parse(readFileSync(recordFile(file), 'utf8')) as CheckpointRecord;
+  } catch {
+    return 'unreadable';
+  }
+}
+
+function writeRecord(file: string, record: CheckpointRecord): void {
+  const next = `${recordFile(file)}.new`;
+  rmSync(next, { force: true });
+  const handle = openSync(next, 'wx', 0o600);
+  try {
+    writeSync(handle, JSON.stringify(record));
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+  renameSync(next, recordFile(file));
+}

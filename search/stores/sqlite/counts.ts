@@ -1,0 +1,118 @@
+// Counts rows of a question, in all or by cluster, namespace or type. Easy to get wrong: what counters answer must be what reading the rows would
+// give, and what only bodies can tell is never counted without reading them.
+import { KeyStream } from './key-stream.ts';
+import type { KeyRow } from './order.ts';
+import { planTypes, sliceMs, whereOf, type Question, type Session, type Turns, type TypePlan } from './session.ts';
+import { cheapestAccess, inExtent, joined } from './sources.ts';
+
+/** Rows of a question. */
+export async function countRows(turns: Turns, question: Question): Promise<number> {
+  let sum = 0;
+  await eachPlan(turns, question, {
+    plan: (session, plan) => (sum += countPlan(session, plan, question)),
+    row: () => sum++,
+  });
+  return sum;
+}
+
+/** Rows of a question by what a place or a type is called. */
+export async function countBy(
+  turns: Turns,
+  question: Question,
+  by: 'cluster' | 'namespace' | 'type',
+): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>();
+  const add = (value: string, n: number): unknown => counts.set(value, (counts.get(value) ?? 0) + n);
+  await eachPlan(turns, question, {
+    plan: (session, plan) => {
+      if (by === 'type') {
+        const n = countPlan(session, plan, question);
+        if (n > 0) add(plan.type, n);
+        return;
+      }
+      for (const [number, n] of countPlaces(session, plan, question)) {
+        const place = session.catalog.place(number);
+        add(by === 'namespace' ? place.namespace : place.incarnation.cluster, n);
+      }
+    },
+    row: (_session, { type, place }) =>
+      add(by === 'type' ? type : by === 'namespace' ? place.namespace : place.incarnation.cluster, 1),
+  });
+  return counts;
+}
+
+/** What is done with a question's plans, and with single rows where only bodies can tell which they are. */
+export interface PlanVisitor {
+  readonly plan: (session: Session, plan: TypePlan) => unknown;
+  readonly row: (session: Session, row: KeyRow) => unknown;
+}
+
+/** Visits each plan in one transaction; or, when one of them needs bodies, every row in several. */
+export async function eachPlan({ slice, pause }: Turns, question: Question, visitor: PlanVisitor): Promise<void> {
+  const isDone = slice((session) => {
+    const plans = planTypes(session, question);
+    if (plans.some(({ conditions }) => conditions.recheck !== undefined)) return false;
+    for (const plan of plans) visitor.plan(session, plan);
+    return true;
+  });
+  if (!isDone) await eachRow({ slice, pause }, question, visitor.row);
+}
+
+/** Visits all rows, in any order. */
+export async function eachRow({ slice, pause }: Turns, question: Question, visit: PlanVisitor['row']): Promise<void> {
+  const query = { ...question.query, order: [] };
+  const stream = new KeyStream({ ...question, query }, undefined, { offset: 0, limit: undefined });
+  for (let isDone = false; !isDone;) {
+    isDone = slice((session) => {
+      const untilMs = performance.now() + sliceMs;
+      stream.enter(session);
+      do {
+        const rows = stream.next(session);
+        if (rows === undefined) return true;
+        for (const row of rows) visit(session, row);
+      } while (performance.now() < untilMs);
+      return false;
+    });
+    if (!isDone) await pause();
+  }
+}
+
+/** Whether nothing but the extent says which rows. */
+export function isExtentOnly({ conditions, only }: TypePlan): boolean {
+  return conditions.pieces.length === 0 && only === undefined;
+}
+
+function countPlan({ sql }: Session, plan: TypePlan, { query }: Question): number {
+  if (isExtentOnly(plan)) return plan.extent.rows;
+  const access = cheapestAccess(plan, query);
+  const isOfRows = access.rest.length > 0 || !access.isOfPostings;
+  const id = isOfRows ? 'o.id' : 'x.id';
+  return (isOfRows ? joined(access) : access.ways).reduce((sum, { from, where, repeats }) => {
+    const all = whereOf([...where, ...access.rest]);
+    const counted = repeats ? `count(DISTINCT ${id})` : 'count(*)';
+    const text = `SELECT ${counted} FROM ${from.text} WHERE ${all.text}`;
+    return sum + sql.first<[number]>(text, [...from.values, ...all.values])![0];
+  }, 0);
+}
+
+function countPlaces({ sql }: Session, plan: TypePlan, { query }: Question): readonly (readonly [number, number])[] {
+  const { extent } = plan;
+  if (isExtentOnly(plan) && extent.ids.length === 0) {
+    const member = inExtent(extent, 'x');
+    if (extent.incarnations.length === 0 && extent.places.length > 0) {
+      return sql.all<[number, number]>(
+        'SELECT x.place, x.n FROM json_each(?) j CROSS JOIN counter x ON x.t = ? AND x.place = j.value',
+        [JSON.stringify(extent.places), extent.t],
+      );
+    }
+    const where = whereOf([{ text: 'x.t = ?', values: [extent.t] }, ...(member === undefined ? [] : [member])]);
+    return sql.all<[number, number]>(`SELECT x.place, x.n FROM counter x WHERE ${where.text}`, where.values);
+  }
+  const access = cheapestAccess(plan, query);
+  return joined(access).flatMap(({ from, where, repeats }) => {
+    const all = whereOf([...where, ...access.rest]);
+    const counted = repeats ? 'count(DISTINCT o.id)' : 'count(*)';
+    const text = `SELECT o.place, ${counted} FROM ${from.text} WHERE ${all.text} GROUP BY o.place`;
+    return sql.all<[number, number]>(text, [...from.values, ...all.values]);
+  });
+}

@@ -1,0 +1,170 @@
+// Opens the index file for the one process that may write it; a file that is foreign, newer or damaged is moved aside and an empty index made.
+// Easy to get wrong: the log of a damaged file must be looked at before SQLite opens it, since opening repairs and copies.
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+
+import { GatewayError } from '../../../cache/errors.ts';
+import { checkpoint, companions, examineLog } from './checkpoint.ts';
+import { applicationId, createSchema, metaKey, migrations, readPragma, schemaVersion } from './schema.ts';
+
+/** The open index, held alone until closed. */
+export interface IndexFile {
+  readonly db: DatabaseSync;
+  readonly file: string;
+  /** Copies the log into the file and closes both. */
+  readonly close: () => void;
+}
+
+export interface FileOptions {
+  readonly directory: string;
+  /** Of the indexed paths; rows written with others are dropped. */
+  readonly pathsDigest: string;
+  /** Page cache of this connection, bytes. */
+  readonly cacheBytes: number;
+  /** Microseconds since 1970. */
+  readonly nowUs: () => number;
+  /** Told when an index is moved aside or dropped: the operator must hear of it. */
+  readonly onSetAside: (message: string) => void;
+}
+
+const fileName = 'index.db';
+
+/** @throws GatewayError INDEX_UNAVAILABLE when another process has the index */
+export function openIndexFile(options: FileOptions): IndexFile {
+  const { directory, onSetAside } = options;
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const file = path.join(directory, fileName);
+  const lock = acquireLock(path.join(directory, 'index.lock'), directory);
+  try {
+    const fault = faultBeforeOpening(file);
+    if (fault !== undefined) setAside(file, fault, onSetAside);
+    const db = openOrReplace(file, options);
+    return {
+      db,
+      file,
+      close: () => {
+        if (db.isOpen) {
+          if (!existsSync(damagedFile(file))) checkpoint(db, file);
+          db.close();
+        }
+        lock.close();
+      },
+    };
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+}
+
+/** Remembers that reading the file failed, so that the next start sets it aside. */
+export function markDamaged(file: string, why: string): void {
+  writeFileSync(damagedFile(file), why, { mode: 0o600 });
+}
+
+/** Whether an error of SQLite says that the file is damaged (SQLITE_CORRUPT, SQLITE_NOTADB). */
+export function isDamage(error: unknown): boolean {
+  const code = (error as { readonly errcode?: unknown }).errcode;
+  return typeof code === 'number' && (code & 0xff) in damageCodes;
+}
+
+/** Settings of every connection. */
+export function configure(db: DatabaseSync, cacheBytes: number): void {
+  db.exec(`PRAGMA busy_timeout = 10000; PRAGMA wal_autocheckpoint = 0; PRAGMA trusted_schema = OFF`);
+  db.exec(`PRAGMA cache_size = -${Math.floor(cacheBytes / 1024)}`);
+}
+
+const damageCodes: Readonly<Record<number, true>> = { 11: true, 26: true };
+const busyCode = 5;
+
+function damagedFile(file: string): string {
+  return `${file}-damaged`;
+}
+
+/** Held by an open transaction, so that it ends with the process however that ends. */
+function acquireLock(file: string, directory: string): DatabaseSync {
+  const lock = new DatabaseSync(file);
+  try {
+    lock.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
+    return lock;
+  } catch (error) {
+    lock.close();
+    if (((error as { errcode?: number }).errcode ?? 0) % 256 !== busyCode) throw error;
+    const message = `the index in ${directory} is used by another process: stop it, or give this one another data directory`;
+    throw new GatewayError('INDEX_UNAVAILABLE', message, { cause: error });
+  }
+}
+
+function faultBeforeOpening(file: string): string | undefined {
+  if (!existsSync(file)) return undefined;
+  if (existsSync(damagedFile(file))) return 'reading it failed';
+  const state = examineLog(file);
+  if (state === 'mixed') return 'its write-ahead log was damaged while it was copied';
+  if (state === 'drop-log') for (const companion of companions(file).slice(0, 2)) rmSync(companion, { force: true });
+  return undefined;
+}
+
+function openOrReplace(file: string, options: FileOptions): DatabaseSync {
+  let fault: string;
+  let cause: unknown;
+  let db = new DatabaseSync(file);
+  try {
+    const found = prepare(db, options);
+    if (found === undefined) return db;
+    fault = found;
+  } catch (error) {
+    if (!isDamage(error)) {
+      db.close();
+      throw error;
+    }
+    fault = 'it is damaged';
+    cause = error;
+  }
+  db.close();
+  setAside(file, cause instanceof Error ? `${fault}: ${cause.message}` : fault, options.onSetAside);
+  db = new DatabaseSync(file);
+  const again = prepare(db, options);
+  if (again !== undefined) throw new GatewayError('INDEX_UNAVAILABLE', `a new index cannot be made: ${again}`);
+  return db;
+}
+
+/** Brings the schema up to date, or says why the file cannot be used. */
+function prepare(db: DatabaseSync, options: FileOptions): string | undefined {
+  configure(db, options.cacheBytes);
+  const id = readPragma(db, 'application_id');
+  const tables = Number(db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()!.n);
+  if (id === 0 && tables === 0) createSchema(db, options.nowUs(), options.pathsDigest);
+  else if (id !== applicationId) return 'it is not an index of this program';
+  const version = readPragma(db, 'user_version');
+  if (version > schemaVersion) return `it has version ${version} of the schema, this program knows ${schemaVersion}`;
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+  migrate(db, version);
+  const paths = db.prepare('SELECT value FROM meta WHERE key = ?').get(metaKey.paths)?.value;
+  return paths === options.pathsDigest ? undefined : 'it was written for other indexed paths';
+}
+
+function migrate(db: DatabaseSync, version: number): void {
+  for (let at = version; at < schemaVersion; at++) {
+    db.exec('BEGIN IMMEDIATE');
+    migrations[at - 1]!(db);
+    db.exec(`PRAGMA user_version = ${at + 1}; COMMIT`);
+  }
+}
+
+/** Only the newest file that was set aside is kept: a loop of failures must not fill the disk. */
+function setAside(file: string, why: string, onSetAside: (message: string) => void): void {
+  const directory = path.dirname(file);
+  const prefix = `${path.basename(file)}.aside`;
+  for (const old of readdirSync(directory).filter((name) => name.startsWith(prefix))) {
+    rmSync(path.join(directory, old), { force: true });
+  }
+  const aside = `${file}.aside`;
+  for (const [from, to] of [
+    [file, aside],
+    ...companions(file).map((one) => [one, one.replace(file, aside)]),
+  ] as const) {
+    if (existsSync(from!)) renameSync(from!, to!);
+  }
+  rmSync(damagedFile(file), { force: true });
+  onSetAside(`the index ${file} was set aside as ${aside} and is built anew: ${why}`);
+}

@@ -1,0 +1,156 @@
+// All rows of a question in order: the walks of its types merged, what only bodies can tell filtered out. Easy to get wrong: a walk looks at the
+// database only while a transaction is open, and goes on in the next one after a pause.
+import type { Cursor } from '../store.ts';
+import type { KeyRow, RowOrder } from './order.ts';
+import { readCursor, rowOrder } from './order.ts';
+import { planTypes, type Question, type Session, type TypePlan } from './session.ts';
+import { accessOf, cheapestAccess } from './sources.ts';
+import { collect, columnWalk, placeWalk, sortedWalk, walkOf, type Walk } from './walks.ts';
+
+/** One type's walk with rows that were read ahead. */
+interface Lane {
+  readonly type: string;
+  walk: Walk;
+  rows: readonly KeyRow[];
+  at: number;
+  isOver: boolean;
+  /** The last row that was read. */
+  last: KeyRow | undefined;
+  spentMs: number;
+}
+
+/** How many rows the caller wants in all. */
+export interface Wanted {
+  /** Rows that are passed over first. */
+  readonly offset: number;
+  /** Undefined: all. */
+  readonly limit: number | undefined;
+}
+
+/** Bodies that are read at a time where they must be looked into. */
+const recheckedAtOnce = 64;
+/** Rows read ahead at a time. */
+const mostReadAhead = 2000;
+/** A row that is kept to be sorted, against one that a walk passes. */
+const collectCost = 1.5;
+/** A walk that looks for parts of names and has found too little by then is given up for a way that reads all names. */
+const patienceMs = 20;
+
+export class KeyStream {
+  readonly order: RowOrder;
+  readonly #question: Question;
+  readonly #after: KeyRow | undefined;
+  readonly #wanted: number;
+  /** Rows before the first one that this gives. */
+  readonly rowsBefore: number;
+  #lanes: Lane[] | undefined;
+  #plans: ReadonlyMap<string, TypePlan> = new Map();
+  #given = 0;
+
+  constructor(question: Question, cursor: Cursor | undefined, { offset, limit }: Wanted) {
+    this.#question = question;
+    this.order = rowOrder(question.query);
+    const start = cursor === undefined ? undefined : readCursor(this.order, cursor);
+    this.#after = start?.row;
+    this.rowsBefore = start?.rowsUpTo ?? 0;
+    this.#wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit + 1;
+  }
+
+  /** Begins a slice: plans anew for a new transaction. */
+  enter(session: Session): void {
+    this.#plans = new Map(planTypes(session, this.#question).map((plan) => [plan.type, plan]));
+    this.#lanes ??= [...this.#plans.values()].flatMap((plan) => this.#lanesOf(session, plan));
+  }
+
+  /** Some of the next rows, in order; undefined at the end. An empty list means that some were looked at in vain. */
+  next(session: Session): readonly KeyRow[] | undefined {
+    const hasRecheck = [...this.#plans.values()].some(({ conditions }) => conditions.recheck !== undefined);
+    const want = hasRecheck ? recheckedAtOnce : Math.min(mostReadAhead, Math.max(1, this.#wanted - this.#given));
+    const rows = this.#merged(session, want);
+    if (rows === undefined) return undefined;
+    const kept = hasRecheck ? rows.filter((row) => this.#holds(session, row)) : rows;
+    this.#given += kept.length;
+    return kept;
+  }
+
+  #holds({ sql }: Session, row: KeyRow): boolean {
+    const recheck = this.#plans.get(row.type)?.conditions.recheck;
+    if (recheck === undefined) return true;
+    const body = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [row.id]);
+    if (body === undefined) return false;
+    const { cluster } = row.place.incarnation;
+    return recheck(body[0], { cluster, type: row.type, namespace: row.place.namespace, name: row.name });
+  }
+
+  #merged(session: Session, want: number): readonly KeyRow[] | undefined {
+    const lanes = this.#lanes!;
+    const rows: KeyRow[] = [];
+    while (rows.length < want) {
+      let best: Lane | undefined;
+      for (const lane of lanes) {
+        if (!this.#fill(session, lane, want)) continue;
+        if (best === undefined || this.order.compare(lane.rows[lane.at]!, best.rows[best.at]!) < 0) best = lane;
+      }
+      if (best === undefined) return rows.length === 0 ? undefined : rows;
+      rows.push(best.rows[best.at++]!);
+    }
+    return rows;
+  }
+
+  /** Whether the lane has a next row. */
+  #fill(session: Session, lane: Lane, want: number): boolean {
+    while (lane.at >= lane.rows.length && !lane.isOver) {
+      const plan = this.#plans.get(lane.type);
+      const startedMs = performance.now();
+      const rows = plan === undefined ? undefined : lane.walk.next(session, plan, want);
+      lane.spentMs += performance.now() - startedMs;
+      lane.isOver = rows === undefined;
+      lane.rows = rows ?? [];
+      lane.at = 0;
+      lane.last = rows?.at(-1) ?? lane.last;
+      if (rows?.length === 0 && lane.spentMs > patienceMs && plan?.conditions.scansNames)
+        this.#giveUp(session, lane, plan);
+    }
+    return lane.at < lane.rows.length;
+  }
+
+  #giveUp(session: Session, lane: Lane, plan: TypePlan): void {
+    const access = cheapestAccess(plan, this.#question.query);
+    lane.walk = sortedWalk(collect(session, plan, access, this.order, lane.last ?? this.#after));
+    lane.spentMs = Number.NEGATIVE_INFINITY;
+  }
+
+  #lanesOf(session: Session, plan: TypePlan): Lane[] {
+    const { query } = this.#question;
+    const access = cheapestAccess(plan, query);
+    const kind = walkOf(this.order);
+    const lane = (walk: Walk): Lane => ({
+      type: plan.type,
+      walk,
+      rows: [],
+      at: 0,
+      isOver: false,
+      last: undefined,
+      spentMs: 0,
+    });
+    if (kind === undefined || access.cost * collectCost < this.#walkCost(plan)) {
+      return [lane(sortedWalk(collect(session, plan, access, this.order, this.#after)))];
+    }
+    if (kind !== 'places') return [lane(columnWalk(kind, this.order, this.#after))];
+    const { extent } = plan;
+    const walk = lane(placeWalk(this.order, this.#after));
+    if (extent.ids.length === 0) return [walk];
+    // Single objects are not in the places that are walked.
+    return [walk, lane(sortedWalk(collect(session, plan, accessOf(plan, extent.ids), this.order, this.#after)))];
+  }
+
+  /** Rows a walk has to look at, if what matches is spread evenly. */
+  #walkCost({ extent, conditions, only }: TypePlan): number {
+    if (only !== undefined) return Number.POSITIVE_INFINITY;
+    const share = conditions.best === undefined ? 1 : conditions.best.postings / Math.max(1, extent.typeRows);
+    const matching = Math.max(1, Math.min(1, share) * extent.rows);
+    // A walk along a column passes rows outside of the extent too.
+    const all = walkOf(this.order) === 'places' ? extent.rows : extent.typeRows;
+    return (Math.min(this.#wanted, matching) * all) / matching;
+  }
+}

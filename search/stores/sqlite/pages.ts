@@ -1,0 +1,64 @@
+// Makes a page: keys first, bodies last. Easy to get wrong: keys of a long list take several transactions; each slice ends before the next question
+// may run, and the page says the state its first slice saw.
+import type { Cursor, PageRequest } from '../store.ts';
+import { countRows } from './counts.ts';
+import { KeyStream } from './key-stream.ts';
+import { makeCursor, type KeyRow } from './order.ts';
+import { sliceMs, type Question, type Turns } from './session.ts';
+
+/** The keys of a page. */
+export interface KeyPage {
+  readonly sequence: number;
+  /** Rows in order. */
+  readonly ids: Float64Array;
+  readonly next: Cursor | undefined;
+  readonly remaining: number | undefined;
+}
+
+export async function readKeys(turns: Turns, question: Question, page: PageRequest): Promise<KeyPage> {
+  const { slice, pause } = turns;
+  const { limit, offset = 0, after, withRemaining = false } = page;
+  const stream = new KeyStream(question, after, { offset, limit });
+  const ids: number[] = [];
+  let sequence: number | undefined;
+  let skipped = 0;
+  let last: KeyRow | undefined;
+  let hasMore = false;
+  /** Whether that is enough. */
+  const take = (rows: readonly KeyRow[]): boolean => {
+    for (const row of rows) {
+      if (skipped < offset) skipped++;
+      else if (limit !== undefined && ids.length >= limit) {
+        hasMore = true;
+        return true;
+      } else {
+        ids.push(row.id);
+        last = row;
+      }
+    }
+    return false;
+  };
+  for (let isDone = false; !isDone;) {
+    isDone = slice((session) => {
+      sequence ??= session.sequence;
+      const untilMs = performance.now() + sliceMs;
+      stream.enter(session);
+      do {
+        const rows = stream.next(session);
+        if (rows === undefined) return true;
+        if (take(rows)) return true;
+      } while (performance.now() < untilMs);
+      return false;
+    });
+    if (!isDone) await pause();
+  }
+  const rowsUpTo = stream.rowsBefore + skipped + ids.length;
+  const next = hasMore && last !== undefined ? makeCursor(stream.order, last, rowsUpTo) : undefined;
+  const remaining = withRemaining ? (next === undefined ? 0 : await remainingAfter(rowsUpTo)) : undefined;
+  return { sequence: sequence!, ids: Float64Array.from(ids), next, remaining };
+
+  async function remainingAfter(rows: number): Promise<number> {
+    const all = await countRows(turns, question);
+    return Math.max(1, all - rows);
+  }
+}

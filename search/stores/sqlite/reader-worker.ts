@@ -1,0 +1,38 @@
+// A thread that reads: each has its own connection. Easy to get wrong: bodies are handed over, not copied, so nothing here may keep them.
+import { workerData } from 'node:worker_threads';
+
+import type { BodyChunk } from './bodies.ts';
+import { markDamaged } from './file.ts';
+import { openReader } from './reader.ts';
+import { Handover, serve, tell } from './worker-port.ts';
+
+/** What the thread is started with. */
+export interface ReaderData {
+  readonly file: string;
+  readonly cacheBytes: number;
+}
+
+const { file, cacheBytes } = workerData as ReaderData;
+const { operations, close } = openReader(file, cacheBytes);
+
+const buffersOf = (chunk: BodyChunk): readonly ArrayBuffer[] => [chunk.bodies.buffer as ArrayBuffer];
+
+serve(
+  {
+    ...operations,
+    list: async (input: Parameters<typeof operations.list>[0]) => {
+      const page = await operations.list(input);
+      return new Handover(page, [...buffersOf(page.chunk), page.ids.buffer as ArrayBuffer]);
+    },
+    bodies: (input: Parameters<typeof operations.bodies>[0]) => {
+      const chunk = operations.bodies(input);
+      return new Handover(chunk, buffersOf(chunk));
+    },
+    close,
+  },
+  (error) => {
+    const message = (error as Error).message;
+    markDamaged(file, message);
+    tell({ kind: 'damaged', message });
+  },
+);

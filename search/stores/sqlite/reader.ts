@@ -1,0 +1,157 @@
+// Answers questions from one read-only connection: every operation of a reader worker. Easy to get wrong: a transaction is open only inside `slice`,
+// which is synchronous; nothing may wait while it is.
+import { DatabaseSync } from 'node:sqlite';
+
+import type { TypeInfo, TypeKey } from '../../types.ts';
+import { typeKey, type ResourceType } from '../../types.ts';
+import type { ListQuery } from '../../query/list-query.ts';
+import type { FacetBy, FacetCount, PageRequest, StoredType } from '../store.ts';
+import { readBodies, type BodyChunk } from './bodies.ts';
+import { Catalog } from './catalog.ts';
+import { oldestSequence, readChanges, type Changes } from './change-reader.ts';
+import { countRows } from './counts.ts';
+import type { Grants } from './extents.ts';
+import { readFacets, readFacetValues } from './facets.ts';
+import { configure } from './file.ts';
+import { readKeys, type KeyPage } from './pages.ts';
+import { metaKey, placesPerIncarnation } from './schema.ts';
+import { TermTestSets, type Question, type Slice, type Turns } from './session.ts';
+import { Sql } from './sql.ts';
+
+/** A scope as it is sent: whole the first time, then by number. */
+export interface SentScope {
+  readonly number: number;
+  readonly grants: Grants | undefined;
+  /** Numbers that will not come again. */
+  readonly dropped: readonly number[];
+}
+
+interface Asked {
+  readonly query: ListQuery;
+  readonly scope: SentScope;
+}
+
+/** Rows of one type as four lists. */
+export interface VersionColumns {
+  readonly namespaces: readonly string[];
+  readonly names: readonly string[];
+  readonly uids: readonly string[];
+  readonly resourceVersions: readonly string[];
+}
+
+/** The operations of a reader, by name; inputs and outputs cross threads. */
+export interface ReaderOperations {
+  readonly list: (input: Asked & { readonly page: PageRequest }) => Promise<KeyPage & { readonly chunk: BodyChunk }>;
+  readonly bodies: (input: { readonly ids: Float64Array; readonly sequence: number }) => BodyChunk;
+  readonly count: (input: Asked) => Promise<number>;
+  readonly facets: (input: Asked & { readonly by: FacetBy; readonly limit: number }) => Promise<readonly FacetCount[]>;
+  readonly values: (
+    input: Asked & { readonly by: FacetBy; readonly prefix: string; readonly limit: number },
+  ) => Promise<readonly string[]>;
+  readonly types: () => readonly StoredType[];
+  readonly versions: (input: { readonly incarnation: string; readonly type: ResourceType }) => VersionColumns;
+  readonly oldest: () => number;
+  readonly changes: (input: {
+    readonly sinceUs: number;
+    readonly types: readonly TypeKey[];
+    readonly limit: number;
+  }) => Changes;
+}
+
+export interface Reader {
+  readonly operations: ReaderOperations;
+  readonly close: () => void;
+}
+
+export function openReader(file: string, cacheBytes: number): Reader {
+  const db = new DatabaseSync(file, { readOnly: true });
+  configure(db, cacheBytes);
+  const sql = new Sql(db);
+  const tests = new TermTestSets();
+  db.function('holds', { deterministic: true }, (packed, number) =>
+    tests.holds(packed as Uint8Array, Number(number)) ? 1 : 0,
+  );
+  db.function('fold', { deterministic: true }, (text) => String(text).toLowerCase());
+  const scopes = new Map<number, Grants>();
+  let catalog = new Catalog();
+
+  const slice: Slice = (work) => {
+    db.exec('BEGIN');
+    try {
+      const meta = new Map(sql.all<[string, number]>('SELECT key, value FROM meta', []));
+      catalog.refresh(db, meta.get(metaKey.catalog)!);
+      tests.clear();
+      return work({ sql, catalog, sequence: meta.get(metaKey.sequence)!, tests });
+    } catch (error) {
+      // It may hold half of what was added.
+      catalog = new Catalog();
+      throw error;
+    } finally {
+      db.exec('COMMIT');
+    }
+  };
+  const turns: Turns = { slice, pause: () => new Promise((resolve) => setImmediate(resolve)) };
+  const question = ({ query, scope }: Asked): Question => {
+    for (const number of scope.dropped) scopes.delete(number);
+    if (scope.grants !== undefined) scopes.set(scope.number, scope.grants);
+    return { query, grants: scopes.get(scope.number)! };
+  };
+
+  const operations: ReaderOperations = {
+    list: async (asked) => {
+      const page = await readKeys(turns, question(asked), asked.page);
+      return { ...page, chunk: slice((session) => readBodies(session, page.ids, page.sequence)) };
+    },
+    bodies: ({ ids, sequence }) => slice((session) => readBodies(session, ids, sequence)),
+    count: (asked) => countRows(turns, question(asked)),
+    facets: (asked) => readFacets(turns, question(asked), asked.by, asked.limit),
+    values: (asked) => readFacetValues(turns, question(asked), asked.by, asked),
+    types: () => slice(() => storedTypes(sql)),
+    versions: ({ incarnation, type }) =>
+      slice((session) => {
+        const t = session.catalog.types.get(typeKey(type));
+        const inc = session.catalog.incarnations.get(incarnation)?.number;
+        return versionColumns(session.sql, session.catalog, t, inc);
+      }),
+    oldest: () => slice(oldestSequence),
+    changes: ({ sinceUs, types, limit }) => slice((session) => readChanges(session, sinceUs, types, limit)),
+  };
+  return { operations, close: () => db.close() };
+}
+
+function storedTypes(sql: Sql): readonly StoredType[] {
+  return sql
+    .all<[string, string, string, string, number, number]>(
+      `SELECT i.incarnation, i.cluster, f.info, f.version, f.confirmed, f.objects
+      FROM follow f CROSS JOIN incarnation i ON i.id = f.inc`,
+      [],
+    )
+    .map(([id, cluster, info, resourceVersion, confirmedAtMs, objects]) => ({
+      incarnation: { id, cluster },
+      type: JSON.parse(info) as TypeInfo,
+      position: { resourceVersion, confirmedAtMs },
+      objects,
+    }));
+}
+
+function versionColumns(
+  sql: Sql,
+  catalog: Catalog,
+  t: number | undefined,
+  incarnation: number | undefined,
+): VersionColumns {
+  const first = (incarnation ?? 0) * placesPerIncarnation;
+  const rows =
+    t === undefined || incarnation === undefined
+      ? []
+      : sql.all<[number, string, string, string]>(
+          'SELECT place, name, uid, rv FROM obj INDEXED BY obj_key WHERE t = ? AND place BETWEEN ? AND ?',
+          [t, first, first + placesPerIncarnation - 1],
+        );
+  return {
+    namespaces: rows.map(([place]) => catalog.place(place).namespace),
+    names: rows.map(([, name]) => name),
+    uids: rows.map(([, , uid]) => uid),
+    resourceVersions: rows.map(([, , , rv]) => rv),
+  };
+}

@@ -1,0 +1,113 @@
+// One read transaction: what it sees, and what a question compiles to in it. Easy to get wrong: numbers of terms and places are of this transaction;
+// a longer answer opens the next one and compiles anew.
+import type { ListQuery } from '../../query/list-query.ts';
+import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
+import type { Catalog } from './catalog.ts';
+import { compileConditions, type Conditions } from './conditions.ts';
+import { extentOf, type Extent, type Grants } from './extents.ts';
+import { ownedIds } from './owners.ts';
+import type { Piece, Sql } from './sql.ts';
+import { unpackTerms } from './terms.ts';
+
+/** A query for one type. */
+export interface TypePlan {
+  readonly type: TypeKey;
+  readonly extent: Extent;
+  readonly conditions: Conditions;
+  /** Rows the question can only be about: owned ones. */
+  readonly only: readonly number[] | undefined;
+}
+
+/** Sets of terms by number, which the SQL function `holds` is asked about. */
+export class TermTestSets {
+  readonly #sets: ReadonlySet<number>[] = [];
+
+  add(ids: readonly number[]): number {
+    return this.#sets.push(new Set(ids)) - 1;
+  }
+
+  clear(): void {
+    this.#sets.length = 0;
+  }
+
+  /** Whether a row's packed terms hold one of a set. */
+  holds(packed: Uint8Array, number: number): boolean {
+    const set = this.#sets[number]!;
+    return unpackTerms(packed).some((id) => set.has(id));
+  }
+}
+
+export interface Session {
+  readonly sql: Sql;
+  readonly catalog: Catalog;
+  /** Time of the last commit it sees, microseconds. */
+  readonly sequence: number;
+  readonly tests: TermTestSets;
+}
+
+/** Runs work in a transaction of its own. */
+export type Slice = <T>(work: (session: Session) => T) => T;
+
+/** How a question shares its reader with others. */
+export interface Turns {
+  readonly slice: Slice;
+  /** Lets other questions run. */
+  readonly pause: () => Promise<void>;
+}
+
+/** A question lets others run after so long. */
+export const sliceMs = 40;
+
+/** What is asked and by whom. */
+export interface Question {
+  readonly query: ListQuery;
+  readonly grants: Grants;
+}
+
+/** Plans of the types that can have rows. */
+export function planTypes(session: Session, { query, grants }: Question): readonly TypePlan[] {
+  const { sql, catalog } = session;
+  const narrowed = narrow(query);
+  const only = query.owner === undefined ? undefined : ownedIds(sql, catalog, query.owner, grants);
+  if (only?.length === 0) return [];
+  const types = new Map<TypeKey, ResourceType>(query.types.map((type) => [typeKey(type), type]));
+  return [...types].flatMap(([key, type]): readonly TypePlan[] => {
+    const extent = extentOf(sql, catalog, narrowed, key, grants);
+    if (extent === undefined) return [];
+    const conditions = compileConditions(sql, session.tests, narrowed, extent.t, type);
+    return conditions.isNever ? [] : [{ type: key, extent, conditions, only }];
+  });
+}
+
+/** Conditions on `metadata.namespace` as conditions on places. An object without a namespace has no such path. */
+function narrow(query: ListQuery): ListQuery {
+  let { namespaces, notNamespaces } = query;
+  const fields = query.fields.filter(({ path, operator, values }) => {
+    const [metadata, key] = path;
+    if (path.length !== 2 || metadata!.kind !== 'key' || metadata!.key !== 'metadata') return true;
+    if (key!.kind !== 'key' || key!.key !== 'namespace') return true;
+    if (operator === 'Equals' || operator === 'In') {
+      const wanted = values.filter((value) => value !== '');
+      namespaces = namespaces === undefined ? wanted : namespaces.filter((namespace) => wanted.includes(namespace));
+      return false;
+    }
+    if (operator === 'NotEquals' || operator === 'NotIn') {
+      notNamespaces = [...(notNamespaces ?? []), ...values.filter((value) => value !== '')];
+      return false;
+    }
+    return true;
+  });
+  if (fields.length === query.fields.length) return query;
+  return {
+    ...query,
+    fields,
+    ...(namespaces === undefined ? {} : { namespaces }),
+    ...(notNamespaces === undefined ? {} : { notNamespaces }),
+  };
+}
+
+/** The conditions of a plan as one condition, with what comes before them; '1' for none. */
+export function whereOf(pieces: readonly Piece[]): Piece {
+  if (pieces.length === 0) return { text: '1', values: [] };
+  return { text: pieces.map(({ text }) => text).join(' AND '), values: pieces.flatMap(({ values }) => values) };
+}

@@ -1,0 +1,161 @@
+// The ways to the rows of one type that a query can be about, each with the index it takes. Easy to get wrong: the ways of one plan never overlap, so
+// that a row is neither listed nor counted twice, and a way that cannot be narrowed by an index says so by its cost.
+import type { ListQuery } from '../../query/list-query.ts';
+import { placesPerIncarnation } from './schema.ts';
+import type { Extent } from './extents.ts';
+import type { TypePlan } from './session.ts';
+import type { Piece } from './sql.ts';
+
+/** `FROM` and conditions of a statement over `o` (the row) or, where nothing of the row is needed, over `x` (a posting). */
+export interface Way {
+  readonly from: Piece;
+  readonly where: readonly Piece[];
+  /** Whether a row may come several times, once for each of its terms. */
+  readonly repeats: boolean;
+}
+
+const shift = Math.log2(placesPerIncarnation);
+
+/** Membership in the extent of a row or posting named by `alias`; undefined when everything is in it. */
+export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
+  if (extent.isWhole) return undefined;
+  const { incarnations, except, places, ids } = extent;
+  const any: Piece[] = [];
+  if (incarnations.length > 0) {
+    const text = `(${alias}.place >> ${shift}) IN (SELECT value FROM json_each(?))`;
+    const values = [JSON.stringify(incarnations)];
+    const not = `${alias}.place NOT IN (SELECT value FROM json_each(?))`;
+    if (except.size === 0) any.push({ text, values });
+    else any.push({ text: `(${text} AND ${not})`, values: [...values, JSON.stringify([...except])] });
+  }
+  if (places.length > 0) {
+    any.push({ text: `${alias}.place IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(places)] });
+  }
+  if (ids.length > 0) {
+    any.push({ text: `${alias}.id IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(ids)] });
+  }
+  return { text: `(${any.map(({ text }) => text).join(' OR ')})`, values: any.flatMap(({ values }) => values) };
+}
+
+/** All rows of the extent, by places. */
+export function byExtent(extent: Extent): readonly Way[] {
+  const { t, incarnations, except, places, ids } = extent;
+  const ways: Way[] = [];
+  if (extent.isWhole) {
+    return [way({ text: 'obj o INDEXED BY obj_key', values: [] }, { text: 'o.t = ?', values: [t] })];
+  }
+  if (incarnations.length > 0) {
+    const text = `json_each(?) j CROSS JOIN obj o INDEXED BY obj_key
+      ON o.t = ? AND o.place >= (j.value << ${shift}) AND o.place < ((j.value + 1) << ${shift})`;
+    const not = { text: 'o.place NOT IN (SELECT value FROM json_each(?))', values: [JSON.stringify([...except])] };
+    ways.push(way({ text, values: [JSON.stringify(incarnations), t] }, ...(except.size === 0 ? [] : [not])));
+  }
+  if (places.length > 0) {
+    const text = 'json_each(?) j CROSS JOIN obj o INDEXED BY obj_key ON o.t = ? AND o.place = j.value';
+    ways.push(way({ text, values: [JSON.stringify(places), t] }));
+  }
+  if (ids.length > 0) ways.push(byIds(ids, t));
+  return ways;
+}
+
+export function byIds(ids: readonly number[], t: number, ...where: readonly Piece[]): Way {
+  const text = 'json_each(?) j CROSS JOIN obj o NOT INDEXED ON o.id = j.value';
+  return way({ text, values: [JSON.stringify(ids)] }, { text: 'o.t = ?', values: [t] }, ...where);
+}
+
+/** By whole values of a column: names or uids. */
+function byValues(extent: Extent, column: 'name' | 'uid', values: readonly string[]): Way {
+  const on = { name: 'obj_name ON o.t = ? AND o.name = j.value', uid: 'obj_uid ON o.t = ? AND o.uid = j.value' };
+  const text = `json_each(?) j CROSS JOIN obj o INDEXED BY ${on[column]}`;
+  const member = inExtent(extent, 'o');
+  return way({ text, values: [JSON.stringify(values), extent.t] }, ...(member === undefined ? [] : [member]));
+}
+
+/** Every name of the type, read from the index alone. */
+function byNameScan(extent: Extent): Way {
+  const member = inExtent(extent, 'o');
+  return way(
+    { text: 'obj o INDEXED BY obj_name', values: [] },
+    { text: 'o.t = ?', values: [extent.t] },
+    ...(member === undefined ? [] : [member]),
+  );
+}
+
+function byTerms(extent: Extent, ids: readonly number[], postings: number): Way {
+  const member = inExtent(extent, 'x');
+  const probes = extent.places.length * ids.length;
+  const isProbed = extent.incarnations.length === 0 && extent.ids.length === 0 && probes * 4 < postings;
+  const text = isProbed
+    ? `json_each(?) j CROSS JOIN json_each(?) p CROSS JOIN posting x ON x.term = j.value AND x.place = p.value`
+    : 'json_each(?) j CROSS JOIN posting x ON x.term = j.value';
+  const values = [JSON.stringify(ids), ...(isProbed ? [JSON.stringify(extent.places)] : [])];
+  const where = isProbed || member === undefined ? [] : [member];
+  return { from: { text, values }, where, repeats: ids.length > 1 };
+}
+
+/** A set of ways with what they cost: rows or postings they look at. */
+export interface Access {
+  readonly ways: readonly Way[];
+  /** Conditions the ways do not see to by themselves. */
+  readonly rest: readonly Piece[];
+  readonly cost: number;
+  /** The ways are over postings; `joined` gives them the row. */
+  readonly isOfPostings: boolean;
+}
+
+/** Looking up a posting's row, against reading the next row of an index. */
+const lookUpCost = 2;
+
+/** The cheapest way to all rows of a plan. */
+export function cheapestAccess({ extent, conditions, only }: TypePlan, { names, uids }: ListQuery): Access {
+  const { t } = extent;
+  const rest = conditions.pieces;
+  const member = inExtent(extent, 'o');
+  const members = member === undefined ? [] : [member];
+  if (only !== undefined) return { ways: [byIds(only, t, ...members)], rest, cost: only.length, isOfPostings: false };
+  const { best } = conditions;
+  const byPlace: Access = {
+    ways: conditions.scansNames && extent.isWhole ? [byNameScan(extent)] : byExtent(extent),
+    rest,
+    cost: extent.rows,
+    isOfPostings: false,
+  };
+  const listed = (column: 'name' | 'uid', list: readonly string[] | undefined): readonly Access[] => {
+    if (list === undefined) return [];
+    const values = [...new Set(list)];
+    return [{ ways: [byValues(extent, column, values)], rest, cost: values.length * lookUpCost, isOfPostings: false }];
+  };
+  const termed =
+    best === undefined
+      ? []
+      : [
+          {
+            ways: [byTerms(extent, best.ids, best.postings)],
+            rest: rest.filter(({ terms }) => terms !== best),
+            cost: best.postings * lookUpCost,
+            isOfPostings: true,
+          },
+        ];
+  const all = [byPlace, ...listed('name', names), ...listed('uid', uids), ...termed];
+  return all.reduce((one, other) => (other.cost < one.cost ? other : one));
+}
+
+/** Lists some objects, whatever the conditions. */
+export function accessOf(plan: TypePlan, ids: readonly number[]): Access {
+  const { extent, conditions } = plan;
+  return { ways: [byIds(ids, extent.t)], rest: conditions.pieces, cost: ids.length, isOfPostings: false };
+}
+
+/** A way over postings, as one over their rows. */
+export function joined(access: Access): readonly Way[] {
+  if (!access.isOfPostings) return access.ways;
+  return access.ways.map(({ from, where, repeats }) => ({
+    from: { text: `${from.text} CROSS JOIN obj o NOT INDEXED ON o.id = x.id`, values: from.values },
+    where,
+    repeats,
+  }));
+}
+
+function way(from: Piece, ...where: readonly Piece[]): Way {
+  return { from, where, repeats: false };
+}

@@ -1,0 +1,53 @@
+// Runs statements for a reader: prepared once a text, rows as arrays. Easy to get wrong: values are bound, never written into a text; whatever differs
+// from query to query in a text comes from the closed set of pieces in conditions.ts and walks.ts.
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+
+import { LRUCache } from 'lru-cache';
+
+export type SqlValue = SQLInputValue;
+
+/** A piece of a statement with its values in order. */
+export interface Piece {
+  readonly text: string;
+  readonly values: readonly SqlValue[];
+}
+
+const mostPrepared = 300;
+
+export class Sql {
+  readonly db: DatabaseSync;
+  readonly #prepared = new LRUCache<string, StatementSync>({ max: mostPrepared });
+
+  constructor(db: DatabaseSync) {
+    this.db = db;
+  }
+
+  /** All rows, each an array of its columns. */
+  all<Row extends readonly unknown[]>(text: string, values: readonly SqlValue[]): readonly Row[] {
+    return this.#prepare(text).all(...values) as unknown as readonly Row[];
+  }
+
+  /** The first row. */
+  first<Row extends readonly unknown[]>(text: string, values: readonly SqlValue[]): Row | undefined {
+    return this.#prepare(text).get(...values) as unknown as Row | undefined;
+  }
+
+  /** Rows one by one; the statement must not be run again before the end. */
+  iterate<Row extends readonly unknown[]>(text: string, values: readonly SqlValue[]): Iterable<Row> {
+    return this.#prepare(text).iterate(...values) as unknown as Iterable<Row>;
+  }
+
+  #prepare(text: string): StatementSync {
+    const known = this.#prepared.get(text);
+    if (known !== undefined) return known;
+    const statement = this.db.prepare(text);
+    statement.setReturnArrays(true);
+    this.#prepared.set(text, statement);
+    return statement;
+  }
+}
+
+/** Pieces joined. */
+export function join(pieces: readonly Piece[], between: string): Piece {
+  return { text: pieces.map(({ text }) => text).join(between), values: pieces.flatMap(({ values }) => values) };
+}

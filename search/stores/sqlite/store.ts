@@ -1,0 +1,246 @@
+// The index in SQLite: one thread that writes, some that read, and this, the IndexStore of the main thread, which runs no SQL. Easy to get wrong: a
+// write is answered only after its commit, and what `resourceVersion()` says is always readable.
+import { createHash } from 'node:crypto';
+
+import { GatewayError } from '../../../cache/errors.ts';
+import type { ListQuery } from '../../query/list-query.ts';
+import type { RowScope } from '../../rights/scope.ts';
+import { typeKey, type TypeKey } from '../../types.ts';
+import { makeIndexVersion, readIndexVersion } from '../index-version.ts';
+import { allIndexedPaths } from '../indexed-paths.ts';
+import type { Commit, IndexStore, LogEntry, Page, RowRead } from '../store.ts';
+import type { BodyChunk } from './bodies.ts';
+import type { Changes } from './change-reader.ts';
+import { defaultLogLimits, type LogLimits } from './change-log.ts';
+import { packBatch, type WorkerEvent } from './messages.ts';
+import type { KeyPage } from './pages.ts';
+import type { ReaderData } from './reader-worker.ts';
+import type { ReaderOperations, VersionColumns } from './reader.ts';
+import { SentScopes } from './sent-scopes.ts';
+import { startWorker, type WorkerCalls } from './worker-call.ts';
+import type { WriterData } from './writer-worker.ts';
+
+export interface SqliteOptions {
+  /** Made if it is not there; holds nothing else. */
+  readonly directory: string;
+  /** Of the database file; undefined for no limit. The log beside it, up to some 50 MiB, comes on top. */
+  readonly maxBytes?: number;
+  /** Threads that read, 1 by default: each answers one question at a time. */
+  readonly readers?: number;
+  /** Page cache of each thread, bytes. */
+  readonly cacheBytes?: number;
+  readonly log?: Partial<LogLimits>;
+  /** An index was moved aside, or is damaged and will be at the next start: to be said loudly. */
+  readonly onDamage?: (message: string) => void;
+  /** Types that are refused because the index is full, from now on; none when there is room again. */
+  readonly onStopped?: (types: readonly TypeKey[]) => void;
+}
+
+/** What this store can tell beyond {@link IndexStore}. */
+export interface SqliteStore extends IndexStore {
+  /** Types whose upserts are refused because the index is full. */
+  stoppedTypes(): readonly TypeKey[];
+}
+
+const defaultCacheBytes = 64 << 20;
+export const maxOffset = 100_000;
+/** Ids that are sent at a time to be read; a chunk is over sooner if they are large. */
+const idsAtOnce = 1000;
+
+/**
+ * Opens the index of a directory, which one process may have at a time.
+ * @throws GatewayError INDEX_UNAVAILABLE when another process has it
+ */
+export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
+  const { directory, maxBytes, readers: readerCount = 1, cacheBytes = defaultCacheBytes } = options;
+  const pathsDigest = createHash('sha256').update(JSON.stringify(allIndexedPaths())).digest('base64url').slice(0, 16);
+  const log = { ...defaultLogLimits, ...options.log };
+  let stopped: readonly TypeKey[] = [];
+  const onEvent = (event: WorkerEvent): void => {
+    if (event.kind === 'stopped') {
+      stopped = event.types;
+      options.onStopped?.(event.types);
+    } else if (event.kind === 'set-aside') {
+      options.onDamage?.(event.message);
+    } else {
+      options.onDamage?.(
+        `the index in ${directory} is damaged (${event.message}): restart to set it aside and build it anew`,
+      );
+    }
+  };
+  const onDeath = (error: unknown): void =>
+    options.onDamage?.(`the index in ${directory} has stopped: ${String(error)}`);
+  const data: WriterData = { directory, maxBytes, cacheBytes, log, pathsDigest };
+  const writer = startWorker({ name: 'writer-worker', data, onEvent, onDeath });
+  let opened: { readonly file: string; readonly sequence: number };
+  try {
+    opened = (await writer.call('opened', undefined)) as typeof opened;
+  } catch (error) {
+    await writer.close();
+    throw openingError(error);
+  }
+  const readerData: ReaderData = { file: opened.file, cacheBytes };
+  const readers = Array.from({ length: readerCount }, () =>
+    startWorker({ name: 'reader-worker', data: readerData, onEvent, onDeath }),
+  );
+  return storeOf(writer, readers, opened.sequence, () => stopped);
+}
+
+/** A worker that cannot open the file ends with the error itself. */
+function openingError(error: unknown): unknown {
+  const cause = (error as Error).cause;
+  if (
+    error instanceof GatewayError &&
+    cause instanceof Error &&
+    'code' in cause &&
+    cause.code === 'INDEX_UNAVAILABLE'
+  ) {
+    return new GatewayError('INDEX_UNAVAILABLE', cause.message);
+  }
+  return error;
+}
+
+function storeOf(
+  writer: WorkerCalls,
+  readers: readonly WorkerCalls[],
+  openedAt: number,
+  stoppedTypes: () => readonly TypeKey[],
+): SqliteStore {
+  const listeners = new Set<(resourceVersion: string) => void>();
+  const scopes = new SentScopes();
+  let sequence = openedAt;
+
+  const advance = (to: number): void => {
+    if (to <= sequence) return;
+    sequence = to;
+    const resourceVersion = makeIndexVersion(to);
+    for (const listener of listeners) listener(resourceVersion);
+  };
+  const idlest = (): number =>
+    readers.reduce((best, reader, i) => (reader.pending() < readers[best]!.pending() ? i : best), 0);
+  const ask = <Name extends keyof ReaderOperations>(
+    operation: Name,
+    input: unknown,
+    reader = idlest(),
+  ): Promise<Awaited<ReturnType<ReaderOperations[Name]>>> =>
+    readers[reader]!.call(operation, input) as Promise<Awaited<ReturnType<ReaderOperations[Name]>>>;
+  const askOf = <Name extends 'list' | 'count' | 'facets' | 'values'>(
+    operation: Name,
+    query: ListQuery,
+    scope: RowScope,
+    rest: object = {},
+  ): Promise<Awaited<ReturnType<ReaderOperations[Name]>>> => {
+    const reader = idlest();
+    return ask(operation, { query, scope: scopes.send(scope, query, reader), ...rest }, reader);
+  };
+
+  return {
+    limits: { maxOffset },
+    types: () => ask('types', undefined),
+    versions: async (incarnation, type) => versionRows(await ask('versions', { incarnation, type })),
+    apply: async (batch) => {
+      const packed = packBatch(batch);
+      const answer = await writer.call('apply', packed, [packed.bodies.buffer as ArrayBuffer]);
+      const { commit, sequence: to } = answer as { commit: Commit; sequence: number };
+      advance(to);
+      return commit;
+    },
+    forget: async (incarnation, type) => {
+      let deleted = 0;
+      for (;;) {
+        const answer = await writer.call('forget', { incarnation, type: type && typeKey(type) });
+        const { commit, isDone, sequence: to } = answer as { commit: Commit; isDone: boolean; sequence: number };
+        advance(to);
+        deleted += commit.deleted;
+        if (isDone) return { ...commit, deleted };
+      }
+    },
+    list: async (query, scope, page) => {
+      if ((page.offset ?? 0) > maxOffset) {
+        const message = `an offset of ${page.offset} is more than ${maxOffset}: go on with the continue token instead`;
+        throw new GatewayError('BAD_REQUEST', message);
+      }
+      return pageOf(await askOf('list', query, scope, { page }), (ids, at) => ask('bodies', { ids, sequence: at }));
+    },
+    count: (query, scope) => askOf('count', query, scope),
+    facets: (query, scope, by, limit) => askOf('facets', query, scope, { by, limit }),
+    values: (query, scope, by, prefix, limit) => askOf('values', query, scope, { by, prefix, limit }),
+    resourceVersion: () => makeIndexVersion(sequence),
+    oldestResourceVersion: async () => makeIndexVersion(await ask('oldest', undefined)),
+    changes: async (resourceVersion, types, limit) => {
+      let sinceUs = readIndexVersion(resourceVersion);
+      if (sinceUs === undefined) {
+        throw new GatewayError('EXPIRED', `resourceVersion "${resourceVersion}" is not of this index: list again`);
+      }
+      // A reader stops early when bodies are large.
+      const entries: LogEntry[] = [];
+      for (;;) {
+        const some: Changes = await ask('changes', { sinceUs, types, limit: limit - entries.length });
+        entries.push(...some.entries);
+        if (!some.isCut) return entries;
+        sinceUs = readIndexVersion(entries.at(-1)!.resourceVersion)!;
+      }
+    },
+    onCommit: (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    stoppedTypes,
+    close: async () => {
+      // Readers first: the writer copies its log into the file once nobody reads it.
+      await Promise.all(readers.map((reader) => reader.close()));
+      await writer.close();
+    },
+  };
+}
+
+function versionRows({ namespaces, names, uids, resourceVersions }: VersionColumns) {
+  return names
+    .map((name, i) => ({
+      namespace: namespaces[i]!,
+      name,
+      uid: uids[i]!,
+      resourceVersion: resourceVersions[i]!,
+    }))
+    .sort((one, other) => order(one.namespace, other.namespace) || order(one.name, other.name));
+}
+
+function order(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+type ReadChunk = (ids: Float64Array, sequence: number) => Promise<BodyChunk>;
+
+function pageOf({ sequence, ids, next, remaining, chunk }: KeyPage & { chunk: BodyChunk }, read: ReadChunk): Page {
+  return {
+    resourceVersion: makeIndexVersion(sequence),
+    next,
+    remaining,
+    chunks: { [Symbol.asyncIterator]: () => chunksOf(ids, sequence, chunk, read) },
+  };
+}
+
+async function* chunksOf(
+  ids: Float64Array,
+  sequence: number,
+  first: BodyChunk,
+  read: ReadChunk,
+): AsyncGenerator<readonly RowRead[]> {
+  let chunk = first;
+  for (let done = 0; ;) {
+    done += chunk.done;
+    if (chunk.rows.length > 0) yield rowsOf(chunk);
+    if (done >= ids.length) return;
+    chunk = await read(ids.slice(done, done + idsAtOnce), sequence);
+  }
+}
+
+function rowsOf({ types, places, rows, bodies }: BodyChunk): readonly RowRead[] {
+  let at = 0;
+  return rows.map(([type, place, name, uid, bytes]) => {
+    const [cluster, incarnation, namespace] = places[place]!;
+    const raw = bodies.subarray(at, at + bytes);
+    at += bytes;
+    return { type: types[type]!, cluster, incarnation, namespace, name, uid, raw };
+  });
+}

@@ -1,0 +1,241 @@
+// Streams of rows in the query's order, one type at a time, resumable after any row: along an index where the order allows, else collected and sorted.
+// Easy to get wrong: no statement stays open between two calls, and rows equal in the leading key must all be there before they are sorted.
+import { readDocument, documentPaths } from '../../query/document.ts';
+import { GatewayError } from '../../../cache/errors.ts';
+import { incarnationOf, type Catalog, type Place } from './catalog.ts';
+import { compareText, comparePlaceClusters, sortValue, type KeyRow, type RowOrder, type SortKey } from './order.ts';
+import { placesPerIncarnation } from './schema.ts';
+import { whereOf, type Session, type TypePlan } from './session.ts';
+import { inExtent, joined, type Access } from './sources.ts';
+import type { Piece } from './sql.ts';
+
+/** Gives rows after a row, in order, some at a time; undefined when there are no more. */
+export interface Walk {
+  readonly next: (session: Session, plan: TypePlan, want: number) => readonly KeyRow[] | undefined;
+}
+
+/** Orders by a path of the object read each row's body: with more rows the query is refused. */
+export const maxRowsSortedByPath = 20_000;
+
+/** A walk pauses after so long, whether or not it has found anything. */
+const atOnceMs = 15;
+
+type Row = readonly [id: number, place: number, name: string, created: number, rv: string];
+const columns = 'o.id, o.place, o.name, o.created, o.rv';
+
+function keyRow({ catalog }: Session, plan: TypePlan, [id, place, name, created, rv]: Row): KeyRow {
+  return { id, type: plan.type, place: catalog.place(place), name, created, rv, sort: [] };
+}
+
+/** All rows of an access that come after a row, sorted at once. */
+export function collect(session: Session, plan: TypePlan, access: Access, order: RowOrder, after?: KeyRow): KeyRow[] {
+  const rows: KeyRow[] = [];
+  for (const way of joined(access)) {
+    const all = whereOf([...way.where, ...access.rest]);
+    const text = `SELECT ${way.repeats ? 'DISTINCT ' : ''}${columns} FROM ${way.from.text} WHERE ${all.text}`;
+    for (const row of session.sql.all<Row>(text, [...way.from.values, ...all.values])) {
+      rows.push(keyRow(session, plan, row));
+    }
+  }
+  const sortable = order.paths.length === 0 ? rows : withSortValues(session, rows, order);
+  const wanted = after === undefined ? sortable : sortable.filter((row) => order.compare(row, after) > 0);
+  return wanted.sort(order.compare);
+}
+
+function withSortValues({ sql }: Session, rows: readonly KeyRow[], order: RowOrder): KeyRow[] {
+  if (rows.length > maxRowsSortedByPath) {
+    const message = `${rows.length} objects are more than can be sorted by a field (${maxRowsSortedByPath}): narrow the query, or order by cluster, namespace, name, created_at or resource_version`;
+    throw new GatewayError('BAD_REQUEST', message);
+  }
+  const paths = documentPaths(order.paths);
+  return rows.map((row) => {
+    const body = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [row.id])!;
+    const sort = readDocument(body[0], paths).map(([first]) => sortValue(first));
+    return { ...row, sort };
+  });
+}
+
+/** Rows that are already there. */
+export function sortedWalk(rows: readonly KeyRow[]): Walk {
+  let at = 0;
+  return {
+    next: (_session, _plan, want) => {
+      if (at >= rows.length) return undefined;
+      const page = rows.slice(at, at + want);
+      at += page.length;
+      return page;
+    },
+  };
+}
+
+/** Whether an order can be followed without looking at all rows, and how. */
+export function walkOf(order: RowOrder): 'places' | 'name' | 'created' | undefined {
+  const [first, second] = order.keys.map(({ by }) => by);
+  if (first === 'name') return 'name';
+  if (first === 'created_at') return 'created';
+  const isOfPlaces = (by: SortKey['by'] | undefined): boolean => by === 'cluster' || by === 'namespace';
+  return isOfPlaces(first) && isOfPlaces(second) ? 'places' : undefined;
+}
+
+/** Along an index on names or times: whole groups of equal ones. */
+export function columnWalk(column: 'name' | 'created', order: RowOrder, after: KeyRow | undefined): Walk {
+  const { direction } = order.keys[0]!;
+  const compare = direction === 1 ? '>' : '<';
+  let from: { readonly value: string | number; readonly isAfter: boolean } | undefined =
+    after === undefined ? undefined : { value: after[column], isAfter: false };
+  let isOver = false;
+  return {
+    next: (session, plan, want) => {
+      if (isOver) return undefined;
+      const member = inExtent(plan.extent, 'o');
+      const start: readonly Piece[] =
+        from === undefined
+          ? []
+          : [{ text: `o.${column} ${compare}${from.isAfter ? '' : '='} ?`, values: [from.value] }];
+      const where = whereOf([
+        { text: 'o.t = ?', values: [plan.extent.t] },
+        ...start,
+        ...(member === undefined ? [] : [member]),
+        ...plan.conditions.pieces,
+      ]);
+      const text = `SELECT ${columns} FROM obj o INDEXED BY obj_${column} WHERE ${where.text}
+        ORDER BY o.${column} ${direction === 1 ? 'ASC' : 'DESC'} LIMIT ?`;
+      for (let limit = want + 16; ; limit *= 4) {
+        const rows = session.sql.all<Row>(text, [...where.values, limit]).map((row) => keyRow(session, plan, row));
+        const last = rows.at(-1);
+        // The last group may go on beyond the limit.
+        const whole = rows.length < limit ? rows : rows.filter((row) => row[column] !== last![column]);
+        if (whole.length === 0 && rows.length === limit) continue;
+        isOver = rows.length < limit;
+        if (whole.length > 0) from = { value: whole.at(-1)![column], isAfter: true };
+        const wanted = after === undefined ? whole : whole.filter((row) => order.compare(row, after) > 0);
+        return wanted.sort(order.compare);
+      }
+    },
+  };
+}
+
+/** Place by place, in the order of clusters and namespaces. */
+export function placeWalk(order: RowOrder, after: KeyRow | undefined): Walk {
+  const [, , third] = order.keys;
+  const isByName = third!.by === 'name';
+  const direction = third!.direction;
+  let places: Iterator<Place> | undefined;
+  let place: Place | undefined;
+  let lastName: string | undefined;
+  let isFirst = after !== undefined;
+  return {
+    next: (session, plan, want) => {
+      places ??= placesInOrder(session, plan, order, after);
+      const rows: KeyRow[] = [];
+      const untilMs = performance.now() + atOnceMs;
+      while (rows.length < want && performance.now() < untilMs) {
+        place ??= places.next().value as Place | undefined;
+        if (place === undefined) return rows.length === 0 ? undefined : rows;
+        const isAfterPlace = isFirst && samePlace(place, after!);
+        if (isAfterPlace && isByName) lastName ??= after!.name;
+        const left = want - rows.length;
+        const found = rowsOfPlace(session, plan, place, isByName ? { direction, lastName, limit: left } : undefined);
+        if (isByName && found.length === left) lastName = found.at(-1)!.name;
+        else {
+          place = undefined;
+          lastName = undefined;
+          isFirst = false;
+        }
+        if (isByName) rows.push(...found);
+        else rows.push(...found.filter((row) => !isAfterPlace || order.compare(row, after!) > 0).sort(order.compare));
+      }
+      return rows;
+    },
+  };
+}
+
+function samePlace(place: Place, { place: other }: KeyRow): boolean {
+  return place.incarnation.id === other.incarnation.id && place.namespace === other.namespace;
+}
+
+interface NameRange {
+  readonly direction: 1 | -1;
+  readonly lastName: string | undefined;
+  readonly limit: number;
+}
+
+function rowsOfPlace(session: Session, plan: TypePlan, place: Place, range: NameRange | undefined): KeyRow[] {
+  const { t } = plan.extent;
+  const after: readonly Piece[] =
+    range?.lastName === undefined
+      ? []
+      : [{ text: `o.name ${range.direction === 1 ? '>' : '<'} ?`, values: [range.lastName] }];
+  const where = whereOf([
+    { text: 'o.t = ? AND o.place = ?', values: [t, place.number] },
+    ...after,
+    ...plan.conditions.pieces,
+  ]);
+  const text = `SELECT ${columns} FROM obj o INDEXED BY obj_key WHERE ${where.text}`;
+  const values = [...where.values];
+  const rows =
+    range === undefined
+      ? session.sql.all<Row>(text, values)
+      : session.sql.all<Row>(`${text} ORDER BY o.name ${range.direction === 1 ? 'ASC' : 'DESC'} LIMIT ?`, [
+          ...values,
+          range.limit,
+        ]);
+  return rows.map((row) => keyRow(session, plan, row));
+}
+
+/** Places that have rows of the type, from that of `after` on; the extent's single objects are not among them. */
+function placesInOrder(session: Session, plan: TypePlan, order: RowOrder, after: KeyRow | undefined): Iterator<Place> {
+  const [first, second] = order.keys as readonly [SortKey, SortKey];
+  const by = ({ by: column, direction }: SortKey) =>
+    column === 'cluster'
+      ? (one: Place, other: Place) => direction * comparePlaceClusters(one, other)
+      : (one: Place, other: Place) => direction * compareText(one.namespace, other.namespace);
+  const byFirst = by(first);
+  const bySecond = by(second);
+  const compare = (one: Place, other: Place): number => byFirst(one, other) || bySecond(one, other);
+  const isWanted = (place: Place): boolean => after === undefined || compare(place, after.place) >= 0;
+  const catalog = session.catalog;
+  if (first.by === 'cluster') return perIncarnation(session, plan, { byFirst, compare, isWanted });
+  const numbers = plan.extent.incarnations.flatMap((number) => [...catalog.placesOf.get(number)!.values()]);
+  const places = [...numbers.filter(({ number }) => !plan.extent.except.has(number)), ...listed(catalog, plan)];
+  return places.filter(isWanted).sort(compare)[Symbol.iterator]();
+}
+
+function listed(catalog: Catalog, { extent }: TypePlan): readonly Place[] {
+  return extent.places.map((number) => catalog.place(number));
+}
+
+interface PlaceOrder {
+  readonly byFirst: (one: Place, other: Place) => number;
+  readonly compare: (one: Place, other: Place) => number;
+  readonly isWanted: (place: Place) => boolean;
+}
+
+/** One incarnation's places are read when the walk comes to it. */
+function* perIncarnation(
+  session: Session,
+  plan: TypePlan,
+  { byFirst, compare, isWanted }: PlaceOrder,
+): Generator<Place> {
+  const { catalog, sql } = session;
+  const { t, incarnations, except } = plan.extent;
+  const single = Map.groupBy(listed(catalog, plan), ({ number }) => incarnationOf(number));
+  const heads = [
+    ...incarnations.map((number) => catalog.placesOf.get(number)!.values().next().value),
+    ...[...single.values()].map(([place]) => place),
+  ].filter((place) => place !== undefined);
+  for (const head of heads.sort(byFirst)) {
+    const number = head.incarnation.number;
+    const found = single.get(number) ?? nonEmpty(number);
+    yield* found.filter((place) => isWanted(place)).sort(compare);
+  }
+  function nonEmpty(number: number): readonly Place[] {
+    const start = number * placesPerIncarnation;
+    const rows = sql.all<[number]>('SELECT place FROM counter WHERE t = ? AND place BETWEEN ? AND ?', [
+      t,
+      start,
+      start + placesPerIncarnation - 1,
+    ]);
+    return rows.filter(([place]) => !except.has(place)).map(([place]) => catalog.place(place));
+  }
+}

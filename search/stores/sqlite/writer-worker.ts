@@ -1,0 +1,97 @@
+// The thread that writes: opens the file, then commits whatever has come while the last commit ran as one transaction. Easy to get wrong: a commit is
+// answered only when it is in the file.
+import { workerData } from 'node:worker_threads';
+
+import type { LogLimits } from './change-log.ts';
+import { markDamaged, openIndexFile } from './file.ts';
+import type { PackedBatch } from './messages.ts';
+import { serve, tell } from './worker-port.ts';
+import { Writer } from './writer.ts';
+import type { Commit } from '../store.ts';
+
+/** What the thread is started with. */
+export interface WriterData {
+  readonly directory: string;
+  readonly pathsDigest: string;
+  readonly cacheBytes: number;
+  readonly maxBytes: number | undefined;
+  readonly log: LogLimits;
+}
+
+interface Waiting {
+  readonly batch: PackedBatch;
+  readonly resolve: (commit: Commit) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Rows and bytes of one transaction: more wait for the next, so that no commit takes long. */
+const mostRows = 5000;
+const mostBytes = 16 << 20;
+
+const data = workerData as WriterData;
+const nowUs = (): number => Date.now() * 1000;
+const index = openIndexFile({ ...data, nowUs, onSetAside: (message) => tell({ kind: 'set-aside', message }) });
+const writer = new Writer(index.db, index.file, {
+  log: data.log,
+  maxBytes: data.maxBytes,
+  nowUs,
+  onStopped: (types) => tell({ kind: 'stopped', types }),
+});
+let queue: Waiting[] = [];
+let isScheduled = false;
+
+function apply(batch: PackedBatch): Promise<Commit> {
+  return new Promise((resolve, reject) => {
+    queue.push({ batch, resolve, reject });
+    schedule();
+  });
+}
+
+function schedule(): void {
+  if (isScheduled) return;
+  isScheduled = true;
+  setImmediate(commit);
+}
+
+function commit(): void {
+  isScheduled = false;
+  const now = queue.splice(0, countOfNext());
+  const results = writer.apply(now.map(({ batch }) => batch));
+  for (const [i, { resolve, reject }] of now.entries()) {
+    const result = results[i]!;
+    if ('commit' in result) resolve(result.commit);
+    else reject(result.error);
+  }
+  if (queue.length > 0) schedule();
+}
+
+function countOfNext(): number {
+  let rows = 0;
+  let bytes = 0;
+  const at = queue.findIndex(({ batch }, i) => {
+    rows += batch.upserts + batch.deletes.length;
+    bytes += batch.bodies.byteLength;
+    return i > 0 && (rows > mostRows || bytes > mostBytes);
+  });
+  return at < 0 ? queue.length : at;
+}
+
+serve(
+  {
+    opened: () => ({ file: index.file, sequence: writer.sequence }),
+    apply: async (batch: PackedBatch) => ({ commit: await apply(batch), sequence: writer.sequence }),
+    forget: ({ incarnation, type }: { incarnation: string; type: string | undefined }) => ({
+      ...writer.forget(incarnation, type),
+      sequence: writer.sequence,
+    }),
+    close: () => {
+      if (queue.length > 0) commit();
+      index.close();
+    },
+  },
+  (error) => {
+    const message = (error as Error).message;
+    markDamaged(index.file, message);
+    tell({ kind: 'damaged', message });
+  },
+);
