@@ -1,0 +1,114 @@
+// Cells of custom resources by the `additionalPrinterColumns` of their CRD (apiextensions-apiserver's tableconvertor). Easy to get wrong: a value of
+// another type than the column's is no cell, while a text column shows any value, lists as JSON.
+import { isExactInteger } from './exact-json.ts';
+import type { PrinterColumn } from '../types.ts';
+import {
+  nameDescription,
+  createdDescription,
+  type Ages,
+  type Cell,
+  type KubeObject,
+  type TableColumn,
+} from './printer.ts';
+import { parsePrinterPath, type PrinterPath } from './printer-path.ts';
+
+/** One column with the way to its cells. */
+export interface CustomColumn {
+  readonly column: TableColumn;
+  readonly cell: (object: KubeObject, ages: Ages) => Cell;
+}
+
+export type CustomPrinter = readonly CustomColumn[];
+
+const ageOnly: readonly PrinterColumn[] = [
+  { name: 'Age', type: 'date', description: createdDescription, jsonPath: '.metadata.creationTimestamp' },
+];
+
+/** Prepares the columns of a CRD's version; from the first whose path cannot be read on there are none, as in kube-apiserver. */
+export function customPrinter(columns: readonly PrinterColumn[]): CustomPrinter {
+  const printer: CustomColumn[] = [];
+  for (const column of columns.length > 0 ? columns : ageOnly) {
+    let path: PrinterPath;
+    try {
+      path = parsePrinterPath(column.jsonPath);
+    } catch {
+      break;
+    }
+    printer.push({ column: columnOf(column), cell: (object, ages) => cellOf(path, column.type, object, ages) });
+  }
+  return printer;
+}
+
+function columnOf({ name, type, format = '', description, priority = 0, jsonPath }: PrinterColumn): TableColumn {
+  const text = description || `Custom resource definition column (in JSONPath format): ${jsonPath}`;
+  return { name, type, format, description: text, priority };
+}
+
+export function customColumns(printer: CustomPrinter): readonly TableColumn[] {
+  const name: TableColumn = { name: 'Name', type: 'string', format: 'name', description: nameDescription, priority: 0 };
+  return [name, ...printer.map(({ column }) => column)];
+}
+
+function cellOf(path: PrinterPath, type: string, object: KubeObject, ages: Ages): Cell {
+  let found: readonly unknown[];
+  try {
+    found = path(object);
+  } catch {
+    return null;
+  }
+  if (found.length === 0) return null;
+  const [value] = found;
+  switch (type) {
+    case 'string':
+      return textOf(value);
+    case 'integer':
+      if (isExactInteger(value)) return value;
+      return typeof value === 'number' ? Math.trunc(value) : null;
+    case 'number':
+      if (isExactInteger(value)) return Number(value.rawJSON);
+      return typeof value === 'number' ? value : null;
+    case 'boolean':
+      return typeof value === 'boolean' ? value : null;
+    case 'date':
+      return typeof value === 'string' ? dateCell(value, ages) : null;
+    default:
+      return null;
+  }
+}
+
+const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,30})?(?:Z|[+-]\d\d:\d\d)$/;
+
+function dateCell(text: string, ages: Ages): Cell {
+  if (text === '' || text === 'null') return '<unknown>';
+  return rfc3339.test(text) && !Number.isNaN(Date.parse(text)) ? ages.since(text) : '<invalid>';
+}
+
+/** Go's text of a value: fmt.Fprint for scalars, JSON with sorted keys for the others. */
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return '<no value>';
+  if (isExactInteger(value)) return value.rawJSON;
+  if (typeof value === 'number') return goNumber(value);
+  return typeof value === 'object' ? goJson(value) : String(value);
+}
+
+/** Go's `%v` of a float64 (strconv.FormatFloat with 'g' and the shortest digits); whole numbers are integers there. */
+export function goNumber(value: number): string {
+  if (Number.isSafeInteger(value)) return String(value);
+  const [digits, exponent] = value.toExponential().split('e') as [string, string];
+  const power = Number(exponent);
+  if (power >= -4 && power < 6) return value.toString();
+  return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
+}
+
+/** encoding/json of a decoded object: keys sorted, `<`, `>` and `&` escaped. Written out, since an object would move keys such as `1` to its front. */
+function goJson(value: unknown): string {
+  if (isExactInteger(value)) return value.rawJSON;
+  if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return escaped(JSON.stringify(value));
+  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return `{${members.map(([key, member]) => `${escaped(JSON.stringify(key))}:${goJson(member)}`).join(',')}}`;
+}
+
+function escaped(json: string): string {
+  return json.replaceAll(/[<>&\u2028\u2029]/g, (char) => `\\u${char.codePointAt(0)!.toString(16).padStart(4, '0')}`);
+}

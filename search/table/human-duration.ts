@@ -1,0 +1,25 @@
+// Durations as kubectl shows them: two or three figures (apimachinery/pkg/util/duration.HumanDuration). Easy to get wrong: clocks differ, so up to
+// two seconds in the future are `0s`, and only more is `<invalid>`.
+
+/** @param durationMs milliseconds, negative for the future */
+export function humanDuration(durationMs: number): string {
+  const seconds = Math.trunc(durationMs / 1000);
+  if (seconds < -1) return '<invalid>';
+  if (seconds < 0) return '0s';
+  if (seconds < 120) return `${seconds}s`;
+  const minutes = Math.trunc(seconds / 60);
+  if (minutes < 10) return withRest(minutes, 'm', seconds % 60, 's');
+  if (minutes < 180) return `${minutes}m`;
+  const hours = Math.trunc(minutes / 60);
+  if (hours < 8) return withRest(hours, 'h', minutes % 60, 'm');
+  if (hours < 48) return `${hours}h`;
+  const days = Math.trunc(hours / 24);
+  if (days < 8) return withRest(days, 'd', hours % 24, 'h');
+  if (days < 365 * 2) return `${days}d`;
+  const years = Math.trunc(days / 365);
+  return years < 8 ? withRest(years, 'y', days % 365, 'd') : `${years}y`;
+}
+
+function withRest(value: number, unit: string, rest: number, restUnit: string): string {
+  return rest === 0 ? `${value}${unit}` : `${value}${unit}${rest}${restUnit}`;
+}

@@ -1,0 +1,223 @@
+// The JSONPath of CRD columns, as k8s.io/client-go/util/jsonpath evaluates it with missing keys allowed. Easy to get wrong: an index beyond a list is
+// an error (no cell), a missing key is nothing (no cell either), and a filter compares only values of the same kind.
+
+/** Gives the values a path finds, in order. @throws RangeError or TypeError where Go's evaluation fails */
+export type PrinterPath = (object: unknown) => readonly unknown[];
+
+type Step = (values: readonly unknown[]) => readonly unknown[];
+
+const longestPath = 2048;
+const deepestFilter = 4;
+
+/** Reads `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`, `.metadata.labels.a\.b`, … @throws SyntaxError */
+export function parsePrinterPath(text: string): PrinterPath {
+  if (text.length > longestPath) throw new SyntaxError('the path is too long');
+  const steps = readSteps(text, 0);
+  return (object) => run(steps, [object]);
+}
+
+function run(steps: readonly Step[], start: readonly unknown[]): readonly unknown[] {
+  return steps.reduce<readonly unknown[]>((values, step) => step(values), start);
+}
+
+const terminators = ' \t\r\n.,[]$@{}';
+
+function readSteps(text: string, depth: number): readonly Step[] {
+  const steps: Step[] = [];
+  for (let at = 0; at < text.length;) {
+    const char = text[at]!;
+    if (text.startsWith('[?(', at)) {
+      const end = filterEnd(text, at + 3);
+      steps.push(filterStep(text.slice(at + 3, end), depth));
+      at = end + 2;
+    } else if (text.startsWith('..', at)) {
+      steps.push(everything);
+      at += 2;
+      if (/[A-Za-z0-9_]/.test(text[at] ?? '')) at = readField(text, at, steps);
+    } else if (char === '.') {
+      at = readField(text, at + 1, steps);
+    } else if (char === '[') {
+      const end = text.indexOf(']', at);
+      if (end < 0) throw new SyntaxError('unterminated array');
+      steps.push(arrayStep(text.slice(at + 1, end)));
+      at = end + 1;
+    } else if (char === '@' || char === '$' || char === ' ') {
+      at++;
+    } else if (char === '"' || char === "'") {
+      const end = quoteEnd(text, at);
+      steps.push(constant(unquote(text.slice(at + 1, end))));
+      at = end + 1;
+    } else {
+      const word = /^(?:[+-]?[\d.]+|true|false)(?=$|[ \t.,[\]$@{}])/.exec(text.slice(at))?.[0];
+      if (word === undefined) throw new SyntaxError(`unrecognized character at ${at}`);
+      steps.push(constant(word === 'true' || (word === 'false' ? false : numberOf(word))));
+      at += word.length;
+    }
+  }
+  return steps;
+}
+
+function numberOf(word: string): number {
+  const value = Number(word);
+  if (Number.isNaN(value)) throw new SyntaxError(`cannot parse number ${word}`);
+  return value;
+}
+
+function constant(value: unknown): Step {
+  return (values) => values.map(() => value);
+}
+
+function quoteEnd(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) if (text[at] === text[start] && text[at - 1] !== '\\') return at;
+  throw new SyntaxError('unterminated quoted string');
+}
+
+function unquote(text: string): string {
+  return text.replaceAll(/\\(.)/g, (_, char: string) => ({ n: '\n', t: '\t' })[char] ?? char);
+}
+
+/** A name up to the next terminator; a backslash takes one as part of it. */
+function readField(text: string, start: number, steps: Step[]): number {
+  let at = start;
+  while (at < text.length && !terminators.includes(text[at]!)) at += text[at] === '\\' ? 2 : 1;
+  const name = text.slice(start, at).replaceAll('\\', '');
+  if (name === '*') steps.push((values) => values.flatMap(childrenOf));
+  else if (name !== '' || text.length > 1) steps.push((values) => values.flatMap((value) => fieldOf(value, name)));
+  return Math.min(at, text.length);
+}
+
+function fieldOf(value: unknown, name: string): readonly unknown[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, name)) return [];
+  return [(value as Readonly<Record<string, unknown>>)[name]];
+}
+
+function childrenOf(value: unknown): readonly unknown[] {
+  return typeof value === 'object' && value !== null ? Object.values(value) : [];
+}
+
+/** `..`: every object and list below, parents before children. */
+function everything(values: readonly unknown[]): readonly unknown[] {
+  const found: unknown[] = [];
+  const visit = (value: unknown): void => {
+    const children = childrenOf(value);
+    if (children.length === 0) return;
+    found.push(value);
+    for (const child of children) visit(child);
+  };
+  for (const value of values) visit(value);
+  return found;
+}
+
+const slicePattern = /^(-?\d*)(?::(-?\d*))?(?::(-?\d*))?$/;
+
+function arrayStep(inner: string): Step {
+  const text = inner === '*' ? ':' : inner;
+  const parts = text.split(',');
+  if (parts.length > 1) {
+    const union = parts.map((part) => arrayStep(part.trim()));
+    return (values) => union.flatMap((step) => step(values));
+  }
+  const key = /^'([^']*)'$/.exec(text)?.[1];
+  if (key !== undefined) {
+    const steps: Step[] = [];
+    let at = readField(key, 0, steps);
+    while (key[at] === '.') at = readField(key, at + 1, steps);
+    return (values) => run(steps, values);
+  }
+  const match = slicePattern.exec(text);
+  if (match === null) throw new SyntaxError(`invalid array index ${text}`);
+  const isIndex = !text.includes(':');
+  const [first, last, step] = match
+    .slice(1)
+    .map((part) => (part === undefined || part === '' || part === '-' ? undefined : Number(part)));
+  return (values) =>
+    values.flatMap((value) => sliceOf(value, first, isIndex ? (first ?? 0) + 1 : last, isIndex, step ?? 1));
+}
+
+function sliceOf(
+  value: unknown,
+  first: number | undefined,
+  last: number | undefined,
+  isIndex: boolean,
+  step: number,
+): readonly unknown[] {
+  if (value === null || value === undefined) return [];
+  if (!Array.isArray(value)) throw new TypeError('not a list');
+  const { length } = value;
+  const start = (first ?? 0) < 0 ? first! + length : (first ?? 0);
+  let end = last ?? length;
+  if (end < 0 || (end === 0 && isIndex)) end += length;
+  if (start === end) return [];
+  if (start < 0 || start >= length || end < 0 || end > length || start > end)
+    throw new RangeError('array index out of bounds');
+  if (step <= 0) throw new RangeError('step must be > 0');
+  return value.slice(start, end).filter((_, i) => i % step === 0);
+}
+
+/** Where the `)` of `)]` is that closes a filter; quotes hide one. */
+function filterEnd(text: string, start: number): number {
+  let quote = '';
+  for (let at = start; at < text.length; at++) {
+    const char = text[at]!;
+    if (quote !== '') {
+      if (char === quote && text[at - 1] !== '\\') quote = '';
+    } else if (char === '"' || char === "'") quote = char;
+    else if (char === ')') {
+      if (text[at + 1] !== ']') throw new SyntaxError('unclosed array expect ]');
+      return at;
+    }
+  }
+  throw new SyntaxError('unterminated filter');
+}
+
+const comparisons: Readonly<Record<string, (order: number) => boolean>> = {
+  '==': (order) => order === 0,
+  '!=': (order) => order !== 0,
+  '<': (order) => order < 0,
+  '<=': (order) => order <= 0,
+  '>': (order) => order > 0,
+  '>=': (order) => order >= 0,
+};
+
+function filterStep(text: string, depth: number): Step {
+  if (depth >= deepestFilter) throw new SyntaxError('filters are nested too deep');
+  const operatorAt = text.search(/[!<>=]/);
+  const operator = operatorAt <= 0 ? '' : /^[!<>=]+/.exec(text.slice(operatorAt))![0];
+  if (operator === '' || operatorAt + operator.length >= text.length) {
+    const steps = readSteps(text, depth + 1);
+    return (values) => elements(values).filter((element) => tryRun(steps, element).length > 0);
+  }
+  const compare = comparisons[operator];
+  if (compare === undefined) throw new SyntaxError(`unrecognized filter operator ${operator}`);
+  const left = readSteps(text.slice(0, operatorAt), depth + 1);
+  const right = readSteps(text.slice(operatorAt + operator.length), depth + 1);
+  return (values) =>
+    elements(values).filter((element) => {
+      const [lefts, rights] = [run(left, [element]), run(right, [element])];
+      if (lefts.length === 0 || rights.length === 0) return false;
+      if (lefts.length > 1 || rights.length > 1) throw new TypeError('can only compare one element at a time');
+      return compare(orderOf(lefts[0], rights[0]));
+    });
+}
+
+function elements(values: readonly unknown[]): readonly unknown[] {
+  return values.flatMap((value) => {
+    if (!Array.isArray(value)) throw new TypeError('not a list and cannot be filtered');
+    return value as readonly unknown[];
+  });
+}
+
+function tryRun(steps: readonly Step[], element: unknown): readonly unknown[] {
+  try {
+    return run(steps, [element]);
+  } catch {
+    return [];
+  }
+}
+
+/** @throws TypeError for values of different kinds, as text/template's comparisons */
+function orderOf(left: unknown, right: unknown): number {
+  if (typeof left !== typeof right || typeof left === 'object' || typeof left === 'undefined')
+    throw new TypeError('incompatible types for comparison');
+  return left === right ? 0 : (left as number) < (right as number) ? -1 : 1;
+}

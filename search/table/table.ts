@@ -1,0 +1,140 @@
+// Columns and cells of objects as kube-apiserver's Tables have them, the cluster first. Easy to get wrong: `additionalPrinterColumns` are of one
+// version of a custom type; and an object of any shape must give a row, since one member's odd object may not break the list of all.
+import { typeKey, type TypeInfo } from '../types.ts';
+import { customColumns, customPrinter, type CustomPrinter } from './custom-columns.ts';
+import { parseExact } from './exact-json.ts';
+import {
+  agesAt,
+  createdDescription,
+  nameDescription,
+  readColumns,
+  type Ages,
+  type Cell,
+  type KubeObject,
+  type Printer,
+  type Printers,
+  type RowCondition,
+  type TableColumn,
+} from './printer.ts';
+import { accessPrinters } from './printers/access.ts';
+import { clusterPrinters } from './printers/cluster.ts';
+import { corePrinters } from './printers/core.ts';
+import { devicePrinters } from './printers/devices.ts';
+import { networkPrinters } from './printers/network.ts';
+import { podPrinters } from './printers/pods.ts';
+import { storagePrinters } from './printers/storage.ts';
+import { workloadPrinters } from './printers/workloads.ts';
+
+/** What a row is made from. */
+export interface TableSource {
+  readonly cluster: string;
+  /** JSON of the object. */
+  readonly raw: Uint8Array;
+}
+
+/** meta.k8s.io/v1 TableRow without `object`; JSON.stringify prints it as it is. */
+export interface TableRow {
+  readonly cells: readonly Cell[];
+  readonly conditions?: readonly RowCondition[];
+}
+
+/** How the rows of one type look. */
+export interface Table {
+  readonly columns: readonly TableColumn[];
+  /** Never throws: cells that cannot be made are null. */
+  row(source: TableSource): TableRow;
+}
+
+const clusterColumn: TableColumn = {
+  name: 'Cluster',
+  type: 'string',
+  format: '',
+  description: 'Name of the cluster that the object is in.',
+  priority: 0,
+};
+
+const createdColumns: readonly TableColumn[] = [
+  { name: 'Name', type: 'string', format: 'name', description: nameDescription, priority: 0 },
+  { name: 'Created At', type: 'date', format: '', description: createdDescription, priority: 0 },
+];
+
+const builtIn: Printers = {
+  ...podPrinters,
+  ...workloadPrinters,
+  ...networkPrinters,
+  ...corePrinters,
+  ...storagePrinters,
+  ...accessPrinters,
+  ...clusterPrinters,
+  ...devicePrinters,
+};
+
+/**
+ * The table of one type in one version, at one moment.
+ * @param version of a custom type: whose columns are shown
+ * @param nowMs Unix milliseconds, which ages are counted to
+ */
+export function tableOf(type: TypeInfo, version: string, nowMs: number): Table {
+  const custom = type.printerColumns;
+  if (custom !== undefined) {
+    const printer = customPrinter(Object.hasOwn(custom, version) ? custom[version]! : []);
+    return withCluster(customColumns(printer), (object) => customRow(printer, object, agesAt(nowMs)));
+  }
+  const key = typeKey(type);
+  const printer = Object.hasOwn(builtIn, key) ? builtIn[key]! : undefined;
+  if (printer === undefined) return withCluster(createdColumns, createdRow);
+  return withCluster(readColumns(printer.columns), (object) => builtInRow(printer, object, agesAt(nowMs)));
+}
+
+const collectionColumns: readonly TableColumn[] = ['Group', 'Version', 'Kind', 'Namespace', 'Name', 'Age'].map(
+  (name) => ({
+    name,
+    type: 'string',
+    format: name === 'Name' ? 'name' : '',
+    description: name === 'Name' ? nameDescription : name === 'Age' ? createdDescription : `${name} of the object.`,
+    priority: 0,
+  }),
+);
+
+/** The table of objects of several types (Clusterpedia's collections). */
+export function collectionTable(nowMs: number): Table {
+  return withCluster(collectionColumns, (object) => {
+    const { apiVersion = '', kind = '' } = object as { readonly apiVersion?: string; readonly kind?: string };
+    const slash = apiVersion.indexOf('/');
+    const { namespace = '', name = '' } = object.metadata ?? {};
+    const age = agesAt(nowMs).of(object);
+    return {
+      cells: [apiVersion.slice(0, Math.max(slash, 0)), apiVersion.slice(slash + 1), kind, namespace, name, age],
+    };
+  });
+}
+
+function withCluster(columns: readonly TableColumn[], cellsOf: (object: KubeObject) => TableRow): Table {
+  return {
+    columns: [clusterColumn, ...columns],
+    row({ cluster, raw }) {
+      let object: KubeObject | undefined;
+      try {
+        object = parseExact(raw) as KubeObject;
+        const { cells, ...rest } = cellsOf(object);
+        return { cells: [cluster, ...cells], ...rest };
+      } catch {
+        const name = object?.metadata?.name;
+        return { cells: [cluster, typeof name === 'string' ? name : null, ...columns.slice(1).map(() => null)] };
+      }
+    },
+  };
+}
+
+function builtInRow({ cells, conditions }: Printer, object: KubeObject, ages: Ages): TableRow {
+  const found = conditions?.(object) ?? [];
+  return { cells: cells(object, ages), ...(found.length === 0 ? {} : { conditions: found }) };
+}
+
+function createdRow({ metadata }: KubeObject): TableRow {
+  return { cells: [metadata?.name ?? '', metadata?.creationTimestamp ?? null] };
+}
+
+function customRow(printer: CustomPrinter, object: KubeObject, ages: Ages): TableRow {
+  return { cells: [object.metadata?.name ?? '', ...printer.map(({ cell }) => cell(object, ages))] };
+}
