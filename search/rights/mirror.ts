@@ -5,6 +5,7 @@ import { allOf } from '../query/list-query.ts';
 import type { IndexStore, LogEntry, RowRead, StoredType } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import type { Incarnation, ResourceType, TypeKey } from '../types.ts';
+import { textDigest } from './grants.ts';
 import { rbacGroup } from './rbac.ts';
 import { makeRbacView } from './rbac-view.ts';
 import type { RbacFeed, RbacKind, RbacView } from './rbac-view.ts';
@@ -190,7 +191,8 @@ export function makeRightsMirror(store: MirroredStore, options: MirrorOptions = 
 /** Everything of {@link mirroredTypes}: what the gateway itself may read of its index. */
 function scopeOfAll(incarnations: readonly string[]): RowScope {
   const all = new Map(keys.map((key) => [key, 'all' as const]));
-  return { grants: new Map(incarnations.map((incarnation) => [incarnation, all])), digest: 'rights-mirror' };
+  const grants = new Map(incarnations.map((incarnation) => [incarnation, all]));
+  return { grants, digest: textDigest(JSON.stringify(['rights-mirror', ...[...grants.keys()].sort()])) };
 }
 
 function putRow(view: RbacFeed, { type, namespace, name, raw }: RowRead): void {
