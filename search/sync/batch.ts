@@ -178,8 +178,10 @@ export function makeBatcher(options: BatcherOptions): Batcher {
     }
     gathered.sinceMs ??= performance.now();
     gathered.position = position ?? gathered.position;
-    if (isFull()) return start();
-    arm(waitMs);
+    if (!isFull()) arm(waitMs);
+    else if (underWay === undefined) void start();
+    // One batch is written while the next is gathered, no more.
+    else return underWay.done.then(() => void start());
     return undefined;
   };
 

@@ -1,0 +1,207 @@
+// A member in memory that answers lists, watches and discovery as text, with faults on demand. Easy to get wrong: it must keep its history like an API
+// server, or a resume that asks for too much would look right.
+import type { MemberAnswer } from '../../routing/member-call.ts';
+import type { AskMember, MemberQuestion } from './sync-types.ts';
+
+/** An object as JSON, complete but for what the member gives. */
+export interface FakeObject {
+  readonly namespace?: string;
+  readonly name: string;
+  /** More members of the object: `"spec":{…}`. */
+  readonly more?: string;
+}
+
+interface Event {
+  readonly version: number;
+  readonly path: string;
+  readonly line: string;
+}
+
+interface Watch {
+  readonly path: string;
+  push(line: string): void;
+  end(): void;
+}
+
+export interface FakeMember {
+  readonly ask: AskMember;
+  /** Paths of all questions. */
+  readonly asked: string[];
+  put(collection: string, object: FakeObject): void;
+  remove(collection: string, object: FakeObject): void;
+  bookmark(collection: string): void;
+  /** Sends a line to the watches of a collection. */
+  say(collection: string, line: string): void;
+  endWatches(): void;
+  /** What was before is no longer kept. */
+  forgetHistory(): void;
+  /** Goes back to a state given by `save`. */
+  restore(state: string): void;
+  save(): string;
+  uid: string;
+  /** Answers with this status in place of the usual answer, when it gives one. */
+  fault: (question: MemberQuestion) => number | undefined;
+  readonly watches: number;
+}
+
+/** Collections by path: `/api/v1/pods`, and what kind they hold. */
+export function makeFakeMember(
+  kinds: Readonly<Record<string, string>>,
+  namespaced: ReadonlySet<string> = new Set(),
+): FakeMember {
+  let version = 100;
+  let oldest = 100;
+  let uids = 0;
+  let objects = new Map<string, Map<string, string>>();
+  let events: Event[] = [];
+  const watches = new Set<Watch>();
+  const asked: string[] = [];
+  const all = (path: string): Map<string, string> => {
+    const found = objects.get(path) ?? new Map<string, string>();
+    objects.set(path, found);
+    return found;
+  };
+  const keyOf = ({ namespace = '', name }: FakeObject): string => `${namespace}/${name}`;
+  const tell = (path: string, type: string, object: string): void => {
+    const line = `{"type":"${type}","object":${object}}`;
+    events.push({ version, path, line });
+    for (const watch of watches) if (watch.path === path) watch.push(line);
+  };
+  const metadataOf = ({ namespace, name }: FakeObject, uid: string): string =>
+    `"metadata":{"name":"${name}",${namespace === undefined ? '' : `"namespace":"${namespace}",`}"uid":"${uid}","resourceVersion":"${version}"}`;
+
+  const member: FakeMember = {
+    asked,
+    uid: 'life-1',
+    fault: () => undefined,
+    get watches() {
+      return watches.size;
+    },
+    put(path, object) {
+      version += 1;
+      const before = all(path).get(keyOf(object));
+      const uid = before === undefined ? `u${(uids += 1)}` : /"uid":"([^"]+)"/.exec(before)![1]!;
+      const text = `${metadataOf(object, uid)}${object.more === undefined ? '' : `,${object.more}`}`;
+      all(path).set(keyOf(object), `{${text}}`);
+      const [apiVersion, kind] = [path.replace(/^\/apis?\//, '').replace(/\/[^/]*$/, ''), kinds[path]!];
+      tell(
+        path,
+        before === undefined ? 'ADDED' : 'MODIFIED',
+        `{"kind":"${kind}","apiVersion":"${apiVersion}",${text}}`,
+      );
+    },
+    remove(path, object) {
+      version += 1;
+      const before = all(path).get(keyOf(object))!;
+      all(path).delete(keyOf(object));
+      tell(path, 'DELETED', before.replace(/"resourceVersion":"\d+"/, `"resourceVersion":"${version}"`));
+    },
+    bookmark(path) {
+      member.say(path, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"${version}"}}}`);
+    },
+    say(path, line) {
+      for (const watch of watches) if (watch.path === path) watch.push(line);
+    },
+    endWatches() {
+      for (const watch of watches) watch.end();
+    },
+    forgetHistory() {
+      oldest = version;
+      events = [];
+    },
+    save: () => JSON.stringify([version, [...objects].map(([path, of]) => [path, [...of]])]),
+    restore(state) {
+      const [saved, of] = JSON.parse(state) as [number, [string, [string, string][]][]];
+      version = saved;
+      oldest = saved;
+      events = [];
+      objects = new Map(of.map(([path, pairs]) => [path, new Map(pairs)]));
+      member.endWatches();
+    },
+    async ask(question) {
+      question.signal.throwIfAborted();
+      asked.push(question.path);
+      const status = member.fault(question);
+      if (status !== undefined) return answerOf(status, `{"kind":"Status","code":${status}}`);
+      const url = new URL(question.path, 'https://member');
+      const { pathname: path, searchParams: query } = url;
+      if (path === '/api/v1/namespaces/kube-system') return answerOf(200, `{"metadata":{"uid":"${member.uid}"}}`);
+      if (path === '/api' || path === '/apis') return answerOf(200, discovery(path));
+      if (kinds[path] === undefined) return answerOf(404, '404 page not found');
+      if (query.get('watch') === 'true') return watch(path, Number(query.get('resourceVersion')), question);
+      return list(path, query);
+    },
+  };
+
+  function list(path: string, query: URLSearchParams): MemberAnswer {
+    const [at = '0', asOf = String(version)] = (query.get('continue') ?? '').split(':').filter((part) => part !== '');
+    if (Number(asOf) < oldest) return answerOf(410, '{"kind":"Status","reason":"Expired","code":410}');
+    const items = [...all(path).values()];
+    const until = Number(at) + Number(query.get('limit') ?? items.length);
+    const token = until < items.length ? `,"continue":"${until}:${asOf}"` : '';
+    const head = `"metadata":{"resourceVersion":"${asOf}"${token}}`;
+    return answerOf(200, `{"kind":"${kinds[path]}List",${head},"items":[${items.slice(Number(at), until).join()}]}`);
+  }
+
+  function watch(path: string, from: number, question: MemberQuestion): MemberAnswer {
+    if (from < oldest)
+      return answerOf(200, '{"type":"ERROR","object":{"kind":"Status","reason":"Expired","code":410}}\n');
+    const queue = events.filter((event) => event.path === path && event.version > from).map(({ line }) => line);
+    let wake: () => void = () => undefined;
+    let isOver = false;
+    const made: Watch = {
+      path,
+      push(line) {
+        queue.push(line);
+        wake();
+      },
+      end() {
+        isOver = true;
+        watches.delete(made);
+        wake();
+      },
+    };
+    watches.add(made);
+    question.signal.addEventListener('abort', () => made.end());
+    async function* chunks(): AsyncGenerator<Buffer> {
+      for (;;) {
+        const line = queue.shift();
+        if (line !== undefined) yield Buffer.from(`${line}\n`);
+        else if (isOver) return;
+        else await new Promise<void>((resolve) => void (wake = resolve));
+      }
+    }
+    return { status: 200, headers: [], chunks: chunks(), cancel: () => made.end() };
+  }
+
+  /** As aggregated discovery tells it. */
+  function discovery(root: string): string {
+    const groups = new Map<string, object[]>();
+    for (const [path, kind] of Object.entries(kinds)) {
+      const parts = path.split('/').slice(1);
+      if (parts[0] !== root.slice(1)) continue;
+      const [group, version, resource] =
+        root === '/api' ? ['', parts[1]!, parts[2]!] : [parts[1]!, parts[2]!, parts[3]!];
+      const resources = {
+        resource,
+        responseKind: { kind },
+        scope: namespaced.has(path) ? 'Namespaced' : 'Cluster',
+        singularResource: kind.toLowerCase(),
+        verbs: ['get', 'list', 'watch'],
+      };
+      groups.set(group, [...(groups.get(group) ?? []), { version, resources: [resources] }]);
+    }
+    const items = [...groups].map(([name, versions]) => ({ metadata: { name }, versions }));
+    return JSON.stringify({ kind: 'APIGroupDiscoveryList', items });
+  }
+  return member;
+}
+
+function answerOf(status: number, text: string): MemberAnswer {
+  async function* chunks(): AsyncGenerator<Buffer> {
+    // Small pieces, so that every border is somewhere inside.
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at += 100) yield bytes.subarray(at, at + 100);
+  }
+  return { status, headers: [], chunks: chunks(), cancel: () => undefined };
+}

@@ -1,0 +1,80 @@
+// The writing half of a store, in memory, with what it was asked to do on record. Easy to get wrong: a row that is written with the very same bytes
+// must not count as written.
+import type { Commit, IndexStore, StoredType, WriteBatch } from '../stores/store.ts';
+import { typeKey, type ResourceType } from '../types.ts';
+import { keyText } from './batch.ts';
+
+export interface FakeStore extends IndexStore {
+  /** `namespace/name` → JSON of each row of a type, in every incarnation. */
+  rows(type: ResourceType): Readonly<Record<string, string>>;
+  readonly batches: WriteBatch[];
+  readonly forgotten: string[];
+  written: number;
+  /** Runs before each commit. */
+  gate: (batch: WriteBatch) => Promise<void>;
+}
+
+interface Kept {
+  info: StoredType;
+  readonly rows: Map<string, WriteBatch['upserts'][number]>;
+}
+
+export function makeFakeStore(): FakeStore {
+  const kept = new Map<string, Kept>();
+  const commit = (written: number, deleted: number): Commit => ({ resourceVersion: '0'.repeat(19), written, deleted });
+  const refuse = (): never => {
+    throw new Error('not part of the fake');
+  };
+  const store: FakeStore = {
+    limits: { maxOffset: 0 },
+    batches: [],
+    forgotten: [],
+    written: 0,
+    gate: async () => undefined,
+    rows(type) {
+      const found = [...kept.values()].filter(({ info }) => typeKey(info.type) === typeKey(type));
+      return Object.fromEntries(
+        found.flatMap(({ rows }) => [...rows].map(([key, { raw }]) => [key, Buffer.from(raw).toString()])).sort(),
+      );
+    },
+    types: async () => [...kept.values()].map(({ info, rows }) => ({ ...info, objects: rows.size })),
+    versions: async (incarnation, type) => [...(kept.get(`${incarnation} ${typeKey(type)}`)?.rows.values() ?? [])],
+    async apply(batch) {
+      await store.gate(batch);
+      store.batches.push(batch);
+      const { incarnation, type, upserts, deletes, position } = batch;
+      const key = `${incarnation.id} ${typeKey(type)}`;
+      const none = { resourceVersion: '', confirmedAtMs: 0 };
+      const of = kept.get(key) ?? { info: { incarnation, type, position: none, objects: 0 }, rows: new Map() };
+      kept.set(key, of);
+      of.info = { incarnation, type, position: position ?? of.info.position, objects: 0 };
+      let written = 0;
+      for (const row of upserts) {
+        const before = of.rows.get(keyText(row));
+        if (before !== undefined && Buffer.compare(before.raw, row.raw) === 0) continue;
+        of.rows.set(keyText(row), row);
+        written += 1;
+      }
+      store.written += written;
+      return commit(written, deletes.filter((each) => of.rows.delete(keyText(each))).length);
+    },
+    async forget(incarnation, type) {
+      const keys = [...kept.keys()].filter((key) =>
+        type === undefined ? key.startsWith(`${incarnation} `) : key === `${incarnation} ${typeKey(type)}`,
+      );
+      for (const key of keys) kept.delete(key);
+      store.forgotten.push(type === undefined ? incarnation : `${incarnation} ${typeKey(type)}`);
+      return commit(0, 0);
+    },
+    list: refuse,
+    count: refuse,
+    facets: refuse,
+    values: refuse,
+    resourceVersion: refuse,
+    oldestResourceVersion: refuse,
+    changes: refuse,
+    onCommit: () => () => undefined,
+    close: async () => undefined,
+  };
+  return store;
+}
