@@ -55,6 +55,8 @@ function subjectMatches(subject: RuleSubject, user: User): boolean {
 function clusterMatches(rule: Rule, cluster: AttributesCluster | undefined): boolean {
   const everyName = rule.clusters.length === 0 || rule.clusters.includes('*');
   if (cluster === undefined) return everyName && rule.clusterSelector === undefined;
+  // A request for every cluster begins by whatever rule allows it in some cluster: each cluster is then asked about by its own name.
+  if (cluster.name === '*') return true;
   if (!everyName && !rule.clusters.includes(cluster.name)) return false;
   return rule.clusterSelector === undefined || selectorMatches(rule.clusterSelector, cluster.labels);
 }

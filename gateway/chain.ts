@@ -14,6 +14,7 @@ import { authenticate } from './steps/authenticate.ts';
 import { authorize } from './steps/authorize.ts';
 import { describe } from './steps/describe.ts';
 import { dispatch } from './steps/dispatch.ts';
+import { fanOut, fanOutAsSelf } from './steps/fan-out.ts';
 import { forward, forwardAsSelf } from './steps/forward.ts';
 import { impersonate } from './steps/impersonate.ts';
 import { locate } from './steps/locate.ts';
@@ -31,6 +32,7 @@ export const chain = linked(
   audit, //        what is recorded of it; 503 when a change could not be
   authorize, //    --as and rules: 403; the caller's credential is out of the state from here on
   admit, //        a place of user, cluster and gateway, or a wait in turn, or 429
+  fanOut, //       every cluster (`*`)? each asked as the caller, one answer ──► end
   dispatch, //     local answer? health, version, discovery, openapi, clusters ──► end
   locate, //       cluster record, credential, connections; 404, 502 or 503
   impersonate, //  the identity the member will see, or nothing is sent
@@ -47,6 +49,7 @@ export const selfChain = linked(
   audit,
   authorize,
   admit,
+  fanOutAsSelf,
   dispatch,
   locate,
   forwardAsSelf,
@@ -84,7 +87,7 @@ function failState(state: unknown, arrival: Arrival, error: unknown): void {
 }
 
 /** Lets the compiler check that each step's result is what the next step takes. */
-function linked<A, B, C, D, E, F, G, H, I, J, K>(
+function linked<A, B, C, D, E, F, G, H, I, J, K, L>(
   ...steps: [
     Step<Arrival, A>,
     Step<A, B>,
@@ -97,7 +100,8 @@ function linked<A, B, C, D, E, F, G, H, I, J, K>(
     Step<H, I>,
     Step<I, J>,
     Step<J, K>,
-    Step<K, never>?,
+    Step<K, L>,
+    Step<L, never>?,
   ]
 ): readonly AnyStep[] {
   return steps.filter((step) => step !== undefined);

@@ -10,6 +10,7 @@ import type { Connection } from '../routing/target.ts';
 import type { RawHeaders } from '../routing/transport-types.ts';
 import type { UpgradeToken } from '../routing/upgrade.ts';
 import type { AuditTrail } from './audit/trail.ts';
+import type { ClusterAccess } from './cluster-access.ts';
 import type { ParsedTarget } from './path.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { Rooms } from './rooms.ts';
@@ -47,6 +48,7 @@ export class RequestState {
   readonly caller = undefined;
   readonly user = undefined;
   readonly headers = undefined;
+  readonly access = undefined;
   readonly record = undefined;
   readonly credential = undefined;
   readonly connection = undefined;
@@ -141,6 +143,8 @@ export interface Authenticated extends Described {
 export interface Authorized extends Omit<Authenticated, 'caller'> {
   readonly user: User;
   readonly headers: RawHeaders;
+  /** Only of a request that names several clusters. */
+  readonly access: ClusterAccess | undefined;
 }
 
 /** After `dispatch`: only requests for a member go on. */

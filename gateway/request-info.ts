@@ -133,7 +133,7 @@ export function queryFlag(query: string, key: string): boolean {
 }
 
 /** Go's url.QueryUnescape: a bad escape is none, but bytes that are no UTF-8 are a value all the same (`watch=%ff` watches). */
-function unescapeQuery(text: string): string | undefined {
+export function unescapeQuery(text: string): string | undefined {
   if (!text.includes('%') && !text.includes('+')) return text;
   if (/%(?![0-9A-Fa-f]{2})/.test(text)) return undefined;
   const bytes = text

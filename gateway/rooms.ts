@@ -22,7 +22,7 @@ export interface Rooms {
   readonly admission: Admission;
   /** Undefined without an audit policy. */
   readonly audit?: Audit | undefined;
-  readonly clusters: Pick<ClusterStore, 'get'>;
+  readonly clusters: Pick<ClusterStore, 'get' | 'list' | 'subscribe'>;
   readonly connections: Connections;
   /** Whom a member is told to see: auth/outgoing.ts with the rules of this moment. Throws for whom nobody may be sent as. */
   readonly outgoingIdentity: (user: User, cluster: ClusterSpec) => User;

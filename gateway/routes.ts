@@ -80,6 +80,19 @@ export function route(target: ParsedTarget, hostCluster: string | undefined): Su
   throw notFound();
 }
 
+/**
+ * `*` in place of a cluster's name, below our own paths: every cluster the caller may reach. No cluster can have the name (cache/cluster-names.ts),
+ * and below other paths it is one that does not exist.
+ */
+export function namesEveryCluster(surface: Surface): surface is Extract<Surface, { kind: 'member' }> {
+  return (
+    surface.kind === 'member' &&
+    surface.cluster === '*' &&
+    surface.outer.group === gatewayGroup &&
+    surface.prefix !== ''
+  );
+}
+
 function openapiSurface(segments: readonly string[]): Surface {
   const [, version, apis, name, groupVersion] = segments;
   if (segments.length === 2 && (version === 'v2' || version === 'v3')) return { kind: 'openapi', document: version };

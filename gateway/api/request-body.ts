@@ -30,13 +30,17 @@ export async function readJsonBody(inbound: Inbound): Promise<unknown> {
   }
 }
 
-function readBody(inbound: Inbound): Promise<Buffer> {
+/**
+ * The whole body, whatever it is.
+ * @throws GatewayError TOO_LARGE or BAD_REQUEST
+ */
+export function readBody(inbound: Inbound, maxBytes: number = maxBodyBytes): Promise<Buffer> {
   if (inbound.body === 'none') return Promise.resolve(Buffer.alloc(0));
   const chunks: Buffer[] = [];
   let length = 0;
   return new Promise((resolve, reject) => {
     const tooLarge = (): void =>
-      reject(new GatewayError('TOO_LARGE', `the body of the request is longer than ${maxBodyBytes / 1024} KiB`));
+      reject(new GatewayError('TOO_LARGE', `the body of the request is longer than ${maxBytes / 1024} KiB`));
     const timer = setTimeout(
       () => reject(new GatewayError('BAD_REQUEST', 'the body of the request did not come in time')),
       bodyTimeoutMs,
@@ -45,7 +49,7 @@ function readBody(inbound: Inbound): Promise<Buffer> {
       clearTimeout(timer);
       reject(new GatewayError('BAD_REQUEST', 'the client went away'));
     });
-    if (typeof inbound.body === 'number' && inbound.body > maxBodyBytes) {
+    if (typeof inbound.body === 'number' && inbound.body > maxBytes) {
       clearTimeout(timer);
       tooLarge();
       return;
@@ -53,7 +57,7 @@ function readBody(inbound: Inbound): Promise<Buffer> {
     inbound.readBody({
       onData(chunk) {
         length += chunk.length;
-        if (length > maxBodyBytes) {
+        if (length > maxBytes) {
           inbound.pauseBody();
           clearTimeout(timer);
           tooLarge();

@@ -34,6 +34,13 @@ export interface Admission {
   enter(user: User, cluster: string, mutating: boolean, inbound: Inbound): undefined | Promise<undefined | typeof gone>;
   /** The same for what may stay open; it never waits, since nobody knows when another stream ends. */
   enterStream(user: User, cluster: string, inbound: Inbound): void;
+  /**
+   * A place in one of the clusters that a request already let in asks (`*`). It never waits: it holds places of its user and the gateway
+   * meanwhile, for which others wait who hold one of this cluster.
+   * @returns what gives it back
+   * @throws GatewayError TOO_MANY_REQUESTS
+   */
+  enterMember(user: User, cluster: string, isStream: boolean): () => void;
   /** From now on, or no longer, everything new is refused with this text. */
   shed(reason: string | undefined): void;
   stats(): AdmissionStats;
@@ -262,6 +269,26 @@ export function makeAdmission(limits: LimitsConfig, nowMs: () => number = () => 
         entry.streams -= 1;
         member.streams -= 1;
       });
+    },
+    enterMember(user, cluster, isStream) {
+      const member = clusterEntry(cluster);
+      if (isStream) {
+        if (member.streams >= limits.clusterStreams) {
+          throw refuse('streams', `too many streams to it are open (${limits.clusterStreams})`, cluster);
+        }
+        member.streams += 1;
+        return () => void (member.streams -= 1);
+      }
+      const own = gateInCluster(userEntry(user), cluster);
+      if (!own.open || !member.gate.open) {
+        throw refuse('queue-full', 'too many requests to it are under way', cluster);
+      }
+      own.held += 1;
+      member.gate.held += 1;
+      return () => {
+        member.gate.leave();
+        own.leave();
+      };
     },
     shed: (reason) => void (shedding = reason),
     stats: () => ({

@@ -5,15 +5,18 @@ import type { Attributes, AttributesOuter } from '../../auth/authorize.ts';
 import { impersonatedUser, impersonationChecks, readImpersonation } from '../../auth/impersonation.ts';
 import { authenticatedGroup } from '../../auth/reserved.ts';
 import { isRepeated, markRepeated, readOnce } from '../../cache/repeated-headers.ts';
+import type { ClusterSpec } from '../../cache/records.ts';
 import type { User } from '../../cache/user.ts';
 import { rememberingNames } from '../../routing/header-names.ts';
 import type { RawHeaders } from '../../routing/transport-types.ts';
+import type { ClusterAccess } from '../cluster-access.ts';
 import { grown } from '../exchange.ts';
 import type { Authenticated, Authorized, Observation } from '../exchange.ts';
 import { endStream } from '../ended-streams.ts';
 import { isOpenHealth } from '../health.ts';
 import { methodVerb } from '../request-info.ts';
 import type { Rooms } from '../rooms.ts';
+import { namesEveryCluster } from '../routes.ts';
 import type { OuterResource } from '../routes.ts';
 import type { ReviewedStream } from '../stream-reviews.ts';
 import { authenticationRequest } from './authenticate.ts';
@@ -21,20 +24,50 @@ import { authenticationRequest } from './authenticate.ts';
 export function authorize(state: Authenticated, rooms: Rooms): Authorized | Promise<Authorized> {
   const { caller, inbound, surface } = state;
   const requested = readImpersonation(inbound.headers);
-  const authorizedAs = (user: User): Authorized => grown(state, { user, headers: withoutCredentials(inbound.headers) });
+  const authorizedAs = (user: User, access?: ClusterAccess): Authorized =>
+    grown(state, { user, headers: withoutCredentials(inbound.headers), access });
   // Nothing was asked here, so nobody is impersonated either.
   if (isOpenHealth(surface, state.target.query)) return authorizedAs(caller);
 
   const user = requested === undefined ? caller : impersonatedUser(requested, caller.origin);
-  const questions = (): Attributes[] => {
-    const cluster = clusterOf(state, rooms);
+  const questionsOn = (cluster: Attributes['cluster']): Attributes[] => {
     const asked = questionsFor(state, user, cluster);
     return requested === undefined ? asked : [...impersonationChecks(requested, caller, cluster), ...asked];
   };
+  const questions = (): Attributes[] => questionsOn(clusterOf(state, rooms));
   return everyAllowed(questions(), rooms, state.observation, () => {
     if (state.observation.longRunning) reviewWhileOpen(state, questions, rooms);
-    return authorizedAs(user);
+    return authorizedAs(user, namesEveryCluster(surface) ? accessOf(state, questionsOn, rooms) : undefined);
   });
+}
+
+/** Of each cluster behind `*` the same is asked as of one that is named. */
+function accessOf(
+  state: Authenticated,
+  questionsOn: (cluster: Attributes['cluster']) => Attributes[],
+  rooms: Rooms,
+): ClusterAccess {
+  const { authorizer, streamReviews, clusters } = rooms;
+  const request = authenticationRequest(state);
+  const { caller } = state;
+  const attributesOf = ({ name, uid, labels }: ClusterSpec): Attributes['cluster'] => ({ name, uid, labels });
+  return {
+    async mayReach(cluster) {
+      for (const question of questionsOn(attributesOf(cluster))) {
+        const decision = authorizer.authorize(question);
+        if (!(decision instanceof Promise ? await decision : decision).allowed) return false;
+      }
+      return true;
+    },
+    follow(cluster, end) {
+      if (streamReviews === undefined) return () => {};
+      // Its labels may change while the stream is open.
+      const now = (): ClusterSpec => clusters.get(cluster.name)?.spec ?? cluster;
+      const stream: ReviewedStream = { request, caller, questions: () => questionsOn(attributesOf(now())), end };
+      streamReviews.follow(stream);
+      return () => streamReviews.forget(stream);
+    },
+  };
 }
 
 /** Whatever may stay open is asked about again as long as it does; the credential stays in this closure, out of the state. */

@@ -100,7 +100,11 @@ async function statusWith(fault: Fault): Promise<number> {
     authenticate: (async () => (fault.authenticate ?? (() => alice))()) as () => Promise<User>,
     authorizer: (fault.authorize === undefined ? allowAuthenticated() : { authorize: fault.authorize }) as Authorizer,
     admission: makeAdmission(readLimitsConfig({}, assert.fail)),
-    clusters: { get: (fault.record ?? (() => record)) as () => ClusterRecord },
+    clusters: {
+      get: (fault.record ?? (() => record)) as () => ClusterRecord,
+      list: () => [],
+      subscribe: () => () => {},
+    },
     connections,
     outgoingIdentity: (fault.outgoing ??
       ((user: User, cluster: ClusterSpec) =>

@@ -1,0 +1,44 @@
+// Which forms members are asked for: JSON only, whatever else the client would take, because answers are joined as JSON. Easy to get wrong: a
+// client that takes nothing but protobuf must hear 406, not get bytes it cannot read.
+import { GatewayError } from '../../cache/errors.ts';
+import type { RawHeaders } from '../../routing/transport-types.ts';
+import { acceptedRanges } from '../api/accept.ts';
+
+/**
+ * `Accept` for the members, the client's forms in its order.
+ * @throws GatewayError NOT_ACCEPTABLE
+ */
+export function memberAccept(headers: RawHeaders): string {
+  const ranges = acceptedRanges(headers);
+  if (ranges.length === 0) return json;
+  const forms = ranges
+    .filter(({ mediaType }) => mediaType === json || mediaType === 'application/*' || mediaType === '*/*')
+    .map(({ parameters }) => {
+      const kept = ['as', 'v', 'g'].flatMap((name) => {
+        const value = parameters.get(name);
+        return value !== undefined && /^[A-Za-z0-9.]{1,64}$/.test(value) ? [`;${name}=${value}`] : [];
+      });
+      return json + kept.join('');
+    });
+  if (forms.length > 0) return [...new Set(forms)].join(',');
+  throw new GatewayError(
+    'NOT_ACCEPTABLE',
+    'answers of several clusters are joined as application/json: accept that, or ask one cluster',
+  );
+}
+
+const json = 'application/json';
+
+/** Not for members of a joined answer: the form is ours to choose, no part may come compressed or as "not modified". */
+const ownHeaders =
+  /^(?:accept|accept-encoding|content-.*|if-.*|range|origin|last-event-id|cache-control|pragma|x-requested-with)$/i;
+
+/** The caller's headers as they go to each member, with `Content-Type` when there is a body. */
+export function memberHeaders(headers: RawHeaders, accept: string, withBody = false): string[] {
+  const kept = ['Accept', accept];
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!;
+    if (!ownHeaders.test(name) || (withBody && /^content-type$/i.test(name))) kept.push(name, headers[i + 1]!);
+  }
+  return kept;
+}

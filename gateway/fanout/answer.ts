@@ -1,0 +1,98 @@
+// A request for every cluster: which of the few things it can ask, and what is refused. Easy to get wrong: a write to all clusters must be meant,
+// so it needs a selector; and what is a stream of one object (logs, exec) has no meaning for many.
+import { GatewayError } from '../../cache/errors.ts';
+import type { Authorized } from '../exchange.ts';
+import type { Rooms } from '../rooms.ts';
+import type { Surface } from '../routes.ts';
+import { requestInfo } from '../request-info.ts';
+import { jsonResponse } from '../status.ts';
+import { makeAnswerWriter } from './answer-writer.ts';
+import type { AnswerWriter, Ending } from './answer-writer.ts';
+import { answerDiscovery } from './discovery.ts';
+import { answerGet } from './get-answer.ts';
+import { IncompleteAnswer, answerWholeList } from './list-answer.ts';
+import type { ListParts } from './list-answer.ts';
+import { answerPage } from './list-pages.ts';
+import { makeFanoutMembers } from './members.ts';
+import type { IdentityFor } from './members.ts';
+import { statusOfMany, warningHeaders } from './missing.ts';
+import { readFanoutQuery } from './query.ts';
+import { answerWatch } from './watch-answer.ts';
+import { answerWrite } from './write-answer.ts';
+
+const oneCluster = 'ask one cluster, at /clusters/<name>/proxy';
+const oneObjectStreams: ReadonlySet<string> = new Set(['log', 'exec', 'attach', 'portforward', 'proxy']);
+const writes: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
+
+/**
+ * Answers the request and resolves when the exchange is over.
+ * @throws GatewayError (rejects) while nothing was answered, and to cut an answer under way
+ */
+export async function answerFanout(
+  state: Authorized,
+  surface: Extract<Surface, { kind: 'member' }>,
+  rooms: Rooms,
+  identityFor: IdentityFor,
+): Promise<void> {
+  const { info } = state;
+  refuseStreams(state);
+  const query = readFanoutQuery(state.target.query);
+  if (info.isResource && writes.has(info.verb) && query.selects === undefined) {
+    throw new GatewayError(
+      'BAD_REQUEST',
+      `a write to many clusters has to name them: add clusterSelector=<label selector>, or ${oneCluster}`,
+    );
+  }
+  refuseOtherReading(state, surface.segments, query.rest);
+  const ending: { onEnd?: Ending['onEnd'] } & Pick<Ending, 'kind'> = {
+    kind: info.verb === 'watch' ? 'watch' : 'short',
+  };
+  const members = makeFanoutMembers(state, rooms, identityFor);
+  const writer = makeAnswerWriter(state, rooms, ending);
+  const parts: ListParts = { state, members, writer, query, path: surface.path };
+  try {
+    if (info.verb === 'watch') return await answerWatch(parts, rooms, ending);
+    const clusters = await members.permitted(query.selects);
+    writer.signal.throwIfAborted();
+    if (!info.isResource) return await answerDiscovery(parts, surface.segments, clusters);
+    if (writes.has(info.verb)) return await answerWrite(parts, clusters);
+    if (info.verb === 'get') return await answerGet(parts, clusters);
+    if (query.limit === undefined && query.continueToken === '') return await answerWholeList(parts, clusters);
+    return await answerPage(parts, clusters, query.limit ?? Number.MAX_SAFE_INTEGER);
+  } catch (error) {
+    if (!(error instanceof IncompleteAnswer) || state.inbound.answered) throw error;
+    sendIncomplete(state, writer, error);
+  } finally {
+    members.close();
+    writer.close();
+  }
+}
+
+/** @throws GatewayError BAD_UPGRADE, BAD_REQUEST or NOT_FOUND, before anybody is asked */
+function refuseStreams({ info, upgrade, inbound }: Authorized): void {
+  if (upgrade !== undefined) {
+    throw new GatewayError('BAD_UPGRADE', `a connection of its own cannot be opened to every cluster: ${oneCluster}`);
+  }
+  if (info.isResource) {
+    if (oneObjectStreams.has(info.subresource) || info.verb === 'proxy') {
+      throw new GatewayError('BAD_REQUEST', `${info.subresource || 'proxy'} is of one object: ${oneCluster}`);
+    }
+    if (['get', 'list', 'watch'].includes(info.verb) || writes.has(info.verb)) return;
+  } else if (inbound.method === 'GET' || inbound.method === 'HEAD') return;
+  throw new GatewayError('METHOD_NOT_ALLOWED', `${inbound.method} is not served for every cluster: ${oneCluster}`);
+}
+
+/** What members are sent has to mean what was authorized: our own parameters must not have been part of the meaning. */
+function refuseOtherReading({ info, inbound, target }: Authorized, segments: readonly string[], rest: string): void {
+  const sent = requestInfo(inbound.method, segments, rest, false);
+  if (sent.verb === info.verb && sent.name === info.name && sent.namespace === info.namespace) return;
+  throw new GatewayError('BAD_REQUEST', `the query cannot be read: ${target.query.slice(0, 100)}`);
+}
+
+function sendIncomplete(state: Authorized, writer: AnswerWriter, { error, missing }: IncompleteAnswer): void {
+  state.observation.error = error;
+  const { body } = jsonResponse(statusOfMany(error, missing), state.auditId);
+  writer.head(error.status, warningHeaders(missing));
+  void writer.write(body).catch(() => {});
+  writer.end();
+}

@@ -1,0 +1,103 @@
+// Get of one name over many clusters: the object when exactly one has it. Easy to get wrong: "not found" may only be said when every cluster has
+// answered; one that could not be asked may have it.
+import { GatewayError } from '../../cache/errors.ts';
+import type { ClusterSpec } from '../../cache/records.ts';
+import { readWhole } from '../../routing/member-call.ts';
+import type { MemberAnswer } from '../../routing/member-call.ts';
+import { skipSpace } from '../../search/sync/json-scan.ts';
+import { memberAccept, memberHeaders } from './accept.ts';
+import { edited, elementsOf, markedObject, membersOf, stringAt } from './item-bytes.ts';
+import type { Edit } from './item-bytes.ts';
+import { IncompleteAnswer } from './list-answer.ts';
+import type { ListParts } from './list-answer.ts';
+import { maxItemBytes } from './list-cutter.ts';
+import { inTurns, membersAtOnce } from './members.ts';
+import { errorOfAll, missingByAnswer, missingByError, warningHeaders } from './missing.ts';
+import type { Missing } from './missing.ts';
+import { memberPath } from './query.ts';
+import { mergedDefinitions, mergedRow, readColumns } from './table-columns.ts';
+
+/** Answers a get. @throws GatewayError NOT_FOUND, CONFLICT naming the clusters, or what members say */
+export async function answerGet(parts: ListParts, clusters: readonly ClusterSpec[]): Promise<void> {
+  const { state, members, writer, query, path } = parts;
+  const headers = memberHeaders(state.headers, memberAccept(state.headers));
+  const version = query.resourceVersion === '' ? undefined : query.resourceVersion;
+  if (version !== undefined && version !== '0') {
+    throw new GatewayError(
+      'BAD_REQUEST',
+      'a resourceVersion belongs to one cluster: leave it out, or ask that cluster',
+    );
+  }
+  const asked = memberPath(path, query.rest, { resourceVersion: version });
+  const question = { method: 'GET', path: asked, headers, longRunning: false, signal: writer.signal };
+  const found: { readonly cluster: string; readonly answer: MemberAnswer }[] = [];
+  const missing: Missing[] = [];
+  let notFound: Missing | undefined;
+  await inTurns(clusters, membersAtOnce, async (cluster) => {
+    try {
+      const answer = await members.ask(cluster, question);
+      if (answer.status === 200) {
+        found.push({ cluster: cluster.name, answer });
+        return;
+      }
+      const said = await missingByAnswer(cluster.name, answer);
+      if (said.code === 404) notFound ??= said;
+      else missing.push(said);
+    } catch (error) {
+      missing.push(missingByError(cluster.name, error));
+    }
+  });
+  writer.signal.throwIfAborted();
+  missing.sort((a, b) => (a.cluster < b.cluster ? -1 : 1));
+  const [first] = found;
+  if (found.length > 1) throw ambiguous(found.map(({ cluster }) => cluster).toSorted(), state.info.resource);
+  if (!query.partial && missing.length > 0) throw new IncompleteAnswer(missing);
+  if (first === undefined) {
+    if (notFound === undefined || missing.some(({ code }) => code >= 429)) {
+      throw missing.length === 0 ? noCluster() : new IncompleteAnswer(missing, errorOfAll(missing));
+    }
+    const { resource, apiGroup, name } = state.info;
+    throw new GatewayError('NOT_FOUND', notFound.message, { kind: resource, group: apiGroup, name });
+  }
+  const body = await readWhole(first.answer, maxItemBytes);
+  const marked = markedDocument(body, first.cluster);
+  writer.head(200, warningHeaders(missing));
+  await writer.write(marked);
+  writer.end();
+}
+
+function ambiguous(clusters: readonly string[], resource: string): GatewayError {
+  const named = clusters.slice(0, 20).join(', ') + (clusters.length > 20 ? ` and ${clusters.length - 20} more` : '');
+  return new GatewayError(
+    'CONFLICT',
+    `${clusters.length} clusters have ${resource === '' ? 'it' : `such an object of ${resource}`}: ${named}; ask one of them at /clusters/<name>/proxy, or choose with clusterSelector=`,
+  );
+}
+
+/** There is none the caller may reach, or the selector takes none. */
+function noCluster(): GatewayError {
+  return new GatewayError('NOT_FOUND', 'no cluster is there to be asked: none is selected, or none may be reached');
+}
+
+/** An object, or the Table of one, with its cluster. @throws GatewayError MEMBER_BAD_RESPONSE */
+export function markedDocument(body: Buffer, cluster: string): Buffer {
+  try {
+    const at = skipSpace(body, 0);
+    const members = membersOf(body, at);
+    const rows = members.get('rows');
+    if (stringAt(body, members.get('kind')) !== 'Table' || rows === undefined) return markedObject(body, { cluster });
+    const edits: Edit[] = elementsOf(body, rows.start).map((span) => {
+      const row = mergedRow(body.subarray(span.start, span.end), undefined, { cluster });
+      return { ...span, text: row.toString('utf8') };
+    });
+    const columns = members.get('columnDefinitions');
+    if (columns !== undefined && body[columns.start] === 0x5b) {
+      const own = readColumns(body.subarray(columns.start, columns.end));
+      edits.push({ ...columns, text: mergedDefinitions(own) });
+    }
+    return edited(body, edits);
+  } catch (error) {
+    const why = 'it sent an object that cannot be read';
+    throw new GatewayError('MEMBER_BAD_RESPONSE', why, { cluster, cause: error });
+  }
+}

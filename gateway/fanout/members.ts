@@ -1,0 +1,160 @@
+// Which clusters a fan-out asks, and how one of them is asked: judged, found and sent to by the functions that a request to it alone passes. Easy
+// to get wrong: a cluster the caller may not reach is absent everywhere; it is not an error, not missing, and its name is never written.
+import type { ClusterSpec } from '../../cache/records.ts';
+import { GatewayError } from '../../cache/errors.ts';
+import type { User } from '../../cache/user.ts';
+import { callMember } from '../../routing/member-call.ts';
+import type { MemberAnswer } from '../../routing/member-call.ts';
+import { locate } from '../../routing/target.ts';
+import type { RawHeaders } from '../../routing/transport-types.ts';
+import type { ClusterAccess } from '../cluster-access.ts';
+import type { Authorized } from '../exchange.ts';
+import type { Rooms } from '../rooms.ts';
+import type { LabelMatcher } from '../api/selectors.ts';
+
+/** Members asked at the same time by one request. */
+export const membersAtOnce = 16;
+/** Questions to the authorizer under way for one request. */
+const decisionsAtOnce = 32;
+/** Longest wait for the head of one member's answer. */
+const memberTimeoutMs = 10_000;
+
+/** As whom a cluster is asked: the rules of the `impersonate` step, or `self` in the chain of `--identity=self`. */
+export type IdentityFor = (cluster: ClusterSpec) => User | 'self';
+
+/** A request that is the same for every member but for its path. */
+export interface MemberQuestion {
+  readonly method: string;
+  /** Path and query as the member knows them. */
+  readonly path: string;
+  readonly headers: RawHeaders;
+  readonly body?: Buffer | undefined;
+  readonly longRunning: boolean;
+  readonly timeoutMs?: number;
+  readonly signal: AbortSignal;
+}
+
+/** The clusters of one exchange. */
+export interface FanoutMembers {
+  /** Clusters the caller may reach that the selector takes, by name. @throws GatewayError HUB_UNAVAILABLE */
+  permitted(selects: LabelMatcher | undefined): Promise<readonly ClusterSpec[]>;
+  /**
+   * Sends one question. Its place among the cluster's requests is given back when the answer was read or cancelled.
+   * @throws GatewayError whatever a request to this cluster alone would have met
+   */
+  ask(cluster: ClusterSpec, question: MemberQuestion): Promise<MemberAnswer>;
+  readonly access: ClusterAccess;
+  /**
+   * While a stream is open: calls `end` once the caller may no longer reach the cluster, or would be somebody else there.
+   * @returns what stops it
+   */
+  follow(cluster: ClusterSpec, end: (reason: GatewayError) => void): () => void;
+  /** Gives up whatever is still open. */
+  close(): void;
+}
+
+/** @param identityFor asked for each request anew */
+export function makeFanoutMembers(state: Authorized, rooms: Rooms, identityFor: IdentityFor): FanoutMembers {
+  const access = state.access!;
+  const open = new Set<() => void>();
+  return {
+    access,
+    async permitted(selects) {
+      const selected = rooms.clusters
+        .list()
+        .map(({ spec }) => spec)
+        .filter(({ labels }) => selects === undefined || selects(labels));
+      const answers = await inTurns(selected, decisionsAtOnce, (spec) => access.mayReach(spec));
+      return selected.filter((_, i) => answers[i] === true).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    },
+    async ask(cluster, question) {
+      const { longRunning } = question;
+      const target = await locate(cluster.name, rooms.clusters.get, rooms.connections);
+      // Another server may have taken the name since it was judged.
+      if (target.record.spec.uid !== cluster.uid) throw removed(cluster.name);
+      const leave = rooms.admission.enterMember(state.user, cluster.name, longRunning);
+      try {
+        const answer = await callMember(target, {
+          ...question,
+          identity: identityFor(target.record.spec),
+          timeoutMs: question.timeoutMs ?? Math.min(memberTimeoutMs, rooms.firstByteTimeoutMs),
+          auditId: state.auditId,
+          peerAddress: state.peer.address,
+        });
+        return released(answer, leave, open);
+      } catch (error) {
+        leave();
+        throw error;
+      }
+    },
+    follow(cluster, end) {
+      const forget = access.follow(cluster, end);
+      const { outgoingStreams } = rooms;
+      const outgoing = identityOrNone(identityFor, cluster);
+      if (outgoingStreams === undefined || outgoing === undefined) return forget;
+      const stream = { user: state.user, cluster, outgoing, end };
+      outgoingStreams.follow(stream);
+      return () => {
+        forget();
+        outgoingStreams.forget(stream);
+      };
+    },
+    close() {
+      for (const cancel of open) cancel();
+    },
+  };
+}
+
+/** Undefined where nobody is impersonated, and where nobody can be: such a cluster is asked in vain, each time anew. */
+function identityOrNone(identityFor: IdentityFor, cluster: ClusterSpec): User | undefined {
+  try {
+    const identity = identityFor(cluster);
+    return identity === 'self' ? undefined : identity;
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined;
+    throw error;
+  }
+}
+
+/** The record went away, or another registration has its name. */
+export function removed(cluster: string): GatewayError {
+  return new GatewayError('CLUSTER_NOT_FOUND', `cluster "${cluster}" was removed`, { cluster });
+}
+
+function released(answer: MemberAnswer, leave: () => void, open: Set<() => void>): MemberAnswer {
+  let isOpen = true;
+  const close = (): void => {
+    if (!isOpen) return;
+    isOpen = false;
+    open.delete(cancel);
+    leave();
+  };
+  const cancel = (): void => {
+    answer.cancel();
+    close();
+  };
+  open.add(cancel);
+  async function* chunks(): AsyncGenerator<Buffer, void, undefined> {
+    try {
+      yield* answer.chunks;
+    } finally {
+      close();
+    }
+  }
+  return { status: answer.status, headers: answer.headers, chunks: chunks(), cancel };
+}
+
+/** Runs `work` for each, at most `atOnce` at a time; results are in the order of the items. Rejects with the first fault. */
+export async function inTurns<T, R>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T) => R | Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  const waiting = items.entries();
+  const turn = async (): Promise<void> => {
+    for (const [i, item] of waiting) results[i] = await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, turn));
+  return results;
+}

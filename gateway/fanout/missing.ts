@@ -1,0 +1,136 @@
+// What is told of clusters whose part of an answer is missing: Warnings, an annotation, or a Status that names them all. Easy to get wrong: only
+// clusters the caller may reach come here, and a reason is shown to people, so it holds no address and is cut to a line.
+import { GatewayError } from '../../cache/errors.ts';
+import type { ErrorCode } from '../../cache/errors.ts';
+import { readWhole } from '../../routing/member-call.ts';
+import type { MemberAnswer } from '../../routing/member-call.ts';
+import { refusedImpersonation } from '../../routing/refusals.ts';
+import { warningHeader } from '../../routing/warning.ts';
+import { statusObject } from '../status.ts';
+
+/** One cluster without an answer that could be used. */
+export interface Missing {
+  readonly cluster: string;
+  /** What a request to this cluster alone would have met: of the member's Status, or of our own error. */
+  readonly code: number;
+  readonly reason: string;
+  readonly message: string;
+  /** Further `Warning` values, about our own credential there. */
+  readonly warnings: readonly string[];
+}
+
+/** Annotation of a merged list's metadata: a JSON object, cluster to `{code, reason, message}`. */
+export const missingAnnotation = 'search.portcullis.io/missing-clusters';
+
+const maxStatusBytes = 64 * 1024;
+const maxMessageLength = 300;
+/** More clusters are told as a number: heads are at most 1 MiB, and some proxies take far less. */
+const maxWarnings = 100;
+
+/** A fault of our own about one cluster. Rethrows what is no fault of a cluster. */
+export function missingByError(cluster: string, error: unknown): Missing {
+  if (!(error instanceof GatewayError)) throw error;
+  // Nobody could say what may be asked, so nothing may be answered.
+  if (error.code === 'HUB_UNAVAILABLE') throw error;
+  return { cluster, code: error.status, reason: error.reason, message: oneLine(error.message), warnings: [] };
+}
+
+/** A member's answer that is none of 2xx, read as far as its Status. */
+export async function missingByAnswer(cluster: string, answer: MemberAnswer): Promise<Missing> {
+  let body = Buffer.alloc(0) as Buffer;
+  try {
+    body = await readWhole(answer, maxStatusBytes);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+  }
+  const { reason, message } = readStatus(body);
+  return {
+    cluster,
+    code: answer.status,
+    reason: reason === '' ? 'Unknown' : reason,
+    message: oneLine(message === '' ? `it answered with status ${answer.status}` : message),
+    warnings: answer.status === 403 ? refusedImpersonation(cluster, body) : [],
+  };
+}
+
+function readStatus(body: Buffer): { readonly reason: string; readonly message: string } {
+  const nothing = { reason: '', message: '' };
+  try {
+    const status: unknown = JSON.parse(body.toString('utf8'));
+    if (typeof status !== 'object' || status === null || !('kind' in status) || status.kind !== 'Status')
+      return nothing;
+    const reason = 'reason' in status && typeof status.reason === 'string' ? status.reason.slice(0, 100) : '';
+    return { reason, message: 'message' in status && typeof status.message === 'string' ? status.message : '' };
+  } catch {
+    return nothing;
+  }
+}
+
+function oneLine(text: string): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length > maxMessageLength ? `${line.slice(0, maxMessageLength)}…` : line;
+}
+
+/** `Warning` headers that name each, flat. */
+export function warningHeaders(missing: readonly Missing[]): string[] {
+  const headers: string[] = [];
+  for (const { cluster, message, warnings } of missing.slice(0, maxWarnings)) {
+    headers.push('Warning', warningHeader(cluster, message));
+    for (const warning of warnings) headers.push('Warning', warning);
+  }
+  if (missing.length > maxWarnings) {
+    const rest = `${missing.length - maxWarnings} more clusters are missing; the list's annotation ${missingAnnotation} names them`;
+    headers.push('Warning', warningHeader(undefined, rest));
+  }
+  return headers;
+}
+
+/** Value of {@link missingAnnotation}. */
+export function missingText(missing: readonly Missing[]): string {
+  const entries = missing.map(({ cluster, code, reason, message }) => [cluster, { code, reason, message }]);
+  return JSON.stringify(Object.fromEntries(entries));
+}
+
+/**
+ * `metav1.Status` about several clusters, one cause each: `reason` is the member's reason, `field` the cluster, `message` what it said.
+ * @param error says code, reason and message of the whole
+ */
+export function statusOfMany(error: GatewayError, causes: readonly Missing[]): object {
+  const status = statusObject(error) as { readonly details?: object };
+  return {
+    ...status,
+    details: {
+      ...status.details,
+      kind: 'clusters',
+      group: 'gateway.portcullis.io',
+      causes: causes.map(({ cluster, reason, message }) => ({ reason, message, field: cluster })),
+    },
+  };
+}
+
+/** Why there is no answer at all: the one thing that all say, else that they cannot be used now. */
+export function errorOfAll(missing: readonly Missing[]): GatewayError {
+  const [first] = missing;
+  const named = missing
+    .slice(0, 5)
+    .map(({ cluster, message }) => `cluster "${cluster}": ${message}`)
+    .join('; ');
+  const more = missing.length > 5 ? `; and ${missing.length - 5} more` : '';
+  const same = missing.every(({ code }) => code === first?.code);
+  const code = same ? (codes.get(first?.code ?? 0) ?? 'MEMBER_UNAVAILABLE') : 'MEMBER_UNAVAILABLE';
+  return new GatewayError(missing.some((one) => one.code >= 500) ? 'MEMBER_UNAVAILABLE' : code, `${named}${more}`);
+}
+
+const codes: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
+  [400, 'BAD_REQUEST'],
+  [403, 'FORBIDDEN'],
+  [404, 'NOT_FOUND'],
+  [405, 'METHOD_NOT_ALLOWED'],
+  [406, 'NOT_ACCEPTABLE'],
+  [409, 'CONFLICT'],
+  [410, 'EXPIRED'],
+  [413, 'TOO_LARGE'],
+  [415, 'UNSUPPORTED_MEDIA_TYPE'],
+  [422, 'INVALID'],
+  [429, 'TOO_MANY_REQUESTS'],
+] as const);

@@ -1,0 +1,95 @@
+// The query of a request to many clusters: what is ours is read and taken out, the rest goes to every member byte for byte. Easy to get wrong:
+// a resourceVersion or continue token belongs to one member; sent to another it would be a wrong answer that looks right.
+import { GatewayError } from '../../cache/errors.ts';
+import { labelMatcher } from '../api/selectors.ts';
+import type { LabelMatcher } from '../api/selectors.ts';
+import { queryFlag, queryValue, unescapeQuery } from '../request-info.ts';
+
+/** See the file comment. */
+export interface FanoutQuery {
+  /** `clusterSelector=`; undefined when absent or empty. */
+  readonly selects: LabelMatcher | undefined;
+  /** `partial=false`: rather no answer than one without some cluster. */
+  readonly partial: boolean;
+  /** Objects on a page; undefined for everything. */
+  readonly limit: number | undefined;
+  /** '' for the first page. */
+  readonly continueToken: string;
+  /** '' when absent. */
+  readonly resourceVersion: string;
+  /** Of a watch; undefined for no end of its own. */
+  readonly timeoutSeconds: number | undefined;
+  readonly bookmarks: boolean;
+  /** `sendInitialEvents=true`. */
+  readonly initialEvents: boolean;
+  /** Pairs for the members, as they came, without a question mark. */
+  readonly rest: string;
+}
+
+const ownKeys: ReadonlySet<string> = new Set([
+  'clusterSelector',
+  'partial',
+  'limit',
+  'continue',
+  'resourceVersion',
+  'timeoutSeconds',
+  'allowWatchBookmarks',
+]);
+
+/** A timer cannot be longer than 24.8 days. */
+const longestWatchSeconds = 2_000_000;
+
+/** @throws GatewayError BAD_REQUEST for a parameter that cannot be read */
+export function readFanoutQuery(query: string): FanoutQuery {
+  const selector = queryValue(query, 'clusterSelector') ?? '';
+  const partial = queryValue(query, 'partial') ?? 'true';
+  if (partial !== 'true' && partial !== 'false') {
+    throw new GatewayError('BAD_REQUEST', 'partial= is true (the default) or false');
+  }
+  const limit = wholeNumber(query, 'limit');
+  const timeoutSeconds = wholeNumber(query, 'timeoutSeconds');
+  return {
+    selects: selector === '' ? undefined : labelMatcher(selector),
+    partial: partial === 'true',
+    limit: limit === 0 ? undefined : limit,
+    continueToken: queryValue(query, 'continue') ?? '',
+    resourceVersion: queryValue(query, 'resourceVersion') ?? '',
+    timeoutSeconds:
+      timeoutSeconds === undefined || timeoutSeconds === 0 ? undefined : Math.min(timeoutSeconds, longestWatchSeconds),
+    bookmarks: queryFlag(query, 'allowWatchBookmarks'),
+    initialEvents: queryFlag(query, 'sendInitialEvents'),
+    rest: withoutKeys(query, ownKeys),
+  };
+}
+
+function wholeNumber(query: string, key: string): number | undefined {
+  const text = queryValue(query, key);
+  if (text === undefined || text === '') return undefined;
+  if (!/^-?\d{1,15}$/.test(text)) throw new GatewayError('BAD_REQUEST', `${key}= is not a whole number`);
+  return Math.max(0, Number(text));
+}
+
+/** The pairs whose key is none of these, in whatever spelling it came. */
+export function withoutKeys(query: string, keys: ReadonlySet<string>): string {
+  return query
+    .replace(/^\?/, '')
+    .split('&')
+    .filter((pair) => {
+      const key = unescapeQuery(pair.split('=', 1)[0]!);
+      return pair !== '' && (key === undefined || !keys.has(key));
+    })
+    .join('&');
+}
+
+/** Path and query for a member. Values of `added` are escaped here; undefined ones are left out. */
+export function memberPath(
+  path: string,
+  rest: string,
+  added: Readonly<Record<string, string | undefined>> = {},
+): string {
+  const pairs = Object.entries(added).flatMap(([key, value]) =>
+    value === undefined ? [] : [`${key}=${encodeURIComponent(value)}`],
+  );
+  const query = [...(rest === '' ? [] : [rest]), ...pairs].join('&');
+  return query === '' ? path : `${path}?${query}`;
+}

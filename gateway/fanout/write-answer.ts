@@ -1,0 +1,95 @@
+// A write to each of several clusters, chosen by a selector. Easy to get wrong: there is no transaction; what one refused the others have done, so
+// the answer says of each cluster what became of it, and is a success only when all are.
+import { GatewayError } from '../../cache/errors.ts';
+import type { ClusterSpec } from '../../cache/records.ts';
+import { headerValues } from '../../routing/headers.ts';
+import { readBody } from '../api/request-body.ts';
+import { jsonResponse } from '../status.ts';
+import { memberHeaders } from './accept.ts';
+import type { ListParts } from './list-answer.ts';
+import { inTurns, membersAtOnce } from './members.ts';
+import { missingByAnswer, missingByError, warningHeaders } from './missing.ts';
+import type { Missing } from './missing.ts';
+import { memberPath, withoutKeys } from './query.ts';
+
+/** kube-apiserver's limit for a request body (apiserver:pkg/server/config.go MaxRequestBodyBytes). */
+const maxBodyBytes = 3 * 1024 * 1024;
+/** A member that is slow has perhaps done it: longer than for reading. */
+const writeTimeoutMs = 30_000;
+
+/** What became of it in one cluster; the words of {@link Missing} for those where it failed. */
+type Outcome = Missing & { readonly isDone: boolean };
+
+/** Sends the body to each. @throws GatewayError before anything was sent */
+export async function answerWrite(parts: ListParts, clusters: readonly ClusterSpec[]): Promise<void> {
+  const { state, members, writer, query, path } = parts;
+  const { inbound } = state;
+  if (clusters.length === 0) {
+    throw new GatewayError('NOT_FOUND', 'clusterSelector= takes no cluster that you may reach; nothing was sent');
+  }
+  if (headerValues(state.headers, 'content-encoding').length > 0) {
+    throw new GatewayError('UNSUPPORTED_MEDIA_TYPE', 'a body for many clusters must come uncompressed');
+  }
+  const body = inbound.body === 'none' ? undefined : await readBody(inbound, maxBodyBytes);
+  state.progress.bytesIn += body?.length ?? 0;
+  const question = {
+    method: inbound.method,
+    // Of a deletecollection these bound what is deleted; they may not be lost.
+    path: memberPath(path, withoutKeys(state.target.query, selectionKeys)),
+    headers: memberHeaders(state.headers, 'application/json', body !== undefined),
+    body,
+    longRunning: false,
+    timeoutMs: writeTimeoutMs,
+    // A client that goes away does not undo what was sent: everything that was begun is brought to its end.
+    signal: new AbortController().signal,
+  };
+  if (query.resourceVersion !== '' && query.resourceVersion !== '0') {
+    throw new GatewayError(
+      'BAD_REQUEST',
+      'a resourceVersion belongs to one cluster: leave it out, or ask that cluster',
+    );
+  }
+  const outcomes = await inTurns(clusters, membersAtOnce, async (cluster): Promise<Outcome> => {
+    const { name } = cluster;
+    try {
+      const answer = await members.ask(cluster, question);
+      if (answer.status >= 300) return { ...(await missingByAnswer(name, answer)), isDone: false };
+      answer.cancel();
+      const message = `done (${answer.status})`;
+      return { cluster: name, code: answer.status, reason: 'Success', message, warnings: [], isDone: true };
+    } catch (error) {
+      return { ...missingByError(name, error), isDone: false };
+    }
+  });
+  const { status, document } = statusOfWrite(outcomes);
+  const failed = outcomes.filter(({ isDone }) => !isDone);
+  writer.head(status, warningHeaders(failed));
+  await writer.write(jsonResponse(document, state.auditId).body);
+  writer.end();
+}
+
+const selectionKeys: ReadonlySet<string> = new Set(['clusterSelector', 'partial']);
+
+/**
+ * `metav1.Status` of a write: a cause for each cluster (`field` its name, `reason` `Success` or the member's, `message`); code 200 when all
+ * have done it, else the highest code there was.
+ */
+function statusOfWrite(outcomes: readonly Outcome[]): { readonly status: number; readonly document: object } {
+  const failed = outcomes.filter(({ isDone }) => !isDone);
+  const worst = failed.toSorted((a, b) => b.code - a.code)[0];
+  const causes = outcomes.map(({ cluster, reason, message }) => ({ reason, message, field: cluster }));
+  const document = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: worst === undefined ? 'Success' : 'Failure',
+    message:
+      worst === undefined
+        ? `done in ${outcomes.length} clusters`
+        : `failed in ${failed.length} of ${outcomes.length} clusters; details.causes says what became of it in each`,
+    ...(worst === undefined ? {} : { reason: worst.reason }),
+    details: { group: 'gateway.portcullis.io', kind: 'clusters', causes },
+    code: worst?.code ?? 200,
+  };
+  return { status: worst?.code ?? 200, document };
+}

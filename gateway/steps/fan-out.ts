@@ -1,0 +1,20 @@
+// Step 9: a request for every cluster (`*`) ends here; each is asked as the caller and the answers are joined. Two steps, one for each chain, as
+// with `forward`: fanOut cannot leave the identity out. Easy to get wrong: each cluster passes what a request to it alone would have passed.
+import { answered } from '../exchange.ts';
+import type { Authorized } from '../exchange.ts';
+import { answerFanout } from '../fanout/answer.ts';
+import type { Rooms } from '../rooms.ts';
+import { namesEveryCluster } from '../routes.ts';
+
+/** Asks each cluster as whom the `impersonate` step would. */
+export function fanOut(state: Authorized, rooms: Rooms): Authorized | Promise<typeof answered> {
+  if (!namesEveryCluster(state.surface)) return state;
+  const done = answerFanout(state, state.surface, rooms, (cluster) => rooms.outgoingIdentity(state.user, cluster));
+  return done.then(() => answered);
+}
+
+/** Asks each with the credential of the person's own kubeconfig context; only in the self chain. */
+export function fanOutAsSelf(state: Authorized, rooms: Rooms): Authorized | Promise<typeof answered> {
+  if (!namesEveryCluster(state.surface)) return state;
+  return answerFanout(state, state.surface, rooms, () => 'self').then(() => answered);
+}
