@@ -51,6 +51,8 @@ export interface ClusterSync {
 interface Life {
   readonly incarnation: Incarnation;
   readonly set: TypeSet;
+  /** Its types are known; what is not among them is not followed. */
+  isFollowed: boolean;
 }
 
 export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
@@ -146,7 +148,8 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
         options.onState();
       },
     });
-    life = { incarnation, set };
+    const own: Life = { incarnation, set, isFollowed: false };
+    life = own;
     void watchApiServices({ ...options, cluster: cluster.name, signal, onChange: look });
     try {
       await insist('list of CustomResourceDefinitions', signal, () =>
@@ -166,6 +169,7 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
         const choice = chooseTypes(types, options.choice());
         ({ refused } = choice);
         await insist('index', signal, () => set.follow(choice.chosen, (key) => !types.has(key)));
+        own.isFollowed = true;
         tell(undefined);
         options.onState();
         await new Promise<void>((resolve) => {
@@ -213,14 +217,14 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
         uid: cluster.uid,
         incarnation: life?.incarnation ?? options.stored[0]?.incarnation,
         fault,
-        types: life?.set.states() ?? storedStates(),
+        types: life?.isFollowed === true ? life.set.states() : storedStates(),
         refused,
       }),
     confirmedAtMs(incarnation, type) {
       const key = typeKey(type);
       if (life?.incarnation.id === incarnation) {
         const state = life.set.state(key);
-        if (state !== undefined) return state.confirmedAtMs;
+        if (state !== undefined || life.isFollowed) return state?.confirmedAtMs;
       }
       const stored = options.stored.find((each) => each.incarnation.id === incarnation && typeKey(each.type) === key);
       return stored === undefined || stored.position.confirmedAtMs === 0 ? undefined : stored.position.confirmedAtMs;

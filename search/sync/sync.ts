@@ -44,7 +44,7 @@ export async function startSync(options: SyncOptions): Promise<SyncHandle> {
   /** Of names: what must be over before a cluster of that name may write. */
   const endings = new Map<string, Promise<unknown>>();
   const listeners = new Set<() => void>();
-  const stored = await store.types();
+  let stored = await store.types();
   let isClosed = false;
 
   function changed(): void {
@@ -89,6 +89,7 @@ export async function startSync(options: SyncOptions): Promise<SyncHandle> {
   function end({ uid, name }: ClusterSpec): void {
     const entry = entries.get(uid);
     entries.delete(uid);
+    stored = stored.filter(({ incarnation }) => !isOf(incarnation.id, uid));
     const ending = (async () => {
       await entry?.sync.close();
       const all = await store.types();

@@ -1,0 +1,310 @@
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import type { ClusterSpec } from '../../cache/records.ts';
+import { createClusterStore, type ClusterStore } from '../../cache/store.ts';
+import { makeFakeMember, type FakeMember } from './fake-member.fixture.ts';
+import { makeFakeStore, type FakeStore } from './fake-store.fixture.ts';
+import { makeSelection } from './selection.ts';
+import { startSync, type SyncOptions } from './sync.ts';
+import { defaultSyncTiming, type SyncHandle } from './sync-types.ts';
+
+const pods = '/api/v1/pods';
+const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const widgets = '/apis/example.com/v1/widgets';
+const kinds: Record<string, string> = {
+  [pods]: 'Pod',
+  '/api/v1/namespaces': 'Namespace',
+  '/api/v1/secrets': 'Secret',
+  '/apis/rbac.authorization.k8s.io/v1/clusterroles': 'ClusterRole',
+  [crds]: 'CustomResourceDefinition',
+  '/apis/apiregistration.k8s.io/v1/apiservices': 'APIService',
+};
+const podType = { group: '', resource: 'pods' };
+const widgetType = { group: 'example.com', resource: 'widgets' };
+const timing = {
+  ...defaultSyncTiming,
+  firstBackoffMs: 1,
+  maxBackoffMs: 2,
+  batchWaitMs: 1,
+  positionEveryMs: 1,
+  discoveryPauseMs: 1,
+};
+
+function specOf(name: string, uid: string, more: Partial<ClusterSpec> = {}): ClusterSpec {
+  return {
+    name,
+    originalName: name,
+    uid,
+    source: 'test',
+    sourceDetail: name,
+    labels: {},
+    endpoint: undefined,
+    tls: { ca: undefined, serverName: undefined, insecure: false },
+    proxy: undefined,
+    credential: undefined,
+    transportKey: uid,
+    problem: undefined,
+    ...more,
+  };
+}
+
+interface Site {
+  readonly clusters: ClusterStore;
+  readonly store: FakeStore;
+  readonly members: Map<string, FakeMember>;
+  readonly logged: string[];
+  start(more?: Partial<SyncOptions>): Promise<SyncHandle>;
+}
+
+function site(t: TestContext): Site {
+  const clusters = createClusterStore();
+  const store = makeFakeStore();
+  const members = new Map<string, FakeMember>();
+  const logged: string[] = [];
+  const note = (fields: object, message: string): void => void logged.push(`${message} ${JSON.stringify(fields)}`);
+  return {
+    clusters,
+    store,
+    members,
+    logged,
+    async start(more = {}) {
+      const handle = await startSync({
+        clusters,
+        areClustersKnown: Promise.resolve(),
+        askerOf:
+          ({ name }) =>
+          (question) =>
+            members.get(name)!.ask(question),
+        store,
+        selection: makeSelection(['pods', 'widgets.example.com'], undefined),
+        log: { info: note, warn: note },
+        timing,
+        random: () => 0.5,
+        ...more,
+      });
+      t.after(() => handle.close());
+      return handle;
+    },
+  };
+}
+
+function memberWith(...names: readonly string[]): FakeMember {
+  const member = makeFakeMember({ ...kinds }, new Set([pods, '/api/v1/secrets', widgets]));
+  for (const name of names) member.put(pods, { namespace: 'a', name });
+  return member;
+}
+
+async function until(check: () => void): Promise<void> {
+  const endMs = performance.now() + 5_000;
+  for (;;) {
+    try {
+      check();
+      return;
+    } catch (error) {
+      if (performance.now() > endMs) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  }
+}
+
+const podNames = (store: FakeStore): readonly string[] => Object.keys(store.rows(podType));
+const stateOf = (handle: SyncHandle, resource: string) =>
+  handle.state()[0]?.types.find(({ type }) => type.resource === resource);
+
+const crd = (name: string, more: string): { readonly name: string; readonly more: string } => ({ name, more });
+const widgetCrd = crd(
+  'widgets.example.com',
+  '"spec":{"group":"example.com","names":{"plural":"widgets"},"versions":[{"name":"v2","served":true,"storage":false},' +
+    '{"name":"v1","served":true,"storage":true,"additionalPrinterColumns":[{"name":"Size","type":"string","jsonPath":".spec.size"}]}]}',
+);
+
+describe('sync', () => {
+  it('follows what is chosen, and beside it what decides rights', async (t) => {
+    const { clusters, store, members, start } = site(t);
+    members.set('m1', memberWith('p1'));
+    clusters.apply('s', [specOf('m1', 'r1')]);
+    const handle = await start();
+    await until(() => assert.deepEqual(podNames(store), ['a/p1']));
+    await until(() =>
+      assert.equal(
+        handle.state()[0]?.types.every(({ phase }) => phase === 'watching'),
+        true,
+      ),
+    );
+    const followed = handle.state()[0]!.types.map(({ type, isChosen }) => [type.resource, isChosen]);
+    assert.deepEqual(followed.toSorted(), [
+      ['clusterroles', false],
+      ['customresourcedefinitions', false],
+      ['namespaces', false],
+      ['pods', true],
+    ]);
+    assert.deepEqual(handle.state()[0]?.incarnation, { id: 'r1/life-1', cluster: 'm1' });
+    assert.ok(handle.confirmedAtMs('r1/life-1', podType)! > 0);
+    assert.equal(handle.confirmedAtMs('r1/life-2', podType), undefined);
+    assert.equal(
+      members.get('m1')!.asked.some((path) => path.startsWith('/api/v1/secrets')),
+      false,
+    );
+  });
+
+  it('follows a type from the moment its CRD is there, in its storage version, until it is gone', async (t) => {
+    const { clusters, store, members, start } = site(t);
+    const member = memberWith();
+    const served: Record<string, string> = { ...kinds };
+    const grown = makeFakeMember(served, new Set([pods, widgets]));
+    members.set('m1', grown);
+    clusters.apply('s', [specOf('m1', 'r1')]);
+    const handle = await start();
+    await until(() => assert.equal(stateOf(handle, 'customresourcedefinitions')?.phase, 'watching'));
+    assert.match(JSON.stringify(handle.state()[0]?.refused), /widgets\.example\.com/);
+    served['/apis/example.com/v2/widgets'] = 'Widget';
+    served[widgets] = 'Widget';
+    grown.put(crds, widgetCrd);
+    grown.put(widgets, { namespace: 'a', name: 'w1' });
+    await until(() => assert.deepEqual(Object.keys(store.rows(widgetType)), ['a/w1']));
+    const { type } = stateOf(handle, 'widgets')!;
+    assert.deepEqual([type.version, type.versions, type.convertible], ['v1', ['v2', 'v1'], true]);
+    assert.deepEqual(type.printerColumns?.['v1'], [{ name: 'Size', type: 'string', jsonPath: '.spec.size' }]);
+    delete served[widgets];
+    delete served['/apis/example.com/v2/widgets'];
+    grown.endWatches();
+    grown.remove(crds, widgetCrd);
+    await until(() => assert.deepEqual(Object.keys(store.rows(widgetType)), []));
+    assert.equal(stateOf(handle, 'widgets'), undefined);
+    assert.equal(member.asked.length, 0);
+  });
+
+  it('rows of a type stay while its server is only missing from discovery', async (t) => {
+    const { clusters, store, members, start } = site(t);
+    const served: Record<string, string> = { ...kinds };
+    const member = makeFakeMember(served, new Set([pods]));
+    member.put(pods, { namespace: 'a', name: 'p1' });
+    members.set('m1', member);
+    clusters.apply('s', [specOf('m1', 'r1')]);
+    const handle = await start();
+    await until(() => assert.equal(stateOf(handle, 'pods')?.phase, 'watching'));
+    // Discovery does not name pods any more; asked itself, the member still has them.
+    const hidden = member.ask;
+    members.set('m1', {
+      ...member,
+      async ask(question) {
+        if (question.path !== '/api') return await hidden(question);
+        delete served[pods];
+        const answer = await hidden(question);
+        served[pods] = 'Pod';
+        return answer;
+      },
+    });
+    const before = member.asked.length;
+    member.put(crds, widgetCrd);
+    await until(() => assert.ok(member.asked.slice(before).includes('/api')));
+    await until(() => assert.ok(member.asked.slice(before).some((path) => path === `${pods}?limit=1`)));
+    member.put(pods, { namespace: 'a', name: 'p2' });
+    await until(() => assert.deepEqual(podNames(store), ['a/p1', 'a/p2']));
+  });
+
+  it('a member made anew behind the same address loses every row of its former life first', async (t) => {
+    const { clusters, store, members, start } = site(t);
+    const member = memberWith('old-1', 'old-2');
+    members.set('m1', member);
+    clusters.apply('s', [specOf('m1', 'r1')]);
+    const handle = await start();
+    await until(() => assert.equal(stateOf(handle, 'pods')?.phase, 'watching'));
+    const batches = store.batches.length;
+    const next = memberWith('new-1');
+    next.uid = 'life-2';
+    members.set('m1', next);
+    member.endWatches();
+    await until(() => assert.deepEqual(podNames(store), ['a/new-1']));
+    assert.deepEqual(store.forgotten, ['r1/life-1']);
+    assert.ok(store.batches.slice(batches).every(({ incarnation }) => incarnation.id === 'r1/life-2'));
+    assert.deepEqual(handle.state()[0]?.incarnation?.id, 'r1/life-2');
+  });
+
+  it('a member that was exchanged while no process ran is noticed before anything is resumed', async (t) => {
+    const { clusters, store, members, start } = site(t);
+    members.set('m1', memberWith('old'));
+    clusters.apply('s', [specOf('m1', 'r1')]);
+    const first = await start();
+    await until(() => assert.deepEqual(podNames(store), ['a/old']));
+    await first.close();
+    const next = memberWith('x', 'y', 'z');
+    next.uid = 'life-2';
+    members.set('m1', next);
+    await start();
+    await until(() => assert.deepEqual(podNames(store), ['a/x', 'a/y', 'a/z']));
+  });
+
+  it('a removed record takes its rows along; another one of the same name begins with none', async (t) => {
+    const { clusters, store, members, start } = site(t);
+    members.set('m1', memberWith('p1'));
+    clusters.apply('s', [specOf('m1', 'r1')]);
+    const handle = await start();
+    await until(() => assert.deepEqual(podNames(store), ['a/p1']));
+    members.set('m1', memberWith('q1'));
+    clusters.apply('s', [specOf('m1', 'r2')]);
+    await until(() => assert.deepEqual(podNames(store), ['a/q1']));
+    assert.deepEqual(
+      handle.state().map(({ uid }) => uid),
+      ['r2'],
+    );
+    clusters.apply('s', []);
+    await until(() => assert.deepEqual(podNames(store), []));
+    assert.deepEqual(handle.state(), []);
+  });
+
+  it('rows of a cluster that no source has named yet stay; once all were heard they go', async (t) => {
+    const { clusters, store, members, start } = site(t);
+    members.set('m1', memberWith('p1'));
+    clusters.apply('s', [specOf('m1', 'r1')]);
+    const first = await start();
+    await until(() => assert.deepEqual(podNames(store), ['a/p1']));
+    await first.close();
+    clusters.apply('s', []);
+    const known = Promise.withResolvers<void>();
+    await start({ areClustersKnown: known.promise });
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.deepEqual(podNames(store), ['a/p1']);
+    known.resolve();
+    await until(() => assert.deepEqual(podNames(store), []));
+  });
+
+  it('a member that does not answer keeps its rows, is named, and does not keep others', async (t) => {
+    const { clusters, store, members, start } = site(t);
+    members.set('m1', memberWith('p1'));
+    clusters.apply('s', [specOf('m1', 'r1')]);
+    const first = await start();
+    await until(() => assert.equal(stateOf(first, 'pods')?.phase, 'watching'));
+    const confirmed = first.confirmedAtMs('r1/life-1', podType);
+    await first.close();
+    members.get('m1')!.fault = () => 503;
+    members.set('m2', memberWith('p2'));
+    clusters.apply('s', [specOf('m1', 'r1'), specOf('m2', 'r2')]);
+    const handle = await start();
+    await until(() => assert.deepEqual(podNames(store), ['a/p1', 'a/p2']));
+    const [one, two] = handle.state();
+    assert.match(one!.fault!.message, /m1.*503/);
+    assert.equal(one!.types.find(({ type }) => type.resource === 'pods')?.phase, 'waiting');
+    assert.equal(handle.confirmedAtMs('r1/life-1', podType), confirmed);
+    assert.equal(two!.fault, undefined);
+  });
+
+  it('a label and the fields of a PediaCluster choose for their cluster; what is no longer chosen is forgotten', async (t) => {
+    const { clusters, store, members, start } = site(t);
+    members.set('m1', memberWith('p1'));
+    clusters.apply('s', [specOf('m1', 'r1')]);
+    const handle = await start();
+    await until(() => assert.equal(stateOf(handle, 'pods')?.phase, 'watching'));
+    const indexing = { resources: [{ group: '', resource: 'secrets', versions: [] }], allCustomResources: false };
+    clusters.apply('s', [specOf('m1', 'r1', { indexing })]);
+    await until(() => assert.equal(stateOf(handle, 'secrets')?.phase, 'watching'));
+    await until(() => assert.deepEqual(podNames(store), []));
+    clusters.apply('s', [
+      specOf('m1', 'r1', { indexing, labels: { 'search.portcullis.io/resources': 'pods_secrets' } }),
+    ]);
+    await until(() => assert.deepEqual(podNames(store), ['a/p1']));
+    clusters.apply('s', [specOf('m1', 'r1', { labels: { 'search.portcullis.io/resources': 'none' } })]);
+    await until(() => assert.deepEqual(handle.state(), []));
+    await until(() => assert.deepEqual(podNames(store), []));
+  });
+});
