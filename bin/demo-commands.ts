@@ -5,7 +5,11 @@ import type { Simulator } from '../sim/server.ts';
 import { demoUsers } from '../sim/workloads.ts';
 
 interface NamedObject {
-  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
 }
 
 /** The demo's page. */
@@ -40,6 +44,10 @@ Copy into another terminal:
   kubectl --context ${context} exec ${place} -- hostname
   kubectl --context ${context} scale ${place} --replicas=4
   kubectl --context ${context} rollout status ${place}
+
+  # one list over all clusters, from the index
+  kubectl --context portcullis-all get pods -A -l app=${deployment.metadata.labels?.['app'] ?? deployment.metadata.name}
+  kubectl --context portcullis-all get deployments -A --sort-by=.metadata.creationTimestamp
 
   # watch it change by itself (Ctrl-C ends the watch)
   kubectl --context ${context} get pods -A -w

@@ -22,8 +22,10 @@ import { demoClusterName } from './demo-names.ts';
 import type { DemoOptions } from './options.ts';
 
 const memberUser = 'portcullis-gateway';
+/** As whom the index reads members. */
+const indexUser = 'portcullis:index';
 
-/** The right to impersonate and nothing else: what a real cluster gives the gateway, too. */
+/** The right to impersonate, and of the index to read: what a real cluster gives the gateway, too. */
 const memberAccess = [
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -32,6 +34,7 @@ const memberAccess = [
     rules: [
       { apiGroups: [''], resources: ['users', 'groups', 'serviceaccounts'], verbs: ['impersonate'] },
       { apiGroups: ['authentication.k8s.io'], resources: ['*'], verbs: ['impersonate'] },
+      { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
     ],
   },
   {
@@ -40,6 +43,19 @@ const memberAccess = [
     metadata: { name: 'portcullis-impersonator' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'portcullis-impersonator' },
     subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: memberUser }],
+  },
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: 'portcullis-index' },
+    rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] }],
+  },
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name: 'portcullis-index' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'portcullis-index' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: indexUser }],
   },
 ];
 
@@ -109,6 +125,14 @@ export async function demo(options: DemoOptions): Promise<number> {
         limits: readLimitsConfig({}, () => undefined),
         audit: undefined,
         hub: undefined,
+        index: {
+          resources: ['*'],
+          clusters: undefined,
+          maxBytes: Infinity,
+          rightsMaxAgeMs: 600_000,
+          folder: join(runDir, 'index'),
+          startsAtOnce: true,
+        },
       },
       makeLog('error'),
       portcullisVersion(),
@@ -172,10 +196,14 @@ function usersKubeconfig(
 ): string {
   const trust = { 'certificate-authority': gateway.caFile };
   const [first, ...others] = users;
-  const clusters = simulators.map(({ name }) => ({
+  const below = (name: string, path: string): { name: string; cluster: object } => ({
     name: `portcullis-${name}`,
-    cluster: { server: `${gateway.url}/clusters/${name}/proxy`, ...trust },
-  }));
+    cluster: { server: gateway.url + path, ...trust },
+  });
+  const clusters = [
+    ...simulators.map(({ name }) => below(name, `/clusters/${name}/proxy`)),
+    below('all', '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy'),
+  ];
   const contexts = clusters.flatMap(({ name }) => [
     { name, context: { cluster: name, user: first!.name } },
     ...others.map((user) => ({ name: `${user.name}@${name}`, context: { cluster: name, user: user.name } })),

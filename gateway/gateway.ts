@@ -1,5 +1,6 @@
 // Puts one gateway together from its configuration: sources, authenticators, authorizer, chain, listeners. Easy to get wrong: everything that
 // can fail is done before the listener opens, so that a gateway either serves completely or does not start.
+import { join } from 'node:path';
 import { createClusterStore } from '../cache/store.ts';
 import { makeBufferReclaim, youngCollector } from '../routing/buffer-reclaim.ts';
 import { makeOpenStreams } from '../routing/open-streams.ts';
@@ -12,9 +13,11 @@ import { makeChecks, staleInputs } from './checks.ts';
 import type { Config } from './config.ts';
 import { drain } from './drain.ts';
 import { followRegistrations } from './ended-streams.ts';
+import { makeGatewayIndex } from './gateway-index.ts';
 import { startHub } from './hub.ts';
 import { startLimits } from './limits/limits.ts';
-import { makeLocalAnswers } from './api/local.ts';
+import { askLive } from './api/index-live.ts';
+import { makeLocalAnswers, versionInfo } from './api/local.ts';
 import type { Log } from './log.ts';
 import { makeMetrics } from './metrics.ts';
 import { protectMetrics } from './metrics-protection.ts';
@@ -114,7 +117,24 @@ async function assemble(
       log.warn({ share }, shedding ? 'short of memory: new requests are refused' : 'memory is free again'),
   });
   closers.push(() => limits.close());
-  const checks = [...makeChecks(checked), limits.check];
+  const index =
+    config.index === undefined
+      ? undefined
+      : makeGatewayIndex(config.index, {
+          folder: config.index.folder ?? join(config.dataDir, 'index'),
+          records: store,
+          sources,
+          connections,
+          identity: config.identity,
+          authorizer,
+          outgoing: outgoing.identity,
+          openStreams,
+          bookmarkIntervalMs,
+          version: versionInfo(version),
+          log,
+        });
+  if (index !== undefined) closers.push(() => void index.close());
+  const checks = [...makeChecks(checked), limits.check, ...(index === undefined ? [] : [index.check])];
 
   const metrics = makeMetrics({
     store,
@@ -125,6 +145,7 @@ async function assemble(
     version,
   });
   limits.register(metrics.registry);
+  index?.register(metrics.registry);
   const { dataDir } = config;
   const audit = config.audit === undefined ? undefined : await startAudit(config.audit, { reloading, log, dataDir });
   // Closed after the listener: what its connections still tell is recorded.
@@ -159,6 +180,10 @@ async function assemble(
       version,
       clusterGatewayApi: config.hub?.clusterGatewayApi ?? false,
       hub: hub?.client,
+      index: index && {
+        answer: index.answer,
+        live: (state, question) => askLive(state, rooms, config.identity, question),
+      },
     }),
     clusterDomain: config.clusterDomain,
     firstByteTimeoutMs: config.firstByteTimeoutMs,
@@ -217,7 +242,7 @@ async function assemble(
         delayMs: config.shutdownDelayMs,
         graceMs: config.shutdownGraceMs,
       });
-      await audit?.flush(auditFlushMs);
+      await Promise.all([audit?.flush(auditFlushMs), index?.close()]);
       closeAll();
     },
     close: closeAll,

@@ -14,6 +14,8 @@ export interface IndexConfig {
   /** Of what is on disk; Infinity for no limit. */
   readonly maxBytes: number;
   readonly rightsMaxAgeMs: number;
+  /** Where it is kept; undefined: `index` in the data dir. */
+  readonly folder?: string;
   /** Start with the gateway. Otherwise the first question does, or what an earlier process has left. */
   readonly startsAtOnce: boolean;
 }

@@ -9,10 +9,18 @@ import type { CompleteResponse } from '../status.ts';
 import { acceptedForm } from './accept.ts';
 import { indexGroupDocument } from './index-groups.ts';
 import type { IndexSurface } from './index-groups.ts';
+import type { LiveQuestion } from './index-live.ts';
 import { readJsonBody } from './request-body.ts';
 
 /** What answers questions to the index; the promise ends with the exchange. */
 export type AnswerIndex = (request: IndexRequest) => Promise<void>;
+
+/** The index, and the way past it. */
+export interface IndexAnswers {
+  readonly answer: AnswerIndex;
+  /** Asks one cluster as the caller. */
+  readonly live: (state: Authorized, question: LiveQuestion) => Promise<void>;
+}
 
 /**
  * Answers one request to the index.
@@ -22,7 +30,7 @@ export type AnswerIndex = (request: IndexRequest) => Promise<void>;
 export function answerIndex(
   state: Authorized,
   surface: IndexSurface,
-  answer: AnswerIndex,
+  { answer, live }: IndexAnswers,
 ): CompleteResponse | Promise<void> {
   if (surface.part === 'documents') {
     if (state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') {
@@ -43,6 +51,7 @@ export function answerIndex(
     outcome: observation,
     // A hub's kube-apiserver names the user in this header. Whoever else sends it gets shorter watches for it and nothing else.
     aggregated: headerValues(inbound.headers, 'x-remote-user').length > 0,
+    live: (cluster, path, query) => live(state, { cluster, path, query }),
     form: (forms) => acceptedForm(headers, forms),
     body: () => readJsonBody(inbound),
   });

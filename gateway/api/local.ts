@@ -15,7 +15,7 @@ import type { Authorized } from '../exchange.ts';
 import { healthResponse } from '../health.ts';
 import type { HealthCheck } from '../health.ts';
 import { answerIndex } from './index-answers.ts';
-import type { AnswerIndex } from './index-answers.ts';
+import type { IndexAnswers } from './index-answers.ts';
 import { aggregatedIndexGroups, indexGroupEntries } from './index-groups.ts';
 import { makeOpenapi } from './openapi.ts';
 import { openapiProtobufTypes } from './openapi-protobuf.ts';
@@ -40,7 +40,7 @@ export interface LocalParts {
   /** Where `clustergateways/health` is kept. */
   readonly hub?: HubClient | undefined;
   /** Undefined: the index is off, and nothing of it is served or told. */
-  readonly index?: AnswerIndex | undefined;
+  readonly index?: IndexAnswers | undefined;
 }
 
 type LocalAnswer = (state: Authorized) => void | Promise<void>;
@@ -192,7 +192,7 @@ function sendComplete(state: Authorized, { status, headers, body }: CompleteResp
 }
 
 /** `version.Info` of apimachinery; minor is what API level we speak, gitVersion is our own. */
-function versionInfo(version: string): object {
+export function versionInfo(version: string): object {
   const [major = '0', minor = '0'] = version.split('.');
   return {
     major,

@@ -4,6 +4,7 @@ import { GatewayError } from '../../cache/errors.ts';
 import { urlParameters } from '../query/parameters.ts';
 import type { Parameters } from '../query/parameters.ts';
 import { readQuery } from '../query/read-query.ts';
+import { collectionTable } from '../table/table.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
 import { sendJson } from './answer-body.ts';
@@ -15,7 +16,6 @@ import type { AnswerParts } from './parts.ts';
 import { planAnswer, queryOf } from './plan.ts';
 import type { AskedType } from './plan.ts';
 import type { IndexRequest } from './request.ts';
-import { collectionShape } from './table-shape.ts';
 
 const workloads: readonly ResourceType[] = ['deployments', 'daemonsets', 'statefulsets'].map((resource) => ({
   group: 'apps',
@@ -68,7 +68,7 @@ export async function answerCollections(
     (meta) =>
       as === 'Table'
         ? tableDocument(
-            collectionShape(parts.now()),
+            collectionTable(parts.now()),
             meta,
             objectForm(plan.views, { onlyMetadata: false, fields: undefined }),
             'Metadata',

@@ -30,7 +30,7 @@ export async function answerDocument(request: IndexRequest, asked: AskedDocument
   const types = await typesSeen(parts, request.user, cluster);
   const union = unionOf(types, cluster !== undefined);
   if (document === 'openapi-v2' || (document === 'openapi-v3' && asked.version !== undefined)) {
-    await askOpenapi(request, asked, types, union, parts);
+    await askOpenapi(request, asked, types, union);
     return;
   }
   if (document === 'openapi-v3') {
@@ -86,7 +86,6 @@ async function askOpenapi(
   { document, cluster, group, version }: AskedDocument,
   types: readonly StoredType[],
   { groups }: Union,
-  parts: AnswerParts,
 ): Promise<void> {
   const isAny = document === 'openapi-v2';
   if (!isAny && groups.get(group!)?.has(version!) !== true) throw notFound();
@@ -98,7 +97,7 @@ async function askOpenapi(
   let failure: unknown = new GatewayError('INDEX_UNAVAILABLE', 'no cluster can be asked for its OpenAPI documents');
   for (const name of names.slice(0, 3)) {
     try {
-      await parts.live(request, name, path, request.query);
+      await request.live(name, path, request.query);
       return;
     } catch (error) {
       if (request.inbound.answered) throw error;

@@ -1,6 +1,7 @@
 // How rows become answers: lists, metadata alone, projections, collections and watch events. Easy to get wrong: an item is the stored bytes; only
 // what is asked for changes it (another version of the same schema, a part of it), and never by parsing.
 import type { RowRead } from '../stores/store.ts';
+import type { Table } from '../table/table.ts';
 import type { PathStep } from '../query/list-query.ts';
 import { typeKey } from '../types.ts';
 import type { TypeInfo, TypeKey } from '../types.ts';
@@ -86,22 +87,15 @@ export function collectionDocument(
   return { head: opening(head, 'items'), item: (row) => show(row.raw, row.type, row.incarnation), tail: listTail };
 }
 
-/** Cells of one object; undefined cells are null. */
-export interface TableShape {
-  /** metav1.TableColumnDefinition. */
-  readonly columns: readonly object[];
-  cells(row: Pick<RowRead, 'raw' | 'type' | 'incarnation' | 'cluster'>): readonly unknown[];
-}
-
 /** What a Table row holds of its object (`includeObject`). */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
 function tableRow(
-  shape: TableShape,
+  shape: Table,
   row: Pick<RowRead, 'raw' | 'type' | 'incarnation' | 'cluster'>,
   object: Uint8Array | undefined,
 ): Buffer {
-  const cells = Buffer.from(`{"cells":${JSON.stringify(shape.cells(row))}`);
+  const cells = Buffer.from(JSON.stringify(shape.row(row)).slice(0, -1));
   if (object === undefined) return Buffer.concat([cells, Buffer.from('}')]);
   return Buffer.concat([cells, Buffer.from(',"object":'), object, Buffer.from('}')]);
 }
@@ -118,12 +112,7 @@ function includedObject(
 }
 
 /** metav1.Table of rows. */
-export function tableDocument(
-  shape: TableShape,
-  meta: ListMeta,
-  show: ShowObject,
-  include: IncludeObject,
-): RowDocument {
+export function tableDocument(shape: Table, meta: ListMeta, show: ShowObject, include: IncludeObject): RowDocument {
   const object = includedObject(show, include);
   return {
     head: opening(
@@ -161,8 +150,8 @@ function bookmarkObject(
 }
 
 /** Tables as events of a watch have them: columns with the first one only. */
-export function tableEventForm(shapeNow: () => TableShape, show: ShowObject, include: IncludeObject): EventForm {
-  let columns: readonly object[] | null = shapeNow().columns;
+export function tableEventForm(tableNow: () => Table, show: ShowObject, include: IncludeObject): EventForm {
+  let columns: readonly object[] | null = tableNow().columns;
   const object = includedObject(show, include);
   const table = (resourceVersion: string | undefined, row: Buffer): Buffer => {
     const head = {
@@ -176,7 +165,7 @@ export function tableEventForm(shapeNow: () => TableShape, show: ShowObject, inc
   };
   return {
     // Ages are of the moment the event is told.
-    object: (row) => table(undefined, tableRow(shapeNow(), row, object(row))),
+    object: (row) => table(undefined, tableRow(tableNow(), row, object(row))),
     bookmark(resourceVersion, annotations) {
       const partial = bookmarkObject(
         { kind: 'PartialObjectMetadata', apiVersion: partialVersion },

@@ -9,6 +9,7 @@ import type { Parameters } from '../query/parameters.ts';
 import { readQuery } from '../query/read-query.ts';
 import type { AskedQuery } from '../query/read-query.ts';
 import type { RowRead } from '../stores/store.ts';
+import { tableOf } from '../table/table.ts';
 import { typeKey } from '../types.ts';
 import { watchRows } from '../watch/watch.ts';
 import { sendWhole } from './answer-body.ts';
@@ -21,7 +22,6 @@ import type { AnswerParts } from './parts.ts';
 import { planAnswer, queryOf, visibleNow } from './plan.ts';
 import type { Plan, PlanQuestion } from './plan.ts';
 import type { Form, IndexRequest } from './request.ts';
-import { tableShape } from './table-shape.ts';
 
 const versionPath = documentPaths([
   [
@@ -44,7 +44,7 @@ export async function answerObjects(request: IndexRequest, path: AskedObjects, p
     ...(name === undefined ? {} : { name }),
   });
   if (asked.forward) {
-    await forwardLive(request, path, parts);
+    await forwardLive(request, path);
     return;
   }
   const isWatch = path.legacyWatch || (parameters.flag('watch') ?? false);
@@ -62,7 +62,7 @@ export async function answerObjects(request: IndexRequest, path: AskedObjects, p
   if (!view.type.namespaced && namespace !== undefined) throw notFoundPath();
   if (view.type.namespaced && namespace === undefined && name !== undefined) throw notFoundPath();
   if (cluster !== undefined && view.leftOut.size > 0) {
-    await parts.live(request, cluster, livePath(path), request.query);
+    await request.live(cluster, livePath(path), request.query);
     return;
   }
   if (isWatch) await answerWatch(request, parameters, asked, plan, question, parts);
@@ -86,7 +86,7 @@ function livePath({ group, version, namespace, resource, name, legacyWatch }: As
 }
 
 /** Clusterpedia's label that asks the member instead of the store. */
-async function forwardLive(request: IndexRequest, path: AskedObjects, parts: AnswerParts): Promise<void> {
+async function forwardLive(request: IndexRequest, path: AskedObjects): Promise<void> {
   if (path.cluster === undefined)
     throw new GatewayError('BAD_REQUEST', 'only a path with a cluster can be forwarded: …/clusters/<name>/…');
   const query = new URLSearchParams(request.query.slice(1));
@@ -94,7 +94,7 @@ async function forwardLive(request: IndexRequest, path: AskedObjects, parts: Ans
   if (selector === '') query.delete('labelSelector');
   else query.set('labelSelector', selector);
   const text = query.toString();
-  await parts.live(request, path.cluster, livePath(path), text === '' ? '' : `?${text}`);
+  await request.live(path.cluster, livePath(path), text === '' ? '' : `?${text}`);
 }
 
 /** Whether only metadata is wanted, and the form of Tables. */
@@ -133,7 +133,12 @@ async function answerList(
     () => readListPage(request, asked, queryOf(asked.query, plan.views), plan, version, parts),
     (meta) =>
       as === 'Table'
-        ? tableDocument(tableShape(view.type, parts.now()), meta, objectForm(plan.views, asked), include)
+        ? tableDocument(
+            tableOf(view.type, view.type.version, parts.now()),
+            meta,
+            objectForm(plan.views, asked),
+            include,
+          )
         : listDocument(view.type, meta, show, onlyMetadata),
     [...askedWarnings(asked), ...plan.warnings],
     parts,
@@ -163,7 +168,7 @@ async function answerGet(
     as === 'Table'
       ? oneDocument(
           tableDocument(
-            tableShape(type, parts.now()),
+            tableOf(type, type.version, parts.now()),
             { resourceVersion: version, continueToken: undefined, remaining: undefined },
             objectForm(plan.views, asked),
             includeObject(urlParameters(request.query.slice(1))),
@@ -227,7 +232,7 @@ async function answerWatch(
       form:
         as === 'Table'
           ? tableEventForm(
-              () => tableShape(view.type, parts.now()),
+              () => tableOf(view.type, view.type.version, parts.now()),
               objectForm(plan.views, asked),
               includeObject(parameters),
             )

@@ -6,7 +6,7 @@ import type { IndexStore } from '../stores/store.ts';
 import type { ClusterState } from '../sync/sync-types.ts';
 import type { ChangeFeed } from '../watch/feed.ts';
 import type { Catalog } from './catalog.ts';
-import type { IndexRequest, StatusJson } from './request.ts';
+import type { StatusJson } from './request.ts';
 import type { IndexRights } from './visible.ts';
 
 /** See the file comment. */
@@ -26,12 +26,6 @@ export interface AnswerParts {
   /** How long a watch that came through a hub by Clusterpedia's path lives. */
   readonly aggregatedWatchMs: number;
   readonly statusJson: StatusJson;
-  /**
-   * Asks a cluster itself as the caller, answers with what it says, and ends the exchange.
-   * @param path as the cluster knows it, without query; @param query with `?`, or ''
-   * @throws GatewayError (rejects) while nothing was sent; FORBIDDEN when the caller may not ask it
-   */
-  readonly live: (request: IndexRequest, cluster: string, path: string, query: string) => Promise<void>;
   /** `version.Info` of the gateway. */
   readonly version: object;
   readonly onError: (error: unknown) => void;

@@ -35,6 +35,12 @@ export interface IndexRequest {
   readonly aggregated: boolean;
   /** @throws GatewayError NOT_ACCEPTABLE when none of these forms is accepted */
   form(forms: readonly Form['as'][]): Form;
+  /**
+   * Asks a cluster itself as the caller, answers with what it says, and ends the exchange.
+   * @param path as the cluster knows it, without query; @param query with `?`, or ''
+   * @throws GatewayError (rejects) while nothing was sent; FORBIDDEN when the caller may not ask it
+   */
+  live(cluster: string, path: string, query: string): Promise<void>;
   /** The JSON body. @throws GatewayError (rejects) UNSUPPORTED_MEDIA_TYPE, TOO_LARGE or BAD_REQUEST */
   body(): Promise<unknown>;
 }

@@ -1,0 +1,192 @@
+// Puts the index together: the store, what follows members into it, who may see what of it, and the answers. Easy to get wrong: everything that knows
+// who somebody is (authorizer, outgoing identity) and whatever answers a request comes from the gateway as functions; nothing here decides it again.
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Authorizer } from '../auth/authorize.ts';
+import type { ClusterSpec, IdentityMode } from '../cache/records.ts';
+import type { ClusterStore } from '../cache/store.ts';
+import type { User } from '../cache/user.ts';
+import type { OpenStreams } from '../routing/open-streams.ts';
+import type { Connections } from '../routing/target.ts';
+import { answerIndexRequest } from './api/answers.ts';
+import { makeCatalogReader } from './api/catalog.ts';
+import type { AnswerParts } from './api/parts.ts';
+import type { IndexRequest, StatusJson } from './api/request.ts';
+import { readContinueKeys } from './continue-keys.ts';
+import { makeMemberReviews } from './member-reviews.ts';
+import { makeScopes } from './rights/scopes.ts';
+import type { StoredType } from './stores/store.ts';
+import { openSqliteStore } from './stores/sqlite/store.ts';
+import { makeAskMember } from './sync/ask-member.ts';
+import { chooseTypes, makeSelection } from './sync/selection.ts';
+import { startSync } from './sync/sync.ts';
+import type { ClusterState, SyncHandle, SyncTiming } from './sync/sync-types.ts';
+import { typeKey } from './types.ts';
+import { makeChangeFeed } from './watch/feed.ts';
+
+/** As much of a log as the index writes to. */
+export interface IndexLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** What the index is made of. */
+export interface IndexOptions {
+  /** Folder that is the index's alone; made when it is not there. */
+  readonly folder: string;
+  /** Undefined: the common kinds. */
+  readonly resources: readonly string[] | undefined;
+  /** Names or a label selector; undefined: all. */
+  readonly clusters: string | undefined;
+  /** Infinity for no limit. */
+  readonly maxBytes: number;
+  readonly rightsMaxAgeMs: number;
+  readonly records: ClusterStore;
+  /** Resolves once every source of clusters was read. */
+  readonly areClustersKnown: Promise<void>;
+  readonly connections: Connections;
+  readonly identity: IdentityMode;
+  readonly authorizer: Authorizer;
+  readonly outgoing: (user: User, cluster: ClusterSpec) => User;
+  readonly openStreams: OpenStreams;
+  readonly bookmarkIntervalMs: number;
+  readonly statusJson: StatusJson;
+  /** `version.Info` of the gateway. */
+  readonly version: object;
+  readonly log: IndexLog;
+  readonly timing?: Partial<SyncTiming>;
+  /** How long a watch by Clusterpedia's path through a hub lives. */
+  readonly aggregatedWatchMs?: number;
+}
+
+/** An index that runs. */
+export interface Index {
+  /** Answers one request; resolves when the exchange is over. @throws GatewayError (rejects) while nothing was sent */
+  answer(request: IndexRequest): Promise<void>;
+  state(): readonly ClusterState[];
+  /** Open watches. */
+  readonly watchers: number;
+  close(): Promise<void>;
+}
+
+/** A hub's kube-apiserver cuts what it takes for a short request after 60 s. */
+const aggregatedWatchMs = 50_000;
+/** How long after its start the index lets questions wait for what is being read for the first time, and one question at most. */
+const settlingMs = 20_000;
+const longestWaitMs = 5_000;
+/** What changes rights without an event (authorizer, reviews, ages) is looked at so often for watches. */
+const rightsPollMs = 8_000;
+
+/** Starts it. @throws GatewayError (rejects) INDEX_UNAVAILABLE, Error with the system's code, or Error for a selection that cannot be read */
+export async function startIndex(options: IndexOptions): Promise<Index> {
+  const { folder, records, connections, identity, log, openStreams } = options;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const selection = makeSelection(options.resources, options.clusters);
+  const store = await openSqliteStore({
+    directory: join(folder, 'sqlite'),
+    ...(options.maxBytes === Infinity ? {} : { maxBytes: options.maxBytes }),
+    onDamage: (message) => log.error({}, `index: ${message}`),
+    onStopped: (types) => {
+      if (types.length > 0)
+        log.warn({ types }, 'index: it is as large as it may be; these types are not followed further');
+      else log.info({}, 'index: there is room again');
+    },
+  });
+  const closers: (() => void | Promise<void>)[] = [() => store.close()];
+  const close = async (): Promise<void> => {
+    for (const end of closers.splice(0).toReversed()) await end();
+  };
+  try {
+    const continueKeys = readContinueKeys(folder);
+    const sync = await startSync({
+      clusters: records,
+      areClustersKnown: options.areClustersKnown,
+      askerOf: ({ uid }) => makeAskMember(() => records.getByUid(uid), connections, identity),
+      store,
+      selection,
+      log,
+      ...(options.timing === undefined ? {} : { timing: options.timing }),
+    });
+    closers.push(() => sync.close());
+    const scopes = makeScopes({
+      store,
+      clusters: records,
+      authorizer: options.authorizer,
+      outgoing: (user, cluster) => (identity === 'self' ? 'self' : options.outgoing(user, cluster)),
+      maxAgeMs: options.rightsMaxAgeMs,
+      reviews: makeMemberReviews(connections, identity),
+      onModeChange: ({ cluster, mode, why, message }) => {
+        const fields = { cluster, mode, why };
+        if (why === 'mismatch') log.error(fields, `index: ${message}`);
+        else log.info(fields, `index: ${message}`);
+      },
+      onError: (error) => log.error({ err: error }, 'index: rights could not be read'),
+    });
+    closers.push(() => scopes.close());
+    const feed = makeChangeFeed(store);
+    closers.push(() => feed.close());
+    const isChosen = ({ incarnation, type }: StoredType): boolean => {
+      const record = records.getByUid(incarnation.id.slice(0, incarnation.id.lastIndexOf('/')));
+      const choice = record === undefined ? undefined : selection(record.spec);
+      if (choice === undefined) return false;
+      return chooseTypes(new Map([[typeKey(type), type]]), choice).chosen.some((chosen) => chosen.isChosen);
+    };
+    const parts: AnswerParts = {
+      store,
+      rights: scopes,
+      catalog: makeCatalogReader({ store, states: () => sync.state(), isChosen }),
+      states: () => sync.state(),
+      settled: makeSettled(sync, performance.now()),
+      feed,
+      openStreams,
+      continueKeys,
+      bookmarkIntervalMs: options.bookmarkIntervalMs,
+      rightsPollMs,
+      aggregatedWatchMs: options.aggregatedWatchMs ?? aggregatedWatchMs,
+      statusJson: options.statusJson,
+      version: options.version,
+      onError: (error) => log.error({ err: error }, 'index: an answer failed'),
+      now: Date.now,
+    };
+    return {
+      answer: (request) => answerIndexRequest(request, parts),
+      state: () => sync.state(),
+      get watchers() {
+        return feed.size;
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Soon after a start, what is being read for the first time is worth a short wait: an answer without it would be a beginning only. */
+function makeSettled(sync: SyncHandle, startedAtMs: number): () => Promise<void> {
+  let isOver = false;
+  return async () => {
+    if (isOver) return;
+    isOver = performance.now() - startedAtMs > settlingMs || isSettled(sync.state());
+    if (isOver) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, longestWaitMs);
+    const end = sync.onChange(() => {
+      if (isSettled(sync.state())) resolve();
+    });
+    await promise;
+    end();
+    clearTimeout(timer);
+  };
+}
+
+function isSettled(states: readonly ClusterState[]): boolean {
+  return states.every(
+    ({ fault, incarnation, types }) =>
+      fault !== undefined ||
+      (incarnation !== undefined &&
+        types.length > 0 &&
+        types.every((type) => type.isWhole || type.fault !== undefined)),
+  );
+}
