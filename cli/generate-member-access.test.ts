@@ -123,3 +123,45 @@ describe('portcullis generate member-access', () => {
     assert.match(await printed({ impersonationMode: 'username' }), /--impersonation-mode=username/);
   });
 });
+
+describe('--index', () => {
+  const rolesOf = (text: string): ReadonlyMap<string, any> =>
+    new Map(
+      parseAllDocuments(text)
+        .map((document) => document.toJS())
+        .map((object) => [`${object.kind}/${object.metadata.name}`, object]),
+    );
+
+  test('grants portcullis:index what is followed of every cluster and what is chosen, and Secrets only when they are', async () => {
+    const objects = rolesOf(await printed({ index: true }));
+    const { rules } = objects.get('ClusterRole/portcullis-index');
+    const read = rules.flatMap(({ apiGroups = [], resources = [], verbs }: any) =>
+      resources.map((resource: string) => `${resource}.${apiGroups[0]} ${verbs.join()}`),
+    );
+    for (const wanted of [
+      'namespaces. get,list,watch',
+      'roles.rbac.authorization.k8s.io list,watch',
+      'customresourcedefinitions.apiextensions.k8s.io list,watch',
+      'pods. list,watch',
+      'deployments.apps list,watch',
+    ]) {
+      assert.ok(read.includes(wanted), wanted);
+    }
+    assert.equal(
+      read.some((each: string) => each.startsWith('secrets') || each.startsWith('*')),
+      false,
+    );
+    assert.deepEqual(objects.get('ClusterRoleBinding/portcullis-index').subjects, [
+      { kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'portcullis:index' },
+    ]);
+    const chosen = rolesOf(await printed({ index: true, indexResources: 'secrets,pods{labels=a in (b,c)}' }));
+    const core = chosen.get('ClusterRole/portcullis-index').rules.at(-2);
+    assert.deepEqual(core, { apiGroups: [''], resources: ['pods', 'secrets'], verbs: ['list', 'watch'] });
+  });
+
+  test('without it nothing of the index is granted; what cannot be read is refused', async () => {
+    assert.equal((await printed({})).includes('portcullis:index'), false);
+    assert.match((await refused({ indexResources: 'pods' })).message, /--index-resources/);
+    assert.match((await refused({ index: true, indexResources: 'Pods!' })).message, /no resource/);
+  });
+});

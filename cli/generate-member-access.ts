@@ -7,6 +7,7 @@ import { findConnection } from './connection.ts';
 import type { KubeconfigFlags } from './connection.ts';
 import { Failure, usageFailure } from './failure.ts';
 import { serverRoot } from './gateway-url.ts';
+import { splitIndexResources } from './index-access.ts';
 import type { Connection } from './http.ts';
 import { kubernetesExtraKeys, memberAccessObjects } from './member-access.ts';
 import type { MemberAccess } from './member-access.ts';
@@ -22,6 +23,8 @@ export interface MemberAccessFlags extends KubeconfigFlags {
   readonly discovery?: string;
   readonly impersonationMode: 'full' | 'username';
   readonly impersonateExtra?: string;
+  readonly index?: boolean;
+  readonly indexResources?: string;
 }
 
 const examples = `
@@ -31,6 +34,9 @@ Examples:
 
   # Kubernetes 1.36 and later: the same by constrained impersonation, never as system:masters
   $ portcullis generate member-access --constrained --gateway-service-account portcullis/gateway
+
+  # with an index that keeps what --index-resources of the gateway names, Secrets only if they are named
+  $ portcullis generate member-access --index --gateway-service-account portcullis/gateway
 
   # and nobody can change anything through the gateway, not even a cluster-admin
   $ portcullis generate member-access --constrained --read-only --context m1 --gateway-service-account portcullis/gateway`;
@@ -47,6 +53,7 @@ export async function generateMemberAccess(flags: MemberAccessFlags, terminal: T
     readable,
     usernameOnly: flags.impersonationMode === 'username',
     extra: readExtra(flags),
+    index: readIndex(flags),
   };
   const documents = memberAccessObjects(access).map((object) => stringify(object, { lineWidth: 0 }));
   terminal.print(`${head(access)}${documents.join('---\n')}`);
@@ -78,6 +85,11 @@ export function addGenerateCommand(program: Command, terminal: Terminal): void {
     .option(
       '--impersonate-extra <keys>',
       'as the gateway\'s: extra keys that go out, "*" for all (default: those that Kubernetes itself gives)',
+    )
+    .option('--index', 'also what the index needs to follow this cluster, as portcullis:index')
+    .option(
+      '--index-resources <list>',
+      "with --index: as the gateway's (default: the common workload, configuration and RBAC kinds, no Secrets)",
     )
     .addHelpText('after', examples)
     .action((flags: MemberAccessFlags) => generateMemberAccess(flags, terminal));
@@ -134,6 +146,15 @@ function readAccount(text: string): MemberAccess['account'] {
   return { namespace: form[1]!, name: form[2]! };
 }
 
+function readIndex({ index, indexResources }: MemberAccessFlags): MemberAccess['index'] {
+  if (index !== true) {
+    if (indexResources !== undefined)
+      throw usageFailure('--index-resources is about the index', 'Add --index, or leave it out.');
+    return undefined;
+  }
+  return indexResources === undefined ? 'default' : splitIndexResources(indexResources);
+}
+
 function readExtra({ impersonateExtra, readOnly }: MemberAccessFlags): readonly string[] {
   if (impersonateExtra === undefined) return kubernetesExtraKeys;
   const keys = impersonateExtra
@@ -154,7 +175,7 @@ function readExtra({ impersonateExtra, readOnly }: MemberAccessFlags): readonly 
 }
 
 /** Says what the reader is about to grant, and how to see that it is no more. */
-function head({ account, constrained, readable, usernameOnly, extra }: MemberAccess): string {
+function head({ account, constrained, readable, usernameOnly, extra, index }: MemberAccess): string {
   const { namespace, name } = account;
   const lines = [
     `Made by: portcullis generate member-access. Apply it in the member cluster, for ServiceAccount ${namespace}/${name}:`,
@@ -170,6 +191,10 @@ function head({ account, constrained, readable, usernameOnly, extra }: MemberAcc
         ? 'No extra may be sent: run the gateway with --impersonate-extra "".'
         : `Users with other extra keys than these are refused here unless the gateway runs with --impersonate-extra ${extra.join(',')}.`,
     );
+  }
+  if (index !== undefined) {
+    lines.push('For the index, what the gateway may read as portcullis:index, a name that no caller can have:');
+    lines.push('  kubectl auth can-i --list --as portcullis:index');
   }
   if (constrained)
     lines.push('Constrained impersonation needs Kubernetes 1.36; an older API server refuses every request.');

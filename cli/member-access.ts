@@ -1,6 +1,7 @@
 // The least RBAC a member cluster must give the gateway's credential: to impersonate, and to ask what it may. Easy to get wrong: in the
 // read-only form a WebSocket exec is a `get`, so resources are named one by one and nothing that opens a stream is among them; and RBAC has no
 // patterns for verbs, so "impersonate-on:user-info:*" would mean nothing and "*" everything.
+import { indexRules, reviewRules } from './index-access.ts';
 import type { MemberResource } from './member-discovery.ts';
 
 /** What is asked for. */
@@ -14,6 +15,8 @@ export interface MemberAccess {
   readonly usernameOnly: boolean;
   /** Extra keys that go out, as the gateway's `--impersonate-extra`; `*` among them means all. */
   readonly extra: readonly string[];
+  /** Resources that the gateway indexes of this cluster; `default` as it does by default, undefined for no index. */
+  readonly index?: readonly string[] | 'default' | undefined;
 }
 
 /** RBAC's PolicyRule. */
@@ -39,6 +42,10 @@ const rbac = 'rbac.authorization.k8s.io';
 const probeUser = 'portcullis:probe';
 const roleName = 'portcullis-impersonator';
 const probeRoleName = 'portcullis-probe';
+/** As whom the gateway follows what it indexes. */
+const indexUser = 'portcullis:index';
+const indexRoleName = 'portcullis-index';
+const reviewRoleName = 'portcullis-index-review';
 
 const resourceVerbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
 /** Of requests without a resource the verb is the HTTP method. */
@@ -76,7 +83,7 @@ const selfReviews: readonly MemberResource[] = [
 const readableSubresources: ReadonlySet<string> = new Set(['status', 'scale']);
 const readablePodSubresources: ReadonlySet<string> = new Set(['log', 'ephemeralcontainers', 'resize']);
 
-/** The objects to apply in the member: two roles and their bindings. */
+/** The objects to apply in the member: two roles and their bindings, two more with an index. */
 export function memberAccessObjects(access: MemberAccess): readonly object[] {
   const account = { kind: 'ServiceAccount', name: access.account.name, namespace: access.account.namespace };
   return [
@@ -92,6 +99,14 @@ export function memberAccessObjects(access: MemberAccess): readonly object[] {
       { nonResourceURLs: ['/readyz', '/version'], verbs: ['get'] },
     ]),
     binding(probeRoleName, [account, { kind: 'User', apiGroup: rbac, name: probeUser }]),
+    ...(access.index === undefined
+      ? []
+      : [
+          clusterRole(indexRoleName, access.index === 'default' ? indexRules() : indexRules(access.index)),
+          binding(indexRoleName, [{ kind: 'User', apiGroup: rbac, name: indexUser }]),
+          clusterRole(reviewRoleName, reviewRules),
+          binding(reviewRoleName, [account]),
+        ]),
   ];
 }
 
