@@ -70,6 +70,7 @@ export function sortedWalk(rows: readonly KeyRow[]): Walk {
 
 /** Whether an order can be followed without looking at all rows, and how. */
 export function walkOf(order: RowOrder): 'places' | 'name' | 'created' | undefined {
+  if (order.paths.length > 0) return undefined;
   const [first, second] = order.keys.map(({ by }) => by);
   if (first === 'name') return 'name';
   if (first === 'created_at') return 'created';
@@ -122,7 +123,7 @@ export function placeWalk(order: RowOrder, after: KeyRow | undefined): Walk {
   const direction = third!.direction;
   let places: Iterator<Place> | undefined;
   let place: Place | undefined;
-  let lastName: string | undefined;
+  let from: NameRange['from'];
   let isFirst = after !== undefined;
   return {
     next: (session, plan, want) => {
@@ -133,17 +134,18 @@ export function placeWalk(order: RowOrder, after: KeyRow | undefined): Walk {
         place ??= places.next().value as Place | undefined;
         if (place === undefined) return rows.length === 0 ? undefined : rows;
         const isAfterPlace = isFirst && samePlace(place, after!);
-        if (isAfterPlace && isByName) lastName ??= after!.name;
-        const left = want - rows.length;
-        const found = rowsOfPlace(session, plan, place, isByName ? { direction, lastName, limit: left } : undefined);
-        if (isByName && found.length === left) lastName = found.at(-1)!.name;
+        // Another type may have an object of the same name that comes later.
+        if (isAfterPlace && isByName) from ??= { name: after!.name, isAfter: false };
+        const limit = want - rows.length + 1;
+        const found = rowsOfPlace(session, plan, place, isByName ? { direction, from, limit } : undefined);
+        if (isByName && found.length === limit) from = { name: found.at(-1)!.name, isAfter: true };
         else {
           place = undefined;
-          lastName = undefined;
+          from = undefined;
           isFirst = false;
         }
-        if (isByName) rows.push(...found);
-        else rows.push(...found.filter((row) => !isAfterPlace || order.compare(row, after!) > 0).sort(order.compare));
+        const wanted = isAfterPlace ? found.filter((row) => order.compare(row, after!) > 0) : found;
+        rows.push(...(isByName ? wanted : wanted.sort(order.compare)));
       }
       return rows;
     },
@@ -156,16 +158,22 @@ function samePlace(place: Place, { place: other }: KeyRow): boolean {
 
 interface NameRange {
   readonly direction: 1 | -1;
-  readonly lastName: string | undefined;
+  /** Undefined: from the first name. */
+  readonly from: { readonly name: string; readonly isAfter: boolean } | undefined;
   readonly limit: number;
 }
 
 function rowsOfPlace(session: Session, plan: TypePlan, place: Place, range: NameRange | undefined): KeyRow[] {
   const { t } = plan.extent;
   const after: readonly Piece[] =
-    range?.lastName === undefined
+    range?.from === undefined
       ? []
-      : [{ text: `o.name ${range.direction === 1 ? '>' : '<'} ?`, values: [range.lastName] }];
+      : [
+          {
+            text: `o.name ${range.direction === 1 ? '>' : '<'}${range.from.isAfter ? '' : '='} ?`,
+            values: [range.from.name],
+          },
+        ];
   const where = whereOf([
     { text: 'o.t = ? AND o.place = ?', values: [t, place.number] },
     ...after,
