@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 
 import { allOf, type FieldRequirement, type ListQuery, type PathStep } from '../../query/list-query.ts';
 import { parsePath } from '../../query/path.ts';

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+
+import { allOf } from '../../query/list-query.ts';
+import type { RowScope } from '../../rights/scope.ts';
+import { batchOf, crashIncarnation, crashType, namesAfter } from './crash.fixture.ts';
+import { checkpoint } from './checkpoint.ts';
+import { defaultLogLimits } from './change-log.ts';
+import { openIndexFile, type IndexFile } from './file.ts';
+import { packBatch } from './messages.ts';
+import { openReader } from './reader.ts';
+import { openSqliteStore } from './store.ts';
+import { Writer } from './writer.ts';
+
+/** How many places each log is cut and flipped at; `all` takes hours. */
+const cuts = process.env.PORTCULLIS_STORE_CUTS ?? '6';
+const root = mkdtempSync(join(tmpdir(), 'portcullis-crash-'));
+const nowUs = (): number => Date.now() * 1000;
+const scope: RowScope = { digest: '', grants: new Map([[crashIncarnation.id, new Map([['pods.', 'all']])]]) };
+
+after(() => rmSync(root, { recursive: true }));
+
+interface Opened {
+  readonly index: IndexFile;
+  readonly said: readonly string[];
+}
+
+function open(directory: string): Opened {
+  const said: string[] = [];
+  const onSetAside = (message: string): void => void said.push(message);
+  return { index: openIndexFile({ directory, pathsDigest: '', cacheBytes: 1 << 20, nowUs, onSetAside }), said };
+}
+
+function writerOf({ index }: Opened): Writer {
+  const options = { log: defaultLogLimits, maxBytes: undefined, nowUs, onStopped: () => undefined };
+  return new Writer(index.db, index.file, options);
+}
+
+function write(writer: Writer, from: number, to: number): void {
+  for (let step = from; step <= to; step++) {
+    const [result] = writer.apply([packBatch(batchOf(step))]);
+    assert.ok(result !== undefined && 'commit' in result);
+  }
+}
+
+/** The files as a crash leaves them. */
+function snapshot(directory: string, name: string): string {
+  const to = join(root, name);
+  mkdirSync(to);
+  for (const file of ['index.db', 'index.db-wal', 'index.db-checkpoint']) {
+    if (existsSync(join(directory, file))) cpSync(join(directory, file), join(to, file));
+  }
+  return to;
+}
+
+/** Opens a directory and checks that it is the state after some step, whole in every table. @returns the step */
+async function checkPrefix(directory: string): Promise<{ readonly step: number; readonly said: readonly string[] }> {
+  const opened = open(directory);
+  const { db, file } = opened.index;
+  assert.equal(db.prepare('PRAGMA integrity_check').get()!.integrity_check, 'ok');
+  const reader = openReader(file, 1 << 20);
+  try {
+    const [followed] = reader.operations.types();
+    const step = Number(followed?.position.resourceVersion ?? 0);
+    const sent = { number: 1, grants: scope.grants, dropped: [] };
+    const names = namesAfter(step);
+    const { names: stored } = reader.operations.versions({ incarnation: crashIncarnation.id, type: crashType });
+    assert.deepEqual(stored.toSorted(), names.toSorted());
+    assert.equal(await reader.operations.count({ query: allOf(crashType), scope: sent }), names.length);
+    const last = { ...allOf(crashType), labels: [{ key: 'step', operator: 'In', values: [String(step)] }] } as const;
+    assert.equal(await reader.operations.count({ query: last, scope: sent }), step === 0 ? 0 : 2);
+    const page = await reader.operations.list({ query: allOf(crashType), scope: sent, page: {} });
+    assert.equal(page.chunk.rows.length, names.length);
+    return { step, said: opened.said };
+  } finally {
+    reader.close();
+    opened.index.close();
+  }
+}
+
+function* places(size: number): Iterable<number> {
+  if (cuts === 'all') for (let at = 0; at < size; at++) yield at;
+  else for (let i = 0; i < Number(cuts); i++) yield Math.floor(Math.random() * size);
+}
+
+/** Cuts and flips the log of a crashed index. */
+async function damageLog(crashed: string, check: (step: number, said: readonly string[]) => void): Promise<void> {
+  const log = readFileSync(join(crashed, 'index.db-wal'));
+  const tryOut = async (damaged: Uint8Array): Promise<void> => {
+    const directory = snapshot(crashed, 'damaged');
+    writeFileSync(join(directory, 'index.db-wal'), damaged);
+    const { step, said } = await checkPrefix(directory);
+    check(step, said);
+    rmSync(directory, { recursive: true });
+  };
+  for (const at of places(log.length)) {
+    await tryOut(log.subarray(0, at));
+    const flipped = Buffer.from(log);
+    flipped[at]! ^= 1 << (at % 8);
+    await tryOut(flipped);
+  }
+}
+
+/** A reader that stays in its transaction. */
+function openHolder({ file }: IndexFile): { readonly release: () => void } {
+  const db = new DatabaseSync(file, { readOnly: true });
+  db.exec('BEGIN');
+  db.prepare('SELECT value FROM meta').get();
+  return { release: () => db.close() };
+}
+
+test('E10: a log cut or flipped anywhere opens as a prefix of commits with their positions', async () => {
+  const directory = join(root, 'plain');
+  const opened = open(directory);
+  write(writerOf(opened), 1, 6);
+  const crashed = snapshot(directory, 'plain-crashed');
+  opened.index.close();
+  assert.equal((await checkPrefix(snapshot(crashed, 'whole'))).step, 6);
+  await damageLog(crashed, (_step, said) => assert.deepEqual(said, []));
+});
+
+test('E10: a damaged log of which all is in the file already loses only what came after', async () => {
+  const directory = join(root, 'done');
+  const opened = open(directory);
+  const writer = writerOf(opened);
+  write(writer, 1, 4);
+  // A reader of the newest state lets everything be copied, but keeps the log from being emptied.
+  const holder = openHolder(opened.index);
+  checkpoint(opened.index.db, opened.index.file);
+  write(writer, 5, 7);
+  holder.release();
+  const crashed = snapshot(directory, 'done-crashed');
+  opened.index.close();
+  assert.match(readFileSync(join(crashed, 'index.db-checkpoint'), 'utf8'), /done/);
+  assert.equal((await checkPrefix(snapshot(crashed, 'done-whole'))).step, 7);
+  await damageLog(crashed, (step, said) => {
+    assert.deepEqual(said, []);
+    assert.ok(step >= 4);
+  });
+});
+
+test('E10: a log damaged while it was being copied is noticed, and the index built anew', async () => {
+  const directory = join(root, 'begun');
+  const opened = open(directory);
+  const writer = writerOf(opened);
+  write(writer, 1, 3);
+  const holder = openHolder(opened.index);
+  write(writer, 4, 6);
+  // Copies only what the reader of step 3 may see.
+  checkpoint(opened.index.db, opened.index.file);
+  holder.release();
+  const crashed = snapshot(directory, 'begun-crashed');
+  opened.index.close();
+  assert.match(readFileSync(join(crashed, 'index.db-checkpoint'), 'utf8'), /begun/);
+  assert.equal((await checkPrefix(snapshot(crashed, 'begun-whole'))).step, 6);
+  await damageLog(crashed, (step, said) => {
+    assert.equal(step, 0);
+    assert.equal(said.length, 1);
+  });
+});
+
+test('E10: what was committed before SIGKILL is there after it', async () => {
+  const directory = join(root, 'killed');
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'crash.fixture.ts'), directory], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let acknowledged = 0;
+  const lines = createInterface({ input: child.stdout });
+  for await (const line of lines) {
+    acknowledged = Number(line);
+    if (acknowledged === 40) child.kill('SIGKILL');
+  }
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  assert.equal(child.signalCode, 'SIGKILL');
+  const store = await openSqliteStore({ directory, onDamage: assert.fail });
+  try {
+    const [followed] = await store.types();
+    const step = Number(followed!.position.resourceVersion);
+    assert.ok(step >= acknowledged);
+    const stored = await store.versions(crashIncarnation.id, crashType);
+    assert.deepEqual(stored.map(({ name }) => name).toSorted(), namesAfter(step).toSorted());
+    assert.equal(await store.count(allOf(crashType), scope), namesAfter(step).length);
+  } finally {
+    await store.close();
+  }
+});
