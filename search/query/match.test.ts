@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseLabelSelector } from './label-selector.ts';
 import { allOf, type FieldRequirement, type LabelRequirement, type ListQuery } from './list-query.ts';
 import { matches } from './match.ts';
 import { parsePath } from './path.ts';
@@ -47,6 +48,23 @@ test('T17: the first time is part of the window, the second is not', () => {
   const created = Date.UTC(2022, 2, 4);
   assert.ok(holds({ createdSinceMs: created, createdBeforeMs: created + 1 }));
   assert.ok(!holds({ createdSinceMs: created + 1 }) && !holds({ createdBeforeMs: created }));
+});
+
+test('T147: a selector of nothing, and one of everything, keep an object without labels', () => {
+  const bare = Buffer.from('{"metadata":{"name":"web-1"}}');
+  assert.ok(matches(allOf(pods), bare, key));
+  assert.ok(matches({ ...allOf(pods), labels: [{ key: 'a', operator: 'DoesNotExist', values: [] }] }, bare, key));
+  assert.ok(!matches({ ...allOf(pods), labels: [{ key: 'a', operator: 'Exists', values: [] }] }, bare, key));
+});
+
+test('T148: each label operator keeps what it matches and drops the rest', () => {
+  const env = Buffer.from('{"metadata":{"labels":{"env":"dev"}}}');
+  const kept = (selector: string): boolean =>
+    matches({ ...allOf(pods), labels: parseLabelSelector(selector) }, env, key);
+  for (const selector of ['env', '!tier', 'env=dev', 'env!=prod', 'env in (dev,prod)', 'env notin (prod,stage)'])
+    assert.ok(kept(selector), selector);
+  for (const selector of ['tier', '!env', 'env=prod', 'env!=dev', 'env in (prod,stage)', 'env notin (dev,prod)'])
+    assert.ok(!kept(selector), selector);
 });
 
 test('T18-T25: labels: equality and sets, negative ones where the label is absent, integers by size', () => {

@@ -1,6 +1,6 @@
 // Cells of custom resources by the `additionalPrinterColumns` of their CRD (apiextensions-apiserver's tableconvertor). Easy to get wrong: a value of
 // another type than the column's is no cell, while a text column shows any value, lists as JSON.
-import { isExactInteger } from './exact-json.ts';
+import { exactInteger, isExactInteger } from './exact-json.ts';
 import type { PrinterColumn } from '../types.ts';
 import {
   nameDescription,
@@ -63,7 +63,7 @@ function cellOf(path: PrinterPath, type: string, object: KubeObject, ages: Ages)
       return textOf(value);
     case 'integer':
       if (isExactInteger(value)) return value;
-      return typeof value === 'number' ? Math.trunc(value) : null;
+      return typeof value === 'number' ? wholeNumber(value) : null;
     case 'number':
       if (isExactInteger(value)) return Number(value.rawJSON);
       return typeof value === 'number' ? value : null;
@@ -74,6 +74,11 @@ function cellOf(path: PrinterPath, type: string, object: KubeObject, ages: Ages)
     default:
       return null;
   }
+}
+
+/** Go's int64(value) as amd64 has it: what does not fit is the least one. */
+function wholeNumber(value: number): Cell {
+  return Math.abs(value) < 2 ** 63 ? Math.trunc(value) : exactInteger('-9223372036854775808');
 }
 
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,30})?(?:Z|[+-]\d\d:\d\d)$/;

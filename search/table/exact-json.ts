@@ -12,7 +12,7 @@ const { rawJSON, isRawJSON } = JSON as typeof JSON & {
   readonly isRawJSON: (value: unknown) => value is ExactInteger;
 };
 
-export { isRawJSON as isExactInteger };
+export { rawJSON as exactInteger, isRawJSON as isExactInteger };
 
 const manyDigits = /\d{16}/;
 const integer = /^-?\d+$/;

@@ -209,6 +209,11 @@ test('columns of a custom type show only values of their type', () => {
   const exact = custom('.spec.n', 'integer', '{"spec":{"n":9007199254740993}}');
   assert.equal(JSON.stringify(exact), '9007199254740993');
   assert.equal(custom('.spec.n', 'string', '{"spec":{"n":9007199254740993,"x":1}}'), '9007199254740993');
+  assert.equal(JSON.stringify(custom('.spec.n', 'integer', { spec: { n: 1e300 } })), '-9223372036854775808');
+  assert.deepEqual(
+    [1e300, -0.000012, 1234567.25, 0.5].map((n) => custom('.spec.n', 'string', { spec: { n } })),
+    ['1e+300', '-1.2e-05', '1.23456725e+06', '0.5'],
+  );
   assert.equal(custom('.spec.o', 'string', '{"spec":{"o":{"10":1,"9":2,"a":3}}}'), '{"10":1,"9":2,"a":3}');
 });
 
