@@ -132,7 +132,8 @@ function notFound(): GatewayError {
 function member(target: ParsedTarget, nameAt: number, outer: OuterResource): Surface {
   const proxyAt = nameAt + 1;
   const start = target.starts[proxyAt]! + '/proxy'.length;
-  const prefix = target.path.slice(0, start);
+  // Clients in Go write `*` as %2A whatever they were given (net/url escapes it when a path is joined to the server's).
+  const prefix = target.path.slice(0, start).replace(/\/%2A\/proxy$/i, '/*/proxy');
   // An escaped spelling of our own segments is nobody's habit, and would shift where the member's path begins.
   if (prefix.includes('%') || !prefix.endsWith('/proxy')) {
     throw new GatewayError('BAD_PATH', 'the path up to "/proxy" must not hold percent escapes');

@@ -31,6 +31,11 @@ describe('markedObject', () => {
     assert.match(mark(twice), /"m1"\}\}\}$/);
   });
 
+  it('refuses an object that is not JSON, which would spoil the answer of all', () => {
+    for (const text of ['{"metadata":{},"a":tru}', '{"metadata":{"a"}}', '{"metadata":{}]', '{"a":1,}', '{"a":"\n"}'])
+      assert.throws(() => mark(text), /not JSON/, text);
+  });
+
   it('sets the version of all clusters in place of the object’s own', () => {
     assert.equal(
       mark('{"metadata":{"resourceVersion":"5","annotations":{"a":"b"}}}', 'all'),

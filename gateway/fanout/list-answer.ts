@@ -172,10 +172,14 @@ export class ListOutput {
     if (this.#isFirst) await this.#open();
     const { isTable } = this.#shape!;
     const pieces: Buffer[] = [];
-    for (const item of items) {
-      if (!this.#isFirst) pieces.push(comma);
-      this.#isFirst = false;
-      pieces.push(isTable ? mergedRow(item, order, { cluster }) : markedObject(item, { cluster }));
+    try {
+      for (const item of items) {
+        if (!this.#isFirst) pieces.push(comma);
+        this.#isFirst = false;
+        pieces.push(isTable ? mergedRow(item, order, { cluster }) : markedObject(item, { cluster }));
+      }
+    } catch (error) {
+      throw new GatewayError('MEMBER_BAD_RESPONSE', 'it sent an object that is not JSON', { cluster, cause: error });
     }
     await this.#parts.writer.write(Buffer.concat(pieces));
   }

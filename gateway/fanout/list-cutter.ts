@@ -15,7 +15,7 @@ export interface ListPart {
   readonly fields: readonly (readonly [name: string, value: Buffer])[];
   /** The items or rows have begun, or there are none. */
   readonly begun: boolean;
-  /** JSON that was checked. */
+  /** Brackets and UTF-8 were checked; the rest of the grammar of an object is judged by whoever marks it (item-bytes.ts). */
   readonly items: readonly Buffer[];
 }
 
@@ -42,17 +42,20 @@ export function makeListCutter(cluster: string): ListCutter {
 
   const bad = (what: string): GatewayError =>
     new GatewayError('MEMBER_BAD_RESPONSE', `it sent a list that cannot be read: ${what}`, { cluster });
-  const checked = (token: Buffer): Buffer => {
+  const checked = (token: Buffer, isItem: boolean): Buffer => {
     try {
-      if (isUtf8(token) && skipValue(token, 0, open) === token.length) return token;
+      if (isUtf8(token) && ((isItem && token[0] === byte.openObject) || skipValue(token, 0, open) === token.length)) {
+        return token;
+      }
     } catch {
       // Said below, without a word of the text.
     }
     throw bad('it is not JSON');
   };
   const onToken = (token: Buffer, fields: [string, Buffer][], items: Buffer[]): void => {
-    const json = checked(token);
-    if (state === 'item' || state === 'first-item') {
+    const isItem = state === 'item' || state === 'first-item';
+    const json = checked(token, isItem);
+    if (isItem) {
       items.push(json);
       state = 'item-comma';
     } else if (state === 'value') {
@@ -154,6 +157,10 @@ function isBlank(c: number): boolean {
   return c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09;
 }
 
+function endsScalar(c: number): boolean {
+  return c === byte.comma || c === byte.closeList || c === byte.closeObject || c === byte.colon || isBlank(c);
+}
+
 /** Finds the end of one value, piece by piece; whether it is JSON is judged once it is whole. */
 interface Scanner {
   readonly busy: boolean;
@@ -184,27 +191,46 @@ function makeScanner(): Scanner {
       escaped = false;
     },
     find(bytes, from) {
-      for (let i = from; i < bytes.length; i += 1) {
-        const c = bytes[i]!;
-        if (inString) {
-          if (escaped) escaped = false;
-          else if (c === byte.backslash) escaped = true;
-          else if (c === byte.quote) {
-            inString = false;
-            if (depth === 0) return done(i + 1);
+      const { length } = bytes;
+      let i = from;
+      if (isScalar) {
+        while (i < length && !endsScalar(bytes[i]!)) i += 1;
+        return i < length ? done(i) : -1;
+      }
+      // Local, because this loop sees every byte of every list.
+      let open = depth;
+      let quoted = inString;
+      let skip = escaped;
+      let end = -1;
+      while (i < length) {
+        let c = bytes[i]!;
+        if (quoted) {
+          if (skip) skip = false;
+          else {
+            while (c !== byte.quote && c !== byte.backslash && i + 1 < length) {
+              i += 1;
+              c = bytes[i]!;
+            }
+            if (c === byte.quote) quoted = false;
+            else if (c === byte.backslash) skip = true;
           }
-        } else if (isScalar) {
-          if (c === byte.comma || c === byte.closeList || c === byte.closeObject || c === byte.colon || isBlank(c)) {
-            return done(i);
-          }
-        } else if (c === byte.quote) inString = true;
-        else if (c === byte.openObject || c === byte.openList) depth += 1;
-        else if (c === byte.closeObject || c === byte.closeList) {
-          depth -= 1;
-          if (depth === 0) return done(i + 1);
+        } else if (c === byte.quote) quoted = true;
+        else if (c === byte.openObject || c === byte.openList) open += 1;
+        else if (c === byte.closeObject || c === byte.closeList) open -= 1;
+        else {
+          i += 1;
+          continue;
+        }
+        i += 1;
+        if (open === 0 && !quoted) {
+          end = i;
+          break;
         }
       }
-      return -1;
+      depth = open;
+      inString = quoted;
+      escaped = skip;
+      return end < 0 ? -1 : done(end);
     },
   };
 }
