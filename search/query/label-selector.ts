@@ -28,7 +28,13 @@ export function parseLabelSelector(text: string): readonly LabelRequirement[] {
   if (text.length > maxSelectorLength)
     throw new GatewayError('BAD_REQUEST', `the label selector is longer than ${maxSelectorLength} characters`);
   try {
-    const written = parseRequirements(text, { keyMode: 'plain', valueMode: 'plain', checkKey, maxRequirements });
+    const written = parseRequirements(text, {
+      keyMode: 'plain',
+      valueMode: 'plain',
+      checkKey,
+      checkRequirement,
+      maxRequirements,
+    });
     return written.map(toRequirement).sort(({ key: one }, { key: other }) => (one < other ? -1 : one > other ? 1 : 0));
   } catch (error) {
     if (error instanceof SelectorError) throw new GatewayError('BAD_REQUEST', error.message);
@@ -43,7 +49,15 @@ function checkKey(key: string): void {
 }
 
 function toRequirement({ key, operator, values }: WrittenRequirement): LabelRequirement {
-  const sorted = [...new Set(values)].sort();
+  return { key, operator: operators[operator], values: sortedSet(values) };
+}
+
+function sortedSet(values: readonly string[]): readonly string[] {
+  return [...new Set(values)].sort();
+}
+
+function checkRequirement({ key, operator, values }: WrittenRequirement): void {
+  const sorted = sortedSet(values);
   const faults: string[] = [];
   if ((operator === '>' || operator === '<') && !isInt64(sorted[0]!)) {
     const why = "for 'Gt', 'Lt' operators, the value must be an integer";
@@ -57,7 +71,6 @@ function toRequirement({ key, operator, values }: WrittenRequirement): LabelRequ
     const text = faults.length === 1 ? faults[0]! : `[${faults.join(', ')}]`;
     throw new SelectorError(`unable to parse requirement: ${text}`);
   }
-  return { key, operator: operators[operator], values: sorted };
 }
 
 const signedDigits = /^[+-]?\d{1,40}$/;

@@ -77,6 +77,8 @@ export interface SelectorGrammar {
   readonly valueMode: LexerMode;
   /** Throws for a key that is none. */
   readonly checkKey: (key: string) => void;
+  /** Throws for values that are none; called before what follows is read, so that the first fault is told. */
+  readonly checkRequirement?: (requirement: WrittenRequirement) => void;
   readonly maxRequirements: number;
 }
 
@@ -92,7 +94,9 @@ export function parseRequirements(text: string, grammar: SelectorGrammar): reado
     if (next.kind === 'end') return requirements;
     if (next.kind !== 'word' && next.kind !== '!')
       throw new SelectorError(`found '${next.text}', expected: !, identifier, or 'end of string'`);
-    requirements.push(parser.requirement());
+    const requirement = parser.requirement();
+    grammar.checkRequirement?.(requirement);
+    requirements.push(requirement);
     if (requirements.length > grammar.maxRequirements)
       throw new SelectorError(`the selector has more than ${grammar.maxRequirements} requirements`);
     const after = parser.take('key');
