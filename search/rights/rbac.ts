@@ -70,6 +70,12 @@ function resourceMatches(items: readonly string[], resource: string, subresource
   return matches(items, `${resource}/${subresource}`) || items.includes(`*/${subresource}`);
 }
 
+/**
+ * A name that no object has, to ask whether somebody may get whatever there is: a question without a name is also allowed by the resource name "",
+ * and no get is like that.
+ */
+export const anyName = 'portcullis:any';
+
 /** What the rules of one role let somebody do with a type: all of it, objects of these names, or nothing. */
 export type RuleReach = 'all' | ReadonlySet<string>;
 

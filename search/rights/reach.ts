@@ -6,6 +6,7 @@ import type { ClusterSpec } from '../../cache/records.ts';
 import type { User } from '../../cache/user.ts';
 import { intersectGrants, isNothing, makeGrant, noGrant } from './grants.ts';
 import type { GrantedName } from './grants.ts';
+import { anyName } from './rbac.ts';
 import type { RowVerb, ScopedType } from './rbac-view.ts';
 import type { Grant } from './scope.ts';
 
@@ -55,11 +56,19 @@ export async function reachOf(gatekeeper: Gatekeeper, question: ReachQuestion): 
 }
 
 async function reachWith(gatekeeper: Gatekeeper, question: ReachQuestion, verb: string): Promise<Grant> {
-  const whole = attributesOf(question, verb, '', '');
-  const decision = gatekeeper.authorize(whole);
-  if ((decision instanceof Promise ? await decision : decision).allowed) return 'all';
+  const allows = (namespace: string, name: string): boolean | Promise<boolean> => {
+    const decision = gatekeeper.authorize(attributesOf(question, verb, namespace, name));
+    return decision instanceof Promise ? decision.then(({ allowed }) => allowed) : decision.allowed;
+  };
+  let given: AuthorityHints | undefined;
+  const hintsOf = (): AuthorityHints =>
+    (given ??= gatekeeper.hints?.(attributesOf(question, verb, '', '')) ?? 'anywhere');
+  // Rules of a file have no empty names; those of a hub may.
+  const allowsWhole = async (namespace: string): Promise<boolean> =>
+    (await allows(namespace, '')) && (verb !== 'get' || hintsOf() !== 'anywhere' || (await allows(namespace, anyName)));
+  if (await allowsWhole('')) return 'all';
 
-  const hints = gatekeeper.hints?.(whole) ?? 'anywhere';
+  const hints = hintsOf();
   const found = hints === 'anywhere' ? question.candidates() : hints;
   const candidates = { namespaces: new Set(found.namespaces), names: new Set(found.names) };
   const isNamespace = question.type.group === '' && question.type.resource === 'namespaces';
@@ -88,10 +97,13 @@ async function reachWith(gatekeeper: Gatekeeper, question: ReachQuestion, verb: 
     for (const each of asks) {
       asked += 1;
       if (asked > mostQuestions) return;
-      const answer = gatekeeper.authorize(attributesOf(question, verb, each.asked, each.name));
-      if (!(answer instanceof Promise ? await answer : answer).allowed) continue;
-      if (each.whole) namespaces.push(each.asked);
-      else names.push({ namespace: each.namespace, name: each.name });
+      if (each.whole) {
+        if (await allowsWhole(each.asked)) namespaces.push(each.asked);
+        continue;
+      }
+      const answer = allows(each.asked, each.name);
+      if (typeof answer === 'boolean' ? answer : await answer)
+        names.push({ namespace: each.namespace, name: each.name });
     }
   };
   await Promise.all(Array.from({ length: questionsAtOnce }, askNext));

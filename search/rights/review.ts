@@ -8,6 +8,7 @@ import type { ClusterRecord } from '../../cache/records.ts';
 import type { User } from '../../cache/user.ts';
 import { intersectGrants, isNothing, makeGrant, noGrant } from './grants.ts';
 import type { GrantedName } from './grants.ts';
+import { anyName } from './rbac.ts';
 import type { RbacView, RowVerb, ScopedType } from './rbac-view.ts';
 import type { Grant } from './scope.ts';
 
@@ -99,13 +100,20 @@ export function makeReviewer(options: ReviewerOptions): Reviewer {
     return answer.allowed;
   };
 
+  /** Every object of all namespaces or of one. */
+  const allowedWhole = async (asked: Asked, identity: User, question: RowQuestion): Promise<boolean> => {
+    if (!(await allowed(asked, identity, question))) return false;
+    return question.verb !== 'get' || (await allowed(asked, identity, { ...question, name: anyName }));
+  };
+
   const granted = async (asked: Asked, identity: User, verb: RowQuestion['verb'], type: ScopedType): Promise<Grant> => {
-    if (await allowed(asked, identity, { verb, type, namespace: '', name: '' })) return 'all';
+    if (await allowedWhole(asked, identity, { verb, type, namespace: '', name: '' })) return 'all';
     const namespaces: string[] = [];
     const names: GrantedName[] = [];
     const candidates = candidatesOf(asked.view, identity, verb, type);
     await eachOf(candidates, questionsAtOnce, async ({ question, granting }) => {
-      if (!(await allowed(asked, identity, question))) return;
+      const isAllowed = granting === undefined ? allowedWhole : allowed;
+      if (!(await isAllowed(asked, identity, question))) return;
       if (granting === undefined) namespaces.push(question.namespace);
       else names.push(granting);
     });

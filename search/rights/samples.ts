@@ -3,6 +3,7 @@
 import type { ClusterRecord } from '../../cache/records.ts';
 import type { User } from '../../cache/user.ts';
 import { grantAllows } from './grants.ts';
+import { anyName } from './rbac.ts';
 import type { RbacView, RowVerb, ScopedType } from './rbac-view.ts';
 import { accessReviewSpec } from './review.ts';
 import type { MemberReviews, RowQuestion } from './review.ts';
@@ -93,7 +94,7 @@ function questionAbout(
   type: ScopedType,
   random: () => number,
 ): RowQuestion {
-  const whole: RowQuestion = { verb, type, namespace: '', name: '' };
+  const whole: RowQuestion = { verb, type, namespace: '', name: verb === 'get' ? anyName : '' };
   if (grant === 'all') return whole;
   const isNamespace = type.group === '' && type.resource === 'namespaces';
   const candidates: RowQuestion[] = [whole];
@@ -113,7 +114,7 @@ function questionAbout(
 /** What the grant says to the question. A request for a name over all namespaces needs a grant of that name in all of them. */
 function answers(grant: Grant, { namespace, name, type }: RowQuestion): boolean {
   if (grant === 'all') return true;
-  if (name === '') return namespace !== '' && grant.namespaces.includes(namespace);
+  if (name === '' || name === anyName) return namespace !== '' && grant.namespaces.includes(namespace);
   if (type.group === '' && type.resource === 'namespaces') return grantAllows(grant, '', name);
   if (namespace !== '') return grantAllows(grant, namespace, name);
   return grant.names.some((granted) => granted.namespace === undefined && granted.name === name);
