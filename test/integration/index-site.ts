@@ -109,7 +109,9 @@ const gatewayRights: readonly JsonObject[] = [
 export async function startIndexSite(
   users: readonly string[],
   seeds: Readonly<Record<string, readonly JsonObject[]>>,
-  flags: ConfigInput = { indexResources: '*' },
+  flags: ConfigInput = {
+    indexResources: 'configmaps,deployments.apps,horizontalpodautoscalers.autoscaling,namespaces,nodes,pods,secrets',
+  },
 ): Promise<IndexSite> {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-index-'));
   const members: Record<string, Simulator> = {};
