@@ -20,7 +20,7 @@ import { openSqliteStore } from './store.ts';
 import { Writer } from './writer.ts';
 
 /** How many places each log is cut and flipped at; `all` takes hours. */
-const cuts = process.env.PORTCULLIS_STORE_CUTS ?? '6';
+const cuts = process.env.PORTCULLIS_STORE_CUTS ?? '4';
 const root = mkdtempSync(join(tmpdir(), 'portcullis-crash-'));
 const nowUs = (): number => Date.now() * 1000;
 const scope: RowScope = { digest: '', grants: new Map([[crashIncarnation.id, new Map([['pods.', 'all']])]]) };

@@ -1,6 +1,6 @@
 // Opens the index file for the one process that may write it; a file that is foreign, newer or damaged is moved aside and an empty index made.
 // Easy to get wrong: the log of a damaged file must be looked at before SQLite opens it, since opening repairs and copies.
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
@@ -83,7 +83,7 @@ function damagedFile(file: string): string {
 
 /** Held by an open transaction, so that it ends with the process however that ends. */
 function acquireLock(file: string, directory: string): DatabaseSync {
-  const lock = new DatabaseSync(file);
+  const lock = openPrivate(file);
   try {
     lock.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE');
     return lock;
@@ -107,7 +107,7 @@ function faultBeforeOpening(file: string): string | undefined {
 function openOrReplace(file: string, options: FileOptions): DatabaseSync {
   let fault: string;
   let cause: unknown;
-  let db = new DatabaseSync(file);
+  let db = openPrivate(file);
   try {
     const found = prepare(db, options);
     if (found === undefined) return db;
@@ -122,10 +122,16 @@ function openOrReplace(file: string, options: FileOptions): DatabaseSync {
   }
   db.close();
   setAside(file, cause instanceof Error ? `${fault}: ${cause.message}` : fault, options.onSetAside);
-  db = new DatabaseSync(file);
+  db = openPrivate(file);
   const again = prepare(db, options);
   if (again !== undefined) throw new GatewayError('INDEX_UNAVAILABLE', `a new index cannot be made: ${again}`);
   return db;
+}
+
+/** Readable to its owner alone, and with it what SQLite makes beside it. */
+function openPrivate(file: string): DatabaseSync {
+  closeSync(openSync(file, 'a', 0o600));
+  return new DatabaseSync(file);
 }
 
 /** Brings the schema up to date, or says why the file cannot be used. */

@@ -14,7 +14,7 @@ import { documentOf, label, listModel, rowWrite, typeInfo, type ModelRow } from 
 import { openSqliteStore, type SqliteStore } from './store.ts';
 
 /** More find more; PORTCULLIS_STORE_RUNS asks for them. */
-const runs = Number(process.env.PORTCULLIS_STORE_RUNS ?? 120);
+const runs = Number(process.env.PORTCULLIS_STORE_RUNS ?? 80);
 
 const pods = typeInfo('', 'pods');
 const replicaSets = typeInfo('apps', 'replicasets');

@@ -23,7 +23,7 @@ import type { WriterData } from './writer-worker.ts';
 export interface SqliteOptions {
   /** Made if it is not there; holds nothing else. */
   readonly directory: string;
-  /** Of the database file; undefined for no limit. The log beside it, up to some 50 MiB, comes on top. */
+  /** Of the database file; undefined for no limit. The log beside it, some 64 MiB at most, comes on top. */
   readonly maxBytes?: number;
   /** Threads that read, 1 by default: each answers one question at a time. */
   readonly readers?: number;

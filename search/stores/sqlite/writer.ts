@@ -30,7 +30,7 @@ export interface WriterOptions {
 export type Result = { readonly commit: Commit } | { readonly error: unknown };
 
 /** Copied into the file when the write-ahead log is this large. */
-const checkpointBytes = 16 << 20;
+const checkpointBytes = 48 << 20;
 /** Rows of an incarnation that are deleted in one transaction. */
 const forgottenAtOnce = 2000;
 const pageBytes = 16384;

@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, beforeEach, describe, test } from 'node:test';
+
+import { GatewayError } from '../../../cache/errors.ts';
+import { allOf } from '../../query/list-query.ts';
+import type { RowScope } from '../../rights/scope.ts';
+import { isIndexFull } from '../index-full.ts';
+import { makeIndexVersion, readIndexVersion } from '../index-version.ts';
+import type { Commit, LogEntry, WriteBatch } from '../store.ts';
+import { defaultLogLimits } from './change-log.ts';
+import { openIndexFile } from './file.ts';
+import { packBatch } from './messages.ts';
+import { rowWrite, typeInfo, type ModelRow } from './model.fixture.ts';
+import { openReader } from './reader.ts';
+import { openSqliteStore, type SqliteStore } from './store.ts';
+import { Writer, type WriterOptions } from './writer.ts';
+
+const pods = typeInfo('', 'pods');
+const configMaps = typeInfo('', 'configmaps');
+/** Of one test. */
+let incarnation = { id: '', cluster: 'one' };
+let scope: RowScope;
+let lives = 0;
+
+function newIncarnation(): void {
+  incarnation = { id: `record/${++lives}`, cluster: 'one' };
+  const types = new Map([['pods.', 'all'] as const, ['configmaps.', 'all'] as const]);
+  scope = { digest: incarnation.id, grants: new Map([[incarnation.id, types]]) };
+}
+
+function row(name: string, version: number, more: Partial<ModelRow> = {}): ModelRow {
+  const { id, cluster } = incarnation;
+  const names = { cluster, incarnation: id, type: pods, namespace: 'default', name, uid: `uid-${name}`, ownerUid: '' };
+  return { ...names, createdAtMs: 0, resourceVersion: String(version), labels: {}, rest: { version }, ...more };
+}
+
+function batch(upserts: readonly ModelRow[], more: Partial<WriteBatch> = {}): WriteBatch {
+  return { incarnation, type: pods, upserts: upserts.map(rowWrite), deletes: [], ...more };
+}
+
+function said({ name, uid, before, after }: LogEntry): readonly unknown[] {
+  const version = (body: Uint8Array | undefined): unknown =>
+    body && (JSON.parse(Buffer.from(body).toString()) as { version: number }).version;
+  return [name, uid, version(before), version(after)];
+}
+
+describe('a store over its life', () => {
+  let store: SqliteStore;
+  const directory = mkdtempSync(join(tmpdir(), 'portcullis-life-'));
+  const followed = async () => (await store.types()).filter((one) => one.incarnation.id === incarnation.id);
+  before(async () => {
+    store = await openSqliteStore({ directory, onDamage: assert.fail });
+  });
+  beforeEach(newIncarnation);
+  after(async () => {
+    await store.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  test('the log tells additions, changes and deletions; another uid is a deletion and an addition', async () => {
+    const start = store.resourceVersion();
+    const heard: string[] = [];
+    const end = store.onCommit((resourceVersion) => heard.push(resourceVersion));
+    const first = await store.apply(batch([row('a', 1), row('b', 1)]));
+    assert.deepEqual([first.written, first.deleted], [2, 0]);
+    const second = await store.apply(batch([row('a', 2), row('b', 3, { uid: 'other' })]));
+    const third = await store.apply(batch([], { deletes: [{ namespace: 'default', name: 'a' }] }));
+    assert.deepEqual([third.written, third.deleted], [0, 1]);
+    const entries = await store.changes(start, ['pods.'], 100);
+    assert.deepEqual(entries.map(said), [
+      ['a', 'uid-a', undefined, 1],
+      ['b', 'uid-b', undefined, 1],
+      ['a', 'uid-a', 1, 2],
+      ['b', 'uid-b', 1, undefined],
+      ['b', 'other', undefined, 3],
+      ['a', 'uid-a', 2, undefined],
+    ]);
+    const versions = entries.map(({ resourceVersion }) => resourceVersion);
+    assert.deepEqual(versions.toSorted(), versions);
+    assert.equal(new Set(versions).size, versions.length);
+    assert.deepEqual(
+      heard,
+      [first, second, third].map(({ resourceVersion }) => resourceVersion),
+    );
+    assert.equal(store.resourceVersion(), versions.at(-1));
+    assert.deepEqual(await store.changes(start, ['configmaps.'], 100), []);
+    assert.deepEqual(await store.changes(versions[3]!, ['pods.'], 1), [entries[4]]);
+    end();
+    await store.apply(batch([row('c', 1)]));
+    assert.equal(heard.length, 3);
+  });
+
+  test('rows that are stored byte for byte are neither written nor told; the position is kept', async () => {
+    await store.apply(batch([row('a', 1), row('b', 1)], { position: { resourceVersion: '5', confirmedAtMs: 1 } }));
+    const before = store.resourceVersion();
+    const again = await store.apply(
+      batch([row('a', 1), row('b', 1)], { position: { resourceVersion: '9', confirmedAtMs: 2 } }),
+    );
+    assert.deepEqual(again, { resourceVersion: before, written: 0, deleted: 0 });
+    assert.deepEqual(await store.changes(before, ['pods.'], 10), []);
+    await store.close();
+    store = await openSqliteStore({ directory, onDamage: assert.fail });
+    const kept = await store.types();
+    assert.deepEqual(
+      kept.find((one) => one.incarnation.id === incarnation.id),
+      { incarnation, type: pods, position: { resourceVersion: '9', confirmedAtMs: 2 }, objects: 2 },
+    );
+    assert.equal(store.resourceVersion(), before);
+    assert.deepEqual(await store.versions(incarnation.id, pods), [
+      { namespace: 'default', name: 'a', uid: 'uid-a', resourceVersion: '1' },
+      { namespace: 'default', name: 'b', uid: 'uid-b', resourceVersion: '1' },
+    ]);
+  });
+
+  test('an incarnation that is forgotten goes row by row in the log', async () => {
+    await store.apply(batch(Array.from({ length: 2500 }, (_, i) => row(`pod-${i}`, 1))));
+    await store.apply(batch([row('settings', 1, { type: configMaps })], { type: configMaps }));
+    const before = store.resourceVersion();
+    assert.equal((await store.forget(incarnation.id, pods)).deleted, 2500);
+    assert.deepEqual(
+      (await followed()).map(({ type }) => type.resource),
+      ['configmaps'],
+    );
+    const gone = await store.changes(before, ['pods.'], 5000);
+    assert.equal(new Set(gone.map(({ name }) => name)).size, 2500);
+    assert.ok(gone.every(({ after }) => after === undefined));
+    assert.equal((await store.forget(incarnation.id)).deleted, 1);
+    assert.deepEqual(await followed(), []);
+    assert.equal(await store.count(allOf(pods, configMaps), scope), 0);
+  });
+
+  test('a page that is read slowly is what it was when it was asked, whatever is written meanwhile', async () => {
+    const rows = Array.from({ length: 3000 }, (_, i) => row(`pod-${String(i).padStart(4, '0')}`, 1));
+    await store.apply(batch(rows));
+    const page = await store.list(allOf(pods), scope, {});
+    const versions = new Map<string, number>();
+    let isFirst = true;
+    for await (const chunk of page.chunks) {
+      for (const { name, raw } of chunk) {
+        versions.set(name, (JSON.parse(Buffer.from(raw).toString()) as { version: number }).version);
+      }
+      if (!isFirst) continue;
+      isFirst = false;
+      await store.apply(batch(rows.map(({ name }) => row(name, 2))));
+      await store.apply(batch([row('pod-zzzz', 1)], { deletes: [{ namespace: 'default', name: 'pod-2999' }] }));
+      await store.apply(batch([row('pod-2998', 9, { uid: 'another' })]));
+    }
+    assert.equal(versions.size, 3000);
+    assert.ok([...versions.values()].every((version) => version === 1));
+    const since = await store.changes(page.resourceVersion, ['pods.'], 10_000);
+    assert.equal(since.length, 3000 + 2 + 2);
+  });
+
+  test('a reader that stops early leaves nothing behind', async () => {
+    await store.apply(batch(Array.from({ length: 3000 }, (_, i) => row(`pod-${i}`, 1))));
+    const page = await store.list(allOf(pods), scope, {});
+    for await (const chunk of page.chunks) {
+      assert.ok(chunk.length < 3000);
+      break;
+    }
+    assert.equal(await store.count(allOf(pods), scope), 3000);
+  });
+
+  test('an offset beyond what the store walks is refused with the way on', async () => {
+    const limit = store.limits.maxOffset;
+    await assert.rejects(
+      store.list(allOf(pods), scope, { offset: limit + 1 }),
+      (error) => error instanceof GatewayError && error.status === 400 && /continue/.test(error.message),
+    );
+    assert.equal((await store.list(allOf(pods), scope, { offset: limit, limit: 1 })).next, undefined);
+    await assert.rejects(store.list(allOf(pods), scope, { after: ['x', 1] }), { code: 'BAD_REQUEST' });
+  });
+
+  test('a batch that cannot be written does not take others with it', async () => {
+    const bad = { ...batch([row('bad', 1)]), upserts: [{ ...rowWrite(row('bad', 1)), createdAtMs: Number.NaN }] };
+    const results = await Promise.allSettled([
+      store.apply(batch([row('a', 1)])),
+      store.apply(bad),
+      store.apply(batch([row('b', 1)])),
+    ]);
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    );
+    assert.equal(await store.count(allOf(pods), scope), 2);
+  });
+
+  test('a resourceVersion of elsewhere is expired', async () => {
+    const issued = store.resourceVersion();
+    const wrong = makeIndexVersion(readIndexVersion(issued)! + 1).slice(0, 16) + issued.slice(16);
+    for (const other of ['12345', '', wrong]) {
+      await assert.rejects(store.changes(other, ['pods.'], 10), { name: 'GatewayError', code: 'EXPIRED' });
+    }
+  });
+});
+
+describe('a store with small limits', () => {
+  const root = mkdtempSync(join(tmpdir(), 'portcullis-limits-'));
+  const closers: (() => void)[] = [];
+  beforeEach(newIncarnation);
+  after(() => {
+    for (const close of closers) close();
+    rmSync(root, { recursive: true });
+  });
+
+  /** Without threads. */
+  function openDirectly(options: Partial<WriterOptions>) {
+    const nowUs = (): number => Date.now() * 1000;
+    const directory = join(root, incarnation.id);
+    const index = openIndexFile({ directory, pathsDigest: '', cacheBytes: 1 << 20, nowUs, onSetAside: assert.fail });
+    const onStopped = (): void => undefined;
+    const writer = new Writer(index.db, index.file, {
+      log: defaultLogLimits,
+      maxBytes: undefined,
+      nowUs,
+      onStopped,
+      ...options,
+    });
+    const reader = openReader(index.file, 1 << 20);
+    closers.push(reader.close, index.close);
+    const apply = (change: WriteBatch): Commit => {
+      const [result] = writer.apply([packBatch(change)]);
+      if ('error' in result!) throw result.error;
+      return result!.commit;
+    };
+    return { writer, reader, apply };
+  }
+
+  test('a log that was trimmed says from where it still goes on, and older questions are expired', () => {
+    const { writer, reader, apply } = openDirectly({ log: { ...defaultLogLimits, entries: 100 } });
+    const start = writer.sequence;
+    assert.equal(reader.operations.oldest(), start);
+    for (let version = 1; version <= 12; version++) {
+      apply(batch(Array.from({ length: 100 }, (_, i) => row(`pod-${i}`, version))));
+    }
+    const oldest = reader.operations.oldest();
+    assert.ok(oldest > start);
+    const { entries } = reader.operations.changes({ sinceUs: oldest, types: ['pods.'], limit: 5000 });
+    assert.ok(entries.length >= 100 && entries.length <= 700);
+    assert.deepEqual(said(entries.at(-1)!).slice(2), [11, 12]);
+    assert.throws(() => reader.operations.changes({ sinceUs: start, types: ['pods.'], limit: 1 }), { code: 'EXPIRED' });
+  });
+
+  test('bodies kept for the log are bounded, whatever their number', () => {
+    const { reader, apply } = openDirectly({ log: { ...defaultLogLimits, bytes: 100_000 } });
+    const large = { data: 'x'.repeat(10_000) };
+    for (let version = 1; version <= 30; version++)
+      apply(batch([row('pod', version, { rest: { version, ...large } })]));
+    const sinceUs = reader.operations.oldest();
+    const { entries } = reader.operations.changes({ sinceUs, types: ['pods.'], limit: 100 });
+    assert.ok(entries.length >= 8 && entries.length <= 11, `${entries.length}`);
+  });
+
+  test('a full index refuses its largest type by a reason of its own, and takes deletions', () => {
+    const stopped: (readonly string[])[] = [];
+    // Bodies of deleted objects go to the log, which takes room too.
+    const { apply } = openDirectly({
+      log: { ...defaultLogLimits, bytes: 10_000 },
+      maxBytes: 2 << 20,
+      onStopped: (types) => stopped.push(types),
+    });
+    const large = { rest: { version: 1, data: 'x'.repeat(10_000) } };
+    let stored = 0;
+    assert.throws(() => {
+      for (; ; stored++) apply(batch([row(`pod-${stored}`, 1, large)]));
+    }, isIndexFull);
+    assert.ok(stored > 50);
+    assert.deepEqual(stopped, [['pods.']]);
+    apply(batch([row('settings', 1, { type: configMaps })], { type: configMaps }));
+    const deletes = Array.from({ length: stored }, (_, i) => ({ namespace: 'default', name: `pod-${i}` }));
+    assert.equal(apply(batch([], { deletes })).deleted, stored);
+    assert.deepEqual(stopped.at(-1), []);
+    assert.equal(apply(batch([row('pod', 1)])).written, 1);
+  });
+});
