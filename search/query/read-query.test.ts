@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../cache/errors.ts';
-import { takeForwardLabel } from './forward-label.ts';
 import { allOf, type ListQuery } from './list-query.ts';
 import { jsonParameters, urlParameters } from './parameters.ts';
 import { parsePath } from './path.ts';
@@ -222,19 +221,7 @@ test('T88-T96: owners', () => {
   for (const seniority of ['-1', '9', 'x', '1.5']) refused(`ownerUID=u&ownerSeniority=${seniority}`, /0 to 8/);
 });
 
-test('T130-T136: the forward label is taken out of a selector', () => {
-  const take = (selector: string): unknown => {
-    const taken = takeForwardLabel(selector.replaceAll('F', 'search.clusterpedia.io/forward'));
-    return [taken.selector.replaceAll('search.clusterpedia.io/forward', 'F'), taken.forward];
-  };
-  for (const selector of ['', 'b=1,a=2', 'a=1,F-something=true', ',,,', 'F=b_', 'a b,F'])
-    assert.deepEqual(take(selector), [selector, false]);
-  for (const selector of ['F', 'F=true', 'F in (true)']) assert.deepEqual(take(selector), ['', true]);
-  for (const selector of ['F,b=1,a=2', 'b=1,F,a=2', 'b=1,a=2,F', 'b=1,F=true,a=2'])
-    assert.deepEqual(take(selector), ['a=2,b=1', true]);
-  assert.deepEqual(take('env in (prod,stage),F,tier=frontend'), ['env in (prod,stage),tier=frontend', true]);
-  assert.deepEqual(take('a=1,b!=2,F'), ['a=1,b!=2', true]);
-  assert.deepEqual(take('a=1,F=false'), ['a=1', false]);
+test('T131: the forward label in a query asks for the member', () => {
   assert.ok(labels('S/forward,a=1').forward && !labels('a=1').forward);
 });
 
@@ -273,76 +260,6 @@ test('search labels nobody knows are named in a warning, other keys of clusterpe
   const asked = labels('S/forward-something=true,x.clusterpedia.io/y=1');
   assert.deepEqual(asked.query.labels, [{ key: 'x.clusterpedia.io/y', operator: 'In', values: ['1'] }]);
   assert.match(asked.warnings[0]!, /"search.clusterpedia.io\/forward-something" is not known/);
-});
-
-test('filters: alternatives, quotes, sets and every operator', () => {
-  const of = (filter: string): unknown => {
-    const { fields, anyOf } = ask(`filter=${encodeURIComponent(filter)}`).query;
-    return [...fields.map((field) => [field]), ...anyOf].map((any) =>
-      any.map(({ operator, values }) => [operator, ...values]),
-    );
-  };
-  assert.deepEqual(of('status.phase=Failed, status.phase = Unknown one '), [
-    [
-      ['Equals', 'Failed'],
-      ['Equals', 'Unknown one'],
-    ],
-  ]);
-  assert.deepEqual(of('a.b in (x, "y, )", z),a.b notin ()'), [
-    [
-      ['In', 'x', 'y, )', 'z'],
-      ['NotIn', ''],
-    ],
-  ]);
-  assert.deepEqual(of('a.b~x,a.b!=y,a.b==z'), [
-    [
-      ['Contains', 'x'],
-      ['NotEquals', 'y'],
-      ['Equals', 'z'],
-    ],
-  ]);
-  assert.deepEqual(of("a['k=1, x'].b>1Gi,a.b<2"), [
-    [
-      ['Gt', '1Gi'],
-      ['Lt', '2'],
-    ],
-  ]);
-  assert.deepEqual(of('a.b, !a.c'), [[['Exists'], ['DoesNotExist']]]);
-  assert.deepEqual(of("a.b=x\\,y\\ ,a.c= 'in (' "), [
-    [
-      ['Equals', 'x,y '],
-      ['Equals', 'in ('],
-    ],
-  ]);
-  assert.deepEqual(of('a.in=in'), [[['Equals', 'in']]]);
-  for (const filter of [
-    ',',
-    'a,',
-    '=x',
-    'a.b in (x',
-    'a.b in x',
-    'a.b="x',
-    'a.b="x"y',
-    'a.b>high',
-    'a b',
-    'a.b~',
-    '(a=b)',
-    'a$b=1',
-  ])
-    refused(`filter=${encodeURIComponent(filter)}`, /filter|invalid field path|cannot be compared/);
-  refused(`filter=${'a,'.repeat(300)}a`, /more than 256 terms/);
-});
-
-test('conditions on name, namespace and uid become conditions on keys', () => {
-  is(ask('fieldSelector=metadata.name=a,metadata.namespace!=b'), { names: ['a'], notNamespaces: ['b'] });
-  is(ask('filter=name in (a,b)&filter=metadata.uid=u&fieldSelector=metadata.name!=a'), {
-    names: ['a', 'b'],
-    notNames: ['a'],
-    uids: ['u'],
-  });
-  is(ask('fieldSelector=metadata.namespace=other', { namespace: 'ns' }), { namespaces: [] });
-  const namespace = { path: parsePath('metadata.namespace'), operator: 'Equals' as const, values: [''] };
-  is(ask('fieldSelector=metadata.namespace='), { fields: [namespace] });
 });
 
 test('a JSON document asks the same as a URL', () => {

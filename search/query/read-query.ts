@@ -6,6 +6,7 @@ import { readFilters } from './filter.ts';
 import { goQuote, parseLabelSelector } from './label-selector.ts';
 import type { FieldRequirement, ListQuery, OwnerQuery, PathStep } from './list-query.ts';
 import { liftKeyConditions } from './lift-keys.ts';
+import { nativeConditions } from './native-fields.ts';
 import { readLabelOrder, readOrder, splitOutsideQuotes } from './order-by.ts';
 import { readPage, type PageAsked } from './page.ts';
 import { bad, type Parameters } from './parameters.ts';
@@ -59,6 +60,7 @@ export function readQuery(parameters: Parameters, place: QueryPlace): AskedQuery
   const fieldSelector = parseFieldSelector(parameters.text('fieldSelector') ?? '').map(
     ({ requirement }) => requirement,
   );
+  const native = nativeConditions(place.types, fieldSelector);
   const filters = readFilters(parameters.all('filter'));
   const plain: ListQuery = {
     types: place.types,
@@ -70,8 +72,8 @@ export function readQuery(parameters: Parameters, place: QueryPlace): AskedQuery
     ]),
     text: texts('text', parameters.all('text')),
     labels: selector.labels,
-    fields: [...fieldSelector, ...filters.filter(isSingle).flat()],
-    anyOf: filters.filter((any) => !isSingle(any)),
+    fields: [...native.fields, ...filters.filter(isSingle).flat()],
+    anyOf: [...native.anyOf, ...filters.filter((any) => !isSingle(any))],
     ...createdWindow(parameters, selector),
     order: order(parameters, selector),
   };

@@ -1,11 +1,13 @@
-// Row E2, selectors: label selectors select what a real kube-apiserver selects, and are refused in its words. Easy to get wrong: the odd ones, `x in ()`,
-// `a,`, `!in`, keys and values that are no labels.
+// Row E2, selectors: label and native field selectors select what a real kube-apiserver selects, and labels are refused in its words. Easy to get
+// wrong: the odd ones, `x in ()`, `a,`, `!in`, keys and values that are no labels, fields that are missing.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { GatewayError } from '../../cache/errors.ts';
 import { parseLabelSelector } from '../../search/query/label-selector.ts';
 import { allOf, type LabelRequirement } from '../../search/query/list-query.ts';
 import { compileMatcher } from '../../search/query/match.ts';
+import { urlParameters } from '../../search/query/parameters.ts';
+import { readQuery } from '../../search/query/read-query.ts';
 import { startControlPlane } from '../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../controlplane/fixture.ts';
 
@@ -27,6 +29,8 @@ let member: Member;
 before(async () => {
   plane = await startControlPlane({ members: ['m1'], audit: false });
   member = plane.member('m1');
+  const account = { metadata: { name: 'default', namespace: 'default' } };
+  await member.request('POST', '/api/v1/namespaces/default/serviceaccounts', account);
   for (const [i, labels] of labelSets.entries()) {
     const valid = Object.fromEntries(Object.entries(labels).filter(([, value]) => !value.startsWith('-')));
     const metadata = { name: `c${i}`, labels: valid };
@@ -41,7 +45,7 @@ interface Named {
   readonly metadata: { readonly name: string };
 }
 
-/** What the member makes of a selector: names, or its refusal. */
+/** What the member makes of a label selector: names, or its refusal. */
 async function memberAnswer(selector: string): Promise<readonly string[] | string> {
   const { body } = await member.request('GET', `${path}?labelSelector=${encodeURIComponent(selector)}`);
   const answer = JSON.parse(body) as {
@@ -206,3 +210,147 @@ test('E2: label selectors select what the member selects, and are refused in its
   context.diagnostic(JSON.stringify(outcomes));
   assert.ok(outcomes.selected > 50 && outcomes.refused > 50);
 });
+
+interface FieldCase {
+  readonly path: string;
+  readonly resource: string;
+  readonly objects: readonly object[];
+  readonly selectors: readonly string[];
+}
+
+const containers = [{ name: 'c', image: 'i' }];
+const about = { kind: 'Pod', namespace: 'default', name: 'p' };
+
+const fieldCases: readonly FieldCase[] = [
+  {
+    path: '/api/v1/namespaces/default/pods',
+    resource: 'pods',
+    objects: [
+      { metadata: { name: 'free' }, spec: { containers } },
+      { metadata: { name: 'bound' }, spec: { containers, nodeName: 'n1' } },
+      { metadata: { name: 'host' }, spec: { containers, nodeName: 'n2', hostNetwork: true, restartPolicy: 'Never' } },
+    ],
+    selectors: [
+      ...[
+        'spec.nodeName=',
+        'spec.nodeName!=',
+        'spec.nodeName=n1',
+        'spec.nodeName!=n1',
+        'spec.nodeName==n1',
+        'spec.host=n2',
+        'status.podIP=',
+        'status.podIP!=',
+      ],
+      ...[
+        'spec.hostNetwork=true',
+        'spec.hostNetwork=false',
+        'spec.hostNetwork!=false',
+        'spec.hostNetwork!=true',
+        'status.nominatedNodeName=',
+        'status.phase=Pending',
+      ],
+      ...[
+        'metadata.name=free',
+        'metadata.name!=free',
+        'metadata.namespace=default',
+        'metadata.namespace!=default',
+        'metadata.name=free,spec.nodeName=',
+        '',
+      ],
+      ...[
+        'spec.restartPolicy=Never',
+        'spec.restartPolicy!=Never',
+        'status.phase!=Pending,spec.nodeName=n1',
+        'metadata.name=',
+      ],
+    ],
+  },
+  {
+    path: '/api/v1/namespaces/default/events',
+    resource: 'events',
+    objects: [
+      {
+        metadata: { name: 'old' },
+        involvedObject: about,
+        reason: 'Pulled',
+        type: 'Normal',
+        source: { component: 'kubelet' },
+      },
+      {
+        metadata: { name: 'new' },
+        involvedObject: { ...about, fieldPath: 'spec' },
+        reason: 'Done',
+        type: 'Warning',
+        reportingComponent: 'x.io/c',
+      },
+      { metadata: { name: 'bare' }, involvedObject: { namespace: 'default' } },
+    ],
+    selectors: [
+      ...[
+        'source=kubelet',
+        'source=x.io/c',
+        'source!=kubelet',
+        'source=',
+        'source!=',
+        'type=Warning',
+        'type!=Normal',
+        'type=',
+        'reason=',
+        'reason!=Done',
+      ],
+      ...[
+        'involvedObject.name=p',
+        'involvedObject.name=',
+        'involvedObject.kind=Pod,reason=Done',
+        'involvedObject.fieldPath=',
+        'reportingComponent=x.io/c',
+      ],
+    ],
+  },
+  {
+    path: '/api/v1/nodes',
+    resource: 'nodes',
+    objects: [{ metadata: { name: 'n1' } }, { metadata: { name: 'n2' }, spec: { unschedulable: true } }],
+    selectors: [
+      '',
+      'spec.unschedulable=true',
+      'spec.unschedulable=false',
+      'spec.unschedulable!=true',
+      'metadata.name=n1',
+    ],
+  },
+];
+
+for (const { path: at, resource, objects, selectors } of fieldCases) {
+  test(`E2: native field selectors of ${resource} select what the member selects`, async () => {
+    for (const object of objects) {
+      const { status, body } = await member.request('POST', at, object);
+      assert.equal(status, 201, body);
+    }
+    const all = (
+      JSON.parse((await member.request('GET', at)).body) as {
+        items: readonly (Named & { metadata: { namespace?: string } })[];
+      }
+    ).items;
+    const outcomes = new Set<number>();
+    for (const selector of selectors) {
+      const parameter = `fieldSelector=${encodeURIComponent(selector)}`;
+      const { status, body } = await member.request('GET', `${at}?${parameter}`);
+      assert.equal(status, 200, body);
+      const theirs = (JSON.parse(body) as { items: readonly Named[] }).items.map(({ metadata }) => metadata.name);
+      const { query } = readQuery(urlParameters(parameter), { types: [{ group: '', resource }] });
+      const matcher = compileMatcher(query);
+      const ours = all.filter((object) => {
+        const { name, namespace = '' } = object.metadata;
+        return matcher(object, { cluster: 'm1', type: `${resource}.`, namespace, name });
+      });
+      assert.deepEqual(
+        ours.map(({ metadata }) => metadata.name),
+        theirs,
+        selector,
+      );
+      outcomes.add(theirs.length);
+    }
+    assert.ok(outcomes.size > 1, 'some selectors select more than others');
+  });
+}

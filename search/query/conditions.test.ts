@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GatewayError } from '../../cache/errors.ts';
+import { allOf, type ListQuery } from './list-query.ts';
+import { urlParameters } from './parameters.ts';
+import { parsePath } from './path.ts';
+import { readQuery, type AskedQuery, type QueryPlace } from './read-query.ts';
+
+const pods = { group: '', resource: 'pods' };
+
+function ask(query: string, place: Partial<QueryPlace> = {}): AskedQuery {
+  return readQuery(urlParameters(query), { types: [pods], ...place });
+}
+
+function is(asked: AskedQuery, part: Partial<ListQuery>): void {
+  assert.deepEqual(asked.query, { ...allOf(pods), ...part });
+}
+
+function refused(query: string, message: RegExp): void {
+  assert.throws(
+    () => ask(query),
+    (error) => {
+      assert.ok(error instanceof GatewayError && error.code === 'BAD_REQUEST', String(error));
+      assert.match(error.message, message);
+      return true;
+    },
+  );
+}
+
+test('filters: alternatives, quotes, sets and every operator', () => {
+  const of = (filter: string): unknown => {
+    const { fields, anyOf } = ask(`filter=${encodeURIComponent(filter)}`).query;
+    return [...fields.map((field) => [field]), ...anyOf].map((any) =>
+      any.map(({ operator, values }) => [operator, ...values]),
+    );
+  };
+  assert.deepEqual(of('status.phase=Failed, status.phase = Unknown one '), [
+    [
+      ['Equals', 'Failed'],
+      ['Equals', 'Unknown one'],
+    ],
+  ]);
+  assert.deepEqual(of('a.b in (x, "y, )", z),a.b notin ()'), [
+    [
+      ['In', 'x', 'y, )', 'z'],
+      ['NotIn', ''],
+    ],
+  ]);
+  assert.deepEqual(of('a.b~x,a.b!=y,a.b==z'), [
+    [
+      ['Contains', 'x'],
+      ['NotEquals', 'y'],
+      ['Equals', 'z'],
+    ],
+  ]);
+  assert.deepEqual(of("a['k=1, x'].b>1Gi,a.b<2"), [
+    [
+      ['Gt', '1Gi'],
+      ['Lt', '2'],
+    ],
+  ]);
+  assert.deepEqual(of('a.b, !a.c'), [[['Exists'], ['DoesNotExist']]]);
+  assert.deepEqual(of("a.b=x\\,y\\ ,a.c= 'in (' "), [
+    [
+      ['Equals', 'x,y '],
+      ['Equals', 'in ('],
+    ],
+  ]);
+  assert.deepEqual(of('a.in=in'), [[['Equals', 'in']]]);
+  for (const filter of [
+    ',',
+    'a,',
+    '=x',
+    'a.b in (x',
+    'a.b in x',
+    'a.b="x',
+    'a.b="x"y',
+    'a.b>high',
+    'a b',
+    'a.b~',
+    '(a=b)',
+    'a$b=1',
+  ])
+    refused(`filter=${encodeURIComponent(filter)}`, /filter|invalid field path|cannot be compared/);
+  refused(`filter=${'a,'.repeat(300)}a`, /more than 256 terms/);
+});
+
+test('conditions on name, namespace and uid become conditions on keys', () => {
+  is(ask('fieldSelector=metadata.name=a,metadata.namespace!=b'), { names: ['a'], notNamespaces: ['b'] });
+  is(ask('filter=name in (a,b)&filter=metadata.uid=u&fieldSelector=metadata.name!=a'), {
+    names: ['a', 'b'],
+    notNames: ['a'],
+    uids: ['u'],
+  });
+  is(ask('fieldSelector=metadata.namespace=other', { namespace: 'ns' }), { namespaces: [] });
+  const namespace = { path: parsePath('metadata.namespace'), operator: 'Equals' as const, values: [''] };
+  is(ask('fieldSelector=metadata.namespace='), { fields: [namespace] });
+});
+
+test('a native field that is missing counts as its default, of any other path nothing equals nothing', () => {
+  const condition = (
+    path: string,
+    operator: 'Equals' | 'Exists' | 'DoesNotExist' | 'NotEquals',
+    ...values: string[]
+  ) => ({ path: parsePath(path), operator, values });
+  const free = [condition('spec.nodeName', 'Equals', ''), condition('spec.nodeName', 'DoesNotExist')];
+  is(ask('fieldSelector=spec.nodeName='), { anyOf: [free] });
+  is(ask('fieldSelector=spec.nodeName!='), {
+    fields: [condition('spec.nodeName', 'NotEquals', ''), condition('spec.nodeName', 'Exists')],
+  });
+  is(ask('fieldSelector=spec.nodeName=n,spec.other='), {
+    fields: [condition('spec.nodeName', 'Equals', 'n'), condition('spec.other', 'Equals', '')],
+  });
+  is(ask('filter=spec.nodeName='), { fields: [condition('spec.nodeName', 'Equals', '')] });
+});
