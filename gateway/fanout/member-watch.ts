@@ -45,6 +45,7 @@ export async function followMember(
   output: MemberOutput,
   version: string | undefined,
   signal: AbortSignal,
+  wait: (waitMs: number, signal: AbortSignal) => Promise<unknown> = waitUntil,
 ): Promise<void> {
   const backoff = makeBackoff(firstWaitMs, longestWaitMs, Math.random);
   const run = new MemberRun(source, output, version);
@@ -58,8 +59,13 @@ export async function followMember(
     }
     if (performance.now() - startedMs > steadyMs) backoff.reset();
     if (signal.aborted || run.over) return;
-    await sleep(run.isAbsent ? longestWaitMs : backoff.next(), undefined, { signal, ref: false }).catch(() => {});
+    await wait(run.isAbsent ? longestWaitMs : backoff.next(), signal);
   }
+}
+
+/** Ends early with the signal. */
+function waitUntil(waitMs: number, signal: AbortSignal): Promise<unknown> {
+  return sleep(waitMs, undefined, { signal, ref: false }).catch(() => {});
 }
 
 class MemberRun {
