@@ -51,7 +51,8 @@ function toRequirement({ key, operator, values }: WrittenRequirement): FieldRequ
 /** @throws GatewayError BAD_REQUEST unless `>` and `<` can compare with it */
 export function checkOperand(key: string, operand: string): void {
   if (readComparable(operand) === undefined) {
-    const message = `${key}: ${goQuote(operand)} cannot be compared with > or <: give a number, a quantity (100m, 1Gi) or an RFC 3339 time`;
+    const shown = goQuote(operand.length > 100 ? `${operand.slice(0, 100)}…` : operand);
+    const message = `${key}: ${shown} cannot be compared with > or <: give a number, a quantity (100m, 1Gi) or an RFC 3339 time`;
     throw new GatewayError('BAD_REQUEST', message);
   }
 }

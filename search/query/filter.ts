@@ -6,7 +6,7 @@ import type { FieldRequirement, PathStep } from './list-query.ts';
 import { bad } from './parameters.ts';
 import { parsePath } from './path.ts';
 
-const longestFilter = 64 * 1024;
+const longestFilter = 32 * 1024;
 const mostTerms = 256;
 
 const operators: Readonly<Record<string, FieldRequirement['operator']>> = {

@@ -92,7 +92,7 @@ test('E9: selectors over the limits are refused, and long hostile ones are read 
   assert.match(fault('a,'.repeat(300)), /more than 256 requirements/);
   assert.match(fault('a'.repeat(70_000)), /longer than/);
   for (const piece of ['a.', 'a-', '(', ',', ' ', '!', "['", 'a in (', '"']) {
-    assert.notEqual(fault(`k in (${piece.repeat(60_000 / piece.length)}`), 'none');
-    fault(piece.repeat(60_000 / piece.length));
+    assert.notEqual(fault(`k in (${piece.repeat(30_000 / piece.length)}`), 'none');
+    fault(piece.repeat(30_000 / piece.length));
   }
 });

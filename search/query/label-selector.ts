@@ -4,8 +4,8 @@ import { GatewayError } from '../../cache/errors.ts';
 import { SelectorError, parseRequirements, type WrittenRequirement } from './lexer.ts';
 import type { LabelRequirement } from './list-query.ts';
 
-/** Bytes of a selector: far more than kubectl sends, and what is read in a millisecond. */
-export const maxSelectorLength = 64 * 1024;
+/** Characters of a selector: far more than kubectl sends, and read in a few milliseconds. */
+export const maxSelectorLength = 32 * 1024;
 export const maxRequirements = 256;
 
 const operators: Readonly<Record<WrittenRequirement['operator'], LabelRequirement['operator']>> = {

@@ -66,14 +66,38 @@ function readFlag(value: string | undefined): boolean | undefined {
   return lower !== 'false' && lower !== '0';
 }
 
+/** Fields of a document: the parameters of a URL, and the types that are asked for. */
+const documentFields: ReadonlySet<string> = new Set([
+  ...['resource', 'clusters', 'namespaces', 'names', 'uids', 'nameContains', 'text', 'labelSelector', 'fieldSelector'],
+  ...[
+    'filter',
+    'ownerUID',
+    'ownerName',
+    'ownerGR',
+    'ownerSeniority',
+    'since',
+    'before',
+    'orderby',
+    'limit',
+    'continue',
+  ],
+  ...['withContinue', 'withRemainingCount', 'onlyMetadata', 'injectEvents', 'fields'],
+  ...['resourceVersion', 'resourceVersionMatch'],
+]);
+
 /**
  * Reads a JSON document: `{"clusters":["a","b"],"labelSelector":"app=web","filter":["a=1,b=2"],"limit":50,"withRemainingCount":true}`.
- * @throws GatewayError BAD_REQUEST unless it is an object
+ * @throws GatewayError BAD_REQUEST unless it is an object, and for a field that no query has: what is misspelt would ask for more
  */
 export function jsonParameters(document: unknown): Parameters {
   if (typeof document !== 'object' || document === null || Array.isArray(document))
     throw bad('the query document must be a JSON object whose fields are named as the parameters of the URL');
   const values = new Map<string, unknown>(Object.entries(document).filter(([, value]) => value !== null));
+  const unknown = [...values.keys()].find((name) => !documentFields.has(name));
+  if (unknown !== undefined)
+    throw bad(
+      `${JSON.stringify(unknown.slice(0, 60))} is no field of a query document; there are ${[...documentFields].join(', ')}`,
+    );
   const text = (name: string): string | undefined => {
     const value = values.get(name);
     if (value === undefined || typeof value === 'string') return value === '' ? undefined : value;
