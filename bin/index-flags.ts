@@ -17,5 +17,10 @@ export function addIndexFlags(command: Command): Command {
       '--index-rights-max-age <duration>',
       "how long a cluster's RBAC may decide since the cluster last confirmed it; then its rows are hidden " +
         `(default: ${indexDefaults.indexRightsMaxAge})`,
+    )
+    .option(
+      '--index-rights <auto|rbac|review>',
+      'what decides who sees which rows of a cluster without the label search.portcullis.io/rights: its mirrored RBAC, its ' +
+        'answers to SubjectAccessReviews, or the first unless it has other authorizers (default: auto)',
     );
 }

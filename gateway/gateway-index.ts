@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
 import { GatewayError } from '../cache/errors.ts';
-import { startIndex } from '../search/index.ts';
 import type { Index, IndexOptions } from '../search/index.ts';
 import type { IndexConfig } from './index-config.ts';
 import type { AnswerIndex } from './api/index-answers.ts';
@@ -34,7 +33,7 @@ export function makeGatewayIndex(
     ...options
   }: Omit<
     IndexOptions,
-    'resources' | 'clusters' | 'maxBytes' | 'rightsMaxAgeMs' | 'areClustersKnown' | 'statusJson'
+    'resources' | 'clusters' | 'maxBytes' | 'rightsMaxAgeMs' | 'rights' | 'areClustersKnown' | 'statusJson'
   > & {
     readonly sources: Pick<Sources, 'synced'>;
   },
@@ -49,7 +48,9 @@ export function makeGatewayIndex(
 
   const begin = async (): Promise<Index> => {
     try {
-      const { resources, clusters, maxBytes, rightsMaxAgeMs } = config;
+      const { resources, clusters, maxBytes, rightsMaxAgeMs, rights } = config;
+      // Loaded on use: a gateway that is only a door starts without it.
+      const { startIndex } = await import('../search/index.ts');
       const areClustersKnown = untilSynced(sources, () => isClosed);
       const index = await startIndex({
         ...options,
@@ -57,6 +58,7 @@ export function makeGatewayIndex(
         clusters,
         maxBytes,
         rightsMaxAgeMs,
+        rights,
         areClustersKnown,
         statusJson,
       });
@@ -128,6 +130,17 @@ export function makeGatewayIndex(
             labels: { cluster },
             value: types.filter(({ isChosen, isWhole, phase }) => isChosen && (!isWhole || phase !== 'watching'))
               .length,
+          })),
+      );
+      registerRead(
+        registry,
+        'portcullis_index_rights_samples_total',
+        "Decisions of mirrored RBAC that were compared with the cluster's own, by cluster and result (agreed, mismatch, unanswered).",
+        'counter',
+        () =>
+          (running?.rightsSamples() ?? []).map(({ cluster, result, count }) => ({
+            labels: { cluster, result },
+            value: count,
           })),
       );
       registerRead(registry, 'portcullis_index_bytes', 'What the index takes on disk.', 'gauge', () =>

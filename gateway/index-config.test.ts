@@ -26,6 +26,7 @@ test('without flags there is an index of the common kinds that waits to be asked
     'deployments.apps',
     '*',
   ]);
+  assert.equal(read({ indexRights: 'review' }).config?.rights, 'review');
   assert.equal(read({ indexClusters: 'environment=production' }).config?.startsAtOnce, true);
 });
 
@@ -38,6 +39,7 @@ test('what cannot be read is told with its flag', () => {
     [{ indexMaxBytes: 'much' }, /--index-max-bytes: "much"/],
     [{ indexRightsMaxAge: '10' }, /--index-rights-max-age: "10"/],
     [{ indexRightsMaxAge: '2d' }, /--index-rights-max-age: "2d"/],
+    [{ indexRights: 'no' }, /--index-rights: "no" is none of auto, rbac and review/],
   ] as const) {
     assert.match(read(given).faults.join('\n'), expected);
   }

@@ -1,6 +1,8 @@
 // The part of the configuration that says what the index keeps. Easy to get wrong: without any of these flags there is an index all the same, but nothing
 // of it is started before somebody asks it, so that a gateway that is only a door asks no member for anything.
 import { z } from 'zod';
+import { isRightsChoice } from '../search/rights/modes.ts';
+import type { RightsChoice } from '../search/rights/modes.ts';
 import { makeSelection, parseResources, splitResources } from '../search/sync/selection.ts';
 import { parseDuration } from './duration.ts';
 import { parseSize } from './limits/limits-config.ts';
@@ -14,6 +16,8 @@ export interface IndexConfig {
   /** Of what is on disk; Infinity for no limit. */
   readonly maxBytes: number;
   readonly rightsMaxAgeMs: number;
+  /** Who decides what is seen of clusters without a label that says it; undefined: auto. */
+  readonly rights?: RightsChoice;
   /** Where it is kept; undefined: `index` in the data dir. */
   readonly folder?: string;
   /** Start with the gateway. Otherwise the first question does, or what an earlier process has left. */
@@ -26,6 +30,7 @@ export interface IndexInput {
   readonly indexClusters?: string;
   readonly indexMaxBytes?: string | number;
   readonly indexRightsMaxAge?: string;
+  readonly indexRights?: string;
 }
 
 const text = z.string().min(1);
@@ -36,6 +41,7 @@ export const indexFileFields = {
   indexClusters: text.optional(),
   indexMaxBytes: z.union([z.number().int().min(0), text]).optional(),
   indexRightsMaxAge: text.optional(),
+  indexRights: text.optional(),
 };
 
 /** What holds when nothing is said. */
@@ -68,11 +74,15 @@ export function readIndexConfig(
   const rightsMaxAgeMs = parseDuration(age);
   if (rightsMaxAgeMs === undefined || rightsMaxAgeMs < 1000 || rightsMaxAgeMs > 86_400_000)
     fault('--index-rights-max-age', `"${age}" is no duration from 1s to 24h, for example 10m`);
+  const rights = given.indexRights;
+  if (rights !== undefined && !isRightsChoice(rights))
+    fault('--index-rights', `"${rights}" is none of auto, rbac and review`);
   return Object.freeze({
     resources,
     clusters: given.indexClusters,
     maxBytes: maxBytes ?? Infinity,
     rightsMaxAgeMs: rightsMaxAgeMs ?? 0,
+    ...(rights !== undefined && isRightsChoice(rights) ? { rights } : {}),
     startsAtOnce: resources !== undefined || given.indexClusters !== undefined,
   });
 }

@@ -14,6 +14,9 @@ import type { AnswerParts } from './api/parts.ts';
 import type { IndexRequest, StatusJson } from './api/request.ts';
 import { readContinueKeys } from './continue-keys.ts';
 import { makeMemberReviews } from './member-reviews.ts';
+import { makeModeFile } from './rights/mode-file.ts';
+import type { RightsChoice } from './rights/modes.ts';
+import type { SampleResult } from './rights/samples.ts';
 import { makeScopes } from './rights/scopes.ts';
 import type { StoredType } from './stores/store.ts';
 import { openSqliteStore } from './stores/sqlite/store.ts';
@@ -42,6 +45,8 @@ export interface IndexOptions {
   /** Infinity for no limit. */
   readonly maxBytes: number;
   readonly rightsMaxAgeMs: number;
+  /** Who decides what is seen of clusters without a label that says it; `auto` unless said otherwise. */
+  readonly rights?: RightsChoice | undefined;
   readonly records: ClusterStore;
   /** Resolves once every source of clusters was read. */
   readonly areClustersKnown: Promise<void>;
@@ -56,8 +61,8 @@ export interface IndexOptions {
   readonly version: object;
   readonly log: IndexLog;
   readonly timing?: Partial<SyncTiming>;
-  /** How long a watch by Clusterpedia's path through a hub lives. */
-  readonly aggregatedWatchMs?: number;
+  /** By what the index's own times are shortened for a test; 1 otherwise. */
+  readonly timeScale: number;
 }
 
 /** An index that runs. */
@@ -67,7 +72,16 @@ export interface Index {
   state(): readonly ClusterState[];
   /** Open watches. */
   readonly watchers: number;
+  /** Decisions that were compared with the member's own since the start. */
+  rightsSamples(): readonly RightsSamples[];
   close(): Promise<void>;
+}
+
+/** See {@link Index.rightsSamples}. */
+export interface RightsSamples {
+  readonly cluster: string;
+  readonly result: SampleResult;
+  readonly count: number;
 }
 
 /** A hub's kube-apiserver cuts what it takes for a short request after 60 s. */
@@ -109,8 +123,18 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       ...(options.timing === undefined ? {} : { timing: options.timing }),
     });
     closers.push(() => sync.close());
+    const samples = new Map<string, RightsSamples>();
     const scopes = makeScopes({
       store,
+      ...(options.rights === undefined ? {} : { choice: options.rights }),
+      confirmedAtMs: (incarnation, type) => sync.confirmedAtMs(incarnation, type),
+      memory: makeModeFile(join(folder, 'rights.json'), (error) =>
+        log.error({ err: error }, 'index: what clusters said of their authorizers could not be kept'),
+      ),
+      onSample: (cluster, result) => {
+        const key = JSON.stringify([cluster, result]);
+        samples.set(key, { cluster, result, count: (samples.get(key)?.count ?? 0) + 1 });
+      },
       clusters: records,
       authorizer: options.authorizer,
       outgoing: (user, cluster) => (identity === 'self' ? 'self' : options.outgoing(user, cluster)),
@@ -143,7 +167,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       continueKeys,
       bookmarkIntervalMs: options.bookmarkIntervalMs,
       rightsPollMs,
-      aggregatedWatchMs: options.aggregatedWatchMs ?? aggregatedWatchMs,
+      aggregatedWatchMs: aggregatedWatchMs * options.timeScale,
       statusJson: options.statusJson,
       version: options.version,
       onError: (error) => log.error({ err: error }, 'index: an answer failed'),
@@ -152,6 +176,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     return {
       answer: (request) => answerIndexRequest(request, parts),
       state: () => sync.state(),
+      rightsSamples: () => [...samples.values()],
       get watchers() {
         return feed.size;
       },

@@ -225,13 +225,17 @@ function byIncarnation(types: readonly StoredType[]): ReadonlyMap<string, Stored
   return found;
 }
 
-/** From the sync positions the store keeps: when the last of the RBAC types was confirmed; undefined while one was not read whole. */
-export function confirmedBySync(stored: StoredIncarnation | undefined): number | undefined {
+/**
+ * When the last of the RBAC types was confirmed; undefined while one was never read whole. A list that is under way again does not count against
+ * it: lists of these types are committed whole, so until then the rows are those that were confirmed.
+ * @param confirmedAtMs of one type, undefined or 0 for never
+ */
+export function rightsConfirmedAtMs(confirmedAtMs: (type: ResourceType) => number | undefined): number | undefined {
   let oldest: number | undefined;
   for (const type of rightsTypes) {
-    const position = stored?.types.get(typeKey(type))?.position;
-    if (position === undefined || position.resourceVersion === '') return undefined;
-    oldest = oldest === undefined ? position.confirmedAtMs : Math.min(oldest, position.confirmedAtMs);
+    const confirmed = confirmedAtMs(type);
+    if (confirmed === undefined || confirmed === 0) return undefined;
+    oldest = oldest === undefined ? confirmed : Math.min(oldest, confirmed);
   }
   return oldest;
 }

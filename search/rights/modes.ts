@@ -6,6 +6,11 @@ import type { MemberReviews } from './review.ts';
 
 /** What the operator wants; `auto` asks the member whether its rules can be listed completely. */
 export type RightsChoice = 'auto' | 'rbac' | 'review';
+
+export function isRightsChoice(text: string): text is RightsChoice {
+  return text === 'auto' || text === 'rbac' || text === 'review';
+}
+
 export type RightsMode = 'rbac' | 'review';
 
 /** Cluster label that chooses; the value is a {@link RightsChoice}. */
@@ -143,7 +148,7 @@ function choiceOf(record: ClusterRecord, configured: RightsChoice): RightsChoice
   const { labels } = record.spec;
   const label = Object.hasOwn(labels, rightsLabel) ? labels[rightsLabel] : undefined;
   if (label === undefined) return configured;
-  return label === 'auto' || label === 'rbac' ? label : 'review';
+  return isRightsChoice(label) ? label : 'review';
 }
 
 function readMemory(text: string | undefined): Map<string, Known> {

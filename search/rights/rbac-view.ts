@@ -23,7 +23,7 @@ export interface ScopedType extends ResourceType {
 
 /** RBAC of one incarnation. */
 export interface RbacView {
-  /** Another number after every change of what the view is made of. */
+  /** Another number after every change of roles and bindings. */
   readonly generation: number;
   /** Names of the Namespaces there are. */
   readonly namespaces: ReadonlySet<string>;
@@ -111,14 +111,16 @@ export function makeRbacView(nextGeneration: () => number): RbacFeed {
       return isNothing(listed) ? noGrant : intersectGrants(listed, granted(user, 'watch', type));
     },
     put: (kind, namespace, name, object) => {
-      generation = nextGeneration();
       const isNamespaced = kind === 'roles' || kind === 'rolebindings';
       // What a member could only say by mistake must not be read as the other kind.
       if (isNamespaced !== (namespace !== '')) return;
       if (kind === 'namespaces') {
         if (object === undefined) namespaces.delete(name);
         else namespaces.add(name);
-      } else if (kind === 'roles' || kind === 'clusterroles') {
+        return;
+      }
+      generation = nextGeneration();
+      if (kind === 'roles' || kind === 'clusterroles') {
         const key = roleKey({ kind: kind === 'roles' ? 'Role' : 'ClusterRole', namespace, name });
         if (object === undefined) roles.delete(key);
         else roles.set(key, readRules(object));

@@ -156,7 +156,7 @@ function candidatesOf(view: RbacView, identity: User, verb: RowQuestion['verb'],
     found.push({ question: { verb, type, namespace: namespace ?? '', name }, granting });
   }
   if (found.length > mostQuestions) {
-    const why = `deciding who sees what takes ${found.length} questions to the cluster; name namespaces, or use --index-rights=rbac for it`;
+    const why = `deciding who sees what takes ${found.length} questions to the cluster; if its RBAC is all that decides, label it search.portcullis.io/rights=rbac`;
     throw new GatewayError('CLUSTER_UNUSABLE', why);
   }
   return found;

@@ -1,7 +1,9 @@
 // Puts the rights of the index together: the mirror of RBAC, the choice between it and reviews, samples, and the scopes made from them. Easy to get
 // wrong: everything that knows who somebody is comes from outside (the gateway's authorizer, the outgoing identity), so that no second rule can grow here.
 import type { IndexStore } from '../stores/store.ts';
-import { confirmedBySync, makeRightsMirror } from './mirror.ts';
+import { typeKey } from '../types.ts';
+import type { ResourceType } from '../types.ts';
+import { makeRightsMirror, rightsConfirmedAtMs } from './mirror.ts';
 import { makeRightsModes } from './modes.ts';
 import type { ModeChange, ModeMemory, RightsChoice } from './modes.ts';
 import { makeReviewer } from './review.ts';
@@ -22,10 +24,10 @@ export interface ScopesOptions extends Pick<RowScopesOptions, 'clusters' | 'auth
   /** Where it is kept what members said of their authorizers; without it they are asked anew after a restart, and hidden until they answer. */
   readonly memory?: ModeMemory;
   /**
-   * Unix milliseconds when a member last confirmed all of its RBAC, fresher than the store knows (bookmarks that were not committed); the store's
-   * sync positions decide where it is undefined.
+   * Unix milliseconds when a member last confirmed a type, fresher than the store knows (bookmarks that were not committed); the store's sync
+   * position decides where it is undefined.
    */
-  readonly confirmedAtMs?: (incarnation: string) => number | undefined;
+  readonly confirmedAtMs?: (incarnation: string, type: ResourceType) => number | undefined;
   /** Which part of decisions is compared with the member's own; 1 in 200 unless said otherwise. */
   readonly sampleRate?: number;
   /** A cluster is decided otherwise from now on; with `why: mismatch` an alarm. */
@@ -57,7 +59,10 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
     ...(onModeChange === undefined ? {} : { onChange: onModeChange }),
   });
   const confirmedAtMs = async (incarnation: string): Promise<number | undefined> => {
-    return options.confirmedAtMs?.(incarnation) ?? confirmedBySync((await mirror.stored()).get(incarnation));
+    const stored = (await mirror.stored()).get(incarnation);
+    return rightsConfirmedAtMs(
+      (type) => options.confirmedAtMs?.(incarnation, type) ?? stored?.types.get(typeKey(type))?.position.confirmedAtMs,
+    );
   };
   const sample = makeSamples({
     reviews,
