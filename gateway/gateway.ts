@@ -130,6 +130,7 @@ async function assemble(
           outgoing: outgoing.identity,
           openStreams,
           bookmarkIntervalMs,
+          timeScale: config.timeScale,
           version: versionInfo(version),
           log,
         });
