@@ -6,7 +6,7 @@ import type { ClusterRecord, Credential } from '../cache/records.ts';
 import type { User } from '../cache/user.ts';
 import type { Inbound, InboundUpgrade } from '../routing/exchange.ts';
 import type { Progress } from '../routing/stream.ts';
-import type { Connection } from '../routing/target.ts';
+import type { Connection, Target } from '../routing/target.ts';
 import type { RawHeaders } from '../routing/transport-types.ts';
 import type { UpgradeToken } from '../routing/upgrade.ts';
 import type { AuditTrail } from './audit/trail.ts';
@@ -17,14 +17,11 @@ import type { Rooms } from './rooms.ts';
 import type { Surface } from './routes.ts';
 
 /**
- * Adds what a step has found out. The state of a request is one object that only grows: copying it at every step made each copy another
- * shape and cost more than all steps together (measured). The types stay readonly, so no step changes what another established.
+ * A stage while the one step that reaches it writes it. The state of a request is one object that only grows: copying it at every step made each
+ * copy another shape and cost more than all steps together (measured). The types of the stages are readonly, so no step changes what another
+ * established; the functions that write are below, each behind its stage, and name every part (a loop over names cost 2 % of a request).
  */
-export function grown<S extends object, P extends object>(state: S, parts: P): S & P {
-  const open = state as Record<string, unknown>;
-  for (const name in parts) open[name] = parts[name];
-  return state as S & P;
-}
+type Open<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
  * The object behind the stages below, every part there from the start: V8 turns an object that gains more than a dozen properties by name
@@ -102,14 +99,35 @@ export interface Received extends Arrival {
   readonly progress: Progress;
 }
 
+export function received(state: Arrival, auditId: string, receivedAtMs: number, progress: Progress): Received {
+  const open = state as Open<Received>;
+  open.auditId = auditId;
+  open.receivedAtMs = receivedAtMs;
+  open.progress = progress;
+  return open;
+}
+
 /** After `recover`: whatever is thrown from here on becomes a Status. */
 export interface Recoverable extends Received {
+  /** Answers with the error, or cuts the answer short when one has begun. Never throws. */
   readonly fail: (error: unknown) => void;
+}
+
+export function recoverable(state: Received, fail: Recoverable['fail']): Recoverable {
+  const open = state as Open<Recoverable>;
+  open.fail = fail;
+  return open;
 }
 
 /** After `observe`: metrics and log see the request until it ends. */
 export interface Observed extends Recoverable {
   readonly observation: Observation;
+}
+
+export function observed(state: Recoverable, observation: Observation): Observed {
+  const open = state as Open<Observed>;
+  open.observation = observation;
+  return open;
 }
 
 /** What the observers are told as the chain learns it; written by the steps, read once when the exchange is over. */
@@ -134,9 +152,28 @@ export interface Described extends Observed {
   readonly info: RequestInfo;
 }
 
+export function described(
+  state: Observed,
+  { target, surface, info }: Pick<Described, 'target' | 'surface' | 'info'>,
+  upgrade: Described['upgrade'],
+): Described {
+  const open = state as Open<Described>;
+  open.target = target;
+  open.surface = surface;
+  open.info = info;
+  open.upgrade = upgrade;
+  return open;
+}
+
 /** After `authenticate`. */
 export interface Authenticated extends Described {
   readonly caller: User;
+}
+
+export function authenticated(state: Described, caller: User): Authenticated {
+  const open = state as Open<Authenticated>;
+  open.caller = caller;
+  return open;
 }
 
 /** After `authorize`: `user` is the caller, or whom the caller may impersonate; the raw inbound headers hold nothing secret any more. */
@@ -145,6 +182,19 @@ export interface Authorized extends Omit<Authenticated, 'caller'> {
   readonly headers: RawHeaders;
   /** Only of a request that names several clusters. */
   readonly access: ClusterAccess | undefined;
+}
+
+export function authorized(
+  state: Authenticated,
+  user: User,
+  headers: RawHeaders,
+  access: Authorized['access'],
+): Authorized {
+  const open = state as Omit<Authenticated, 'caller'> as Open<Authorized>;
+  open.user = user;
+  open.headers = headers;
+  open.access = access;
+  return open;
 }
 
 /** After `dispatch`: only requests for a member go on. */
@@ -159,7 +209,21 @@ export interface Located extends Dispatched {
   readonly connection: Connection;
 }
 
+export function located(state: Dispatched, { record, credential, connection }: Target): Located {
+  const open = state as Open<Located>;
+  open.record = record;
+  open.credential = credential;
+  open.connection = connection;
+  return open;
+}
+
 /** After `impersonate`: the identity the member will see. */
 export interface Impersonating extends Located {
   readonly outgoing: User;
+}
+
+export function impersonating(state: Located, outgoing: User): Impersonating {
+  const open = state as Open<Impersonating>;
+  open.outgoing = outgoing;
+  return open;
 }

@@ -204,7 +204,7 @@ async function assemble(
   const listener = await startListener(
     config.listen,
     material(),
-    (arrival) => void run(steps, arrival, rooms),
+    (arrival) => run(steps, arrival, rooms),
     times.clientLostMs,
     { total: config.limits.connections, perAddress: config.limits.addressConnections },
   ).catch(addressFault('--listen', config.listen));

@@ -14,5 +14,7 @@ export function requestFor(request: UpstreamRequest, from: Endpoint, to: Endpoin
   if (from === to) return request;
   const headers = [...request.headers];
   headers[1] = hostHeader(to);
-  return { ...request, headers, target: to.basePath + request.target.slice(from.basePath.length) };
+  // What was made ready to be written names the first endpoint.
+  const target = to.basePath + request.target.slice(from.basePath.length);
+  return { ...request, headText: undefined, headers, target };
 }

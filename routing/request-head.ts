@@ -3,7 +3,7 @@
 // whoever built it.
 import { GatewayError } from '../cache/errors.ts';
 import { rememberingNames } from './header-names.ts';
-import type { RawHeaders, UpstreamRequest } from './transport-types.ts';
+import type { HeadText, RawHeaders, UpstreamRequest } from './transport-types.ts';
 import { token } from './field-syntax.ts';
 
 const originForm = /^\/[\x21-\x7e\x80-\xff]*$/;
@@ -22,12 +22,15 @@ const isFraming = rememberingNames((name) => framingHeader.test(name));
  * @throws GatewayError INTERNAL when any part could change the meaning of the bytes; then nothing may be sent
  */
 export function requestHead(request: UpstreamRequest, upgradeToken?: string): string {
-  const { method, target, headers, body } = request;
-  checkRequest(request);
-  refuseFramingHeaders(headers);
+  const { method, target, body, headText } = request;
   let head = `${method} ${target} HTTP/1.1\r\n`;
-  for (let i = 0; i < headers.length; i += 2) {
-    head += `${headers[i]!}: ${headers[i + 1]!}\r\n`;
+  if (headText !== undefined && upgradeToken === undefined) {
+    checkLine(request);
+    head += headText.before + checkedValue(request.auditId!) + headText.after;
+  } else {
+    checkRequest(request);
+    refuseFramingHeaders(request.headers);
+    head += linesOf(request.headers);
   }
   if (body === 'chunked') head += 'Transfer-Encoding: chunked\r\n';
   else if (body !== 'none') head += `Content-Length: ${body}\r\n`;
@@ -40,20 +43,53 @@ export function requestHead(request: UpstreamRequest, upgradeToken?: string): st
 }
 
 /**
+ * The lines of a list, to be written again with another `Audit-ID`.
+ * @throws GatewayError INTERNAL as {@link requestHead} does, and when it has no `Audit-ID` or two
+ */
+export function headerText(headers: RawHeaders): HeadText {
+  checkHeaders(headers);
+  refuseFramingHeaders(headers);
+  const at = headers.indexOf('Audit-ID');
+  if (at < 0 || at % 2 !== 0 || headers.includes('Audit-ID', at + 1)) throw refuse('no single Audit-ID');
+  return {
+    before: `${linesOf(headers.slice(0, at))}Audit-ID: `,
+    after: `\r\n${linesOf(headers.slice(at + 2))}`,
+  };
+}
+
+function linesOf(headers: RawHeaders): string {
+  let lines = '';
+  for (let i = 0; i < headers.length; i += 2) lines += `${headers[i]!}: ${headers[i + 1]!}\r\n`;
+  return lines;
+}
+
+/**
  * Checks everything of a request that reaches the wire, for both protocol versions.
  * @throws GatewayError INTERNAL
  */
 export function checkRequest(request: UpstreamRequest): void {
-  const { method, target, headers, body } = request;
+  checkLine(request);
+  checkHeaders(request.headers);
+}
+
+function checkLine({ method, target, body }: UpstreamRequest): void {
   if (!token.test(method)) throw refuse('an invalid method');
   if (!originForm.test(target)) throw refuse('an invalid request target');
   if (typeof body === 'number' && !(Number.isSafeInteger(body) && body >= 0)) throw refuse('an invalid body length');
+}
+
+function checkHeaders(headers: RawHeaders): void {
   if (headers.length % 2 !== 0) throw refuse('a header without a value');
   checkHost(headers);
   for (let i = 0; i < headers.length; i += 2) {
     if (!isToken(headers[i]!)) throw refuse('an invalid header name');
-    if (badValue.test(headers[i + 1]!)) throw refuse('an invalid header value');
+    checkedValue(headers[i + 1]!);
   }
+}
+
+function checkedValue(value: string): string {
+  if (badValue.test(value)) throw refuse('an invalid header value');
+  return value;
 }
 
 /**

@@ -58,21 +58,18 @@ export interface Forwarding {
 const refusalBytes = 16 * 1024;
 
 /**
- * Forwards one request and resolves when the exchange is over.
- * @throws GatewayError (rejects) only while nothing has been answered; afterwards faults abort the client's answer
+ * Forwards one request.
+ * @param fail told a GatewayError, once, only while nothing has been answered; afterwards faults abort the client's answer
  */
-export function forwardStream(forwarding: Forwarding): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  new StreamRun(forwarding, resolve, reject).start();
-  return promise;
+export function forwardStream(forwarding: Forwarding, fail: (error: unknown) => void): void {
+  new StreamRun(forwarding, fail).start();
 }
 
 class StreamRun implements ResponseHandler, OpenStream {
   readonly #forwarding: Forwarding;
   readonly #inbound: Inbound;
   readonly #progress: Progress;
-  readonly #resolve: () => void;
-  readonly #reject: (error: unknown) => void;
+  readonly #unanswered: (error: unknown) => void;
   place = -1;
   #call: UpstreamCall | undefined;
   #deadline: NodeJS.Timeout | undefined;
@@ -85,12 +82,11 @@ class StreamRun implements ResponseHandler, OpenStream {
     | { readonly status: number; readonly headers: RawHeaders; readonly chunks: Buffer[]; bytes: number }
     | undefined;
 
-  constructor(forwarding: Forwarding, resolve: () => void, reject: (error: unknown) => void) {
+  constructor(forwarding: Forwarding, unanswered: (error: unknown) => void) {
     this.#forwarding = forwarding;
     this.#inbound = forwarding.inbound;
     this.#progress = forwarding.progress;
-    this.#resolve = resolve;
-    this.#reject = reject;
+    this.#unanswered = unanswered;
   }
 
   get kind(): OpenStream['kind'] {
@@ -338,10 +334,8 @@ class StreamRun implements ResponseHandler, OpenStream {
     clearTimeout(this.#deadline);
     this.#forwarding.openStreams.delete(this);
     if (this.#progress.ending !== 'complete') this.#call?.abort();
-    if (error === undefined) this.#resolve();
-    else if (this.#inbound.answered) {
-      this.#inbound.abort();
-      this.#resolve();
-    } else this.#reject(error);
+    if (error === undefined) return;
+    if (this.#inbound.answered) this.#inbound.abort();
+    else this.#unanswered(error);
   }
 }

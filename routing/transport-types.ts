@@ -12,12 +12,21 @@ export interface UpstreamRequest {
   readonly method: string;
   /** Origin-form request target, sent as it is: path and query, base path of the endpoint included. */
   readonly target: string;
+  /** Where there is one, the same as `headers` ready to be written, but for the value of `Audit-ID`, which is `auditId`. */
+  readonly headText?: HeadText | undefined;
+  readonly auditId?: string;
   /** Host first; no Connection, no Transfer-Encoding, no Content-Length: framing belongs to the client. */
   readonly headers: RawHeaders;
   /** How the body is framed: none, a known length in bytes, or unknown length (chunked on HTTP/1.1). */
   readonly body: 'none' | 'chunked' | number;
   /** Watches, logs and other streams: may use an HTTP/2 session where the member speaks it; never counted by request deadlines. */
   readonly longRunning: boolean;
+}
+
+/** Header lines as HTTP/1.1 writes them, checked: those up to `Audit-ID: `, and what follows its value. */
+export interface HeadText {
+  readonly before: string;
+  readonly after: string;
 }
 
 /** What comes back. Exactly one of onEnd and onError ends the call; after abort() nothing is called any more. */

@@ -1,7 +1,7 @@
 // Step 5: who asks. Easy to get wrong: only the bare health answers are open to everybody; anything else without a proven identity ends here.
 import type { AuthenticationRequest } from '../../auth/authenticate.ts';
 import { makeUser } from '../../cache/user.ts';
-import { grown } from '../exchange.ts';
+import { authenticated } from '../exchange.ts';
 import type { Authenticated, Described } from '../exchange.ts';
 import { isOpenHealth } from '../health.ts';
 import type { Rooms } from '../rooms.ts';
@@ -9,9 +9,9 @@ import type { Rooms } from '../rooms.ts';
 const anonymous = makeUser({ name: 'system:anonymous', groups: ['system:unauthenticated'] });
 
 export function authenticate(state: Described, rooms: Rooms): Authenticated | Promise<Authenticated> {
-  if (isOpenHealth(state.surface, state.target.query)) return grown(state, { caller: anonymous });
+  if (isOpenHealth(state.surface, state.target.query)) return authenticated(state, anonymous);
   const caller = rooms.authenticate(authenticationRequest(state));
-  return caller instanceof Promise ? caller.then((known) => grown(state, { caller: known })) : grown(state, { caller });
+  return caller instanceof Promise ? caller.then((known) => authenticated(state, known)) : authenticated(state, caller);
 }
 
 /** What authenticators look at. */

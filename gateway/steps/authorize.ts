@@ -10,7 +10,7 @@ import type { User } from '../../cache/user.ts';
 import { rememberingNames } from '../../routing/header-names.ts';
 import type { RawHeaders } from '../../routing/transport-types.ts';
 import type { ClusterAccess } from '../cluster-access.ts';
-import { grown } from '../exchange.ts';
+import { authorized } from '../exchange.ts';
 import type { Authenticated, Authorized, Observation } from '../exchange.ts';
 import { endStream } from '../ended-streams.ts';
 import { isOpenHealth } from '../health.ts';
@@ -25,7 +25,7 @@ export function authorize(state: Authenticated, rooms: Rooms): Authorized | Prom
   const { caller, inbound, surface } = state;
   const requested = readImpersonation(inbound.headers);
   const authorizedAs = (user: User, access?: ClusterAccess): Authorized =>
-    grown(state, { user, headers: withoutCredentials(inbound.headers), access });
+    authorized(state, user, withoutCredentials(inbound.headers), access);
   // Nothing was asked here, so nobody is impersonated either.
   if (isOpenHealth(surface, state.target.query)) return authorizedAs(caller);
 

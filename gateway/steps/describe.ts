@@ -3,33 +3,36 @@
 import { GatewayError } from '../../cache/errors.ts';
 import { upgradeToken } from '../../routing/upgrade.ts';
 import { indexVerb } from '../api/index-groups.ts';
-import { grown } from '../exchange.ts';
+import { described } from '../exchange.ts';
 import type { Described, Observed } from '../exchange.ts';
-import { parseTarget } from '../path.ts';
+import { makeGetReader, readRequest } from '../read-request.ts';
 import { isLongRunning, requestInfo } from '../request-info.ts';
 import type { RequestInfo } from '../request-info.ts';
 import type { Rooms } from '../rooms.ts';
-import { route } from '../routes.ts';
 import type { Surface } from '../routes.ts';
+
+const readGet = makeGetReader();
 
 export function describe(state: Observed, rooms: Rooms): Described {
   const { inbound, headFault, observation } = state;
   if (headFault !== undefined) throw headFault;
-  const target = parseTarget(inbound.target);
-  const surface = route(target, hostCluster(state, rooms.clusterDomain));
+  const upgrade = state.upgradeInbound === undefined ? undefined : upgradeToken(inbound.method, inbound.headers);
+  const host = hostCluster(state, rooms.clusterDomain);
+  const reading =
+    host === undefined && upgrade === undefined && inbound.method === 'GET'
+      ? readGet(inbound.target)
+      : readRequest(inbound.method, inbound.target, host, upgrade !== undefined);
+  const { target, surface, info } = reading;
   if (rooms.refusing() && surface.kind !== 'health') {
     throw new GatewayError('DRAINING', 'the gateway is shutting down; ask again', { retryAfterSeconds: 1 });
   }
-  const upgrade = state.upgradeInbound === undefined ? undefined : upgradeToken(inbound.method, inbound.headers);
-  const segments = surface.kind === 'member' ? surface.segments : target.segments;
-  const info = requestInfo(inbound.method, segments, target.query, upgrade !== undefined);
   if (state.upgradeInbound !== undefined) refuseOddUpgrade(state, surface, info, target.query);
   observation.verb = surface.kind === 'index' ? indexVerb(surface, info, target.query) : info.verb;
   observation.resource = info.isResource ? info.resource : '';
   observation.longRunning =
     surface.kind === 'index' ? observation.verb === 'watch' : isLongRunning(info) || upgrade !== undefined;
   if (surface.kind === 'member') observation.cluster = surface.cluster;
-  return grown(state, { target, surface, info, upgrade });
+  return described(state, reading, upgrade);
 }
 
 /** Subresources that may be upgraded (DESIGN rule 6); log and watch over WebSocket are a GET on the resource itself. */

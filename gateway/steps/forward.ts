@@ -2,9 +2,11 @@
 // out, and forwardAsSelf (standalone `--identity=self`) is visibly another function. Easy to get wrong: nothing may be awaited between
 // reading the record and sending, or a rotation could slip between them.
 import { hostHeader } from '../../routing/endpoint-request.ts';
-import { selfUpstreamHeaders, upstreamHeaders } from '../../routing/headers.ts';
 import type { HeaderParts } from '../../routing/headers.ts';
+import { MemberRequest } from '../../routing/member-request.ts';
+import type { OutgoingIdentity } from '../../routing/member-request.ts';
 import { forwardStream } from '../../routing/stream.ts';
+import type { Forwarding } from '../../routing/stream.ts';
 import { forwardUpgrade } from '../../routing/upgrade.ts';
 import { answered } from '../exchange.ts';
 import type { Impersonating, Located } from '../exchange.ts';
@@ -13,13 +15,13 @@ import { isLongRunning } from '../request-info.ts';
 import type { Rooms } from '../rooms.ts';
 
 /** Forwards as the impersonated user. */
-export function forward(state: Impersonating, rooms: Rooms): Promise<typeof answered> {
-  return send(state, rooms, upstreamHeaders(headerParts(state), state.outgoing));
+export function forward(state: Impersonating, rooms: Rooms): typeof answered | Promise<typeof answered> {
+  return send(state, rooms, state.outgoing);
 }
 
 /** Forwards with the credential of the person's own kubeconfig context and no impersonation; only in the self chain. */
-export function forwardAsSelf(state: Located, rooms: Rooms): Promise<typeof answered> {
-  return send(state, rooms, selfUpstreamHeaders(headerParts(state)));
+export function forwardAsSelf(state: Located, rooms: Rooms): typeof answered | Promise<typeof answered> {
+  return send(state, rooms, 'self');
 }
 
 function headerParts(state: Located): HeaderParts {
@@ -33,19 +35,22 @@ function headerParts(state: Located): HeaderParts {
   };
 }
 
-async function send(state: Located, rooms: Rooms, headers: string[]): Promise<typeof answered> {
-  const { inbound, surface, target, info, record, connection, progress, auditId } = state;
+function send(state: Located, rooms: Rooms, identity: OutgoingIdentity): typeof answered | Promise<typeof answered> {
+  const { inbound, surface, target, info, record, connection, progress, auditId, upgrade } = state;
   const endpoint = record.spec.endpoint!;
-  const shared = {
+  const forwarding: Forwarding = {
     clusterName: surface.cluster,
     clusterUid: record.spec.uid,
-    request: {
-      method: inbound.method,
-      target: endpoint.basePath + surface.path + target.query,
-      headers,
-      body: inbound.body,
-      longRunning: isLongRunning(info),
-    },
+    request: new MemberRequest(
+      {
+        method: inbound.method,
+        target: endpoint.basePath + surface.path + target.query,
+        body: inbound.body,
+        longRunning: isLongRunning(info),
+      },
+      headerParts(state),
+      identity,
+    ),
     transport: connection.transport,
     breaker: connection.breaker,
     openStreams: rooms.openStreams,
@@ -53,19 +58,16 @@ async function send(state: Located, rooms: Rooms, headers: string[]): Promise<ty
     outcome: state.observation,
     auditId,
     onCredentialRefused: () => record.spec.credential?.invalidate(),
+    inbound,
+    onBody: bodyReader(state),
+    isWatch: info.verb === 'watch',
+    firstByteTimeoutMs: rooms.firstByteTimeoutMs,
+    rewriteLocation: locationRewriter(surface, endpoint),
   };
-  if (state.upgrade !== undefined) {
-    await forwardUpgrade({ ...shared, inbound: state.upgradeInbound!, token: state.upgrade });
-  } else {
-    await forwardStream({
-      ...shared,
-      inbound,
-      onBody: bodyReader(state),
-      isWatch: info.verb === 'watch',
-      firstByteTimeoutMs: rooms.firstByteTimeoutMs,
-      rewriteLocation: locationRewriter(surface, endpoint),
-    });
+  if (upgrade !== undefined) {
+    return forwardUpgrade({ ...forwarding, inbound: state.upgradeInbound!, token: upgrade }).then(() => answered);
   }
+  forwardStream(forwarding, state.fail);
   return answered;
 }
 

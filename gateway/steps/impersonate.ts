@@ -1,7 +1,7 @@
 // Step 11: the identity the member will see. Easy to get wrong: a member treats a missing identity as the gateway itself, so whatever cannot be
 // decided is thrown here, before anything was sent, and there is no way past this step to `forward`.
 import type { User } from '../../cache/user.ts';
-import { grown } from '../exchange.ts';
+import { impersonating } from '../exchange.ts';
 import { endStream } from '../ended-streams.ts';
 import type { Impersonating, Located } from '../exchange.ts';
 import type { OutgoingStream } from '../outgoing-streams.ts';
@@ -10,7 +10,7 @@ import type { Rooms } from '../rooms.ts';
 export function impersonate(state: Located, rooms: Rooms): Impersonating {
   const outgoing = rooms.outgoingIdentity(state.user, state.record.spec);
   if (state.observation.longRunning) followWhileOpen(state, outgoing, rooms);
-  return grown(state, { outgoing });
+  return impersonating(state, outgoing);
 }
 
 /** Whatever may stay open ends when its identity is no longer the one that the rules give. */

@@ -1,11 +1,11 @@
 // Step 10: the cluster record, read once, with the credential and the connections that belong to it.
 import { locate as locateTarget } from '../../routing/target.ts';
-import { grown } from '../exchange.ts';
+import { located } from '../exchange.ts';
 import type { Dispatched, Located } from '../exchange.ts';
 import type { Rooms } from '../rooms.ts';
 
 export function locate(state: Dispatched, rooms: Rooms): Located | Promise<Located> {
   const target = locateTarget(state.surface.cluster, rooms.clusters.get, rooms.connections);
-  if (target instanceof Promise) return target.then((ready) => grown(state, ready));
-  return grown(state, target);
+  if (target instanceof Promise) return target.then((ready) => located(state, ready));
+  return located(state, target);
 }

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { readOnce } from '../../cache/repeated-headers.ts';
 import { headerValues } from '../../routing/headers.ts';
-import { RequestState, grown } from '../exchange.ts';
+import type { Progress } from '../../routing/stream.ts';
+import { RequestState, received } from '../exchange.ts';
 import type { Arrival, Received } from '../exchange.ts';
 
 /** An `Audit-ID` a client or an aggregator may choose (kube-apiserver takes it over as well, cut at 64 bytes; we refuse odd ones). */
@@ -10,20 +11,16 @@ const auditIdForm = /^[A-Za-z0-9._-]{1,64}$/;
 
 export function receive(arrival: Arrival): Received {
   const auditId = usable(arrival.askedAuditId) ?? auditIdInHeaders(arrival.inbound.headers) ?? nextAuditId();
-  const state: Arrival = new RequestState(arrival);
-  return grown(state, {
-    auditId,
-    receivedAtMs: performance.now(),
-    progress: {
-      sentAtMs: 0,
-      firstByteAtMs: 0,
-      bytesIn: 0,
-      bytesOut: 0,
-      status: 0,
-      ending: 'open' as const,
-      onAnswering: undefined,
-    },
-  });
+  const progress: Progress = {
+    sentAtMs: 0,
+    firstByteAtMs: 0,
+    bytesIn: 0,
+    bytesOut: 0,
+    status: 0,
+    ending: 'open',
+    onAnswering: undefined,
+  };
+  return received(new RequestState(arrival), auditId, performance.now(), progress);
 }
 
 const auditIdInHeaders = readOnce((headers) => {

@@ -1,13 +1,20 @@
 // Step 2: from here on, whatever is thrown becomes a metav1.Status, or a cut answer when one has already begun. Easy to get wrong: an
 // unexpected error must say nothing of its insides to the caller; those go to the log.
 import { GatewayError } from '../../cache/errors.ts';
-import { grown } from '../exchange.ts';
+import { recoverable } from '../exchange.ts';
 import type { Received, Recoverable } from '../exchange.ts';
 import type { Rooms } from '../rooms.ts';
 import { statusResponse } from '../status.ts';
 
 export function recover(state: Received, rooms: Rooms): Recoverable {
-  return grown(state, { fail: (error: unknown) => fail(state, rooms, error) });
+  return recoverable(state, (error) => {
+    try {
+      fail(state, rooms, error);
+    } catch {
+      // Nobody is left to tell it to; one client must not end the process.
+      state.inbound.abort();
+    }
+  });
 }
 
 function fail(state: Received, rooms: Rooms, error: unknown): void {

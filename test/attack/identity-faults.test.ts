@@ -149,7 +149,7 @@ async function statusWith(fault: Fault): Promise<number> {
     peer: { address: '127.0.0.1', serverName: '', certificates: [], tlsAuthorized: false },
     headFault: undefined,
   };
-  await run(chain, arrival, rooms);
+  run(chain, arrival, rooms);
   return promise;
 }
 

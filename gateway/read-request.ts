@@ -1,0 +1,56 @@
+// Reads a request line: path, surface, what is asked for. Easy to get wrong: clients ask for the same paths again and again, so readings are kept, and
+// what is kept must be a pure reading of method and target alone, and must not hold on to the bytes of the request it was first made from.
+import { parseTarget } from './path.ts';
+import type { ParsedTarget } from './path.ts';
+import { requestInfo } from './request-info.ts';
+import type { RequestInfo } from './request-info.ts';
+import { route } from './routes.ts';
+import type { Surface } from './routes.ts';
+
+/** What a request line says. Shared between requests: never changed. */
+export interface RequestReading {
+  readonly target: ParsedTarget;
+  readonly surface: Surface;
+  readonly info: RequestInfo;
+}
+
+/** Readings of one method that are kept; when it is full it begins anew, so that names of a client cannot fill the memory. */
+const maxKept = 1024;
+const maxKeptLength = 512;
+/** Longer queries hold versions and tokens, which do not come again. */
+const maxKeptQuery = 32;
+
+/**
+ * @param hostCluster name of the cluster when the request came to `<name>.<cluster-domain>`
+ * @throws GatewayError BAD_PATH, NOT_FOUND
+ */
+export function readRequest(
+  method: string,
+  text: string,
+  hostCluster: string | undefined,
+  isUpgrade: boolean,
+): RequestReading {
+  const target = parseTarget(text);
+  const surface = route(target, hostCluster);
+  const segments = surface.kind === 'member' ? surface.segments : target.segments;
+  return { target, surface, info: requestInfo(method, segments, target.query, isUpgrade) };
+}
+
+/** {@link readRequest} of plain GETs, remembered. */
+export function makeGetReader(): (text: string) => RequestReading {
+  const kept = new Map<string, RequestReading>();
+  return (text) => {
+    const known = kept.get(text);
+    if (known !== undefined) return known;
+    const query = text.indexOf('?');
+    if (text.length > maxKeptLength || (query >= 0 && text.length - query > maxKeptQuery)) {
+      return readRequest('GET', text, undefined, false);
+    }
+    // A copy: a slice would keep the whole head in memory, the client's credential in it.
+    const own = Buffer.from(text, 'latin1').toString('latin1');
+    const reading = readRequest('GET', own, undefined, false);
+    if (kept.size >= maxKept) kept.clear();
+    kept.set(own, reading);
+    return reading;
+  };
+}
