@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import * as fc from 'fast-check';
 import { GatewayError } from '../../cache/errors.ts';
 import { parseFieldSelector, printFieldSelector, sortedValues } from './field-selector.ts';
 import type { PathStep } from './list-query.ts';
@@ -85,20 +84,19 @@ test('T26-T33: what selectors mean', () => {
 });
 
 test('every path is read back from its print', () => {
-  const step: fc.Arbitrary<PathStep> = fc.oneof(
-    fc.record({
-      kind: fc.constant('key' as const),
-      key: fc.oneof(fc.string({ maxLength: 6 }), fc.constantFrom('a', "'\\", '[].', '')),
-    }),
-    fc.record({ kind: fc.constant('index' as const), index: fc.nat(99) }),
-    fc.constant({ kind: 'each' } as const),
+  const keys = ['a', 'b.c', "'", '\\', '"\\\'', '[].', '', ' ', 'é', '1', '_x', '__proto__', 'x/y'].map(
+    (key): PathStep => ({ kind: 'key', key }),
   );
-  const key = fc.record({ kind: fc.constant('key' as const), key: fc.string({ maxLength: 6 }) });
-  const path = fc.tuple(key, fc.array(step, { maxLength: 5 })).map(([first, rest]) => [first, ...rest]);
-  fc.assert(
-    fc.property(path, (steps) =>
-      assert.equal(JSON.stringify(parsePath(printPath(steps), true)), JSON.stringify(steps)),
-    ),
-    { numRuns: 200 },
-  );
+  const steps: readonly PathStep[] = [
+    ...keys,
+    { kind: 'index', index: 0 },
+    { kind: 'index', index: 99 },
+    { kind: 'each' },
+  ];
+  for (const first of keys)
+    for (const second of steps)
+      for (const third of steps) {
+        const path = [first, second, third];
+        assert.deepEqual(parsePath(printPath(path), true), path);
+      }
 });
