@@ -249,7 +249,7 @@ class MemberExchange implements ResponseHandler {
         else return;
       }
     } finally {
-      this.#giveUp(new GatewayError('MEMBER_UNAVAILABLE', 'the answer was given up by its reader'));
+      if (!this.#over) this.#giveUp(new GatewayError('MEMBER_UNAVAILABLE', 'the answer was given up by its reader'));
     }
   }
 }

@@ -16,7 +16,7 @@ import { memberPath } from './query.ts';
 import type { FanoutQuery } from './query.ts';
 import { cellOrder, mergedDefinitions, mergedRow, unionColumns } from './table-columns.ts';
 import type { CellOrder, Columns } from './table-columns.ts';
-import { composeVersion, parseVersion, registrationOf } from './tokens.ts';
+import { composeVersion, isVersion, parseVersion, registrationOf } from './tokens.ts';
 import type { Versions } from './tokens.ts';
 
 /** What a list over many clusters is made of. */
@@ -162,7 +162,8 @@ export class ListOutput {
       count += items.length;
       await this.#write(items, name, order);
     }
-    this.#versions.set(name, { version: list.resourceVersion, registration: registrationOf(list.cluster) });
+    const version = list.resourceVersion;
+    if (isVersion(version)) this.#versions.set(name, { version, registration: registrationOf(list.cluster) });
     if (!this.#ends!.isWritten) this.#ends = { kind: list.kind, apiVersion: list.apiVersion, isWritten: false };
     return count;
   }

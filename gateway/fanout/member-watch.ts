@@ -104,7 +104,10 @@ class MemberRun {
       if (event.type === 'BOOKMARK') {
         this.#version = event.resourceVersion;
         await this.#output.onBookmark(event.resourceVersion, line);
-      } else this.#version = await this.#output.onChange(event.type, event.object);
+      } else {
+        const version = await this.#output.onChange(event.type, event.object);
+        if (version !== '') this.#version = version;
+      }
     }
   }
 

@@ -19,6 +19,11 @@ export function composeVersion(versions: Versions): string {
   return Buffer.from(JSON.stringify(Object.fromEntries(entries))).toString('base64url');
 }
 
+/** Whether a member's version can be part of ours; some aggregated APIs have none, and such a cluster begins anew each time. */
+export function isVersion(text: string): boolean {
+  return /^[0-9A-Za-z_-]{1,64}$/.test(text);
+}
+
 const versionText = /^([0-9A-Za-z_-]{1,64})\.([0-9a-z]{1,8})$/;
 
 /** @throws GatewayError BAD_REQUEST for what {@link composeVersion} did not make, such as the version of one cluster */

@@ -16,7 +16,7 @@ import type { MemberOutput, MemberSource } from './member-watch.ts';
 import { errorOfAll, warningHeaders } from './missing.ts';
 import type { Missing } from './missing.ts';
 import { memberPath, withoutKeys } from './query.ts';
-import { composeVersion, parseVersion, registrationOf } from './tokens.ts';
+import { composeVersion, isVersion, parseVersion, registrationOf } from './tokens.ts';
 import type { Versions } from './tokens.ts';
 import { WatchLines, bookmarkLine, errorLine } from './watch-lines.ts';
 import type { MemberColumns, ObjectType } from './watch-lines.ts';
@@ -174,7 +174,7 @@ class MergedWatch {
     const registration = registrationOf(cluster);
     const columns: MemberColumns = { own: undefined };
     const at = (version: string): string => {
-      this.#versions.set(name, { version, registration });
+      if (isVersion(version)) this.#versions.set(name, { version, registration });
       return composeVersion(this.#versions);
     };
     const { writer, query } = this.#parts;

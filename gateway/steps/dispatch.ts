@@ -1,4 +1,4 @@
-// Step 9: what the gateway answers itself ends here; only requests for a member go on.
+// Step 10: what the gateway answers itself ends here; only requests for a member go on.
 import { answered } from '../exchange.ts';
 import type { Authorized, Dispatched } from '../exchange.ts';
 import type { Rooms } from '../rooms.ts';

@@ -1,4 +1,4 @@
-// Step 12: builds the request for the member and lets its bytes flow. Two steps, one for each chain: forward cannot leave the identity
+// Step 13: builds the request for the member and lets its bytes flow. Two steps, one for each chain: forward cannot leave the identity
 // out, and forwardAsSelf (standalone `--identity=self`) is visibly another function. Easy to get wrong: nothing may be awaited between
 // reading the record and sending, or a rotation could slip between them.
 import { hostHeader } from '../../routing/endpoint-request.ts';

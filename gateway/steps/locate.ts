@@ -1,4 +1,4 @@
-// Step 10: the cluster record, read once, with the credential and the connections that belong to it.
+// Step 11: the cluster record, read once, with the credential and the connections that belong to it.
 import { locate as locateTarget } from '../../routing/target.ts';
 import { located } from '../exchange.ts';
 import type { Dispatched, Located } from '../exchange.ts';
