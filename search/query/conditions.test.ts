@@ -127,5 +127,6 @@ test('T130-T136: the forward label is taken out of a selector', () => {
     assert.deepEqual(take(selector), ['a=2,b=1', true]);
   assert.deepEqual(take('env in (prod,stage),F,tier=frontend'), ['env in (prod,stage),tier=frontend', true]);
   assert.deepEqual(take('a=1,b!=2,F'), ['a=1,b!=2', true]);
+  assert.deepEqual(take('F,F-something=true'), ['F-something=true', true]);
   assert.deepEqual(take('a=1,F=false'), ['a=1', false]);
 });

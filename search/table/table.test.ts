@@ -97,6 +97,8 @@ test('the state of a pod is found from its phase, containers, conditions and del
     '3 (90s ago)',
     '60m',
   ]);
+  const waiting = (reason: string): object => ({ state: { waiting: { reason } } });
+  assert.equal(pod({ containerStatuses: [waiting('First'), waiting('Second')] })[2], 'First');
   assert.equal(pod({ containerStatuses: [ended(1), ended(0, 'Completed')] })[2], 'ExitCode:1');
   assert.equal(pod({ containerStatuses: [ended(0, 'Completed'), ended(2, 'Error')] })[2], 'Error');
   assert.equal(pod({ containerStatuses: [ended(137, '', 9)] })[2], 'Signal:9');
