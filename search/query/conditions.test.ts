@@ -94,6 +94,8 @@ test('conditions on name, namespace and uid become conditions on keys', () => {
     uids: ['u'],
   });
   is(ask('fieldSelector=metadata.namespace=other', { namespace: 'ns' }), { namespaces: [] });
+  is(ask('filter=cluster=a&filter=cluster!=b'), { clusters: ['a'], notClusters: ['b'] });
+  is(ask('clusters=a,b&filter=cluster in (b,c)'), { clusters: ['b'] });
   const namespace = { path: parsePath('metadata.namespace'), operator: 'Equals' as const, values: [''] };
   is(ask('fieldSelector=metadata.namespace='), { fields: [namespace] });
 });

@@ -1,11 +1,14 @@
-// Conditions on `metadata.name`, `metadata.namespace` and `metadata.uid` are conditions on keys: said that way a store answers them from its key
-// instead of from bodies. Easy to get wrong: only a positive one narrows, and an empty namespace is no field of any object.
+// Conditions on `metadata.name`, `metadata.namespace`, `metadata.uid` and the cluster's annotation are conditions on keys: said that way a store answers
+// them from its key instead of from bodies. Easy to get wrong: only a positive one narrows, and an empty namespace is no field of any object.
+import { clusterAnnotation } from '../types.ts';
 import type { FieldRequirement, ListQuery, PathStep } from './list-query.ts';
+import { printPath } from './path.ts';
 
 const keyFields = {
   name: ['names', 'notNames'],
   namespace: ['namespaces', 'notNamespaces'],
   uid: ['uids', undefined],
+  cluster: ['clusters', 'notClusters'],
 } as const;
 
 /** The same question with such conditions among the keys. */
@@ -25,7 +28,7 @@ export function liftKeyConditions(query: ListQuery): ListQuery {
   return { ...query, ...lifted, fields };
 }
 
-type ListField = 'names' | 'namespaces' | 'uids' | 'notNames' | 'notNamespaces';
+type ListField = 'clusters' | 'notClusters' | 'names' | 'namespaces' | 'uids' | 'notNames' | 'notNamespaces';
 
 function keyTarget({
   path,
@@ -41,9 +44,13 @@ function keyTarget({
   return undefined;
 }
 
+const keyPaths: ReadonlyMap<string, keyof typeof keyFields> = new Map([
+  ['metadata.name', 'name'],
+  ['metadata.namespace', 'namespace'],
+  ['metadata.uid', 'uid'],
+  [`metadata.annotations['${clusterAnnotation}']`, 'cluster'],
+]);
+
 function metadataKey(path: readonly PathStep[]): keyof typeof keyFields | undefined {
-  const [first, second] = path;
-  if (path.length !== 2 || first!.kind !== 'key' || first!.key !== 'metadata' || second!.kind !== 'key')
-    return undefined;
-  return Object.hasOwn(keyFields, second!.key) ? (second!.key as keyof typeof keyFields) : undefined;
+  return path.length > 3 ? undefined : keyPaths.get(printPath(path));
 }
