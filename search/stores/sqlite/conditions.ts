@@ -1,5 +1,6 @@
 // Turns a query's conditions for one type into pieces of SQL over its row `o`, and leaves to the matcher what only the body can tell. Easy to get
 // wrong: only what is in a row's columns or terms may become SQL; a path that is not indexed for this type is never in them.
+import { GatewayError } from '../../../cache/errors.ts';
 import { allOf, type FieldRequirement, type ListQuery, type PathStep } from '../../query/list-query.ts';
 import { compileMatcher, type Matcher } from '../../query/match.ts';
 import { printPath } from '../../query/path.ts';
@@ -35,6 +36,9 @@ export interface TermTests {
 /** Up to so many terms are looked up in their postings, each row; more are compared with the row's own terms. */
 const mostProbed = 8;
 
+/** SQLite takes no expression that is nested 1,000 deep. */
+const mostConditions = 400;
+
 export function compileConditions(
   sql: Sql,
   tests: TermTests,
@@ -65,6 +69,10 @@ class Compiler {
   }
 
   compile(query: ListQuery): Conditions {
+    const count = query.labels.length + query.text.length + query.nameContains.length + query.fields.length;
+    if (count + query.anyOf.flat().length > mostConditions) {
+      throw new GatewayError('BAD_REQUEST', `a query may have ${mostConditions} conditions: ask with fewer`);
+    }
     this.#columns(query);
     const unanswered = query.labels.filter((requirement) => {
       const terms = labelTerms(this.#sql, this.#t, requirement);

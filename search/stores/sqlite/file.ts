@@ -143,7 +143,8 @@ function prepare(db: DatabaseSync, options: FileOptions): string | undefined {
   else if (id !== applicationId) return 'it is not an index of this program';
   const version = readPragma(db, 'user_version');
   if (version > schemaVersion) return `it has version ${version} of the schema, this program knows ${schemaVersion}`;
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL');
+  // What spills before a commit is written again with it.
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_spill = OFF');
   migrate(db, version);
   const paths = db.prepare('SELECT value FROM meta WHERE key = ?').get(metaKey.paths)?.value;
   return paths === options.pathsDigest ? undefined : 'it was written for other indexed paths';

@@ -29,6 +29,8 @@ export interface Wanted {
 
 /** Bodies that are read at a time where they must be looked into. */
 const recheckedAtOnce = 64;
+/** Fewer rows than this are read and dropped. */
+const leastSkipped = 20;
 /** Rows read ahead at a time. */
 const mostReadAhead = 2000;
 /** A row that is kept to be sorted, against one that a walk passes. */
@@ -60,6 +62,17 @@ export class KeyStream {
   enter(session: Session): void {
     this.#plans = new Map(planTypes(session, this.#question).map((plan) => [plan.type, plan]));
     this.#lanes ??= [...this.#plans.values()].flatMap((plan) => this.#lanesOf(session, plan));
+  }
+
+  /** Passes over rows where that is cheaper than to read them; before anything was read. @returns how many */
+  skip(session: Session, count: number): number {
+    const [lane, ...others] = this.#lanes!;
+    const plan = lane && this.#plans.get(lane.type);
+    if (plan === undefined || others.length > 0 || plan.conditions.recheck !== undefined) return 0;
+    if (this.#after !== undefined || count < leastSkipped) return 0;
+    const skipped = lane!.walk.skip?.(session, plan, count) ?? 0;
+    this.#given += skipped;
+    return skipped;
   }
 
   /** Some of the next rows, in order; undefined at the end. An empty list means that some were looked at in vain. */

@@ -22,6 +22,7 @@ export async function readKeys(turns: Turns, question: Question, page: PageReque
   const ids: number[] = [];
   let sequence: number | undefined;
   let skipped = 0;
+  let isFirst = true;
   let last: KeyRow | undefined;
   let hasMore = false;
   /** Whether that is enough. */
@@ -43,6 +44,8 @@ export async function readKeys(turns: Turns, question: Question, page: PageReque
       sequence ??= session.sequence;
       const untilMs = performance.now() + sliceMs;
       stream.enter(session);
+      if (isFirst) skipped = stream.skip(session, offset);
+      isFirst = false;
       do {
         const rows = stream.next(session);
         if (rows === undefined) return true;

@@ -189,6 +189,7 @@ const scopeArbitrary: fc.Arbitrary<RowScope> = fc
     );
     return { grants, digest: JSON.stringify(perCluster) };
   });
+const offsetArbitrary = fc.oneof(fc.nat(3), fc.nat(80));
 const everything: RowScope = {
   digest: 'everything',
   grants: new Map(incarnations.map(({ id }) => [id, new Map(types.map((type) => [typeKey(type), 'all'] as const))])),
@@ -234,25 +235,31 @@ describe('a store of random rows', () => {
 
   test('lists, pages and counts what a look at every row finds, for every query, order and scope', async () => {
     await fc.assert(
-      fc.asyncProperty(queryArbitrary, scopeArbitrary, fc.nat(5), fc.nat(3), async (query, scope, size, offset) => {
-        const expected = model(query, scope).map(label);
-        const all = await store.list(query, scope, {});
-        assert.deepEqual((await rowsOf(all)).map(label), expected);
-        assert.equal(all.next, undefined);
-        assert.equal(await store.count(query, scope), expected.length);
-        const limit = size + 1;
-        let page = await store.list(query, scope, { limit, offset, withRemaining: true });
-        const paged = await rowsOf(page);
-        assert.equal(page.remaining, Math.max(0, expected.length - offset - limit));
-        while (page.next !== undefined) {
-          page = await store.list(query, scope, { limit, after: page.next, withRemaining: true });
-          const some = await rowsOf(page);
-          assert.ok(some.length > 0 && some.length <= limit);
-          paged.push(...some);
-          assert.equal(page.remaining, Math.max(0, expected.length - offset - paged.length));
-        }
-        assert.deepEqual(paged.map(label), expected.slice(offset));
-      }),
+      fc.asyncProperty(
+        queryArbitrary,
+        scopeArbitrary,
+        fc.nat(5),
+        offsetArbitrary,
+        async (query, scope, size, offset) => {
+          const expected = model(query, scope).map(label);
+          const all = await store.list(query, scope, {});
+          assert.deepEqual((await rowsOf(all)).map(label), expected);
+          assert.equal(all.next, undefined);
+          assert.equal(await store.count(query, scope), expected.length);
+          const limit = size + 1;
+          let page = await store.list(query, scope, { limit, offset, withRemaining: true });
+          const paged = await rowsOf(page);
+          assert.equal(page.remaining, Math.max(0, expected.length - offset - limit));
+          while (page.next !== undefined) {
+            page = await store.list(query, scope, { limit, after: page.next, withRemaining: true });
+            const some = await rowsOf(page);
+            assert.ok(some.length > 0 && some.length <= limit);
+            paged.push(...some);
+            assert.equal(page.remaining, Math.max(0, expected.length - offset - paged.length));
+          }
+          assert.deepEqual(paged.map(label), expected.slice(offset));
+        },
+      ),
       { numRuns: runs },
     );
   });

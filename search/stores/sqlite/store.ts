@@ -23,7 +23,7 @@ import type { WriterData } from './writer-worker.ts';
 export interface SqliteOptions {
   /** Made if it is not there; holds nothing else. */
   readonly directory: string;
-  /** Of the database file; undefined for no limit. The log beside it, some 64 MiB at most, comes on top. */
+  /** Of the database file; undefined for no limit. The log beside it, up to some 250 MiB while much is written, comes on top. */
   readonly maxBytes?: number;
   /** Threads that read, 1 by default: each answers one question at a time. */
   readonly readers?: number;
@@ -80,10 +80,45 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     throw openingError(error);
   }
   const readerData: ReaderData = { file: opened.file, cacheBytes };
-  const readers = Array.from({ length: readerCount }, () =>
-    startWorker({ name: 'reader-worker', data: readerData, onEvent, onDeath }),
-  );
+  const readers = startReaders(readerCount, readerData, onEvent, onDeath);
   return storeOf(writer, readers, opened.sequence, () => stopped);
+}
+
+/** Threads that read; one that has died is started anew after a while, under another number. */
+interface Readers {
+  readonly all: readonly { readonly number: number; readonly calls: WorkerCalls }[];
+  readonly close: () => Promise<void>;
+}
+
+const restartAfterMs = 1000;
+
+function startReaders(
+  count: number,
+  data: ReaderData,
+  onEvent: (event: WorkerEvent) => void,
+  onDeath: (error: unknown) => void,
+): Readers {
+  let lastNumber = 0;
+  let isClosed = false;
+  const all: { number: number; calls: WorkerCalls }[] = [];
+  const start = (at: number): void => {
+    const calls = startWorker({
+      name: 'reader-worker',
+      data,
+      onEvent,
+      onDeath: (error) => {
+        onDeath(error);
+        setTimeout(() => isClosed || start(at), restartAfterMs).unref();
+      },
+    });
+    all[at] = { number: ++lastNumber, calls };
+  };
+  for (let at = 0; at < count; at++) start(at);
+  const close = async (): Promise<void> => {
+    isClosed = true;
+    await Promise.all(all.map(({ calls }) => calls.close()));
+  };
+  return { all, close };
 }
 
 /** A worker that cannot open the file ends with the error itself. */
@@ -102,7 +137,7 @@ function openingError(error: unknown): unknown {
 
 function storeOf(
   writer: WorkerCalls,
-  readers: readonly WorkerCalls[],
+  readers: Readers,
   openedAt: number,
   stoppedTypes: () => readonly TypeKey[],
 ): SqliteStore {
@@ -116,14 +151,14 @@ function storeOf(
     const resourceVersion = makeIndexVersion(to);
     for (const listener of listeners) listener(resourceVersion);
   };
-  const idlest = (): number =>
-    readers.reduce((best, reader, i) => (reader.pending() < readers[best]!.pending() ? i : best), 0);
+  const idlest = () =>
+    readers.all.reduce((best, reader) => (reader.calls.pending() < best.calls.pending() ? reader : best));
   const ask = <Name extends keyof ReaderOperations>(
     operation: Name,
     input: unknown,
-    reader = idlest(),
+    { calls } = idlest(),
   ): Promise<Awaited<ReturnType<ReaderOperations[Name]>>> =>
-    readers[reader]!.call(operation, input) as Promise<Awaited<ReturnType<ReaderOperations[Name]>>>;
+    calls.call(operation, input) as Promise<Awaited<ReturnType<ReaderOperations[Name]>>>;
   const askOf = <Name extends 'list' | 'count' | 'facets' | 'values'>(
     operation: Name,
     query: ListQuery,
@@ -131,7 +166,7 @@ function storeOf(
     rest: object = {},
   ): Promise<Awaited<ReturnType<ReaderOperations[Name]>>> => {
     const reader = idlest();
-    return ask(operation, { query, scope: scopes.send(scope, query, reader), ...rest }, reader);
+    return ask(operation, { query, scope: scopes.send(scope, query, reader.number), ...rest }, reader);
   };
 
   return {
@@ -188,7 +223,7 @@ function storeOf(
     stoppedTypes,
     close: async () => {
       // Readers first: the writer copies its log into the file once nobody reads it.
-      await Promise.all(readers.map((reader) => reader.close()));
+      await readers.close();
       await writer.close();
     },
   };

@@ -11,6 +11,8 @@ import type { Piece } from './sql.ts';
 
 /** Gives rows after a row, in order, some at a time; undefined when there are no more. */
 export interface Walk {
+  /** Passes over rows from the very first on, at most so many. @returns how many; more may be left to be read and dropped */
+  readonly skip?: (session: Session, plan: TypePlan, count: number) => number;
   readonly next: (session: Session, plan: TypePlan, want: number) => readonly KeyRow[] | undefined;
 }
 
@@ -69,38 +71,69 @@ export function sortedWalk(rows: readonly KeyRow[]): Walk {
 }
 
 /** Whether an order can be followed without looking at all rows, and how. */
-export function walkOf(order: RowOrder): 'places' | 'name' | 'created' | undefined {
+export function walkOf(order: RowOrder): 'places' | Column | undefined {
   if (order.paths.length > 0) return undefined;
   const [first, second] = order.keys.map(({ by }) => by);
   if (first === 'name') return 'name';
   if (first === 'created_at') return 'created';
+  if (first === 'resource_version') return 'rv';
   const isOfPlaces = (by: SortKey['by'] | undefined): boolean => by === 'cluster' || by === 'namespace';
   return isOfPlaces(first) && isOfPlaces(second) ? 'places' : undefined;
 }
 
-/** Along an index on names or times: whole groups of equal ones. */
-export function columnWalk(column: 'name' | 'created', order: RowOrder, after: KeyRow | undefined): Walk {
+/** A column that rows can be read in the order of. */
+export type Column = 'name' | 'created' | 'rv';
+
+/** How a column is read in order. A resourceVersion has no index: SQLite keeps the first of them while it reads all. */
+const columnReads: Readonly<Record<Column, { readonly index: string; readonly keys: readonly string[] }>> = {
+  name: { index: 'obj_name', keys: ['o.name'] },
+  created: { index: 'obj_created', keys: ['o.created'] },
+  // Decimals: the longer is the larger.
+  rv: { index: 'obj_key', keys: ['length(o.rv)', 'o.rv'] },
+};
+
+/** Along a column: whole groups of equal ones. */
+export function columnWalk(column: Column, order: RowOrder, after: KeyRow | undefined): Walk {
   const { direction } = order.keys[0]!;
   const compare = direction === 1 ? '>' : '<';
+  const { index, keys } = columnReads[column];
+  const isAsc = direction === 1;
+  const orderBy = keys.map((key) => `${key} ${isAsc ? 'ASC' : 'DESC'}`).join(', ');
+  const valuesOf = (value: string | number): readonly (string | number)[] =>
+    column === 'rv' ? [String(value).length, value] : [value];
   let from: { readonly value: string | number; readonly isAfter: boolean } | undefined =
     after === undefined ? undefined : { value: after[column], isAfter: false };
   let isOver = false;
+  const whereFrom = (plan: TypePlan, start: readonly Piece[]): Piece => {
+    const member = inExtent(plan.extent, 'o');
+    return whereOf([
+      { text: 'o.t = ?', values: [plan.extent.t] },
+      ...start,
+      ...(member === undefined ? [] : [member]),
+      ...plan.conditions.pieces,
+    ]);
+  };
+  const startAt = (operator: string, value: string | number): Piece => ({
+    text: `(${keys.join(', ')}) ${operator} (${keys.map(() => '?').join(', ')})`,
+    values: valuesOf(value),
+  });
   return {
+    skip: (session, plan, count) => {
+      if (column === 'rv') return 0;
+      const all = whereFrom(plan, []);
+      const rows = `FROM obj o INDEXED BY ${index} WHERE`;
+      const text = `SELECT o.${column} ${rows} ${all.text} ORDER BY ${orderBy} LIMIT 1 OFFSET ?`;
+      const found = session.sql.first<[string | number]>(text, [...all.values, count]);
+      if (found === undefined) return 0;
+      const before = whereFrom(plan, [startAt(isAsc ? '<' : '>', found[0])]);
+      from = { value: found[0], isAfter: false };
+      return session.sql.first<[number]>(`SELECT count(*) ${rows} ${before.text}`, before.values)![0];
+    },
     next: (session, plan, want) => {
       if (isOver) return undefined;
-      const member = inExtent(plan.extent, 'o');
-      const start: readonly Piece[] =
-        from === undefined
-          ? []
-          : [{ text: `o.${column} ${compare}${from.isAfter ? '' : '='} ?`, values: [from.value] }];
-      const where = whereOf([
-        { text: 'o.t = ?', values: [plan.extent.t] },
-        ...start,
-        ...(member === undefined ? [] : [member]),
-        ...plan.conditions.pieces,
-      ]);
-      const text = `SELECT ${columns} FROM obj o INDEXED BY obj_${column} WHERE ${where.text}
-        ORDER BY o.${column} ${direction === 1 ? 'ASC' : 'DESC'} LIMIT ?`;
+      const start = from === undefined ? [] : [startAt(`${compare}${from.isAfter ? '' : '='}`, from.value)];
+      const where = whereFrom(plan, start);
+      const text = `SELECT ${columns} FROM obj o INDEXED BY ${index} WHERE ${where.text} ORDER BY ${orderBy} LIMIT ?`;
       for (let limit = want + 16; ; limit *= 4) {
         const rows = session.sql.all<Row>(text, [...where.values, limit]).map((row) => keyRow(session, plan, row));
         const last = rows.at(-1);

@@ -24,9 +24,8 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Rows and bytes of one transaction: more wait for the next, so that no commit takes long. */
-const mostRows = 5000;
-const mostBytes = 16 << 20;
+/** Bytes of one transaction; the writer stops earlier after some time. */
+const mostBytes = 64 << 20;
 
 const data = workerData as WriterData;
 const nowUs = (): number => Date.now() * 1000;
@@ -55,10 +54,10 @@ function schedule(): void {
 
 function commit(): void {
   isScheduled = false;
-  const now = queue.splice(0, countOfNext());
-  const results = writer.apply(now.map(({ batch }) => batch));
-  for (const [i, { resolve, reject }] of now.entries()) {
-    const result = results[i]!;
+  const results = writer.apply(queue.slice(0, countOfNext()).map(({ batch }) => batch));
+  const now = queue.splice(0, results.length);
+  for (const [i, result] of results.entries()) {
+    const { resolve, reject } = now[i]!;
     if ('commit' in result) resolve(result.commit);
     else reject(result.error);
   }
@@ -66,12 +65,10 @@ function commit(): void {
 }
 
 function countOfNext(): number {
-  let rows = 0;
   let bytes = 0;
   const at = queue.findIndex(({ batch }, i) => {
-    rows += batch.upserts + batch.deletes.length;
     bytes += batch.bodies.byteLength;
-    return i > 0 && (rows > mostRows || bytes > mostBytes);
+    return i > 0 && bytes > mostBytes;
   });
   return at < 0 ? queue.length : at;
 }
@@ -85,7 +82,7 @@ serve(
       sequence: writer.sequence,
     }),
     close: () => {
-      if (queue.length > 0) commit();
+      while (queue.length > 0) commit();
       index.close();
     },
   },
