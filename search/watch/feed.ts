@@ -19,7 +19,7 @@ export type FeedStore = Pick<IndexStore, 'changes' | 'onCommit' | 'resourceVersi
 export interface ChangeFeed {
   /** @throws GatewayError (rejects) EXPIRED when the log no longer reaches back so far */
   read(from: string, types: readonly TypeKey[]): Promise<Reading>;
-  /** Called after commits, at once. Returns the way to end it. */
+  /** Called soon after commits, once for several of them. Returns the way to end it. */
   onCommit(listener: () => void): () => void;
   /** Watchers now. */
   readonly size: number;
@@ -29,14 +29,21 @@ export interface ChangeFeed {
 const entriesAtOnce = 500;
 /** Readings remembered for other watchers; they hold bodies. */
 const mostRemembered = 16;
+/** Commits within this time are told together: each member commits on its own, and every telling is a reading by every watcher of other types. */
+const togetherMs = 10;
 
 /** Makes one over a store. */
 export function makeChangeFeed(store: FeedStore): ChangeFeed {
   const listeners = new Set<() => void>();
   let remembered = new Map<string, Promise<Reading>>();
+  let telling: NodeJS.Timeout | undefined;
+  const tell = (): void => {
+    telling = undefined;
+    for (const listener of listeners) listener();
+  };
   const endCommits = store.onCommit(() => {
     remembered = new Map();
-    for (const listener of listeners) listener();
+    if (listeners.size > 0) telling ??= setTimeout(tell, togetherMs);
   });
   const readNow = async (from: string, types: readonly TypeKey[]): Promise<Reading> => {
     // Read before the entries are, so that none up to it can be missing.
@@ -67,6 +74,7 @@ export function makeChangeFeed(store: FeedStore): ChangeFeed {
     },
     close() {
       listeners.clear();
+      clearTimeout(telling);
       endCommits();
     },
   };
