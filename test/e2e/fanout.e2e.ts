@@ -297,7 +297,7 @@ test('C56: a member that is killed is named in a warning and the rest is printed
   assert.deepEqual([part.status, /cluster m2/.test(part.warnings)], [200, true]);
 });
 
-test('C56: a member that is silent costs a fan-out its deadline, not its answer', async () => {
+test('C56 E5: a member that is silent costs a fan-out its deadline, not its answer', async () => {
   const member = plane.member('m3');
   member.pauseProcess();
   try {
