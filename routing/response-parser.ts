@@ -50,8 +50,10 @@ const decimal = /^[0-9]{1,15}$/;
 /** Text is searched faster than bytes, as long as there are few. */
 const searchedAsTextBytes = 8 * 1024;
 const colonCode = 0x3a;
-/** Names of one answer that are kept for the next. */
-const maxKnownNames = 64;
+/** Lines of one answer that are kept for the next. */
+const maxKnownFields = 64;
+/** Of a longer head nothing is kept: a line is a part of it and would keep all of it in memory. */
+const maxKnownHeadLength = 8 * 1024;
 
 /** Makes a parser that hands what it reads to `sink`. */
 export function makeResponseParser(sink: ResponseSink): ResponseParser {
@@ -64,11 +66,7 @@ export function makeResponseParser(sink: ResponseSink): ResponseParser {
   let held = Buffer.alloc(0);
   let heldBytes = 0;
   let remaining = 0;
-  /**
-   * Names of the last answer in order: the next one has the same, and a string that was a key of a Map before is found faster than a new one
-   * of the same letters.
-   */
-  const knownNames: string[] = [];
+  const last: KnownLines = { status: undefined, fields: [] };
   const chunked = makeChunkedBody();
 
   /** Offset behind the head in `chunk`, or -1 when the head is not complete yet. */
@@ -121,11 +119,9 @@ export function makeResponseParser(sink: ResponseSink): ResponseParser {
   }
 
   function parseHead(text: string): void {
-    if (badHeadBytes.test(text)) throw new ResponseFault('its head holds a control character');
-    const http11 = parseVersion(text);
-    const status = parseStatus(text);
+    const { http11, status, line } = statusLine(text, last);
     const headers: string[] = [];
-    const framing = parseFields(text, headers, knownNames);
+    const framing = parseFields(text, line.length, headers, last.fields);
     if (status < 200 && status !== 101) {
       interimHeads++;
       if (interimHeads > maxInterimHeads) throw new ResponseFault('it sent too many interim (1xx) responses');
@@ -222,6 +218,38 @@ function refuseLongHead(bytes: number): void {
   if (bytes > maxHeaderBytes) throw new ResponseFault('its head is longer than 1 MiB');
 }
 
+/** A line as it came, its CRLF included, with what it was found to say. */
+interface KnownField {
+  readonly line: string;
+  readonly name: string;
+  readonly value: string;
+  /** It says something about framing. */
+  readonly frames: boolean;
+}
+
+/**
+ * The last answer of a connection line by line: most lines of the next one are the same bytes, and were judged. Strings that are used again are
+ * also found faster in Maps than new ones of the same letters.
+ */
+interface KnownLines {
+  status: { readonly line: string; readonly http11: boolean; readonly status: number } | undefined;
+  readonly fields: KnownField[];
+}
+
+function statusLine(text: string, last: KnownLines): NonNullable<KnownLines['status']> {
+  const known = last.status;
+  if (known !== undefined && text.startsWith(known.line)) return known;
+  const line = text.slice(0, lineEnd(text, 0) + 2);
+  refuseControls(line);
+  const judged = { line, http11: parseVersion(line), status: parseStatus(line) };
+  if (text.length <= maxKnownHeadLength) last.status = judged;
+  return judged;
+}
+
+function refuseControls(line: string): void {
+  if (badHeadBytes.test(line)) throw new ResponseFault('its head holds a control character');
+}
+
 /** True for HTTP/1.1, false for HTTP/1.0. */
 function parseVersion(text: string): boolean {
   if (text.startsWith('HTTP/1.1 ')) return true;
@@ -261,28 +289,40 @@ function lineEnd(text: string, at: number): number {
  * Appends every field to `headers`. The caller made sure that `text` ends with CRLF.
  * @throws ResponseFault
  */
-function parseFields(text: string, headers: string[], knownNames: string[]): Framing {
+function parseFields(text: string, from: number, headers: string[], knownFields: KnownField[]): Framing {
   const framing: Framing = { length: undefined, transferEncoding: undefined, close: false };
-  let at = lineEnd(text, 0) + 2;
+  let at = from;
   while (at < text.length) {
-    const end = lineEnd(text, at);
     const index = headers.length >> 1;
-    let name = knownNames[index];
-    if (name === undefined || text.charCodeAt(at + name.length) !== colonCode || !text.startsWith(name, at)) {
-      const colon = text.indexOf(':', at);
-      if (colon < 0 || colon > end) throw new ResponseFault('a header line has no colon');
-      name = text.slice(at, colon);
-      if (!isToken(name)) throw new ResponseFault('a header name is not a token');
-      if (index < maxKnownNames) knownNames[index] = name;
+    let field = knownFields[index];
+    if (field === undefined || !text.startsWith(field.line, at)) {
+      field = parseField(text.slice(at, lineEnd(text, at) + 2), field?.name);
+      if (index < maxKnownFields && text.length <= maxKnownHeadLength) knownFields[index] = field;
     }
-    const value = trimmed(text, at + name.length + 1, end);
-    headers.push(name, value);
-    readFraming(framing, name, value);
-    at = end + 2;
+    headers.push(field.name, field.value);
+    if (field.frames) readFraming(framing, field.name, field.value);
+    at += field.line.length;
   }
   if (headers.length > maxHeaderPairs * 2) throw new ResponseFault(`it has more than ${maxHeaderPairs} headers`);
   return framing;
 }
+
+/** @param likely the name this line had in the last answer */
+function parseField(line: string, likely: string | undefined): KnownField {
+  refuseControls(line);
+  let name = likely;
+  if (name === undefined || line.charCodeAt(name.length) !== colonCode || !line.startsWith(name)) {
+    const colon = line.indexOf(':');
+    if (colon < 0) throw new ResponseFault('a header line has no colon');
+    name = line.slice(0, colon);
+    if (!isToken(name)) throw new ResponseFault('a header name is not a token');
+  }
+  return { line, name, value: trimmed(line, name.length + 1, line.length - 2), frames: isFraming(name) };
+}
+
+const isFraming = rememberingNames((name) =>
+  ['content-length', 'transfer-encoding', 'connection'].includes(name.toLowerCase()),
+);
 
 /** The length of a name tells most headers apart without lower-casing them. */
 function readFraming(framing: Framing, name: string, value: string): void {
