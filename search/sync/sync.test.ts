@@ -241,9 +241,24 @@ describe('sync', () => {
     clusters.apply('s', [specOf('m1', 'r1')]);
     const handle = await start();
     await until(() => assert.deepEqual(podNames(store), ['a/p1']));
+    // A change of the former one is still on its way into the store.
+    await until(() => assert.equal(stateOf(handle, 'pods')?.phase, 'watching'));
+    const open = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    const order: string[] = [];
+    store.gate = async ({ incarnation }) => {
+      reached.resolve();
+      if (incarnation.id.startsWith('r1/')) await open.promise;
+      order.push(incarnation.id.slice(0, 2));
+    };
+    members.get('m1')!.put(pods, { namespace: 'a', name: 'p2' });
+    await reached.promise;
     members.set('m1', memberWith('q1'));
     clusters.apply('s', [specOf('m1', 'r2')]);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    open.resolve();
     await until(() => assert.deepEqual(podNames(store), ['a/q1']));
+    assert.deepEqual(order, order.toSorted(), 'nothing of the new one was written before the end of the former');
     assert.deepEqual(
       handle.state().map(({ uid }) => uid),
       ['r2'],
