@@ -26,7 +26,7 @@ const check = async (): Promise<void> => {
 const units = (rooms: string): Promise<Counts> =>
   beside(`unit tests of ${rooms}`, (output) => runTests([`${rooms}/**/*.test.ts`], ['--test-isolation=none'], output));
 const [one, other] = await Promise.all([
-  units('{auth,cache,cli,routing}'),
+  units('{auth,cache,cli,routing,search}'),
   units('{bench,bin,gateway,sim,test/house,test/chart,test/controlplane,test/clients,test/fuzz}'),
   check(),
 ]);
