@@ -8,6 +8,9 @@ import type { Counts } from './counting-reporter.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 
+/** Each test file is a process, and many start gateways: types are stripped and modules compiled once for all of them. */
+const compileCache = join(root, 'node_modules', '.cache', 'node-compile');
+
 /** Takes what a program prints in place of the terminal, for programs that run beside each other. */
 export type Output = (text: string) => void;
 
@@ -18,7 +21,7 @@ export function runProgram(command: string, args: readonly string[], output?: Ou
     const child = spawn(command, args, {
       cwd: root,
       stdio: output === undefined ? 'inherit' : ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, PATH: path },
+      env: { NODE_COMPILE_CACHE: compileCache, ...process.env, PATH: path },
     });
     for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', output!);
     child.on('error', reject);
