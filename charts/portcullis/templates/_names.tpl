@@ -67,6 +67,8 @@ subjects:
 {{- $names := list }}
 {{- if .Values.apiService.create }}{{ $names = append $names "v1alpha1.gateway.portcullis.io" }}{{ end }}
 {{- if .Values.clusterGateway.apiService }}{{ $names = append $names "v1alpha1.cluster.core.oam.dev" }}{{ end }}
+{{- if .Values.index.apiService }}{{ $names = append $names "v1alpha1.search.portcullis.io" }}{{ end }}
+{{- if .Values.index.clusterpediaApiService }}{{ $names = append $names "v1beta1.clusterpedia.io" }}{{ end }}
 {{- join "," $names }}
 {{- end }}
 
@@ -88,6 +90,9 @@ subjects:
 {{- end }}
 {{- if and .Values.clusterGateway.apiService (not .Values.clusterGateway.api) }}
 {{- fail "clusterGateway.apiService=true needs clusterGateway.api=true" }}
+{{- end }}
+{{- if and (or .Values.index.apiService .Values.index.clusterpediaApiService) (gt (int .Values.replicas) 1) }}
+{{- fail "index.apiService and index.clusterpediaApiService need replicas=1: each replica keeps an index of its own, whose resourceVersions and continue tokens the others do not know" }}
 {{- end }}
 {{- if and .Values.clusterGateway.updateHealth (not (has "cluster-gateway" .Values.sources)) }}
 {{- fail "clusterGateway.updateHealth=true needs the source cluster-gateway" }}

@@ -107,6 +107,18 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 - --{{ $flag }}={{ if kindIs "string" $value }}{{ $value }}{{ else }}{{ int64 $value }}{{ end }}
 {{- end }}
 {{- end }}
+{{- with .Values.index.resources }}
+- {{ printf "--index-resources=%s" . | quote }}
+{{- end }}
+{{- with .Values.index.clusters }}
+- {{ printf "--index-clusters=%s" . | quote }}
+{{- end }}
+{{- with .Values.index.maxBytes }}
+- --index-max-bytes={{ . }}
+{{- end }}
+{{- with .Values.index.rightsMaxAge }}
+- --index-rights-max-age={{ . }}
+{{- end }}
 {{- with .Values.clusterDomain }}
 - --cluster-domain={{ . }}
 {{- end }}
