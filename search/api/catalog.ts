@@ -142,7 +142,7 @@ export function scopeOfViews(
     warnings.push({ cluster: incarnation.cluster, text });
   }
   const isLeftOut = (incarnation: string, type: TypeKey): boolean =>
-    !served.has(`${incarnation} ${type}`) || byKey.get(type)?.leftOut.has(incarnation) !== false;
+    !served.has(`${incarnation} ${type}`) || byKey.get(type)?.leftOut.has(incarnation) === true;
   return { scope: scopeWithout(scope, isLeftOut), warnings };
 }
 
