@@ -11,12 +11,21 @@ const paths = { verbs: ['*'], nonResourceURLs: ['*'] };
 const rulesOf = (user: string, clusters: readonly string[]): object[] =>
   [everything, paths].map((rule) => ({ subjects: [{ kind: 'User', name: user }], clusters, ...rule }));
 
-/** alice may reach everything, bob m1 and m3, eve nothing; m0 is labelled `tier`. */
+const actsAsAlice = {
+  subjects: [{ kind: 'User', name: 'ops' }],
+  clusters: ['m2'],
+  verbs: ['impersonate'],
+  apiGroups: [''],
+  resources: ['users'],
+  resourceNames: ['alice'],
+};
+
+/** alice may reach everything, bob m1 and m3, eve nothing, ops act as alice in m2; m0 is labelled `tier`. */
 export function startFanoutSite(): Promise<Site> {
   return startSite({
     members: 3,
-    users: ['alice', 'bob', 'eve'].map((name) => ({ name, token: `${name}-token` })),
-    rules: [...rulesOf('alice', ['*']), ...rulesOf('bob', ['m1', 'm3'])],
+    users: ['alice', 'bob', 'eve', 'ops'].map((name) => ({ name, token: `${name}-token` })),
+    rules: [...rulesOf('alice', ['*']), ...rulesOf('bob', ['m1', 'm3']), actsAsAlice],
     contexts: (members) => [{ ...members[0]!, name: 'm0', server: 'https://127.0.0.1:1', labels: { tier: 'dead' } }],
     config: { firstByteTimeoutSeconds: 1 },
   });

@@ -188,6 +188,20 @@ test('clusters the caller may not reach are nowhere: not in rows, warnings, toke
   assert.equal(site.members[1]!.requests.length, 0);
 });
 
+test('who may act as somebody else in one cluster asks that cluster alone as them', async () => {
+  const answer = await list('', 'ops', ['Impersonate-User: alice']);
+  assert.equal(answer.status, 200, answer.body);
+  assert.equal(itemsOf(answer), ['d', 'e'].map((name) => marked(name, 'm2')).join());
+  assert.doesNotMatch(answer.head + answer.body, /m1|m3|m0/);
+  assert.deepEqual(
+    site.members.map(({ requests }) => requests.length),
+    [0, 1, 0],
+  );
+  assert.deepEqual(site.members[1]!.requests[0]!.values('impersonate-user'), ['alice']);
+  assert.equal((await list('', 'ops', ['Impersonate-User: bob'])).status, 403);
+  assert.equal((await list('', 'eve', ['Impersonate-User: alice'])).status, 403);
+});
+
 test('a continue token of another user, another question or changed by a byte is refused and nobody is asked', async () => {
   const { metadata } = JSON.parse((await list(`${live}&limit=4`)).body) as { metadata: { continue: string } };
   const token = metadata.continue;

@@ -8,7 +8,7 @@ import { after, afterEach, before, test } from 'node:test';
 import { ConfigurationError } from '../../cache/configuration-error.ts';
 import { readConfig } from '../../gateway/config.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../attack/http2-client.ts';
-import { openRaw, requestBytes, upgradeLines } from '../attack/raw-client.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from '../attack/raw-client.ts';
 import type { RawAnswer } from '../attack/raw-client.ts';
 import { rawHttp2 } from '../attack/raw-http2.ts';
 import { memberToken, startSite } from '../attack/site.ts';
@@ -137,6 +137,17 @@ test('--identity=self: requests go out with the context’s own credential and n
   }
   client.close();
   session.destroy();
+});
+
+test('--identity=self: a request for every cluster goes out with the own credential of each, too', async () => {
+  const asked = self.members[0]!.requests.length;
+  const bearer = `Authorization: Bearer ${selfToken()}`;
+  const { status, body } = await exchange(self, requestBytes('GET /clusters/*/proxy/version', [bearer]));
+  assert.equal(status, 200);
+  assert.match(body, /\/version/);
+  const { head, values } = self.members[0]!.requests[asked]!;
+  assert.doesNotMatch(head, /impersonate/i);
+  assert.deepEqual(values('authorization'), [`Bearer ${memberToken(1)}`]);
 });
 
 test('--identity=self: no other caller, and no --as', async () => {
