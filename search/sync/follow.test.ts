@@ -348,6 +348,17 @@ describe('a follower', () => {
     await until(() => assert.equal(store.batches.slice(batches).flatMap(({ upserts }) => upserts).length, 4));
   });
 
+  it('what is told of a type is kept with its rows as soon as it changes', async (t) => {
+    const { member, store, start, agree } = site(t);
+    fill(member, 1);
+    const first = await start();
+    await agree();
+    await first.close();
+    await start({ type: { ...type, shortNames: ['po'] } });
+    await until(() => assert.deepEqual(store.batches.at(-1)!.type.shortNames, ['po']));
+    assert.equal(lists(member).length, 1);
+  });
+
   it('keeps what its filter names, and nothing else', async (t) => {
     const { member, store, start } = site(t);
     for (const namespace of ['a', 'b', 'c']) member.put(pods, { namespace, name: 'p' });

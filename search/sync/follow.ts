@@ -68,6 +68,7 @@ export function startFollower(options: FollowOptions): Follower {
   let resourceVersion = isSameForm ? stored.position.resourceVersion : '';
   let isWhole = resourceVersion !== '';
   let rewrites = stored !== undefined && !isSameForm;
+  let isOtherInfo = stored !== undefined && JSON.stringify(stored.type) !== JSON.stringify(type);
   let hasRows = (stored?.objects ?? 0) > 0;
   let objects = stored?.objects ?? 0;
   let committed: SyncPosition | undefined = stored?.position;
@@ -158,7 +159,11 @@ export function startFollower(options: FollowOptions): Follower {
   async function check(): Promise<Step> {
     await options.verify();
     const current = await currentVersion({ ...options, signal: reading.signal });
-    return isOlder(current, resourceVersion) ? 'list' : 'watch';
+    if (isOlder(current, resourceVersion)) return 'list';
+    // Names, versions or columns of the type are others than those that are kept with its rows.
+    if (isOtherInfo && committed !== undefined) batcher.reach({ ...committed, resourceVersion }, true);
+    isOtherInfo = false;
+    return 'watch';
   }
 
   async function watch(): Promise<Step> {

@@ -22,6 +22,8 @@ export interface ResourceChoice {
 export interface ClusterChoice {
   readonly resources: readonly ResourceChoice[];
   readonly allCustomResources: boolean;
+  /** Nobody has named them: what a cluster does not have is not missed. */
+  readonly isDefault?: boolean;
 }
 
 /** What is indexed. Undefined for a cluster that is not. */
@@ -123,7 +125,11 @@ function parseFilter(entry: string, text: string): TypeFilter {
  * @throws Error for what cannot be read
  */
 export function makeSelection(resources: readonly string[] | undefined, clusters: string | undefined): Selection {
-  const choice: ClusterChoice = { resources: parseResources(resources ?? defaultResources), allCustomResources: false };
+  const choice: ClusterChoice = {
+    resources: parseResources(resources ?? defaultResources),
+    allCustomResources: false,
+    isDefault: resources === undefined,
+  };
   const isMeant = clusterTest(clusters);
   const ofLabel = new Map<string, ClusterChoice | undefined>();
   return (cluster) => {
@@ -198,7 +204,8 @@ export function chooseTypes(
     else chosen.push({ type: negotiated, isChosen: true, filter: isForRights ? {} : found.filter });
   }
   for (const { group, resource } of choice.resources) {
-    if (resource === '*' || group === '*' || types.has(typeKey({ group, resource }))) continue;
+    if (choice.isDefault === true || resource === '*' || group === '*' || types.has(typeKey({ group, resource })))
+      continue;
     refused.push({
       resource: typeKey({ group, resource }),
       message: 'the cluster does not serve it with list and watch',
