@@ -1,5 +1,6 @@
 // Counts rows of a question, in all or by cluster, namespace or type. Easy to get wrong: what counters answer must be what reading the rows would
 // give, and what only bodies can tell is never counted without reading them.
+import { extentRows } from './extents.ts';
 import { KeyStream } from './key-stream.ts';
 import type { KeyRow } from './order.ts';
 import { planTypes, sliceMs, whereOf, type Question, type Session, type Turns, type TypePlan } from './session.ts';
@@ -83,7 +84,7 @@ export function isExtentOnly({ conditions, only }: TypePlan): boolean {
 }
 
 function countPlan({ sql }: Session, plan: TypePlan, { query }: Question): number {
-  if (isExtentOnly(plan)) return plan.extent.rows;
+  if (isExtentOnly(plan)) return extentRows(sql, plan.extent);
   const access = cheapestAccess(plan, query);
   const isOfRows = access.rest.length > 0 || !access.isOfPostings;
   const id = isOfRows ? 'o.id' : 'x.id';
@@ -102,7 +103,7 @@ function countPlaces({ sql }: Session, plan: TypePlan, { query }: Question): rea
     if (extent.incarnations.length === 0 && extent.places.length > 0) {
       return sql.all<[number, number]>(
         'SELECT x.place, x.n FROM json_each(?) j CROSS JOIN counter x ON x.t = ? AND x.place = j.value',
-        [JSON.stringify(extent.places), extent.t],
+        [extent.placesJson, extent.t],
       );
     }
     const where = whereOf([{ text: 'x.t = ?', values: [extent.t] }, ...(member === undefined ? [] : [member])]);

@@ -1,5 +1,7 @@
 // Which places, and which single objects, of one type a query may look at for one user: scope and the query's key columns together, as numbers. Easy to
 // get wrong: what is not granted must not be in it, and a place granted twice must not be there twice, or counts come out wrong.
+import { LRUCache } from 'lru-cache';
+
 import type { ListQuery } from '../../query/list-query.ts';
 import type { Grant } from '../../rights/scope.ts';
 import type { TypeKey } from '../../types.ts';
@@ -19,11 +21,36 @@ export interface Extent {
   readonly ids: readonly number[];
   /** Nothing of this type is outside of it. */
   readonly isWhole: boolean;
-  /** Rows in it. */
+  /** {@link Extent.places} as JSON. */
+  readonly placesJson: string;
+  /** Rows in it; some seconds old when `isRough`. */
   readonly rows: number;
+  readonly isRough: boolean;
   /** Rows of the type in all incarnations. */
   readonly typeRows: number;
 }
+
+/** What of an extent is the same in every transaction until a place is added. */
+interface Granted {
+  readonly catalogVersion: number;
+  readonly incarnations: readonly number[];
+  readonly except: ReadonlySet<number>;
+  readonly places: ReadonlySet<number>;
+  readonly placesJson: string;
+  readonly named: readonly (readonly [place: number, name: string])[];
+  readonly namedAnywhere: ReadonlyMap<string, ReadonlySet<number>>;
+  readonly filter: KeyFilter;
+  /** Rows in the places as last counted. */
+  counted: { readonly rows: number; readonly atMs: number } | undefined;
+}
+
+/** A user's grants are asked about again and again; they are one object while they do not change. */
+const granted = new WeakMap<Grants, LRUCache<string, Granted>>();
+/** Selections of one user that are remembered. */
+const mostRemembered = 16;
+/** With more places than this their rows are counted only so often. */
+const manyPlaces = 256;
+const countedForMs = 2000;
 
 /** Undefined when nothing of the type can be in it. */
 export function extentOf(
@@ -35,6 +62,47 @@ export function extentOf(
 ): Extent | undefined {
   const t = catalog.types.get(type);
   if (t === undefined) return undefined;
+  const known = remembered(catalog, query, type, grants);
+  const { incarnations, except, places, placesJson } = known;
+  const ids = resolveNames(sql, catalog, t, known);
+  if (incarnations.length === 0 && places.size === 0 && ids.length === 0) return undefined;
+  const followed = sql.all<[number, number]>('SELECT inc, objects FROM follow WHERE t = ?', [t]);
+  const whole = new Set(incarnations);
+  const isWhole = except.size === 0 && followed.every(([inc]) => whole.has(inc));
+  const inIncarnations = followed.reduce((sum, [inc, objects]) => sum + (whole.has(inc) ? objects : 0), 0);
+  const nowMs = performance.now();
+  const isRough = places.size > manyPlaces;
+  if (!isRough || known.counted === undefined || nowMs - known.counted.atMs > countedForMs) {
+    known.counted = { rows: countRows(sql, t, placesJson), atMs: nowMs };
+  }
+  const rows = inIncarnations - countRows(sql, t, JSON.stringify([...except])) + known.counted.rows + ids.length;
+  const typeRows = followed.reduce((sum, [, objects]) => sum + objects, 0);
+  return { t, type, incarnations, except, places: [...places], placesJson, ids, isWhole, rows, isRough, typeRows };
+}
+
+/** Rows in it, exactly. */
+export function extentRows(sql: Sql, extent: Extent): number {
+  if (!extent.isRough) return extent.rows;
+  const { t, placesJson, incarnations, except, ids } = extent;
+  const followed = sql.all<[number, number]>('SELECT inc, objects FROM follow WHERE t = ?', [t]);
+  const whole = new Set(incarnations);
+  const inIncarnations = followed.reduce((sum, [inc, objects]) => sum + (whole.has(inc) ? objects : 0), 0);
+  return inIncarnations - countRows(sql, t, JSON.stringify([...except])) + countRows(sql, t, placesJson) + ids.length;
+}
+
+function remembered(catalog: Catalog, query: ListQuery, type: TypeKey, grants: Grants): Granted {
+  const { clusters, notClusters, namespaces, notNamespaces } = query;
+  const key = JSON.stringify([type, clusters, notClusters, namespaces, notNamespaces]);
+  let ofGrants = granted.get(grants);
+  if (ofGrants === undefined) granted.set(grants, (ofGrants = new LRUCache({ max: mostRemembered })));
+  const known = ofGrants.get(key);
+  if (known !== undefined && known.catalogVersion === catalog.version) return known;
+  const made = grantedTo(catalog, query, type, grants);
+  ofGrants.set(key, made);
+  return made;
+}
+
+function grantedTo(catalog: Catalog, query: ListQuery, type: TypeKey, grants: Grants): Granted {
   const filter = keyFilter(query);
   const incarnations: number[] = [];
   const places = new Set<number>();
@@ -65,26 +133,16 @@ export function extentOf(
     }
   }
   const except = excepted(catalog, query, incarnations);
-  const ids = resolveNames(sql, catalog, t, named, namedAnywhere, { places, filter });
-  if (incarnations.length === 0 && places.size === 0 && ids.length === 0) return undefined;
-  const followed = sql.all<[number, number]>('SELECT inc, objects FROM follow WHERE t = ?', [t]);
-  const whole = new Set(incarnations);
-  const isWhole = except.size === 0 && followed.every(([inc]) => whole.has(inc));
-  const inIncarnations = followed.reduce((sum, [inc, objects]) => sum + (whole.has(inc) ? objects : 0), 0);
-  const rows = inIncarnations - countRows(sql, t, except) + countRows(sql, t, places) + ids.length;
-  const typeRows = followed.reduce((sum, [, objects]) => sum + objects, 0);
-  return { t, type, incarnations, except, places: [...places], ids, isWhole, rows, typeRows };
+  const placesJson = JSON.stringify([...places]);
+  const catalogVersion = catalog.version;
+  return { catalogVersion, incarnations, except, places, placesJson, named, namedAnywhere, filter, counted: undefined };
 }
 
 /** Sum of the counters of places. */
-export function countRows(sql: Sql, t: number, places: Iterable<number>): number {
-  const list = [...places];
-  if (list.length === 0) return 0;
-  const [[sum]] = sql.all<[number | null]>(
-    'SELECT sum(c.n) FROM json_each(?) p CROSS JOIN counter c ON c.t = ? AND c.place = p.value',
-    [JSON.stringify(list), t],
-  ) as [[number | null]];
-  return sum ?? 0;
+function countRows(sql: Sql, t: number, placesJson: string): number {
+  if (placesJson === '[]') return 0;
+  const text = 'SELECT sum(c.n) FROM json_each(?) p CROSS JOIN counter c ON c.t = ? AND c.place = p.value';
+  return sql.first<[number | null]>(text, [placesJson, t])![0] ?? 0;
 }
 
 interface KeyFilter {
@@ -119,9 +177,7 @@ function resolveNames(
   sql: Sql,
   catalog: Catalog,
   t: number,
-  named: readonly (readonly [number, string])[],
-  namedAnywhere: ReadonlyMap<string, ReadonlySet<number>>,
-  { places, filter }: { readonly places: ReadonlySet<number>; readonly filter: KeyFilter },
+  { named, namedAnywhere, places, filter }: Granted,
 ): readonly number[] {
   const ids = new Set<number>();
   if (named.length > 0) {

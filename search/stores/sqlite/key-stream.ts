@@ -33,6 +33,8 @@ const recheckedAtOnce = 64;
 const leastSkipped = 20;
 /** Rows read ahead at a time. */
 const mostReadAhead = 2000;
+/** How much longer a walk may be than it were if what matches was spread evenly. */
+const unevenness = 20;
 /** A row that is kept to be sorted, against one that a walk passes. */
 const collectCost = 1.5;
 /** A walk that looks for parts of names and has found too little by then is given up for a way that reads all names. */
@@ -164,6 +166,8 @@ export class KeyStream {
     const matching = Math.max(1, Math.min(1, share) * extent.rows);
     // A walk along a column passes rows outside of the extent too.
     const all = walkOf(this.order) === 'places' ? extent.rows : extent.typeRows;
-    return (Math.min(this.#wanted, matching) * all) / matching;
+    const passed = (Math.min(this.#wanted, matching) * all) / matching;
+    // Labels follow names and clusters: what matches may all stand at the end.
+    return conditions.best === undefined ? passed : Math.min(all, passed * unevenness);
   }
 }

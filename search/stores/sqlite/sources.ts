@@ -19,7 +19,7 @@ const shift = Math.log2(placesPerIncarnation);
 /** Membership in the extent of a row or posting named by `alias`; undefined when everything is in it. */
 export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
   if (extent.isWhole) return undefined;
-  const { incarnations, except, places, ids } = extent;
+  const { incarnations, except, places, placesJson, ids } = extent;
   const any: Piece[] = [];
   if (incarnations.length > 0) {
     const text = `(${alias}.place >> ${shift}) IN (SELECT value FROM json_each(?))`;
@@ -29,7 +29,7 @@ export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
     else any.push({ text: `(${text} AND ${not})`, values: [...values, JSON.stringify([...except])] });
   }
   if (places.length > 0) {
-    any.push({ text: `${alias}.place IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(places)] });
+    any.push({ text: `${alias}.place IN (SELECT value FROM json_each(?))`, values: [placesJson] });
   }
   if (ids.length > 0) {
     any.push({ text: `${alias}.id IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(ids)] });
@@ -39,7 +39,7 @@ export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
 
 /** All rows of the extent, by places. */
 export function byExtent(extent: Extent): readonly Way[] {
-  const { t, incarnations, except, places, ids } = extent;
+  const { t, incarnations, except, places, placesJson, ids } = extent;
   const ways: Way[] = [];
   if (extent.isWhole) {
     return [way({ text: 'obj o INDEXED BY obj_key', values: [] }, { text: 'o.t = ?', values: [t] })];
@@ -52,7 +52,7 @@ export function byExtent(extent: Extent): readonly Way[] {
   }
   if (places.length > 0) {
     const text = 'json_each(?) j CROSS JOIN obj o INDEXED BY obj_key ON o.t = ? AND o.place = j.value';
-    ways.push(way({ text, values: [JSON.stringify(places), t] }));
+    ways.push(way({ text, values: [placesJson, t] }));
   }
   if (ids.length > 0) ways.push(byIds(ids, t));
   return ways;
@@ -88,7 +88,7 @@ function byTerms(extent: Extent, ids: readonly number[], postings: number): Way 
   const text = isProbed
     ? `json_each(?) j CROSS JOIN json_each(?) p CROSS JOIN posting x ON x.term = j.value AND x.place = p.value`
     : 'json_each(?) j CROSS JOIN posting x ON x.term = j.value';
-  const values = [JSON.stringify(ids), ...(isProbed ? [JSON.stringify(extent.places)] : [])];
+  const values = [JSON.stringify(ids), ...(isProbed ? [extent.placesJson] : [])];
   const where = isProbed || member === undefined ? [] : [member];
   return { from: { text, values }, where, repeats: ids.length > 1 };
 }
