@@ -232,3 +232,39 @@ test('a request line is judged in front of fields that repeat', () => {
     assert.throws(() => reader.read(latin1(line + fields)), GatewayError, JSON.stringify(line));
   }
 });
+
+test('heads are read the same whatever the heads before them on the connection were', () => {
+  const head = fc
+    .record({
+      line: fc.constantFrom(
+        'GET /a HTTP/1.1',
+        'GET /b HTTP/1.1',
+        'PUT /a HTTP/1.1',
+        'GET /a HTTP/1.0',
+        'GET  HTTP/1.1',
+      ),
+      fields: fc.constantFrom(
+        'Host: x',
+        'Host: y',
+        'Host: x\r\nAuthorization: Bearer a',
+        'Host: x\r\nAuthorization: Bearer b',
+        'a b: c',
+      ),
+    })
+    .map(({ line, fields }) => latin1(`${line}\r\n${fields}\r\n\r\n`));
+  const told = (reader: ReturnType<typeof makeHeadReader>, piece: Buffer): unknown => {
+    try {
+      assert.equal(reader.read(piece), piece.length);
+      return { ...reader.head };
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  fc.assert(
+    fc.property(fc.array(head, { minLength: 1, maxLength: 12 }), (heads) => {
+      const reader = makeHeadReader();
+      for (const each of heads) assert.deepEqual(told(reader, each), told(makeHeadReader(), each));
+    }),
+    { numRuns: 200 },
+  );
+});

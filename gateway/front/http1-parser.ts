@@ -3,7 +3,7 @@
 // new bytes are searched. Fields equal to those of the request before on the same connection are the same list object.
 import { GatewayError } from '../../cache/errors.ts';
 import { maxHeaderBytes, maxHeaderPairs } from '../../cache/limits.ts';
-import { markRepeated } from '../../cache/repeated-headers.ts';
+import { isRepeated, markRepeated } from '../../cache/repeated-headers.ts';
 import { token, trimmed } from '../../routing/field-syntax.ts';
 
 /** A request line and its fields as they came; strings are latin1, one char a byte. */
@@ -48,6 +48,9 @@ export function makeHeadReader(): HeadReader {
   let heldBytes = 0;
   let head: Http1Head | undefined;
   const fields = makeFieldReader();
+  /** A client that asks the same again (polls, leases) sends the same bytes: the head as it came, and what it was found to say. */
+  let lastText = '';
+  let last: Http1Head | undefined;
 
   function hold(chunk: Buffer, bytes: number): void {
     const needed = heldBytes + bytes;
@@ -104,7 +107,15 @@ export function makeHeadReader(): HeadReader {
       const text = chunk.toString('latin1');
       const end = text.indexOf('\r\n\r\n');
       if (end < 0) return readHeld(chunk);
-      head = parseRequestHead(text.slice(0, end + 2), fields);
+      if (last !== undefined && lastText.length === end + 2 && text.startsWith(lastText)) {
+        head = last;
+        return end + 4;
+      }
+      const whole = text.slice(0, end + 2);
+      head = parseRequestHead(whole, fields);
+      const repeats = isRepeated(head.headers) && whole.length <= keptFieldBytes;
+      lastText = repeats ? whole : '';
+      last = repeats ? head : undefined;
       return end + 4;
     },
   };
