@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { StoredType } from '../stores/store.ts';
+import type { ClusterState, TypeState } from '../sync/sync-types.ts';
+import type { TypeInfo } from '../types.ts';
+import { scopeOfViews, servedTypes, typeView } from './catalog.ts';
+import type { Catalog } from './catalog.ts';
+import { clusterWarnings } from './cluster-warnings.ts';
+
+const widgets = { group: 'x.io', resource: 'widgets' };
+
+function typeOf(version: string, versions: readonly string[] = [version], convertible = false): TypeInfo {
+  return {
+    ...widgets,
+    version,
+    versions,
+    kind: 'Widget',
+    singular: 'widget',
+    shortNames: [],
+    categories: [],
+    namespaced: true,
+    convertible,
+  };
+}
+function stored(cluster: string, type: TypeInfo): StoredType {
+  const position = { resourceVersion: '1', confirmedAtMs: 1 };
+  return { incarnation: { id: `${cluster}/1`, cluster }, type, position, objects: 1 };
+}
+function catalogOf(...all: readonly StoredType[]): Catalog {
+  return { all, of: () => all };
+}
+const scopeOf = (...clusters: readonly string[]) => ({
+  grants: new Map(clusters.map((cluster) => [`${cluster}/1`, new Map([['widgets.x.io', 'all' as const]])])),
+  digest: clusters.join(),
+});
+
+test('a version is the stored one, the same object by another name, or not to be had here', () => {
+  const catalog = catalogOf(
+    stored('same', typeOf('v1', ['v1', 'v1beta1'])),
+    stored('none', typeOf('v1beta1', ['v1beta1', 'v1'], true)),
+    stored('other', typeOf('v1beta1', ['v1beta1', 'v1'])),
+    stored('old', typeOf('v1beta1')),
+  );
+  const view = typeView(catalog, widgets, 'v1', () => true)!;
+  assert.equal(view.apiVersion, 'x.io/v1');
+  assert.deepEqual([...view.rewritten], ['none/1']);
+  assert.deepEqual([...view.leftOut.keys()], ['other/1', 'old/1']);
+  const shown = scopeOfViews(scopeOf('same', 'none', 'other'), [view], catalog);
+  assert.deepEqual(
+    [...shown.scope.grants].flatMap(([id, types]) => (types.size > 0 ? [id] : [])),
+    ['same/1', 'none/1'],
+  );
+  // What the caller may see nothing of is not named.
+  assert.deepEqual(
+    shown.warnings.map(({ cluster }) => cluster),
+    ['other'],
+  );
+  assert.match(shown.warnings[0]!.text, /keeps widgets as x.io\/v1beta1; ask \/clusters\/other\/proxy for x.io\/v1/);
+  assert.notEqual(shown.scope.digest, scopeOf('same', 'none', 'other').digest);
+});
+
+test('a version that no known cluster serves is none, and one that a member serves but nobody keeps is a view of nothing', () => {
+  const catalog = catalogOf(stored('a', typeOf('v1', ['v1', 'v1beta1'])));
+  assert.equal(
+    typeView(catalog, widgets, 'v3', () => true),
+    undefined,
+  );
+  assert.equal(
+    typeView(catalog, widgets, 'v1', () => false),
+    undefined,
+  );
+  assert.deepEqual([...typeView(catalog, widgets, 'v1beta1', () => true)!.leftOut.keys()], ['a/1']);
+});
+
+function state(changes: Partial<TypeState> = {}): TypeState {
+  return {
+    type: typeOf('v1'),
+    isChosen: true,
+    phase: 'watching',
+    isWhole: true,
+    objects: 1,
+    rate: 0,
+    lagMs: 0,
+    confirmedAtMs: 1_000,
+    fault: undefined,
+    ...changes,
+  };
+}
+function cluster(name: string, types: readonly TypeState[], fault?: ClusterState['fault']): ClusterState {
+  return { cluster: name, uid: name, incarnation: { id: `${name}/1`, cluster: name }, fault, types, refused: [] };
+}
+
+test('what is kept for rights alone is not served; what is chosen is there before its first row', () => {
+  const rights = stored('a', typeOf('v1'));
+  assert.deepEqual(
+    servedTypes([rights], [cluster('a', [state({ isChosen: false })])], () => true),
+    [],
+  );
+  assert.deepEqual(
+    servedTypes([rights], [], () => false),
+    [],
+  );
+  assert.equal(servedTypes([], [cluster('a', [state()])], () => false)[0]!.type.resource, 'widgets');
+});
+
+test('warnings name clusters in reach whose rows are missing or old, with the age, and no others', () => {
+  const unavailable = { reason: 'Unavailable', message: 'connection refused' } as const;
+  const states = [
+    cluster('coming', [state({ isWhole: false, phase: 'listing', listed: { done: 5, of: 10 } })]),
+    cluster('down', [state({ phase: 'failing', fault: unavailable })]),
+    cluster('fine', [state()]),
+    cluster('hidden', [state()]),
+    cluster('secret', [state({ isWhole: false })]),
+  ];
+  const answer = {
+    reachable: new Set(['coming', 'down', 'fine', 'hidden']),
+    hidden: [{ cluster: 'hidden', reason: 'RightsStale', message: 'nothing of cluster "hidden" is shown' }],
+  } as const;
+  const told = (clusters?: readonly string[]): string[] =>
+    clusterWarnings({ types: [widgets], clusters }, answer, states, 301_000).map(
+      (each) => `${each.cluster}: ${each.text}`,
+    );
+  assert.deepEqual(told(), [
+    'coming: widgets.x.io not indexed yet (5 of 10 objects)',
+    'down: widgets.x.io shown as of 5m ago: connection refused',
+    'hidden: nothing of cluster "hidden" is shown',
+  ]);
+  assert.deepEqual(told(['fine', 'secret']), []);
+  assert.deepEqual(
+    clusterWarnings({ types: [{ group: '', resource: 'pods' }], clusters: ['down'] }, answer, states, 0),
+    [],
+  );
+});

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { allOf } from '../query/list-query.ts';
+import type { RowScope } from '../rights/scope.ts';
+import { scopeAllows } from '../api/visible.ts';
+import type { LogEntry, RowRead } from '../stores/store.ts';
+import type { ChangeFeed } from './feed.ts';
+import { rightsEvents } from './rights-change.ts';
+
+const type = 'secrets.';
+const incarnation = 'a/1';
+const raw = Buffer.from('{}');
+
+function scope(...namespaces: readonly string[]): RowScope {
+  const grants = new Map([[incarnation, new Map([[type, { namespaces, names: [] }]])]]);
+  return { grants, digest: namespaces.join() };
+}
+function row(namespace: string, name: string): RowRead {
+  return { type, cluster: 'a', incarnation, namespace, name, uid: name, raw };
+}
+function entry(version: number, namespace: string, name: string, kind: 'made' | 'changed' | 'gone'): LogEntry {
+  const { raw: _, ...rest } = row(namespace, name);
+  const before = kind === 'made' ? undefined : raw;
+  return { ...rest, resourceVersion: `${1_000 + version}`, before, after: kind === 'gone' ? undefined : raw };
+}
+
+/** A store of these rows at version 1050, with this log. */
+async function change(rows: readonly RowRead[], log: readonly LogEntry[], before: RowScope, after: RowScope) {
+  const seen = (each: RowScope): RowRead[] => rows.filter((one) => scopeAllows(each, one));
+  const store = {
+    count: (_: unknown, each: RowScope) => Promise.resolve(seen(each).length),
+    list: (_: unknown, each: RowScope) =>
+      Promise.resolve({
+        resourceVersion: '1050',
+        next: undefined,
+        remaining: undefined,
+        chunks: (async function* () {
+          yield seen(each);
+        })(),
+      }),
+  };
+  const feed = {
+    read: () => Promise.resolve({ entries: log, reached: '1060', isMore: false }),
+  } as unknown as ChangeFeed;
+  const { events, position } = await rightsEvents(store, feed, {
+    query: allOf({ group: '', resource: 'secrets' }),
+    types: [type],
+    before,
+    after,
+    position: '1000',
+    wasTold: ({ before: known }) => known !== undefined,
+  });
+  return {
+    position,
+    told: events.map((event) => `${event.kind} ${event.kind === 'entry' ? event.entry.name : event.row.name}`),
+  };
+}
+
+test('rows out of reach are lost once, rows in reach are gained, the rest is told as it happened', async () => {
+  const { told, position } = await change(
+    [row('kept', 'k1'), row('lost', 'l1'), row('lost', 'made-since'), row('won', 'w1')],
+    [
+      entry(1, 'kept', 'k1', 'changed'),
+      entry(2, 'lost', 'l1', 'changed'),
+      entry(3, 'lost', 'deleted-since', 'gone'),
+      entry(4, 'lost', 'made-since', 'made'),
+      entry(5, 'won', 'w1', 'changed'),
+      // After the state that was listed: told later, under the new rights.
+      entry(55, 'kept', 'k1', 'changed'),
+    ],
+    scope('kept', 'lost'),
+    scope('kept', 'won'),
+  );
+  assert.deepEqual(told, ['entry k1', 'lost l1', 'lost deleted-since', 'gained w1']);
+  assert.equal(position, '1050');
+});
+
+test('more than a thousand rows that come or go end the watch', async () => {
+  const rows = Array.from({ length: 1_001 }, (_, i) => row('lost', `l${i}`));
+  await assert.rejects(change(rows, [], scope('lost'), scope()), { code: 'EXPIRED' });
+  await assert.rejects(change(rows, [], scope(), scope('lost')), { code: 'EXPIRED' });
+  // As many come as go.
+  const others = rows.map((each, i) => ({ ...each, namespace: 'won', name: `w${i}` }));
+  await assert.rejects(change([...rows, ...others], [], scope('lost'), scope('won')), { code: 'EXPIRED' });
+  assert.equal((await change(rows.slice(1), [], scope('lost'), scope())).told.length, 1_000);
+});
