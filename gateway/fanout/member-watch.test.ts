@@ -6,6 +6,10 @@ import type { MemberAnswer } from '../../routing/member-call.ts';
 import { MemberList } from './member-list.ts';
 import { followMember } from './member-watch.ts';
 import type { MemberOutput, MemberSource } from './member-watch.ts';
+import type { Rooms } from '../rooms.ts';
+import type { ListParts } from './list-answer.ts';
+import { readFanoutQuery } from './query.ts';
+import { answerWatch } from './watch-answer.ts';
 import { WatchLines } from './watch-lines.ts';
 
 function answerOf(status: number, pieces: readonly (string | Error)[]): MemberAnswer {
@@ -100,6 +104,31 @@ describe('followMember', () => {
       const { told } = await follow('5', [answer]);
       assert.match(told.at(-1)!, /^expired/);
     }
+  });
+});
+
+describe('answerWatch', () => {
+  const watchOf = (count: number, query: string): Promise<void> => {
+    const clusters = Array.from({ length: count }, (_, i) => ({ name: `c${i}`, uid: `${i}0000000` }));
+    const parts = {
+      state: { inbound: { method: 'GET' } },
+      members: { permitted: async () => clusters },
+      query: readFanoutQuery(query),
+      path: '/api/v1/pods',
+    } as unknown as ListParts;
+    return answerWatch(parts, { clusters: { list: () => [] } } as unknown as Rooms, {});
+  };
+
+  it('is refused for more than 200 clusters, with the way to the index', async () => {
+    await assert.rejects(watchOf(201, '?watch=true'), /at most 200 clusters.*indexes\/default\/proxy\/api\/v1\/pods/);
+  });
+
+  it('goes on from no version that says a client has seen only a part of a cluster', async () => {
+    const version = (text: string): string => Buffer.from(JSON.stringify({ c0: text })).toString('base64url');
+    for (const text of ['joining.00000000', '5.11111111']) {
+      await assert.rejects(watchOf(1, `?watch=true&resourceVersion=${version(text)}`), { code: 'EXPIRED' }, text);
+    }
+    await assert.rejects(watchOf(1, '?watch=true&resourceVersion=5'), { code: 'BAD_REQUEST' });
   });
 });
 

@@ -1,9 +1,13 @@
 // Requests for every cluster (`/clusters/*/proxy`) against a whole gateway and members that say exactly what a test wants. Easy to get wrong: an
 // answer that looks whole and is not; so every test that leaves a cluster out also looks for its name.
 import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
+import { get } from 'node:https';
+import { text } from 'node:stream/consumers';
 import { after, before, beforeEach, test } from 'node:test';
 import { rightsTests } from '../attack/fanout-rights.ts';
 import type { RawAnswer } from '../attack/raw-client.ts';
+import { eventually } from '../attack/site.ts';
 import type { Site } from '../attack/site.ts';
 import { watchTests } from './fanout-watch.ts';
 import { ask as askSite, json, live, marked, pod, pods, servePods, startFanoutSite, status } from './fanout-site.ts';
@@ -138,6 +142,29 @@ test('a member that breaks off cuts the answer', async () => {
   const answer = await list(live);
   assert.equal(answer.status, 200);
   assert.equal(answer.complete, false);
+});
+
+test('a client that stops reading holds the members back', async () => {
+  const member = site.members[0]!;
+  const items = Array.from({ length: 400 }, () => `{"metadata":{"name":"x"},"data":"${'y'.repeat(50_000)}"}`);
+  member.answer = (request) => request.reply(200, json, `{"kind":"XList","items":[${items.join()}],"metadata":{}}`);
+  const path = `/clusters/*/proxy/api/v1/pods?${live}`;
+  const headers = { authorization: 'Bearer alice-token' };
+  // Nothing is read of an answer that nobody listens to.
+  const answered = new Promise<IncomingMessage>((resolve) =>
+    get({ host: '127.0.0.1', port: site.port, ca: site.ca, agent: false, path, headers }, resolve),
+  );
+  const { socket } = await member.request(0);
+  let before = Infinity;
+  const left = await eventually(() => {
+    const isSteady = socket.writableLength === before && socket.writableLength > 0;
+    before = socket.writableLength;
+    return isSteady && before;
+  });
+  // What lies in the kernel's buffers and ours on both ways.
+  assert.ok(left > 8_000_000, `${left} bytes of 20,000,000 were left with the member`);
+  const body = await text(await answered);
+  assert.equal((JSON.parse(body) as { items: object[] }).items.length, 403);
 });
 
 test('pages of every size hold every object once, in order, and none is longer than its limit', async () => {
