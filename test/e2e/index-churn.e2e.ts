@@ -1,0 +1,199 @@
+// Row E4 at the store: objects of two real API servers change all the time while connections are cut, a server is killed and sync is ended and begun again;
+// afterwards the rows are the members' objects, and the log never went back. Easy to get wrong: a churn that stands still while a member is down proves little,
+// so the other member's goes on.
+import assert from 'node:assert/strict';
+import { mkdtempSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { indexRules } from '../../cli/index-access.ts';
+import { startControlPlane } from '../controlplane/fixture.ts';
+import type { ControlPlane, Member } from '../controlplane/fixture.ts';
+import { startRelay, type Relay } from '../hub/relay.ts';
+import { memberSpec, startSyncSite, type SyncSite } from '../index/sync-site.ts';
+import { eventually } from './polling.ts';
+
+const rbac = 'rbac.authorization.k8s.io';
+const configMaps = { group: '', resource: 'configmaps' };
+const collection = '/api/v1/namespaces/team-a/configmaps';
+const seconds = Number(process.env['PORTCULLIS_CHURN_SECONDS'] ?? '25');
+/** Of each member. */
+const changesPerSecond = Number(process.env['PORTCULLIS_CHURN_RATE'] ?? '100');
+
+let plane: ControlPlane;
+let relay: Relay;
+let site: SyncSite | undefined;
+const agents: Agent[] = [];
+
+before(async () => {
+  plane = await startControlPlane({ members: ['m1', 'm2'], bare: ['m1', 'm2'], audit: false });
+  relay = await startRelay(Number(new URL(plane.member('m1').url).port));
+  const metadata = { name: 'portcullis-index' };
+  const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: metadata.name };
+  const subjects = [{ kind: 'User', apiGroup: rbac, name: 'portcullis:index' }];
+  for (const member of plane.members) {
+    await member.apply(
+      { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules: indexRules(['configmaps']) },
+      { apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata, roleRef, subjects },
+    );
+  }
+});
+after(async () => {
+  for (const agent of agents) agent.destroy();
+  await site?.close();
+  relay?.close();
+  await plane?.stop();
+});
+
+/** Sends requests to a member over kept connections; status 0 while it does not answer. */
+function sender(member: Member): (method: string, path: string, body?: object) => Promise<number> {
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: 4,
+    ca: member.caPem,
+    cert: member.adminCertPem,
+    key: member.adminKeyPem,
+  });
+  agents.push(agent);
+  const { hostname, port } = new URL(member.url);
+  return (method, path, body) =>
+    new Promise((resolve) => {
+      const headers = { 'content-type': 'application/json' };
+      const asked = request({ agent, hostname, port, method, path, headers, timeout: 5_000 }, (answer) => {
+        answer.resume();
+        answer.once('close', () => resolve(answer.statusCode ?? 0));
+      });
+      asked.once('error', () => resolve(0));
+      asked.once('timeout', () => asked.destroy());
+      asked.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+}
+
+/** Creates, changes and deletes by chance until told to stop; how many changes were answered with success. */
+async function churn(member: Member, signal: AbortSignal): Promise<number> {
+  const send = sender(member);
+  let done = 0;
+  const one = async (turn: number): Promise<void> => {
+    const name = `churn-${Math.floor(Math.random() * 300)}`;
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { turn: String(turn) } };
+    const statuses =
+      Math.random() < 0.25
+        ? [await send('DELETE', `${collection}/${name}`)]
+        : [await send('PUT', `${collection}/${name}`, object), await send('POST', collection, object)];
+    if (statuses.some((status) => status >= 200 && status < 300)) done += 1;
+  };
+  const startedMs = performance.now();
+  for (let turn = 0; !signal.aborted; turn += 1) {
+    const dueMs = startedMs + (turn * 1000) / changesPerSecond;
+    if (dueMs > performance.now()) await delay(dueMs - performance.now());
+    const under = one(turn);
+    if (turn % 4 === 0) await under;
+  }
+  await delay(500);
+  return done;
+}
+
+async function start(directory: string): Promise<SyncSite> {
+  const [m1, m2] = plane.members as [Member, Member];
+  const specs = [
+    memberSpec('m1', { ...m1, url: `https://127.0.0.1:${relay.port}` }, m1.gatewayToken),
+    memberSpec('m2', m2, m2.gatewayToken),
+  ];
+  return await startSyncSite({
+    directory,
+    specs,
+    resources: ['configmaps'],
+    timing: { watchSecondsMin: 3, watchSecondsMax: 6, stallGraceMs: 1_000, positionEveryMs: 500 },
+  });
+}
+
+const versionOf = (raw: Uint8Array | string): bigint =>
+  BigInt(JSON.parse(Buffer.from(raw).toString('utf8')).metadata.resourceVersion);
+
+test('E4: after churn with cuts, silence, a killed member and restarts the index is the members, and its log only went forward', async () => {
+  const directory = mkdtempSync(join(plane.dir, 'index-'));
+  site = await start(directory);
+  await eventually('both are followed', () =>
+    site!.sync.state().every(({ types }) => types.length > 0 && types.every(({ phase }) => phase === 'watching')),
+  );
+  const from = site.store.resourceVersion();
+  const over = new AbortController();
+  const churning = plane.members.map((member) => churn(member, over.signal));
+  const faults: readonly (() => Promise<void>)[] = [
+    async () => {
+      relay.set('cut');
+      await delay(500);
+      relay.set('open');
+    },
+    async () => {
+      await site!.close();
+      site = await start(directory);
+    },
+    async () => {
+      await plane.member('m2').kill();
+      await delay(1_000);
+      await plane.member('m2').restart();
+    },
+    async () => {
+      relay.set('silent');
+      await delay(2_000);
+      relay.set('open');
+      relay.set('cut');
+      relay.set('open');
+    },
+  ];
+  const endMs = performance.now() + seconds * 1000;
+  for (let turn = 0; performance.now() < endMs || turn < faults.length; turn += 1) {
+    await faults[turn % faults.length]!();
+    await delay(1_500);
+  }
+  over.abort();
+  const changes = await Promise.all(churning);
+  assert.ok(
+    changes.every((count) => count > seconds * 5),
+    `changes: ${changes.join(', ')}`,
+  );
+
+  await eventually(
+    'the rows are the members',
+    async () => {
+      const rows = await site!.rows(configMaps);
+      const wanted = new Map<string, bigint>();
+      for (const member of plane.members) {
+        const { items } = JSON.parse((await member.request('GET', '/api/v1/configmaps')).body);
+        for (const { metadata } of items) {
+          wanted.set(`${member.name}/${metadata.namespace}/${metadata.name}`, BigInt(metadata.resourceVersion));
+        }
+      }
+      assert.deepEqual(
+        new Map([...rows].map(([key, raw]) => [key, versionOf(raw)]).toSorted() as never),
+        new Map([...wanted].toSorted()),
+      );
+      return true;
+    },
+    { timeoutMs: 60_000, everyMs: 500 },
+  );
+
+  const newest = new Map<string, bigint>();
+  let entries = 0;
+  let at = from;
+  for (;;) {
+    const some = await site.store.changes(at, ['configmaps.'], 1000);
+    if (some.length === 0) break;
+    for (const { uid, resourceVersion, after: row } of some) {
+      assert.ok(resourceVersion > at, 'the log only goes forward');
+      at = resourceVersion;
+      entries += 1;
+      if (row === undefined) continue;
+      const version = versionOf(row);
+      assert.ok(version > (newest.get(uid) ?? 0n), `${uid} went from ${newest.get(uid)} to ${version}`);
+      newest.set(uid, version);
+    }
+  }
+  assert.ok(
+    entries > changes.reduce((sum, count) => sum + count, 0) / 4,
+    `${entries} entries of ${changes.join(' + ')} changes`,
+  );
+  console.log(`changes ${changes.join(' + ')}, log entries ${entries}, objects seen ${newest.size}`);
+});
