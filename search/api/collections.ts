@@ -58,6 +58,7 @@ export async function answerCollections(
     types,
     clusters: asked.query.clusters,
     cluster: undefined,
+    byOwner: asked.query.owner !== undefined,
   });
   const query = queryOf(asked.query, plan.views);
   const shown = plan.views.map(({ type }) => type);

@@ -55,6 +55,7 @@ export async function answerObjects(request: IndexRequest, path: AskedObjects, p
     types: [{ group, resource, version }],
     clusters: asked.query.clusters,
     cluster,
+    byOwner: asked.query.owner !== undefined,
   };
   await parts.settled();
   const plan = await planAnswer(parts, question);

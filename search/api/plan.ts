@@ -9,7 +9,7 @@ import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
 import type { Warning } from './answer-body.ts';
 import { notIndexed, scopeOfViews, typeView } from './catalog.ts';
-import type { TypeView } from './catalog.ts';
+import type { Catalog, TypeView } from './catalog.ts';
 import { clusterWarnings } from './cluster-warnings.ts';
 import type { AnswerParts } from './parts.ts';
 import type { Visible } from './visible.ts';
@@ -29,6 +29,8 @@ export interface PlanQuestion {
   readonly clusters: readonly string[] | undefined;
   /** The cluster of a path that names one. */
   readonly cluster: string | undefined;
+  /** Rows are asked for by what owns them, which may be of any type: the caller must see that, too. */
+  readonly byOwner?: boolean;
 }
 
 /** What of the index it can be answered from. */
@@ -55,10 +57,22 @@ export async function planAnswer(parts: AnswerParts, question: PlanQuestion): Pr
   const views = types.flatMap((type) => typeView(catalog, type, type.version, isKnown) ?? []);
   const [only] = types;
   if (views.length === 0 && types.length === 1) throw notIndexed(only!, only!.version, cluster);
-  const shown = scopeOfViews(answer.scope, views, catalog);
+  const scope = question.byOwner === true ? await scopeOfOwners(parts, question, catalog) : answer.scope;
+  const shown = scopeOfViews(scope, views, catalog);
   const asked = { types: views.map(({ type }) => type), clusters };
   const faults = clusterWarnings(asked, answer, parts.states(), parts.now());
   return { views, scope: shown.scope, warnings: [...faults, ...shown.warnings], reachable: answer.reachable };
+}
+
+/** What the caller sees of the types of the question and of all others, among which owners are. */
+async function scopeOfOwners(
+  { rights }: AnswerParts,
+  { user, verb, types, clusters }: PlanQuestion,
+  catalog: Catalog,
+): Promise<RowScope> {
+  const every = [...types, ...catalog.all.map(({ type }) => type)];
+  const distinct = new Map(every.map(({ group, resource }) => [typeKey({ group, resource }), { group, resource }]));
+  return (await rights.scope(user, verb, [...distinct.values()], clusters)).scope;
 }
 
 /** The same words for a cluster that is not there and one that the caller may not ask. */

@@ -80,6 +80,7 @@ async function plan(request: IndexRequest, parameters: Parameters, parts: Answer
     types,
     clusters: asked.query.clusters,
     cluster: undefined,
+    byOwner: asked.query.owner !== undefined,
   });
   return { asked, plan: made, parameters };
 }

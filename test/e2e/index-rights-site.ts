@@ -3,8 +3,8 @@
 import type { IndexStore } from '../../search/stores/store.ts';
 import type { Incarnation, TypeInfo } from '../../search/types.ts';
 import type { ListedObject, RightsMember } from './index-rights-member.ts';
-import { worldTypes } from './index-rights-world.ts';
-import type { WorldType } from './index-rights-world.ts';
+import { randomRbac, worldData, worldTypes } from './index-rights-world.ts';
+import type { Pick, WorldType } from './index-rights-world.ts';
 import { eventually } from './polling.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
@@ -17,6 +17,25 @@ export const rightsTypes: readonly WorldType[] = [
 
 /** The first and only life of a member; its record has the uid that `testRecord` gives it. */
 export const incarnationOf = (name: string): Incarnation => ({ id: `uid-${name}/1`, cluster: name });
+
+/** Makes objects and RBAC for these users, and waits until the controllers have written the aggregated roles. */
+export async function fillMember(
+  member: RightsMember,
+  users: readonly { readonly name: string }[],
+  pick: Pick,
+): Promise<void> {
+  const data = worldData();
+  await member.make(data.filter(({ kind }) => kind === 'Namespace'));
+  await member.make(data.filter(({ kind }) => kind !== 'Namespace'));
+  await member.make(randomRbac(pick, users, 'first'));
+  await aggregationSettled(member);
+  const [deployments, replicaSets] = ['deployments', 'replicasets'].map((resource) => {
+    return worldTypes.find((type) => type.resource === resource)!;
+  });
+  await eventually(`${member.name}: replica sets`, async () => {
+    return (await member.list(replicaSets!)).length >= (await member.list(deployments!)).length;
+  });
+}
 
 /** Each aggregated role holds as many rules as the roles it is made of; the built-in `view` is filled last. */
 export async function aggregationSettled(member: RightsMember): Promise<void> {

@@ -1,5 +1,6 @@
 // Seeded random users and RBAC for the tests of rights: Roles, ClusterRoles, aggregation, resourceNames, groups, ServiceAccounts, namespaces. Easy to
 // get wrong: rights that are too wide or too narrow hide every mistake, so most rules name one verb list, one or two types and often names.
+import { createHash } from 'node:crypto';
 import { makeUser } from '../../cache/user.ts';
 import type { User } from '../../cache/user.ts';
 
@@ -17,12 +18,22 @@ export function makePick(seed: number): Pick {
   };
 }
 
+/** Draws that depend on the seed and on what they are for, not on which answer came first. */
+export function pickingFor(seed: number): (...what: readonly string[]) => Pick {
+  return (...what) => {
+    const digest = createHash('sha256').update(JSON.stringify([seed, ...what]));
+    return makePick(digest.digest().readInt32LE());
+  };
+}
+
 export interface WorldType {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
   readonly kind: string;
   readonly namespaced: boolean;
+  /** Objects of it come from a controller. */
+  readonly owned?: boolean;
 }
 
 /** What is listed. */
@@ -30,6 +41,7 @@ export const worldTypes: readonly WorldType[] = [
   { group: '', version: 'v1', resource: 'configmaps', kind: 'ConfigMap', namespaced: true },
   { group: '', version: 'v1', resource: 'secrets', kind: 'Secret', namespaced: true },
   { group: 'apps', version: 'v1', resource: 'deployments', kind: 'Deployment', namespaced: true },
+  { group: 'apps', version: 'v1', resource: 'replicasets', kind: 'ReplicaSet', namespaced: true, owned: true },
   { group: '', version: 'v1', resource: 'namespaces', kind: 'Namespace', namespaced: false },
   { group: 'storage.k8s.io', version: 'v1', resource: 'storageclasses', kind: 'StorageClass', namespaced: false },
 ];
@@ -71,12 +83,17 @@ export function worldData(): WorldObject[] {
     kind: 'Namespace',
     metadata: { name },
   }));
-  for (const { group, version, kind, namespaced } of worldTypes) {
-    if (kind === 'Namespace') continue;
+  for (const { group, version, kind, namespaced, owned } of worldTypes) {
+    if (kind === 'Namespace' || owned === true) continue;
     const apiVersion = group === '' ? version : `${group}/${version}`;
     for (const namespace of namespaced ? worldNamespaces : [undefined]) {
       for (const name of objectNames) {
-        objects.push({ apiVersion, kind, metadata: { name, ...(namespace && { namespace }) }, ...bodyOf(kind) });
+        objects.push({
+          apiVersion,
+          kind,
+          metadata: { name, labels: { tier: name === 'a' ? 'web' : 'data' }, ...(namespace && { namespace }) },
+          ...bodyOf(kind),
+        });
       }
     }
   }

@@ -2,7 +2,6 @@
 // the identity the gateway would send. Easy to get wrong: the oracle must not share a line with what it judges, so it knows nothing of RBAC.
 // INDEX_RIGHTS_USERS (100), INDEX_RIGHTS_MEMBERS (3) and INDEX_RIGHTS_SEED choose size and world.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,24 +29,16 @@ import { startControlPlane } from '../controlplane/fixture.ts';
 import type { ControlPlane } from '../controlplane/fixture.ts';
 import { inParallel, makeRightsMember } from './index-rights-member.ts';
 import type { RightsMember } from './index-rights-member.ts';
-import { aggregationSettled, copyMember, incarnationOf, rightsTypes } from './index-rights-site.ts';
-import { makePick, randomRbac, randomUsers, worldData, worldNamespaces, worldTypes } from './index-rights-world.ts';
-import type { Pick, WorldType } from './index-rights-world.ts';
+import { remembering, rowVerbs, visibleBy } from './index-rights-oracle.ts';
+import { aggregationSettled, copyMember, fillMember, incarnationOf, rightsTypes } from './index-rights-site.ts';
+import { makePick, pickingFor, randomRbac, randomUsers, worldNamespaces, worldTypes } from './index-rights-world.ts';
+import type { WorldType } from './index-rights-world.ts';
 
 const userCount = Number(process.env['INDEX_RIGHTS_USERS'] ?? 100);
 const memberCount = Number(process.env['INDEX_RIGHTS_MEMBERS'] ?? 3);
 const seed = Number(process.env['INDEX_RIGHTS_SEED'] ?? 7);
 const users = randomUsers(makePick(seed), userCount);
-/** Draws that depend on the seed and on what they are for, not on which answer came first. */
-const pickFor = (...what: readonly string[]): Pick => {
-  return makePick(
-    createHash('sha256')
-      .update(JSON.stringify([seed, ...what]))
-      .digest()
-      .readInt32LE(),
-  );
-};
-const verbs = ['list', 'get', 'watch'] as const;
+const pickFor = pickingFor(seed);
 
 let plane: ControlPlane;
 let members: readonly RightsMember[];
@@ -83,7 +74,10 @@ before(async () => {
   members = plane.members.map(makeRightsMember);
   directory = await mkdtemp(join(tmpdir(), 'portcullis-rights-'));
   store = await openSqliteStore({ directory });
-  await Promise.all(members.map(fill));
+  const prefixed = users.flatMap((user) => (user.origin === 'hub' ? (tryOutgoing(user, testRecord('any')) ?? []) : []));
+  await Promise.all(
+    members.map((member) => fillMember(member, [...users, ...prefixed], pickFor(member.name, 'first'))),
+  );
   for (const member of members) await copyMember(store, member);
 });
 
@@ -94,19 +88,6 @@ after(async () => {
   if (directory !== undefined) await rm(directory, { recursive: true, force: true });
 });
 
-/** Makes objects and RBAC, and waits until the controllers have written the aggregated roles. */
-async function fill(member: RightsMember): Promise<void> {
-  const data = worldData();
-  await member.make(data.filter(({ kind }) => kind === 'Namespace'));
-  await member.make(data.filter(({ kind }) => kind !== 'Namespace'));
-  const seen = [
-    ...users,
-    ...users.flatMap((user) => (user.origin === 'hub' ? (tryOutgoing(user, testRecord(member.name)) ?? []) : [])),
-  ];
-  await member.make(randomRbac(pickFor(member.name, 'first'), seen, 'first'));
-  await aggregationSettled(member);
-}
-
 function tryOutgoing(user: User, record: ClusterRecord): User | undefined {
   try {
     return outgoing(user, record);
@@ -114,33 +95,6 @@ function tryOutgoing(user: User, record: ClusterRecord): User | undefined {
     assert.ok(error instanceof GatewayError && error.code === 'IDENTITY_REFUSED', String(error));
     return undefined;
   }
-}
-
-/** The rule of visibility, in questions to whoever answers them. */
-async function visibleBy(
-  may: (verb: string, namespace: string, name: string) => Promise<boolean>,
-  verb: (typeof verbs)[number],
-  type: WorldType,
-  namespace: string,
-  name: string,
-): Promise<boolean> {
-  if (verb === 'get') return await may('get', type.resource === 'namespaces' ? name : namespace, name);
-  const listed = async (asked: string): Promise<boolean> =>
-    (await may(asked, '', '')) ||
-    (namespace !== '' && (await may(asked, namespace, ''))) ||
-    (namespace !== '' && (await may(asked, namespace, name))) ||
-    (await may(asked, '', name));
-  return (await listed('list')) && (verb === 'list' || (await listed('watch')));
-}
-
-function remembering(ask: (verb: string, namespace: string, name: string) => Promise<boolean>): typeof ask {
-  const answers = new Map<string, Promise<boolean>>();
-  return (...asked) => {
-    const key = JSON.stringify(asked);
-    let answer = answers.get(key);
-    if (answer === undefined) answers.set(key, (answer = ask(...asked)));
-    return answer;
-  };
 }
 
 interface Row {
@@ -211,7 +165,7 @@ async function compare(scopes: OpenScopes, who: readonly User[], gatekeeper?: Au
       who,
       async (user) => {
         for (const type of worldTypes) {
-          const verb = pickFor(user.name, member.name, type.resource)(verbs);
+          const verb = pickFor(user.name, member.name, type.resource)(rowVerbs);
           const { scope } = await scopes.scope(user, verb, [type]);
           const grant = scope.grants.get(incarnationOf(member.name).id)?.get(typeKey(type));
           const shown = await shownRows(member, type, scope);
@@ -353,7 +307,7 @@ describe('E3: rows of the index are those the members themselves let each user s
     const some = users.slice(0, 6);
     for (const user of some) {
       for (const type of worldTypes) {
-        for (const verb of verbs) {
+        for (const verb of rowVerbs) {
           const one = await byReview.scope(user, verb, [type]);
           const other = await byRbac.scope(user, verb, [type]);
           const shown = await Promise.all(members.map((member) => shownRows(member, type, one.scope)));
