@@ -7,9 +7,9 @@ import { pause } from './bounds.ts';
 import type { BatchLimits } from './batch.ts';
 import { watchApiServices } from './change-signal.ts';
 import { makeCustomTypes } from './custom-resources.ts';
-import { discoverTypes, readCustomTypes, type MemberTypes } from './discovery.ts';
+import { crdType, discoverTypes, readCustomTypes, type MemberTypes } from './discovery.ts';
 import { OtherIncarnation, readIncarnation, shareNext } from './incarnation.ts';
-import { setbackOf } from './member-faults.ts';
+import { setbackOf, SyncSetback } from './member-faults.ts';
 import { chooseTypes, type ClusterChoice } from './selection.ts';
 import type { AskMember, ClusterState, SyncFault, SyncTiming, TypeState } from './sync-types.ts';
 import { makeTypeSet, type TypeSet } from './type-set.ts';
@@ -150,14 +150,27 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
     });
     const own: Life = { incarnation, set, isFollowed: false };
     life = own;
+    /** Not read yet, or why it may not be: types are then kept as the member prefers them. */
+    let crdRefusal: ClusterState['refused'][number] | undefined = {
+      resource: typeKey(crdType),
+      message: 'not read yet',
+    };
+    const customTypesOnce = async (refusal: typeof crdRefusal): Promise<typeof crdRefusal> => {
+      if (refusal === undefined) return undefined;
+      try {
+        await readCustomTypes(ask, cluster.name, customTypes, timing, signal);
+        return undefined;
+      } catch (error) {
+        if (!(error instanceof SyncSetback) || error.fault.reason !== 'Forbidden') throw error;
+        return { resource: refusal.resource, message: error.message };
+      }
+    };
     void watchApiServices({ ...options, cluster: cluster.name, signal, onChange: look });
     try {
-      await insist('list of CustomResourceDefinitions', signal, () =>
-        readCustomTypes(ask, cluster.name, customTypes, timing, signal),
-      );
       let before: MemberTypes['types'] = new Map();
       while (!signal.aborted) {
         wanted = false;
+        crdRefusal = await insist('list of CustomResourceDefinitions', signal, () => customTypesOnce(crdRefusal));
         const found = await insist('discovery', signal, () =>
           discoverTypes(ask, cluster.name, customTypes, timing, signal),
         );
@@ -167,7 +180,7 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
         }
         before = types;
         const choice = chooseTypes(types, options.choice());
-        ({ refused } = choice);
+        refused = crdRefusal === undefined ? choice.refused : [crdRefusal, ...choice.refused];
         await insist('index', signal, () => set.follow(choice.chosen, (key) => !types.has(key)));
         own.isFollowed = true;
         tell(undefined);

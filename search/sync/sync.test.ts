@@ -304,6 +304,22 @@ describe('sync', () => {
     assert.equal(two!.fault, undefined);
   });
 
+  it('what the member forbids is named; everything else is followed', async (t) => {
+    const { clusters, store, members, start } = site(t);
+    const member = memberWith('p1');
+    member.fault = ({ path }) => (path.startsWith(crds) ? 403 : undefined);
+    members.set('m1', member);
+    clusters.apply('s', [specOf('m1', 'r1')]);
+    const handle = await start();
+    await until(() => assert.deepEqual(podNames(store), ['a/p1']));
+    assert.match(
+      JSON.stringify(handle.state()[0]?.refused),
+      /customresourcedefinitions.*forbidden to portcullis:index/,
+    );
+    await until(() => assert.equal(stateOf(handle, 'customresourcedefinitions')?.fault?.reason, 'Forbidden'));
+    assert.equal(handle.state()[0]?.fault, undefined);
+  });
+
   it('a label and the fields of a PediaCluster choose for their cluster; what is no longer chosen is forgotten', async (t) => {
     const { clusters, store, members, start } = site(t);
     members.set('m1', memberWith('p1'));

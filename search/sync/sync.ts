@@ -4,6 +4,7 @@ import type { ClusterStore } from '../../cache/store.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/records.ts';
 import type { IndexStore, StoredType } from '../stores/store.ts';
 import type { BatchLimits } from './batch.ts';
+import { pause } from './bounds.ts';
 import { startClusterSync, type ClusterSync, type SyncLog } from './cluster-sync.ts';
 import type { ClusterChoice, Selection } from './selection.ts';
 import {
@@ -31,6 +32,10 @@ export interface SyncOptions {
   readonly now?: () => number;
 }
 
+/** For each cluster that is known when one is begun, milliseconds. */
+const spreadMs = 5;
+const longestSpreadMs = 5_000;
+
 interface Entry {
   readonly sync: ClusterSync;
   choice: ClusterChoice;
@@ -45,7 +50,13 @@ export async function startSync(options: SyncOptions): Promise<SyncHandle> {
   const endings = new Map<string, Promise<unknown>>();
   const listeners = new Set<() => void>();
   let stored = await store.types();
-  let isClosed = false;
+  const closing = new AbortController();
+
+  /** A thousand clusters are not asked in the same moment. */
+  function spread(): Promise<void> {
+    const longestMs = Math.min(clusters.list().length * spreadMs, longestSpreadMs);
+    return pause((options.random ?? Math.random)() * longestMs, closing.signal);
+  }
 
   function changed(): void {
     for (const listener of listeners) listener();
@@ -72,7 +83,7 @@ export async function startSync(options: SyncOptions): Promise<SyncHandle> {
         choice: () => own.choice,
         store,
         stored: stored.filter(({ incarnation }) => isOf(incarnation.id, spec.uid) && incarnation.cluster === spec.name),
-        after: endings.get(spec.name) ?? Promise.resolve(),
+        after: Promise.all([endings.get(spec.name), spread()]),
         timing,
         limits: options.limits,
         log,
@@ -117,7 +128,7 @@ export async function startSync(options: SyncOptions): Promise<SyncHandle> {
   /** Rows of clusters that were removed while no process ran. */
   async function forgetUnknown(): Promise<void> {
     await options.areClustersKnown;
-    if (isClosed) return;
+    if (closing.signal.aborted) return;
     const all = await store.types();
     await forget(all.filter(({ incarnation }) => ![...entries.keys()].some((uid) => isOf(incarnation.id, uid))));
   }
@@ -143,7 +154,7 @@ export async function startSync(options: SyncOptions): Promise<SyncHandle> {
       return () => void listeners.delete(listener);
     },
     async close() {
-      isClosed = true;
+      closing.abort();
       unsubscribe();
       await Promise.all([...entries.values()].map(({ sync }) => sync.close()));
       await Promise.all(endings.values());
