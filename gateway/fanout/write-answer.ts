@@ -32,6 +32,8 @@ export async function answerWrite(parts: ListParts, clusters: readonly ClusterSp
   }
   const body = inbound.body === 'none' ? undefined : await readBody(inbound, maxBodyBytes);
   state.progress.bytesIn += body?.length ?? 0;
+  // Auditing reads what a body says of its object.
+  if (body !== undefined) state.observation.audit?.body?.feed(body);
   const question = {
     method: inbound.method,
     // Of a deletecollection these bound what is deleted; they may not be lost.

@@ -184,6 +184,16 @@ test('every item is the bytes of its member with the name of the cluster', async
   assert.deepEqual(cutItems(body), items);
   const json = JSON.parse(await shown('get', 'cm', '-n', 'fan', '-l', 'app=fan', '-o', 'json')) as { items: object[] };
   assert.equal(json.items.length, 6);
+  const partial = await get('/api/v1/namespaces/fan/configmaps?labelSelector=app%3Dfan', {
+    accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json',
+  });
+  const list = JSON.parse(partial.body) as { kind: string; items: { kind: string; metadata: object }[] };
+  assert.equal(list.kind, 'PartialObjectMetadataList');
+  assert.equal(list.items.length, 6);
+  for (const { kind, metadata } of list.items) {
+    assert.equal(kind, 'PartialObjectMetadata');
+    assert.match(JSON.stringify(metadata), /"shadow.clusterpedia.io\/cluster-name":"m\d"/);
+  }
 });
 
 /** The texts of a list's items, which all begin with their metadata. */
