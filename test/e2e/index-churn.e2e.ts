@@ -1,7 +1,9 @@
-// Row E4 at the store: objects of two real API servers change all the time while connections are cut, a server is killed and sync is ended and begun again;
+// Row E4 at the store: objects of two real API servers change all the time while connections are cut, a server and a process that follows are killed;
 // afterwards the rows are the members' objects, and the log never went back. Easy to get wrong: a churn that stands still while a member is down proves little,
 // so the other member's goes on.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
@@ -11,6 +13,7 @@ import { indexRules } from '../../cli/index-access.ts';
 import { startControlPlane } from '../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../controlplane/fixture.ts';
 import { startRelay, type Relay } from '../hub/relay.ts';
+import type { SyncProcessOptions } from '../index/sync-process.ts';
 import { memberSpec, startSyncSite, type SyncSite } from '../index/sync-site.ts';
 import { eventually } from './polling.ts';
 
@@ -108,10 +111,35 @@ async function start(directory: string): Promise<SyncSite> {
   });
 }
 
+/** Follows in a process of its own, which is killed in the midst of it. */
+async function followAndDie(directory: string): Promise<void> {
+  const options: SyncProcessOptions = {
+    directory,
+    resources: ['configmaps'],
+    members: plane.members.map((member) => ({
+      name: member.name,
+      url: member.name === 'm1' ? `https://127.0.0.1:${relay.port}` : member.url,
+      caPem: member.caPem,
+      token: member.gatewayToken,
+    })),
+  };
+  const script = join(import.meta.dirname, '../index/sync-process.ts');
+  const child = spawn(process.execPath, [script, JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const gone = once(child, 'exit');
+  try {
+    const said = await Promise.race([once(child.stdout, 'data'), gone]);
+    assert.match(String(said[0]), /following/);
+    await delay(1_000 + Math.random() * 500);
+  } finally {
+    child.kill('SIGKILL');
+    await gone;
+  }
+}
+
 const versionOf = (raw: Uint8Array | string): bigint =>
   BigInt(JSON.parse(Buffer.from(raw).toString('utf8')).metadata.resourceVersion);
 
-test('E4: after churn with cuts, silence, a killed member and restarts the index is the members, and its log only went forward', async () => {
+test('E4: after churn with cuts, silence, a killed member and a killed process the index is the members, and its log only went forward', async () => {
   const directory = mkdtempSync(join(plane.dir, 'index-'));
   site = await start(directory);
   await eventually('both are followed', () =>
@@ -128,6 +156,7 @@ test('E4: after churn with cuts, silence, a killed member and restarts the index
     },
     async () => {
       await site!.close();
+      await followAndDie(directory);
       site = await start(directory);
     },
     async () => {
