@@ -161,3 +161,31 @@ test('B2: of a PediaCluster a kubeconfig comes first, an empty CA means the syst
   assert.match(pediaOf({ tokenData: 't' }).problem?.message ?? '', /spec.tokenData is not valid base64/);
   assert.match(pediaOf({ tokenData: base64('t'), apiserver: '' }).problem?.message ?? '', /no spec.apiserver/);
 });
+
+test('a PediaCluster says what of it is indexed, itself and by the ClusterSyncResources it names, which may change later', () => {
+  const source = makePediaClusterSource();
+  const object = changed(pedia, (copy) => {
+    copy['spec'].syncResources = [
+      { group: 'apps', versions: ['v1'], resources: ['deployments', 'statefulsets'] },
+      { group: 7, resources: ['x'] },
+      'nonsense',
+    ];
+    copy['spec'].syncResourcesRefName = 'shared';
+    copy['spec'].syncAllCustomResources = true;
+  });
+  const shared = (resourceVersion: string, resource: string): HubObject => ({
+    apiVersion: 'cluster.clusterpedia.io/v1alpha2',
+    kind: 'ClusterSyncResources',
+    metadata: { name: 'shared', uid: 'u1', resourceVersion },
+    spec: { syncResources: [{ group: '', resources: [resource] }] },
+  });
+  const indexing = (...objects: readonly HubObject[]): ClusterSpec['indexing'] =>
+    clusterNamed(compiled(source, objects), 'cluster-example').indexing;
+  const own = ['deployments', 'statefulsets'].map((resource) => ({ group: 'apps', resource, versions: ['v1'] }));
+  const pods = { group: '', resource: 'pods', versions: [] };
+  assert.deepEqual(indexing(object, shared('1', 'pods')), { resources: [...own, pods], allCustomResources: true });
+  const nodes = { ...pods, resource: 'nodes' };
+  assert.deepEqual(indexing(object, shared('2', 'nodes'))?.resources, [...own, nodes]);
+  assert.deepEqual(indexing(object)?.resources, own);
+  assert.equal(pediaOf({ tokenData: base64('t') }).indexing, undefined);
+});
