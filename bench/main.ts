@@ -40,6 +40,7 @@ function progress(line: string): void {
 }
 
 async function main(argv: readonly string[]): Promise<number> {
+  if (argv[0] === 'search') return (await import('./search/main.ts')).benchSearch(argv.slice(1));
   const options = parseOptions(argv, {
     scenarios: scenarios.flatMap((scenario) => scenario.names),
     targets: allTargets.map((target) => target.name),

@@ -26,6 +26,7 @@ export class UsageError extends Error {}
 
 export const usage = `npm run bench -- [SCENARIO…] [options]
   --quick            two short rounds, stub member, no checks: does every target answer (under 2 minutes)
+  search [options]   the index's store against Clusterpedia's schema on PostgreSQL; --clusters N, --rounds N
   --scenario NAME    only this one (repeatable), the same as SCENARIO; \`hub\` runs only when named
   --target NAME      only this one (repeatable); go-tuned runs only when named
   --rounds N         paired rounds, default 24; a check needs at least ${minimumRounds}

@@ -20,8 +20,11 @@ export type ChunkPlace = readonly [cluster: string, incarnation: string, namespa
 export type ChunkRow = readonly [type: number, place: number, name: string, uid: string, bytes: number];
 
 /** A chunk ends with the row that reaches this. */
-export const chunkBytes = 512 << 10;
+export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
+/** Read by one statement at first, and at most once it is known how large rows are. */
+const firstRows = 8;
+const mostRows = 64;
 
 interface StoredRow {
   readonly t: number;
@@ -42,13 +45,13 @@ export function readBodies(session: Session, ids: Float64Array, sequence: number
   let bytes = 0;
   let done = 0;
   while (done < ids.length && done < chunkRows && bytes < chunkBytes) {
-    const id = ids[done++]!;
-    const change = changed.get(id);
-    const row = change === undefined ? currentRow(session, id) : rowBefore(session, change);
-    if (row === undefined) continue;
-    bytes += row.raw.byteLength;
-    bodies.push(row.raw);
-    rows.push([types.of(row.t), places.of(row.place), row.name, row.uid, row.raw.byteLength]);
+    const some = ids.subarray(done, done + countOfNext(rows.length, bytes));
+    done += some.length;
+    for (const row of readRows(session, some, changed)) {
+      bytes += row.raw.byteLength;
+      bodies.push(row.raw);
+      rows.push([types.of(row.t), places.of(row.place), row.name, row.uid, row.raw.byteLength]);
+    }
   }
   const packed = new Uint8Array(bytes);
   let at = 0;
@@ -69,14 +72,26 @@ export function readBodies(session: Session, ids: Float64Array, sequence: number
   };
 }
 
-function currentRow({ sql }: Session, id: number): StoredRow | undefined {
-  const row = sql.first<[number, number, string, string, Uint8Array]>(
-    'SELECT o.t, o.place, o.name, o.uid, b.raw FROM obj o CROSS JOIN body b ON b.id = o.id WHERE o.id = ?',
-    [id],
+/** As many as the rest of the chunk holds, if rows go on as they were. */
+function countOfNext(rows: number, bytes: number): number {
+  if (rows === 0) return firstRows;
+  return Math.max(1, Math.min(mostRows, Math.ceil(((chunkBytes - bytes) * rows) / Math.max(1, bytes))));
+}
+
+/** Rows in the order of the ids, those that changed as they were before; those that are gone are missing. */
+function readRows(session: Session, ids: Float64Array, changed: ReadonlyMap<number, number>): readonly StoredRow[] {
+  const current = session.sql.all<[number, number, number, string, string, Uint8Array]>(
+    `SELECT o.id, o.t, o.place, o.name, o.uid, b.raw FROM json_each(?) j
+    CROSS JOIN obj o NOT INDEXED ON o.id = j.value CROSS JOIN body b ON b.id = o.id`,
+    [JSON.stringify(Array.from(ids))],
   );
-  if (row === undefined) return undefined;
-  const [t, place, name, uid, raw] = row;
-  return { t, place, name, uid, raw };
+  const rows = current.map(([id, t, place, name, uid, raw]) => [id, { t, place, name, uid, raw }] as const);
+  if (changed.size === 0) return rows.map(([, row]) => row);
+  const byId = new Map(rows);
+  return [...ids].flatMap((id) => {
+    const change = changed.get(id);
+    return (change === undefined ? byId.get(id) : rowBefore(session, change)) ?? [];
+  });
 }
 
 /** The first change of each of these rows since; none when the log does not reach back so far. */

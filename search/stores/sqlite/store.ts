@@ -264,9 +264,12 @@ async function* chunksOf(
   let chunk = first;
   for (let done = 0; ;) {
     done += chunk.done;
+    // One is read ahead while the consumer has this one; it may stop before it asks for the next.
+    const next = done < ids.length ? read(ids.slice(done, done + idsAtOnce), sequence) : undefined;
+    next?.catch(() => undefined);
     if (chunk.rows.length > 0) yield rowsOf(chunk);
-    if (done >= ids.length) return;
-    chunk = await read(ids.slice(done, done + idsAtOnce), sequence);
+    if (next === undefined) return;
+    chunk = await next;
   }
 }
 

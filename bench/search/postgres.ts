@@ -1,0 +1,161 @@
+// The rival of the store-level bench: Clusterpedia's table and indexes on a PostgreSQL of our own, asked through psql. Easy to get wrong: a server that
+// cannot be started must fail the bench, and nothing of it may be left behind.
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, existsSync, globSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { clusterName, clusterObjects, type GeneratedObject } from './generator.ts';
+
+/** pkg/storage/internalstorage/types.go of Clusterpedia v0.9.1, as gorm's migration makes it. */
+const schema = `
+CREATE TABLE resources (
+  id bigserial PRIMARY KEY, "group" varchar(63) NOT NULL, version varchar(15) NOT NULL, resource varchar(63) NOT NULL,
+  kind varchar(63) NOT NULL, cluster varchar(253) NOT NULL, namespace varchar(253) NOT NULL, name varchar(253) NOT NULL,
+  owner_uid varchar(36) NOT NULL DEFAULT '', uid varchar(36) NOT NULL, resource_version varchar(30) NOT NULL,
+  object jsonb NOT NULL, events jsonb, event_resource_versions jsonb,
+  created_at timestamptz NOT NULL, synced_at timestamptz NOT NULL DEFAULT now(), deleted_at timestamptz
+);`;
+/** Made after the load, which only helps the rival. */
+const indexes = `
+CREATE UNIQUE INDEX uni_group_version_resource_cluster_namespace_name
+  ON resources ("group", version, resource, cluster, namespace, name);
+CREATE INDEX idx_group_version_resource_namespace_name ON resources ("group", version, resource, namespace, name);
+CREATE INDEX idx_group_version_resource_name ON resources ("group", version, resource, name);
+CREATE INDEX idx_cluster ON resources (cluster);
+VACUUM ANALYZE resources;`;
+
+/** As the reference measurements had it. */
+const settings = {
+  shared_buffers: '4GB',
+  effective_cache_size: '8GB',
+  work_mem: '64MB',
+  maintenance_work_mem: '512MB',
+  synchronous_commit: 'off',
+  jit: 'off',
+  listen_addresses: '',
+  max_wal_size: '8GB',
+} as const;
+
+export interface Postgres {
+  readonly version: string;
+  /** Loads whole clusters and makes the indexes. */
+  readonly load: (clusters: number, progress: (line: string) => void) => Promise<void>;
+  /** Milliseconds of each of some runs, the rows fetched and thrown away. */
+  readonly time: (sql: string, runs: number) => readonly number[];
+  /** The first column of the first row. */
+  readonly value: (sql: string) => string;
+  readonly stop: () => Promise<void>;
+}
+
+/** @throws Error when there is no PostgreSQL: Debian has it as `postgresql` */
+export async function startPostgres(directory: string): Promise<Postgres> {
+  const binaries = globSync('/usr/lib/postgresql/*/bin').toSorted().at(-1) ?? '';
+  if (!existsSync(join(binaries, 'initdb'))) {
+    throw new Error('no PostgreSQL found: the rival needs it (Debian: apt-get install postgresql)');
+  }
+  const data = join(directory, 'data');
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
+  // It refuses to run as root.
+  const isRoot = process.getuid?.() === 0;
+  const drop = isRoot ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--init-groups'] : [];
+  if (isRoot) {
+    const id = (what: string): number => Number(execFileSync('id', [what, 'postgres'], { encoding: 'utf8' }));
+    chownSync(directory, id('-u'), id('-g'));
+  }
+  chmodSync(directory, 0o700);
+  const as = (program: string, ...args: readonly string[]): [string, string[]] => {
+    const [command, ...rest] = [...drop, join(binaries, program), ...args];
+    return [command!, rest];
+  };
+  execFileSync(...as('initdb', '-D', data, '-U', 'bench', '-A', 'trust', '-E', 'UTF8', '--no-locale', '-N'), {
+    stdio: 'ignore',
+  });
+  const set = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
+  const server = spawn(...as('postgres', '-D', data, '-k', directory, ...set), { stdio: 'ignore', detached: false });
+  const stopAtExit = (): void => void server.kill('SIGQUIT');
+  process.once('exit', stopAtExit);
+  const psql = (...args: readonly string[]) =>
+    as('psql', '-h', directory, '-U', 'bench', '-d', 'postgres', '-XqAt', '-v', 'ON_ERROR_STOP=1', ...args);
+  const run = (sql: string): string =>
+    execFileSync(...psql('-f', '-'), { input: sql, encoding: 'utf8', maxBuffer: 64 << 20, stdio: 'pipe' });
+  await untilReady(server, run);
+  run(schema);
+  return {
+    version: run('SHOW server_version').trim(),
+    load: async (clusters, progress) => {
+      await copy(psql('-c', copyCommand), clusters, progress);
+      run(indexes);
+    },
+    time: (sql, runs) => {
+      const said = run(`\\timing on\n\\o /dev/null\n${`${sql};\n`.repeat(runs)}`);
+      return [...said.matchAll(/^Time: ([\d.]+) ms/gm)].map(([, ms]) => Number(ms));
+    },
+    value: (sql) => run(sql).split('\n')[0]!,
+    stop: async () => {
+      process.off('exit', stopAtExit);
+      const exit = once(server, 'exit');
+      server.kill('SIGINT');
+      await exit;
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+const startTimeoutMs = 30_000;
+const pollMs = 100;
+
+async function untilReady(server: ChildProcess, run: (sql: string) => string): Promise<void> {
+  for (const untilMs = Date.now() + startTimeoutMs; ;) {
+    try {
+      run('SELECT 1');
+      return;
+    } catch (error) {
+      if (Date.now() > untilMs || server.exitCode !== null) {
+        throw new Error('PostgreSQL does not start', { cause: error });
+      }
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+  }
+}
+
+const copyCommand =
+  'COPY resources ("group", version, resource, kind, cluster, namespace, name, owner_uid, uid, resource_version, object, created_at) FROM STDIN';
+
+async function copy(
+  [command, args]: readonly [string, string[]],
+  clusters: number,
+  progress: (line: string) => void,
+): Promise<void> {
+  const child = spawn(command, args, { stdio: ['pipe', 'ignore', 'inherit'] });
+  const exit = once(child, 'exit');
+  for (let index = 0; index < clusters; index++) {
+    const lines = [...clusterObjects(index)].map((object) => copyLine(clusterName(index), object)).join('');
+    if (!child.stdin.write(lines)) await once(child.stdin, 'drain');
+    if ((index + 1) % 20 === 0) progress(`PostgreSQL has ${index + 1} clusters`);
+  }
+  child.stdin.end();
+  const [code] = (await exit) as [number];
+  if (code !== 0) throw new Error(`psql ended with ${code} while it loaded`);
+}
+
+function copyLine(cluster: string, object: GeneratedObject): string {
+  const { group, resource, kind, namespace, name, ownerUid, uid, resourceVersion, json, createdAtMs } = object;
+  const created = new Date(createdAtMs).toISOString();
+  const columns = [
+    group,
+    'v1',
+    resource,
+    kind,
+    cluster,
+    namespace,
+    name,
+    ownerUid,
+    uid,
+    resourceVersion,
+    json,
+    created,
+  ];
+  return `${columns.map((column) => column.replaceAll('\\', '\\\\')).join('\t')}\n`;
+}
