@@ -75,7 +75,7 @@ export interface RowScopesOptions {
 }
 
 /** Grants by user, incarnation, verb and type. */
-const rememberedGrants = 20_000;
+const rememberedGrants = 50_000;
 const rememberedScopes = 2_000;
 
 interface RememberedGrant {

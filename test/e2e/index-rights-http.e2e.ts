@@ -17,7 +17,7 @@ import type { ListedObject, RightsMember } from './index-rights-member.ts';
 import { remembering, visibleBy } from './index-rights-oracle.ts';
 import { fillMember } from './index-rights-site.ts';
 import { makePick, pickingFor, randomUsers, worldNamespaces, worldTypes } from './index-rights-world.ts';
-import type { Pick, WorldType } from './index-rights-world.ts';
+import type { Pick, WorldObject, WorldType } from './index-rights-world.ts';
 import { ask } from './kubectl-as.ts';
 import { eventually } from './polling.ts';
 
@@ -30,6 +30,8 @@ const clusterAnnotation = 'shadow.clusterpedia.io/cluster-name';
 // A token file has neither extra nor a hub.
 const users = randomUsers(makePick(seed), userCount).map(({ name, uid, groups }) => makeUser({ name, uid, groups }));
 const root = { name: 'root', groups: ['system:masters'], token: 'root-at-the-gateway' };
+/** Has no rights but those that the last test gives. */
+const late = { name: 'late', groups: [], token: 'late-at-the-gateway' };
 const rbac = 'rbac.authorization.k8s.io/v1';
 
 interface Row {
@@ -68,7 +70,7 @@ before(async () => {
   }
   gateway = await startGatewayProcess({
     kubeconfigs: [plane.gatewayKubeconfig],
-    users: [...users.map(({ name, uid, groups }) => ({ name, uid, groups, token: tokenOf(name) })), root],
+    users: [...users.map(({ name, uid, groups }) => ({ name, uid, groups, token: tokenOf(name) })), root, late],
     args: ['--index-resources', resources.join(',')],
   });
   for (const type of worldTypes) {
@@ -320,5 +322,33 @@ describe('E3: what the index answers over HTTP is made of the rows each user may
         );
       }
     });
+  });
+
+  test('E3: a right that is given or taken away in a cluster counts in the index within two seconds', async () => {
+    const type = worldTypes[0]!;
+    const [member] = members;
+    const path = `${pathOf(type)}?clusters=${member!.name}`;
+    const seesAll = async (): Promise<boolean> => {
+      const { items } = (await json(late, path)) as { readonly items: readonly unknown[] };
+      return items.length === rows.get(type)!.filter(({ cluster }) => cluster === member!.name).length;
+    };
+    const binding: WorldObject = {
+      apiVersion: rbac,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'late' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: late.name }],
+    };
+    const within = { timeoutMs: 2_000 };
+    let slowestMs = 0;
+    for (let round = 0; round < 5; round++) {
+      for (const given of [true, false]) {
+        await (given ? member!.make([binding]) : member!.remove([binding]));
+        const acknowledgedAt = performance.now();
+        await eventually(`the right is ${given ? 'given' : 'gone'}`, async () => (await seesAll()) === given, within);
+        slowestMs = Math.max(slowestMs, performance.now() - acknowledgedAt);
+      }
+    }
+    process.stderr.write(`a changed right counted after ${Math.round(slowestMs)} ms at most\n`);
   });
 });
