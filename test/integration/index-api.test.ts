@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../sim/types.ts';
+import { eventually } from '../e2e/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { IndexedList, IndexedObject, IndexSite } from './index-site.ts';
 
@@ -314,4 +315,19 @@ test('freshness and metrics tell how far the index is', async () => {
   const metrics = await (await fetch(`${site.gateway.opsUrl}/metrics`)).text();
   assert.match(metrics, /portcullis_index_objects\{cluster="alpha"\} [1-9]/);
   assert.match((await site.ask('/readyz?verbose')).text, /index ok: \d+ objects; 2 of 2 clusters followed completely/);
+});
+
+test('E5: rows of a cluster that is down stay, and every answer they are in names it', async () => {
+  await site.members['beta']!.close();
+  const path = `${resources}/api/v1/namespaces/shop/configmaps?${mine}`;
+  const warned = await eventually('a warning', async () => {
+    const answer = await site.ask(path);
+    return answer.headers['warning'] === undefined ? undefined : answer;
+  });
+  assert.match(String(warned.headers['warning']), /^299 - "cluster beta: configmaps shown as of \d+s ago: /);
+  assert.equal(names(warned.json<IndexedList>()).length, 6);
+  const alone = await site.ask(path.replace('/api/v1', '/clusters/alpha/api/v1'));
+  assert.equal(alone.headers['warning'], undefined);
+  const counted = await site.ask(`${index}/counts?resource=configmaps`);
+  assert.match(String(counted.headers['warning']), /cluster beta: /);
 });
