@@ -1,5 +1,5 @@
 // Which paths of which types are kept as terms, so that a field selector on them is answered by an index. Easy to get wrong: a path that is
-// added here is missing from rows written before; `search/sync` keeps them under another form and lists the type anew.
+// added here is missing from rows written before, so a store that was written with another list is built anew.
 import { typeKey, type ResourceType, type TypeKey } from '../types.ts';
 
 /** Keys divided by dots; `[]` after a key stands for each element of its list. */
@@ -18,6 +18,11 @@ const ofPods: readonly IndexedPath[] = [
   'spec.containers[].name',
 ];
 
+const ofWorkloads: readonly IndexedPath[] = [
+  'spec.template.spec.containers[].image',
+  'spec.template.spec.serviceAccountName',
+];
+
 const byType: ReadonlyMap<TypeKey, readonly IndexedPath[]> = new Map<TypeKey, readonly IndexedPath[]>([
   ['pods.', ofPods],
   ['secrets.', ['type']],
@@ -31,6 +36,15 @@ const byType: ReadonlyMap<TypeKey, readonly IndexedPath[]> = new Map<TypeKey, re
     ['involvedObject.kind', 'involvedObject.name', 'involvedObject.namespace', 'involvedObject.uid', 'reason', 'type'],
   ],
   ['jobs.batch', ['status.successful']],
+  ['deployments.apps', ofWorkloads],
+  ['statefulsets.apps', ofWorkloads],
+  ['daemonsets.apps', ofWorkloads],
+  ['rolebindings.rbac.authorization.k8s.io', ['roleRef.kind', 'roleRef.name', 'subjects[].kind', 'subjects[].name']],
+  [
+    'clusterrolebindings.rbac.authorization.k8s.io',
+    ['roleRef.kind', 'roleRef.name', 'subjects[].kind', 'subjects[].name'],
+  ],
+  ['ingresses.networking.k8s.io', ['spec.ingressClassName', 'spec.rules[].host']],
 ]);
 
 /** Paths whose values are kept as terms of this type's rows. */

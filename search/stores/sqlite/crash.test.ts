@@ -39,7 +39,13 @@ function open(directory: string): Opened {
 }
 
 function writerOf({ index }: Opened): Writer {
-  const options = { log: defaultLogLimits, maxBytes: undefined, nowUs, onStopped: () => undefined };
+  const options = {
+    log: defaultLogLimits,
+    maxBytes: undefined,
+    nowUs,
+    onStopped: () => undefined,
+    onTrouble: assert.fail,
+  };
   return new Writer(index.db, index.file, options);
 }
 

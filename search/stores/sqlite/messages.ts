@@ -73,6 +73,7 @@ export type AnswerMessage =
 /** What a worker says without being asked. */
 export type WorkerEvent =
   | { readonly kind: 'set-aside'; readonly message: string }
+  | { readonly kind: 'trouble'; readonly message: string }
   | { readonly kind: 'damaged'; readonly message: string }
   | { readonly kind: 'stopped'; readonly types: readonly string[] };
 

@@ -217,6 +217,7 @@ describe('a store with small limits', () => {
       maxBytes: undefined,
       nowUs,
       onStopped,
+      onTrouble: assert.fail,
       ...options,
     });
     const reader = openReader(index.file, 1 << 20);

@@ -30,7 +30,7 @@ export interface SqliteOptions {
   /** Page cache of each thread, bytes. */
   readonly cacheBytes?: number;
   readonly log?: Partial<LogLimits>;
-  /** An index was moved aside, or is damaged and will be at the next start: to be said loudly. */
+  /** An index was moved aside, is damaged and will be at the next start, or cannot go on as it should: to be said loudly. */
   readonly onDamage?: (message: string) => void;
   /** Types that are refused because the index is full, from now on; none when there is room again. */
   readonly onStopped?: (types: readonly TypeKey[]) => void;
@@ -60,6 +60,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     if (event.kind === 'stopped') {
       stopped = event.types;
       options.onStopped?.(event.types);
+    } else if (event.kind === 'trouble') {
+      options.onDamage?.(`the index in ${directory}: ${event.message}`);
     } else if (event.kind === 'set-aside') {
       options.onDamage?.(event.message);
     } else {

@@ -35,6 +35,7 @@ const writer = new Writer(index.db, index.file, {
   maxBytes: data.maxBytes,
   nowUs,
   onStopped: (types) => tell({ kind: 'stopped', types }),
+  onTrouble: (message) => tell({ kind: 'trouble', message }),
 });
 let queue: Waiting[] = [];
 let isScheduled = false;

@@ -24,6 +24,8 @@ export interface WriterOptions {
   readonly nowUs: () => number;
   /** Told the types that are refused from now on; none when there is room again. */
   readonly onStopped: (types: readonly string[]) => void;
+  /** Told what went wrong beside a commit. */
+  readonly onTrouble: (message: string) => void;
 }
 
 /** What a batch came to: a commit, or why not. */
@@ -200,7 +202,12 @@ export class Writer {
     this.#checkQuota();
     const size = statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
     if (size < this.#nextCheckpoint) return;
-    checkpoint(this.#db, this.#file);
+    try {
+      checkpoint(this.#db, this.#file);
+    } catch (error) {
+      // What was committed is committed; the log grows until it can be copied.
+      this.#options.onTrouble(`its log cannot be copied into the file: ${(error as Error).message}`);
+    }
     const left = statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
     this.#nextCheckpoint = left + checkpointBytes;
   }
