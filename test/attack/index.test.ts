@@ -3,6 +3,7 @@
 import { after, before } from 'node:test';
 import { hiddenTests } from './index-hidden.ts';
 import { oracleTests, randomRights } from './index-oracle.ts';
+import { tokenTests } from './index-tokens.ts';
 import { startIndexWorld } from './index-world.ts';
 import type { IndexWorld } from './index-world.ts';
 
@@ -13,5 +14,6 @@ before(async () => {
 after(() => world?.close());
 
 oracleTests(() => world);
+tokenTests(() => world);
 // Last: it changes what is there.
 hiddenTests(() => world);
