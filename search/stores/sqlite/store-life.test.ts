@@ -6,6 +6,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 
 import { GatewayError } from '../../../cache/errors.ts';
 import { allOf } from '../../query/list-query.ts';
+import { parsePath } from '../../query/path.ts';
 import type { RowScope } from '../../rights/scope.ts';
 import { isIndexFull } from '../index-full.ts';
 import { makeIndexVersion, readIndexVersion } from '../index-version.ts';
@@ -172,6 +173,24 @@ describe('a store over its life', () => {
     );
     assert.equal((await store.list(allOf(pods), scope, { offset: limit, limit: 1 })).next, undefined);
     await assert.rejects(store.list(allOf(pods), scope, { after: ['x', 1] }), { code: 'BAD_REQUEST' });
+  });
+
+  test('an object with several of the values that are asked for is one row', async () => {
+    const withImages = (name: string, ...images: readonly string[]): ModelRow =>
+      row(name, 1, { rest: { version: 1, spec: { containers: images.map((image) => ({ image })) } } });
+    const others = Array.from({ length: 200 }, (_, i) => withImages(`pod-${i}`, 'nginx'));
+    await store.apply(batch([...others, withImages('both', 'redis:6', 'redis:7'), withImages('one', 'redis:7')]));
+    const path = parsePath('spec.containers[].image');
+    const query = { ...allOf(pods), fields: [{ path, operator: 'Contains' as const, values: ['redis'] }] };
+    assert.equal(await store.count(query, scope), 2);
+    const names: string[] = [];
+    for await (const chunk of (await store.list(query, scope, {})).chunks) names.push(...chunk.map(({ name }) => name));
+    assert.deepEqual(names, ['both', 'one']);
+    assert.deepEqual(await store.facets(query, scope, 'namespace', 9), [{ value: 'default', count: 2 }]);
+    assert.deepEqual(await store.facets(query, scope, { path: 'spec.containers[].image' }, 9), [
+      { value: 'redis:7', count: 2 },
+      { value: 'redis:6', count: 1 },
+    ]);
   });
 
   test('a batch that cannot be written does not take others with it', async () => {
