@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allowAuthenticated, makeRulesAuthorizer } from '../../auth/authorize.ts';
 import type { Authorizer } from '../../auth/authorize.ts';
-import { makeIdentityExchange } from '../../auth/identity-exchange.ts';
 import { makeOutgoingRules, outgoingIdentity } from '../../auth/outgoing.ts';
 import type { Rule } from '../../auth/rules.ts';
 import { GatewayError } from '../../cache/errors.ts';
@@ -46,7 +45,7 @@ function site(given: Partial<ScopesOptions> & { readonly records?: readonly Clus
   store.putAll(two, [binding('b', undefined, 'ClusterRole/reader', 'Group/system:authenticated')]);
   const outgoing = makeOutgoingRules({
     trust: { forwardSystemMasters: false, serviceAccountIdentity: 'prefixed' },
-    exchange: makeIdentityExchange([], { privilegedUser: undefined, usernameOnly: false }),
+    exchange: { concerns: () => false, exchange: () => undefined, fault: () => undefined },
     extra: undefined,
     usernameOnly: false,
   });
