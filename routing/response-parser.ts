@@ -238,12 +238,17 @@ interface KnownLines {
 
 function statusLine(text: string, last: KnownLines): NonNullable<KnownLines['status']> {
   const known = last.status;
-  if (known !== undefined && text.startsWith(known.line)) return known;
+  if (known !== undefined && isAt(text, 0, known.line)) return known;
   const line = text.slice(0, lineEnd(text, 0) + 2);
   refuseControls(line);
   const judged = { line, http11: parseVersion(line), status: parseStatus(line) };
   if (text.length <= maxKnownHeadLength) last.status = judged;
   return judged;
+}
+
+/** As `text.startsWith(line, at)`, which compares char by char and took four times as long for these (measured). */
+function isAt(text: string, at: number, line: string): boolean {
+  return text.slice(at, at + line.length) === line;
 }
 
 function refuseControls(line: string): void {
@@ -295,7 +300,7 @@ function parseFields(text: string, from: number, headers: string[], knownFields:
   while (at < text.length) {
     const index = headers.length >> 1;
     let field = knownFields[index];
-    if (field === undefined || !text.startsWith(field.line, at)) {
+    if (field === undefined || !isAt(text, at, field.line)) {
       field = parseField(text.slice(at, lineEnd(text, at) + 2), field?.name);
       if (index < maxKnownFields && text.length <= maxKnownHeadLength) knownFields[index] = field;
     }

@@ -26,6 +26,23 @@ const fateOf = rememberingNames((name): 'write' | 'drop' | 'length' | 'bad' => {
   return token.test(name) ? 'write' : 'bad';
 });
 
+/** Places of a head whose last header is remembered: most answers repeat most headers of the one before. */
+const maxJudged = 128;
+const maxJudgedLength = 256;
+const judged: { readonly name: string; readonly value: string; readonly fate: 'write' | 'drop' | 'length' }[] = [];
+
+/** @throws GatewayError INTERNAL */
+function judge(name: string, value: string, place: number): 'write' | 'drop' | 'length' {
+  const known = judged[place];
+  if (known !== undefined && known.name === name && known.value === value) return known.fate;
+  const fate = fateOf(name);
+  if (fate === 'drop') return fate;
+  if (fate === 'bad' || badValue.test(value)) throw refuse('an invalid header');
+  if (fate === 'length' && !/^[0-9]{1,15}$/.test(value)) throw refuse('an invalid Content-Length');
+  if (place < maxJudged && value.length <= maxJudgedLength) judged[place] = { name, value, fate };
+  return fate;
+}
+
 /** A response head and how the body behind it is framed. */
 export interface AnswerHead {
   readonly text: string;
@@ -45,11 +62,9 @@ export function answerHead(status: number, headers: RawHeaders, bodyless: boolea
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;
     const value = headers[i + 1]!;
-    const fate = fateOf(name);
+    const fate = judge(name, value, i);
     if (fate === 'drop') continue;
-    if (fate === 'bad' || badValue.test(value)) throw refuse('an invalid header');
     if (fate === 'length') {
-      if (!/^[0-9]{1,15}$/.test(value)) throw refuse('an invalid Content-Length');
       if (length !== undefined && length !== Number(value)) throw refuse('two lengths');
       if (length !== undefined || status === 204) continue;
       length = Number(value);

@@ -107,11 +107,11 @@ export function makeHeadReader(): HeadReader {
       const text = chunk.toString('latin1');
       const end = text.indexOf('\r\n\r\n');
       if (end < 0) return readHeld(chunk);
-      if (last !== undefined && lastText.length === end + 2 && text.startsWith(lastText)) {
+      const whole = text.slice(0, end + 2);
+      if (last !== undefined && whole === lastText) {
         head = last;
         return end + 4;
       }
-      const whole = text.slice(0, end + 2);
       head = parseRequestHead(whole, fields);
       const repeats = isRepeated(head.headers) && whole.length <= keptFieldBytes;
       lastText = repeats ? whole : '';
