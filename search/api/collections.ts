@@ -10,6 +10,7 @@ import type { ResourceType } from '../types.ts';
 import { sendJson } from './answer-body.ts';
 import type { Catalog } from './catalog.ts';
 import { collectionDocument, objectForm, tableDocument } from './forms.ts';
+import { mostTypes } from './inner-path.ts';
 import { askedWarnings, readListPage, sendListPage } from './list-rows.ts';
 import { readListVersion } from './list-options.ts';
 import type { AnswerParts } from './parts.ts';
@@ -96,6 +97,8 @@ function collectionTypes(name: string, parameters: Parameters, catalog: Catalog)
   const resources = parameters.all('resources').flatMap((text) => text.split(','));
   if (!isCore && groups.length === 0 && resources.length === 0)
     throw new GatewayError('BAD_REQUEST', 'the collection "any" needs groups= or resources=');
+  if (groups.length + resources.length > mostTypes)
+    throw new GatewayError('BAD_REQUEST', `groups= and resources= name more than ${mostTypes} types`);
   const asked = [
     ...(isCore ? [''] : groups).flatMap((text) => typesOfGroup(text.trim(), there)),
     ...resources.map((text) => readResource(text.trim())),

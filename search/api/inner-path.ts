@@ -2,6 +2,9 @@
 // get wrong: Clusterpedia's border cases (`clusters`, `clusters/<name>` alone are 404, everything else keeps its trailing slash harmlessly).
 import { GatewayError } from '../../cache/errors.ts';
 
+/** Types that one question may name: the authorizer is asked about each of them in each cluster. */
+export const mostTypes = 256;
+
 /** Objects of a type. */
 export interface AskedObjects {
   readonly kind: 'objects';

@@ -11,6 +11,7 @@ import { typeKey } from '../types.ts';
 import { sendJson } from './answer-body.ts';
 import { apiVersionOf } from './catalog.ts';
 import { collectionDocument, listDocument, objectForm } from './forms.ts';
+import { mostTypes } from './inner-path.ts';
 import { askedWarnings, readListPage, sendListPage } from './list-rows.ts';
 import { readListVersion } from './list-options.ts';
 import type { AnswerParts } from './parts.ts';
@@ -61,12 +62,14 @@ export async function answerQuestion(
     sendJson(request, { kind: 'Facets', apiVersion: searchVersion, resources: types, by: name, facets }, warnings);
     return;
   }
-  const values = await parts.store.values(query, made.scope, by, parameters.text('prefix') ?? '', limit);
+  const values = await parts.store.values(query, made.scope, by, parameters.all('prefix')[0] ?? '', limit);
   sendJson(request, { kind: 'Values', apiVersion: searchVersion, resources: types, by: name, values }, warnings);
 }
 
 async function plan(request: IndexRequest, parameters: Parameters, parts: AnswerParts): Promise<Planned> {
-  const types = (parameters.list('resource') ?? []).map(readType);
+  const named = parameters.list('resource') ?? [];
+  if (named.length > mostTypes) throw new GatewayError('BAD_REQUEST', `resource= names more than ${mostTypes} types`);
+  const types = [...new Map(named.map(readType).map((type) => [typeKey(type), type])).values()];
   if (types.length === 0)
     throw new GatewayError(
       'BAD_REQUEST',

@@ -8,6 +8,8 @@ import { parsePath } from './path.ts';
 
 const longestFilter = 32 * 1024;
 const mostTerms = 256;
+/** Of all sets together: each value is looked up. */
+const mostValues = 10_000;
 
 const operators: Readonly<Record<string, FieldRequirement['operator']>> = {
   '=': 'Equals',
@@ -35,11 +37,15 @@ export function readFilters(filters: readonly string[]): readonly (readonly Fiel
   if (filters.some(({ length }) => length > longestFilter))
     throw bad(`a filter is longer than ${longestFilter} characters`);
   let terms = 0;
+  let values = 0;
   return filters.map((filter) => {
     const scanner = new Scanner(filter);
     const any: FieldRequirement[] = [];
     do {
-      any.push(scanner.term());
+      const term = scanner.term();
+      any.push(term);
+      values += term.values.length;
+      if (values > mostValues) throw bad(`the filters have more than ${mostValues} values`);
       if (++terms > mostTerms) throw bad(`the filters have more than ${mostTerms} terms`);
     } while (scanner.takes(','));
     scanner.end();

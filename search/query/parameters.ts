@@ -49,7 +49,7 @@ export function urlParameters(rawQuery: string): Parameters {
     if (known === undefined) values.set(name, [value]);
     else known.push(value);
   }
-  const text = (name: string): string | undefined => values.get(name)?.[0]?.trim() || undefined;
+  const text = (name: string): string | undefined => trimmed(values.get(name)?.[0] ?? '') || undefined;
   return {
     names: [...values.keys()],
     text,
@@ -57,6 +57,14 @@ export function urlParameters(rawQuery: string): Parameters {
     all: (name) => (values.get(name) ?? []).filter((value) => value.trim() !== ''),
     flag: (name) => readFlag(values.get(name)?.[0]),
   };
+}
+
+/** Without the blanks around it; one behind a backslash is a value's (`data.v=\\ `). */
+function trimmed(text: string): string {
+  const rest = text.trim();
+  const behind = text.trimStart().slice(rest.length);
+  const backslashes = rest.length - rest.replace(/\\+$/, '').length;
+  return backslashes % 2 === 1 ? rest + behind.slice(0, 1) : rest;
 }
 
 /** Kubernetes' conversion of a query value: only `0` and `false` are false (apimachinery/pkg/runtime/converter.go). */

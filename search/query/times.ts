@@ -18,7 +18,7 @@ const date = /^(\d{4})-(\d\d)-(\d\d)$/;
  */
 export function readTimeMs(name: string, text: string): number {
   const ms = timeMs(text);
-  if (ms === undefined) throw bad(`${name} ${JSON.stringify(text)} is not a time: ${forms}`);
+  if (ms === undefined) throw bad(`${name} ${JSON.stringify(text.slice(0, 60))} is not a time: ${forms}`);
   return ms;
 }
 
