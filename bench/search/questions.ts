@@ -58,7 +58,7 @@ export function questions(
       `${select} AND name LIKE '%api%' LIMIT 50`,
       0,
     ),
-    ask('c count', { ...pods, nameContains: ['api'] }, 'count', `${count} AND name LIKE '%api%'`, 0),
+    ask('c count', { ...pods, nameContains: ['api'] }, 'count', `${count} AND name LIKE '%api%'`, 3),
     ask(
       'c rare part, count',
       { ...pods, nameContains: ['pay-sync-12'] },
