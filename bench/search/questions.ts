@@ -56,7 +56,7 @@ export function questions(
       { ...pods, nameContains: ['api'] },
       page,
       `${select} AND name LIKE '%api%' LIMIT 50`,
-      0,
+      3,
     ),
     ask('c count', { ...pods, nameContains: ['api'] }, 'count', `${count} AND name LIKE '%api%'`, 3),
     ask(
