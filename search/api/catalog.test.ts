@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StoredType } from '../stores/store.ts';
 import type { ClusterState, TypeState } from '../sync/sync-types.ts';
+import { typeKey } from '../types.ts';
 import type { TypeInfo } from '../types.ts';
 import { scopeOfViews, servedTypes, typeView } from './catalog.ts';
 import type { Catalog } from './catalog.ts';
@@ -111,9 +112,14 @@ test('warnings name clusters in reach whose rows are missing or old, with the ag
     cluster('fine', [state()]),
     cluster('hidden', [state()]),
     cluster('secret', [state({ isWhole: false })]),
+    // In reach, and nothing in it is theirs.
+    cluster('walled', [state({ isWhole: false, phase: 'listing', listed: { done: 5, of: 10 } })]),
+    cluster('walled-down', [state({ phase: 'failing', fault: unavailable })]),
   ];
+  const seen = new Map([[typeKey(widgets), 'all' as const]]);
   const answer = {
-    reachable: new Set(['coming', 'down', 'fine', 'hidden']),
+    scope: { digest: '', grants: new Map(['coming/1', 'down/1', 'fine/1'].map((id) => [id, seen])) },
+    reachable: new Set(['coming', 'down', 'fine', 'hidden', 'walled', 'walled-down']),
     hidden: [{ cluster: 'hidden', reason: 'RightsStale', message: 'nothing of cluster "hidden" is shown' }],
   } as const;
   const told = (clusters?: readonly string[]): string[] =>
@@ -124,6 +130,7 @@ test('warnings name clusters in reach whose rows are missing or old, with the ag
     'coming: widgets.x.io not indexed yet (5 of 10 objects)',
     'down: widgets.x.io shown as of 5m ago: connection refused',
     'hidden: nothing of cluster "hidden" is shown',
+    'walled: widgets.x.io not indexed yet',
   ]);
   assert.deepEqual(told(['fine', 'secret']), []);
   assert.deepEqual(

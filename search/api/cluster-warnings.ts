@@ -5,6 +5,7 @@ import type { ClusterState, TypeState } from '../sync/sync-types.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
 import type { Warning } from './answer-body.ts';
+import { scopeConcerns } from './visible.ts';
 
 /** What is asked: these types, of these clusters where the question names any. */
 export interface AskedOf {
@@ -15,7 +16,7 @@ export interface AskedOf {
 /** Warnings for one answer, sorted by cluster; one a cluster and kind of fault, however many types it has. */
 export function clusterWarnings(
   { types, clusters }: AskedOf,
-  { hidden, reachable }: Pick<ScopeAnswer, 'hidden' | 'reachable'>,
+  { hidden, reachable, scope }: ScopeAnswer,
   states: readonly ClusterState[],
   nowMs: number,
 ): readonly Warning[] {
@@ -28,19 +29,28 @@ export function clusterWarnings(
   for (const state of states) {
     const { cluster } = state;
     if (hiddenNames.has(cluster) || !reachable.has(cluster) || !isAsked(cluster)) continue;
-    for (const text of faultsOf(state, keys, nowMs)) warnings.push({ cluster, text });
+    for (const text of faultsOf(state, keys, scope, nowMs)) warnings.push({ cluster, text });
   }
   return warnings.toSorted((one, other) => ((one.cluster ?? '') < (other.cluster ?? '') ? -1 : 1));
 }
 
-function faultsOf(state: ClusterState, keys: ReadonlySet<string>, nowMs: number): readonly string[] {
+function faultsOf(
+  state: ClusterState,
+  keys: ReadonlySet<string>,
+  scope: ScopeAnswer['scope'],
+  nowMs: number,
+): readonly string[] {
   const mine = state.types.filter(({ type, isChosen }) => isChosen && keys.has(typeKey(type)));
+  // How many objects there are, and how old they are, is for those who may see some of them. Before the first commit nobody's rights are known.
+  const mayKnow = ({ type }: TypeState): boolean => scopeConcerns(scope, state.incarnation?.id ?? '', typeKey(type));
   const texts: string[] = [];
   const missing = mine.filter(({ isWhole }) => !isWhole);
   if (missing.length > 0)
-    texts.push(`${named(missing)} not indexed yet${progressOf(missing)}${faultText(missing, state)}`);
+    texts.push(
+      `${named(missing)} not indexed yet${missing.every(mayKnow) ? progressOf(missing) : ''}${faultText(missing, state)}`,
+    );
   else if (state.types.length === 0 && state.fault !== undefined) texts.push(`not indexed yet: ${state.fault.message}`);
-  const old = mine.filter(({ isWhole, phase, fault }) => {
+  const old = mine.filter(mayKnow).filter(({ isWhole, phase, fault }) => {
     return (
       isWhole && (state.fault !== undefined || (fault !== undefined && (phase === 'failing' || phase === 'stopped')))
     );
