@@ -2,6 +2,7 @@
 // user may not know is compared with what they are told before and after it changes, not with a list of words.
 import { after, before } from 'node:test';
 import { hiddenTests } from './index-hidden.ts';
+import { injectionTests } from './index-injection.ts';
 import { oracleTests, randomRights } from './index-oracle.ts';
 import { tokenTests } from './index-tokens.ts';
 import { startIndexWorld } from './index-world.ts';
@@ -15,5 +16,6 @@ after(() => world?.close());
 
 oracleTests(() => world);
 tokenTests(() => world);
+injectionTests(() => world);
 // Last: it changes what is there.
 hiddenTests(() => world);

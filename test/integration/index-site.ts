@@ -76,7 +76,8 @@ export interface IndexSite {
 export interface AskOptions {
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
-  readonly body?: object;
+  /** A text is sent as it is. */
+  readonly body?: object | string;
 }
 
 /** Binds a role to a user, cluster-wide or in a namespace. */
@@ -149,7 +150,7 @@ export async function startIndexSite(
   );
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
   const start = (target: string, user: string, { method = 'GET', headers = {}, body }: AskOptions) => {
-    const sent = body === undefined ? undefined : JSON.stringify(body);
+    const sent = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
     const request = httpsRequest(gateway.url + target, {
       method,
       agent,
