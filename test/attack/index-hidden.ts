@@ -17,38 +17,39 @@ const configMaps = '/api/v1/configmaps';
 
 /** Each way in which something of a cluster could be told. */
 const questions: readonly Question[] = [
-  ...[resources, proxy].flatMap((api) => [
-    { target: `${api}${configMaps}` },
-    { target: `${api}${configMaps}?limit=2&withRemainingCount&withContinue` },
-    { target: `${api}${configMaps}?limit=2&continue=1&withRemainingCount` },
-    { target: `${api}${configMaps}?orderby=created_at%20desc,name` },
-    { target: `${api}${configMaps}?labelSelector=canary` },
-    { target: `${api}${configMaps}?labelSelector=!canary` },
-    { target: `${api}${configMaps}?fieldSelector=data.phase%21%3Done` },
-    { target: `${api}${configMaps}?text=canary` },
-    { target: `${api}${configMaps}?filter=cluster%21%3Dalpha` },
-    { target: `${api}${configMaps}?ownerName=one` },
-    { target: `${api}${configMaps}`, headers: asTable },
-    { target: `${api}${configMaps}`, headers: partial },
-    { target: `${api}/api/v1/namespaces` },
-    { target: `${api}/api/v1/namespaces/canary-place` },
-    { target: `${api}/api/v1/namespaces/canary-place/configmaps` },
-    { target: `${api}/api/v1/namespaces/shop/configmaps/one` },
-    { target: `${api}/api/v1/namespaces/shop/configmaps/one`, headers: asTable },
-    { target: `${api}/api/v1/namespaces/shop/configmaps/canary-only` },
-    { target: `${api}/api/v1/namespaces/shop/configmaps/canary-new` },
-    { target: `${api}/api/v1/namespaces/shop/pods/canary-only` },
-    { target: `${api}/api/v1/secrets` },
-    { target: `${api}/api` },
-    { target: `${api}/apis` },
-    { target: `${api}/api`, headers: aggregated },
-    { target: `${api}/apis`, headers: aggregated },
-    { target: `${api}/api/v1` },
-    { target: `${api}/apis/canary.example.org` },
-    { target: `${api}/apis/canary.example.org/v1` },
-    { target: `${api}/openapi/v3` },
-    { target: `${api}/openapi/v3/apis/canary.example.org/v1` },
-  ]),
+  { target: `${proxy}${configMaps}` },
+  { target: `${proxy}${configMaps}?limit=2&withRemainingCount&withContinue` },
+  { target: `${proxy}${configMaps}?limit=2&continue=1&withRemainingCount` },
+  { target: `${proxy}${configMaps}?orderby=created_at%20desc,name` },
+  { target: `${proxy}${configMaps}?labelSelector=canary` },
+  { target: `${proxy}${configMaps}?labelSelector=!canary` },
+  { target: `${proxy}${configMaps}?fieldSelector=data.phase%21%3Done` },
+  { target: `${proxy}${configMaps}?text=canary` },
+  { target: `${proxy}${configMaps}?filter=cluster%21%3Dalpha` },
+  { target: `${proxy}${configMaps}?ownerName=one` },
+  { target: `${proxy}${configMaps}`, headers: asTable },
+  { target: `${proxy}${configMaps}`, headers: partial },
+  { target: `${proxy}/api/v1/namespaces` },
+  { target: `${proxy}/api/v1/namespaces/canary-place` },
+  { target: `${proxy}/api/v1/namespaces/canary-place/configmaps` },
+  { target: `${proxy}/api/v1/namespaces/shop/configmaps/one` },
+  { target: `${proxy}/api/v1/namespaces/shop/configmaps/one`, headers: asTable },
+  { target: `${proxy}/api/v1/namespaces/shop/configmaps/canary-only` },
+  { target: `${proxy}/api/v1/namespaces/shop/configmaps/canary-new` },
+  { target: `${proxy}/api/v1/namespaces/shop/pods/canary-only` },
+  { target: `${proxy}/api/v1/secrets` },
+  { target: `${proxy}/api` },
+  { target: `${proxy}/apis` },
+  { target: `${proxy}/api`, headers: aggregated },
+  { target: `${proxy}/apis`, headers: aggregated },
+  { target: `${proxy}/api/v1` },
+  { target: `${proxy}/apis/canary.example.org` },
+  { target: `${proxy}/apis/canary.example.org/v1` },
+  { target: `${proxy}/openapi/v3` },
+  { target: `${proxy}/openapi/v3/apis/canary.example.org/v1` },
+  { target: `${resources}${configMaps}?limit=2&withRemainingCount&withContinue` },
+  { target: `${resources}/api/v1/namespaces/shop/configmaps/canary-only` },
+  { target: `${resources}/apis`, headers: aggregated },
   { target: collections },
   { target: `${collections}/any?resources=/v1/configmaps,/v1/namespaces&limit=3&withRemainingCount` },
   { target: `${collections}/any?groups=`, headers: asTable },
@@ -192,15 +193,18 @@ export function hiddenTests(world: () => IndexWorld): void {
     });
 
     test('C25 S25: a watch that is asked to begin with versions tells nothing of what it may not see', async () => {
-      for (const query of ['resourceVersion=0', 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan']) {
-        const watching = world().watch(
+      const starts = ['resourceVersion=0', 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan'];
+      const watches = starts.map((query) =>
+        world().watch(
           `${proxy}/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=1&${query}`,
           'walled',
           asTable,
-        );
+        ),
+      );
+      for (const watching of watches) {
         assert.equal(await watching.ended, true);
         assert.deepEqual([...new Set(watching.events.map(({ type }) => type))], ['BOOKMARK']);
-        assert.doesNotMatch(JSON.stringify(watching.events), /beta|canary|shop|ops/);
+        assert.doesNotMatch(JSON.stringify(watching.events), /(?<!v1)beta|canary|shop|ops/);
       }
     });
   });

@@ -100,12 +100,15 @@ export function injectionTests(world: () => IndexWorld): void {
 
   describe('injection', () => {
     test('C27 S27 E9: a hostile text that is well-formed matches itself literally, as = and ~, in lists and facets, and nothing else', async () => {
+      // Holds the text of one blank, which is easy to lose.
+      const turn = hostileValues.indexOf(' ') % 3;
       for (const [i, text] of [...hostileValues, loneSurrogate].entries()) {
         const own = [`hostile-${i}`];
         const equal = { resource: ['configmaps'], labelSelector: 'hostile', filter: [`data.v=${quoted(text)}`] };
         assert.deepEqual(names(await query(equal)), own, JSON.stringify(text));
         const holding = hostileValues.flatMap((other, n) => (other.includes(text) ? [`hostile-${n}`] : []));
-        if (text === loneSurrogate) continue;
+        // The other spellings are of the same conditions: each third text.
+        if (text === loneSurrogate || i % 3 !== turn) continue;
         const contains = { ...equal, filter: [`data.v~${quoted(text)}`] };
         assert.deepEqual(names(await query(contains)).toSorted(), holding.toSorted(), JSON.stringify(text));
         const escaped = encodeURIComponent(text.replaceAll(/[\\,=!()<> \t\r\n]/g, '\\$&'));
@@ -119,7 +122,7 @@ export function injectionTests(world: () => IndexWorld): void {
         [...hostileValues, loneSurrogate].map((text) => `${text} 1`).toSorted(),
       );
       // A blank alone is no prefix, as every empty parameter.
-      for (const text of hostileValues.filter((value) => value.trim() !== '')) {
+      for (const text of hostileValues.filter((value, i) => value.trim() !== '' && i % 3 === turn)) {
         const prefix = encodeURIComponent(text);
         const { values } = (
           await ask(`${index}/values?resource=configmaps&by=data.v&limit=1000&${mine}&prefix=${prefix}`)
@@ -169,7 +172,7 @@ export function injectionTests(world: () => IndexWorld): void {
       ];
       const texts = [...raw, ...hostileValues.map(encodeURIComponent)];
       // Each place meets every `spread`th text, each another part of them; ATTACK_SPREAD=1 makes it all of them.
-      const spread = Number(process.env['ATTACK_SPREAD'] ?? 5);
+      const spread = Number(process.env['ATTACK_SPREAD'] ?? 9);
       const targets = places.flatMap((place, i) => texts.filter((_, n) => (n + i) % spread === 0).map(place));
       for (let at = 0; at < targets.length; at += 8) {
         const some = targets.slice(at, at + 8);
