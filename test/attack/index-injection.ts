@@ -134,15 +134,14 @@ export function injectionTests(world: () => IndexWorld): void {
 
     test('C27 S27 E9: names and texts to look for are no patterns: what no object is called finds none', async () => {
       const plain = ['shop', 'ops', 'one', 'hostile-1'];
-      for (const text of hostileValues.filter((value) => !/^[a-z0-9-]+$/.test(value))) {
-        for (const body of [
-          { names: [text] },
-          { nameContains: [text] },
-          { namespaces: [text] },
-          { clusters: ['alpha', 'beta'], uids: [text] },
-        ]) {
-          assert.deepEqual(names(await query({ resource: ['configmaps'], ...body })), [], JSON.stringify(body));
-        }
+      const texts = hostileValues.filter((value) => !/^[a-z0-9-]+$/.test(value));
+      for (const body of [
+        { names: texts },
+        { namespaces: texts },
+        { uids: texts },
+        ...texts.filter((_, i) => i % 4 === 0).map((text) => ({ nameContains: [text] })),
+      ]) {
+        assert.deepEqual(names(await query({ resource: ['configmaps'], ...body })), [], JSON.stringify(body));
       }
       for (const name of plain) {
         const odd = [`${name}\u0000`, `${name}\u0000x`, `${name}%`, `${name}' --`, ` ${name}`, name.toUpperCase()];
@@ -172,7 +171,7 @@ export function injectionTests(world: () => IndexWorld): void {
       ];
       const texts = [...raw, ...hostileValues.map(encodeURIComponent)];
       // Each place meets every `spread`th text, each another part of them; ATTACK_SPREAD=1 makes it all of them.
-      const spread = Number(process.env['ATTACK_SPREAD'] ?? 9);
+      const spread = Number(process.env['ATTACK_SPREAD'] ?? 13);
       const targets = places.flatMap((place, i) => texts.filter((_, n) => (n + i) % spread === 0).map(place));
       for (let at = 0; at < targets.length; at += 8) {
         const some = targets.slice(at, at + 8);

@@ -10,7 +10,7 @@ import type { IndexWorld } from './index-world.ts';
 
 const clusters = ['alpha', 'beta'] as const;
 const seed = Number(process.env['ATTACK_SEED'] ?? 25);
-const users = Number(process.env['ATTACK_USERS'] ?? 4);
+const users = Number(process.env['ATTACK_USERS'] ?? 3);
 
 /** mulberry32: the same numbers for a seed everywhere. */
 function randomOf(start: number): () => number {
