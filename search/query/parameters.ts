@@ -25,6 +25,8 @@ export interface Parameters {
  */
 export function decodePairs(rawQuery: string): readonly (readonly [name: string, value: string])[] {
   if (rawQuery.length > longestQuery) throw bad(`the query of the URL is longer than ${longestQuery} characters`);
+  // Go drops such a pair, and so does whatever decides before us what kind of request this is.
+  if (rawQuery.includes(';')) throw bad('the query of the URL has a semicolon: write it as %3B');
   const parts = rawQuery.split('&').filter((part) => part !== '');
   if (parts.length > mostPairs) throw bad(`the query of the URL has more than ${mostPairs} parameters`);
   return parts.map((part) => {

@@ -197,6 +197,22 @@ export function injectionTests(world: () => IndexWorld): void {
       }
     });
 
+    test('C27 S27 E9: a watch is one for the chain and for the index alike, or it is refused: none stays open unreviewed', async () => {
+      for (const query of [
+        'watch=1;x',
+        'x;watch=1',
+        'watch=%ff',
+        'watch=1&watch=%zz',
+        'watch%zz=1&watch=1',
+        'a=1;b&watch=1',
+      ]) {
+        for (const api of [resources, proxy]) {
+          const answer = await ask(`${api}/api/v1/pods?timeoutSeconds=1&${query}`);
+          assert.equal(answer.status, 400, `${query}: ${answer.text}`);
+        }
+      }
+    });
+
     test('C27 S27 E9: documents that are no query are refused: deep ones, long ones, odd types, names of JavaScript', async () => {
       const document = (text: string): Promise<Answer> => ask(`${index}/query`, { method: 'POST', body: text });
       for (const text of [
