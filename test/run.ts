@@ -33,7 +33,7 @@ const [one, other] = await Promise.all([
 console.log('\n== integration and attack tests');
 const sockets = await runTests(
   ['test/{integration,attack}/**/*.test.ts'],
-  ['--test-concurrency=2', '--test-timeout=60000'],
+  ['--test-concurrency=3', '--test-timeout=60000'],
 );
 console.log('');
 process.exitCode = conclude([one, other, sockets], failures);

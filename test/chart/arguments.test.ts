@@ -78,6 +78,8 @@ test('B9: what a value says arrives in the configuration', async () => {
   assert.equal(every!.audit!.webhook!.configFile, '/etc/portcullis/audit-webhook/kubeconfig');
   assert.equal(every!.limits.endExpiredStreams, false);
   assert.equal(first!.audit, undefined, 'off without a policy');
+  assert.equal(first!.index, undefined, 'no index without room for it');
+  assert.equal(every!.index!.maxBytes, 512 * 1024 * 1024);
   assert.equal(direct!.listen.host, '::');
   assert.equal(direct!.clusterDomain, 'clusters.example.com');
   assert.deepEqual(direct!.outgoing.impersonateExtra, ['scopes']);

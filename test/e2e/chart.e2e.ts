@@ -134,6 +134,8 @@ test('B9: the schema refuses typing mistakes and impossible values, and template
     [['sources={argocd}'], /need secretNamespaces/],
     [['sources={kubeconfig}'], /source kubeconfig needs kubeconfigSecrets/],
     [['kubeconfigSecrets[0].name=a,kubeconfigSecrets[0].key=b'], /sources does not list kubeconfig/],
+    [['index.resources=pods'], /index\.resources needs room: set state\.sizeLimit/],
+    [['index.apiService=true,replicas=1'], /need index\.resources/],
     [['audit.webhook.kubeconfigSecret=a'], /audit\.webhook need audit\.policy/],
     [['audit.policy=a,audit.log.path='], /audit\.policy needs audit\.log\.path/],
     [['limits.maxUserRequestInflight=1'], /maxUserRequestInflight/],

@@ -94,6 +94,12 @@ subjects:
 {{- if and (or .Values.index.apiService .Values.index.clusterpediaApiService) (gt (int .Values.replicas) 1) }}
 {{- fail "index.apiService and index.clusterpediaApiService need replicas=1: each replica keeps an index of its own, whose resourceVersions and continue tokens the others do not know" }}
 {{- end }}
+{{- if and (ne .Values.index.resources "none") (eq .Values.state.sizeLimit "64Mi") }}
+{{- fail "index.resources needs room: set state.sizeLimit, e.g. to 2Gi; a pod whose volume grows over it is evicted" }}
+{{- end }}
+{{- if and (eq .Values.index.resources "none") (or .Values.index.apiService .Values.index.clusterpediaApiService) }}
+{{- fail "index.apiService and index.clusterpediaApiService need index.resources" }}
+{{- end }}
 {{- if and .Values.clusterGateway.updateHealth (not (has "cluster-gateway" .Values.sources)) }}
 {{- fail "clusterGateway.updateHealth=true needs the source cluster-gateway" }}
 {{- end }}
