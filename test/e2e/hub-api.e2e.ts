@@ -312,7 +312,15 @@ test('B6: the same commands straight to the gateway with a token of the hub', as
       assert.match(await output(direct, 'explain', kind, `--output=${form}`), /KIND: +(Virtual)?Cluster/, form);
     }
   }
-  assert.equal(rows(await output(direct, 'api-resources')).length, 4);
+  const served = (await output(direct, 'api-resources', '-o', 'name')).trim().split('\n');
+  assert.deepEqual(served.toSorted(), [
+    'clustergateways.cluster.core.oam.dev',
+    'clusters.gateway.portcullis.io',
+    'collectionresources.clusterpedia.io',
+    'indexes.search.portcullis.io',
+    'resources.clusterpedia.io',
+    'virtualclusters.cluster.core.oam.dev',
+  ]);
   const watching = direct.start(['get', 'clustergateways', '-w']);
   await watching.until(/m1 /);
   await watching.stop();

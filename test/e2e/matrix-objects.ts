@@ -159,6 +159,8 @@ export const watching: Scenario = async (side) => {
     await side.run(['patch', 'configmap', 'watched', ...n, '-p', '{"data":{"k":"two"}}']);
     await running.until(/two/);
     await side.run(['delete', 'configmap', 'watched', ...n]);
+    // kubectl prints an object that is deleted once more, as it was.
+    await running.until(/two\n[^]*two\n/);
     await running.stop();
   }
   await side.run(['create', 'configmap', 'waited', ...n, '--from-literal=k=one']);
