@@ -26,7 +26,7 @@ const requestScenarios: readonly RequestScenario[] = [
  * A gateway runs for weeks, so its steady state is what counts. Measured: V8 takes some 30,000 requests to compile everything on the path,
  * and the first 2,000 cost three times as much as those after them; Go and C are there at once. All get the same, and at most so long.
  */
-const firstWarmup = { requests: 80_000, seconds: 90 };
+const firstWarmup = { requests: 60_000, seconds: 60 };
 const warmupSeconds = 0.3;
 const quickFactor = 0.15;
 
