@@ -74,6 +74,14 @@ export function goModules(): readonly GoModule[] {
       coldBuild: 'about 1 minute on two cores',
     },
     {
+      name: 'informer',
+      folder: 'clients/informer',
+      target: '.',
+      ldflags: [],
+      programs: ['informer'],
+      coldBuild: 'about 1 minute on two cores',
+    },
+    {
       name: 'cluster-gateway-client',
       folder: 'clients/cluster-gateway',
       target: '.',
