@@ -84,9 +84,9 @@ test('E5: rows of a member that is down stay until its RBAC is too old, over a r
   gateway = await start();
   const again = await eventually('the restarted gateway answers', async () => {
     const answer = await seen();
-    return answer.rows.length > 0 && answer;
+    return answer.rows.length === 2 && answer;
   });
-  assert.deepEqual(again.rows, ['of-m1', 'of-m2']);
+  assert.deepEqual(again.rows, ['of-m1', 'of-m2'], 'nobody could have been asked about the first again');
   assert.match(again.warning, /m1/);
 
   const without: string[] = [];
@@ -97,7 +97,7 @@ test('E5: rows of a member that is down stay until its RBAC is too old, over a r
       if (!answer.rows.includes('of-m2')) without.push(answer.warning);
       return !answer.rows.includes('of-m1') && answer;
     },
-    { timeoutMs: (maxAgeSeconds + 15) * 1000 - (performance.now() - killedAt), everyMs: 250 },
+    { timeoutMs: (maxAgeSeconds + 60) * 1000 - (performance.now() - killedAt), everyMs: 250 },
   );
   assert.deepEqual(without, [], 'the other member is not touched');
   assert.match(hidden.warning, /m1.*last confirmed .* ago.*--index-rights-max-age/);
