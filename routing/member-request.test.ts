@@ -28,6 +28,12 @@ function repeated(...headers: string[]): readonly string[] {
   return headers;
 }
 
+function repeatedParts(): HeaderParts {
+  const [credential] = credentials;
+  const inbound = repeated('Accept', 'a');
+  return { inbound, host: 'm1:6443', credential: credential!, peerAddress: '', auditId: 'a', upgrade: false };
+}
+
 function built(parts: HeaderParts, identity: OutgoingIdentity): string {
   const headers = identity === 'self' ? selfUpstreamHeaders(parts) : upstreamHeaders(parts, identity);
   return requestHead({ ...line, headers });
@@ -69,14 +75,7 @@ test('a list that came once, and an upgrade, are built anew', () => {
 });
 
 test('no identity, no request: it is refused when it is made, kept text or not', () => {
-  const parts: HeaderParts = {
-    inbound: repeated('Accept', 'a'),
-    host: 'm1',
-    credential: credentials[0]!,
-    peerAddress: '',
-    auditId: 'a',
-    upgrade: false,
-  };
+  const parts = repeatedParts();
   requestHead(new MemberRequest(line, parts, users[0]!));
   const refused = (identity: unknown, inbound = parts.inbound): void =>
     assert.throws(
@@ -90,14 +89,7 @@ test('no identity, no request: it is refused when it is made, kept text or not',
 });
 
 test('on its way to another endpoint a request has the Host of that one', () => {
-  const parts: HeaderParts = {
-    inbound: repeated('Accept', 'a'),
-    host: 'm1:6443',
-    credential: credentials[0]!,
-    peerAddress: '',
-    auditId: 'a',
-    upgrade: false,
-  };
+  const parts = repeatedParts();
   const endpoint = { scheme: 'https', host: 'm1', port: 6443, basePath: '' } as const;
   const request = new MemberRequest(line, parts, users[0]!);
   const moved = requestHead(requestFor(request, endpoint, { ...endpoint, host: 'm9' }));
@@ -105,14 +97,7 @@ test('on its way to another endpoint a request has the Host of that one', () => 
 });
 
 test('a value that would split the head is not written, Audit-ID included', () => {
-  const parts: HeaderParts = {
-    inbound: repeated('Accept', 'a'),
-    host: 'm1',
-    credential: credentials[0]!,
-    peerAddress: '',
-    auditId: 'a',
-    upgrade: false,
-  };
+  const parts = repeatedParts();
   requestHead(new MemberRequest(line, parts, users[0]!));
   const split = new MemberRequest(line, { ...parts, auditId: 'a\r\nImpersonate-User: root' }, users[0]!);
   assert.throws(() => requestHead(split), /invalid header value/);
