@@ -2,9 +2,9 @@
 // code that reads it, so the member is held back while that code is slow, and whoever stops reading must cancel.
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../cache/errors.ts';
-import type { User } from '../cache/user.ts';
 import { hostHeader } from './endpoint-request.ts';
-import { selfUpstreamHeaders, upstreamHeaders } from './headers.ts';
+import { headersOf } from './member-request.ts';
+import type { OutgoingIdentity } from './member-request.ts';
 import type { Target } from './target.ts';
 import type { RawHeaders, ResponseHandler, UpstreamCall } from './transport-types.ts';
 
@@ -14,7 +14,7 @@ const heldAnswerBytes = 64 * 1024;
 /** What is asked of a member. */
 export interface MemberRequest {
   /** As whom: a user that is impersonated, or `self`, the credential alone (DESIGN rule 1). There is no default. */
-  readonly identity: User | 'self';
+  readonly identity: OutgoingIdentity;
   readonly method: string;
   /** Path and query as the member knows them, with a leading slash; the endpoint's base path is put before it. */
   readonly path: string;
@@ -86,7 +86,7 @@ function upstreamHeaderList(target: Target, request: MemberRequest): string[] {
     auditId: request.auditId ?? randomUUID(),
     upgrade: false,
   };
-  return request.identity === 'self' ? selfUpstreamHeaders(parts) : upstreamHeaders(parts, request.identity);
+  return headersOf(parts, request.identity);
 }
 
 class MemberExchange implements ResponseHandler {

@@ -60,7 +60,11 @@ export class MemberRequest implements UpstreamRequest {
   }
 }
 
-function headersOf(parts: HeaderParts, identity: OutgoingIdentity): readonly string[] {
+/**
+ * The header list of a request that goes out as `identity`: the one place that chooses between the two.
+ * @throws GatewayError IDENTITY_REFUSED when the user is not one (DESIGN rule 1)
+ */
+export function headersOf(parts: HeaderParts, identity: OutgoingIdentity): string[] {
   return identity === 'self' ? selfUpstreamHeaders(parts) : upstreamHeaders(parts, identity);
 }
 
