@@ -1,7 +1,6 @@
 // Asks a cluster itself where the index cannot answer: another version of a type, OpenAPI, Clusterpedia's forward label. Easy to get wrong: it is a request
 // to that cluster like any other, so it is authorized, located and sent by the same code as one to `/clusters/<name>/proxy`.
 import { forbidden } from '../../auth/authorize.ts';
-import type { Attributes } from '../../auth/authorize.ts';
 import { GatewayError } from '../../cache/errors.ts';
 import type { IdentityMode } from '../../cache/records.ts';
 import type { Authorized, Dispatched } from '../exchange.ts';
@@ -10,6 +9,7 @@ import { requestInfo } from '../request-info.ts';
 import type { Rooms } from '../rooms.ts';
 import { gatewayGroup, gatewayVersion } from '../routes.ts';
 import type { Surface } from '../routes.ts';
+import { attributesOf } from '../steps/authorize.ts';
 import { forward, forwardAsSelf } from '../steps/forward.ts';
 import { impersonate } from '../steps/impersonate.ts';
 import { locate } from '../steps/locate.ts';
@@ -47,20 +47,8 @@ export async function askLive(
     prefix: '',
   };
   const spec = rooms.clusters.get(cluster)?.spec;
-  const attributes: Attributes = {
-    user: state.user,
-    verb: info.verb,
-    cluster: { name: cluster, uid: spec?.uid ?? '', labels: spec?.labels ?? {} },
-    outer: { ...outer, httpVerb: 'get' },
-    resourceRequest: info.isResource,
-    apiGroup: info.apiGroup,
-    apiVersion: info.apiVersion,
-    resource: info.resource,
-    subresource: info.subresource,
-    namespace: info.namespace,
-    name: info.name,
-    path: info.isResource ? '' : path,
-  };
+  const asked = { name: cluster, uid: spec?.uid ?? '', labels: spec?.labels ?? {} };
+  const attributes = attributesOf(state.user, asked, { ...outer, httpVerb: 'get' }, info, path);
   const decision = await rooms.authorizer.authorize(attributes);
   if (!decision.allowed) throw forbidden(attributes, decision.reason);
   state.observation.cluster = cluster;

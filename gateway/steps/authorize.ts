@@ -15,6 +15,7 @@ import type { Authenticated, Authorized, Observation } from '../exchange.ts';
 import { endStream } from '../ended-streams.ts';
 import { isOpenHealth } from '../health.ts';
 import { methodVerb } from '../request-info.ts';
+import type { RequestInfo } from '../request-info.ts';
 import type { Rooms } from '../rooms.ts';
 import { namesEveryCluster } from '../routes.ts';
 import type { OuterResource } from '../routes.ts';
@@ -50,10 +51,10 @@ function accessOf(
   const { authorizer, streamReviews, clusters } = rooms;
   const request = authenticationRequest(state);
   const { caller } = state;
-  const attributesOf = ({ name, uid, labels }: ClusterSpec): Attributes['cluster'] => ({ name, uid, labels });
+  const asAttribute = ({ name, uid, labels }: ClusterSpec): Attributes['cluster'] => ({ name, uid, labels });
   return {
     async mayReach(cluster) {
-      for (const question of questionsOn(attributesOf(cluster))) {
+      for (const question of questionsOn(asAttribute(cluster))) {
         const decision = authorizer.authorize(question);
         if (!(decision instanceof Promise ? await decision : decision).allowed) return false;
       }
@@ -63,7 +64,7 @@ function accessOf(
       if (streamReviews === undefined) return () => {};
       // Its labels may change while the stream is open.
       const now = (): ClusterSpec => clusters.get(cluster.name)?.spec ?? cluster;
-      const stream: ReviewedStream = { request, caller, questions: () => questionsOn(attributesOf(now())), end };
+      const stream: ReviewedStream = { request, caller, questions: () => questionsOn(asAttribute(now())), end };
       streamReviews.follow(stream);
       return () => streamReviews.forget(stream);
     },
@@ -108,22 +109,32 @@ function questionsFor(state: Authenticated, user: User, cluster: Attributes['clu
   if ((surface.kind === 'discovery' || surface.kind === 'openapi') && user.groups.includes(authenticatedGroup))
     return [];
   const path = surface.kind === 'member' ? surface.path : state.target.path;
-  return [
-    {
-      user,
-      verb: info.verb,
-      cluster,
-      outer: surface.kind === 'member' ? outerOf(surface.outer, state.inbound.method) : undefined,
-      resourceRequest: info.isResource,
-      apiGroup: info.apiGroup,
-      apiVersion: info.apiVersion,
-      resource: info.resource,
-      subresource: info.subresource,
-      namespace: info.namespace,
-      name: info.name,
-      path: info.isResource ? '' : path,
-    },
-  ];
+  const outer = surface.kind === 'member' ? outerOf(surface.outer, state.inbound.method) : undefined;
+  return [attributesOf(user, cluster, outer, info, path)];
+}
+
+/** What is asked about a request; the index asks the same when it has to ask a cluster itself. */
+export function attributesOf(
+  user: User,
+  cluster: Attributes['cluster'],
+  outer: AttributesOuter | undefined,
+  info: RequestInfo,
+  path: string,
+): Attributes {
+  return {
+    user,
+    verb: info.verb,
+    cluster,
+    outer,
+    resourceRequest: info.isResource,
+    apiGroup: info.apiGroup,
+    apiVersion: info.apiVersion,
+    resource: info.resource,
+    subresource: info.subresource,
+    namespace: info.namespace,
+    name: info.name,
+    path: info.isResource ? '' : path,
+  };
 }
 
 function outerOf({ group, version, resource }: OuterResource, method: string): AttributesOuter {
