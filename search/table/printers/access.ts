@@ -85,6 +85,21 @@ function webhookCells({ metadata, webhooks }: KubeObject & Webhooks, ages: Ages)
   return [metadata?.name ?? '', webhooks?.length ?? 0, ages.since(metadata?.creationTimestamp)];
 }
 
+const policyBindingPrinter = printer<PolicyBinding>(
+  `Name:string:name | @name
+PolicyName:string | PolicyName indicates the policy definition which the policy binding binded to
+ParamRef:string | ParamRef indicates the param resource which sets the configuration param
+Age:string | @age`,
+  policyBindingCells,
+);
+
+const webhookPrinter = printer<Webhooks>(
+  `Name:string:name | @name
+Webhooks:integer | Webhooks indicates the number of webhooks registered in this configuration
+Age:string | @age`,
+  webhookCells,
+);
+
 export const accessPrinters: Printers = {
   'rolebindings.rbac.authorization.k8s.io': printer<Binding>(
     `Name:string:name | @name
@@ -156,18 +171,8 @@ UnverifiedUserAnnotations:string | unverifiedUserAnnotations allow pod authors t
       labelsText(spec?.unverifiedUserAnnotations),
     ],
   ),
-  'mutatingwebhookconfigurations.admissionregistration.k8s.io': printer<Webhooks>(
-    `Name:string:name | @name
-Webhooks:integer | Webhooks indicates the number of webhooks registered in this configuration
-Age:string | @age`,
-    webhookCells,
-  ),
-  'validatingwebhookconfigurations.admissionregistration.k8s.io': printer<Webhooks>(
-    `Name:string:name | @name
-Webhooks:integer | Webhooks indicates the number of webhooks registered in this configuration
-Age:string | @age`,
-    webhookCells,
-  ),
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': webhookPrinter,
+  'validatingwebhookconfigurations.admissionregistration.k8s.io': webhookPrinter,
   'validatingadmissionpolicies.admissionregistration.k8s.io': printer<Policy>(
     `Name:string:name | @name
 Validations:integer | Validations indicates the number of validation rules defined in this configuration
@@ -180,13 +185,7 @@ Age:string | @age`,
       ages.of(object),
     ],
   ),
-  'validatingadmissionpolicybindings.admissionregistration.k8s.io': printer<PolicyBinding>(
-    `Name:string:name | @name
-PolicyName:string | PolicyName indicates the policy definition which the policy binding binded to
-ParamRef:string | ParamRef indicates the param resource which sets the configuration param
-Age:string | @age`,
-    policyBindingCells,
-  ),
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io': policyBindingPrinter,
   'mutatingadmissionpolicies.admissionregistration.k8s.io': printer<Policy>(
     `Name:string:name | @name
 Mutations:integer | Mutation indicates the number of mutations rules defined in this configuration
@@ -199,11 +198,5 @@ Age:string | @age`,
       ages.of(object),
     ],
   ),
-  'mutatingadmissionpolicybindings.admissionregistration.k8s.io': printer<PolicyBinding>(
-    `Name:string:name | @name
-PolicyName:string | PolicyName indicates the policy definition which the policy binding binded to
-ParamRef:string | ParamRef indicates the param resource which sets the configuration param
-Age:string | @age`,
-    policyBindingCells,
-  ),
+  'mutatingadmissionpolicybindings.admissionregistration.k8s.io': policyBindingPrinter,
 };
