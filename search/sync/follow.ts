@@ -79,6 +79,8 @@ export function startFollower(options: FollowOptions): Follower {
   let storeFault: SyncFault | undefined;
   let listed: TypeState['listed'];
   let watching: { cancel(): void } | undefined;
+  /** An event is read and not yet given to the batcher: its version is known, its row not. */
+  let isTaking = false;
   /** The store was full; the next list only looks for what can be deleted. */
   let isFull = false;
 
@@ -156,9 +158,46 @@ export function startFollower(options: FollowOptions): Follower {
     return resourceVersion === '' ? 'list' : 'watch';
   }
 
+  /**
+   * Asks for the version of now. An API server sends no bookmark to a watch of a type whose cache has not moved since the watch began (apiserver's
+   * cacheWatcher drops those that are not newer), and etcd moves the cache of a type without changes only every ten minutes; a list that must be
+   * consistent moves it at once (KEP-2340), so the next bookmark comes. Where the version is where we are, nothing has changed until now.
+   */
+  async function confirm(): Promise<string> {
+    const askedAtMs = now();
+    const current = await currentVersion({ ...options, signal: reading.signal });
+    if (current !== '' && current === resourceVersion && !isTaking) reached(askedAtMs);
+    return current;
+  }
+
+  function reached(atMs: number): void {
+    batcher.reach({ resourceVersion, confirmedAtMs: atMs }, false);
+    if (batcher.oldestMs === undefined) confirmedAtMs = atMs;
+  }
+
+  /** Calls `confirm` while a watch is open and quiet; returns the way to end it. */
+  function askWhileQuiet(hasNews: () => boolean): () => void {
+    let isAsking = false;
+    const ask = async (): Promise<void> => {
+      if (isAsking) return;
+      isAsking = true;
+      // Whether the member can be asked is judged by the watch, and by the age that is told.
+      await confirm().catch(() => undefined);
+      isAsking = false;
+    };
+    const first = setTimeout(() => void (hasNews() || ask()), timing.quietMs);
+    const again = setInterval(() => {
+      if (now() - (confirmedAtMs ?? 0) >= timing.unconfirmedMs) void ask();
+    }, timing.unconfirmedMs);
+    return () => {
+      clearTimeout(first);
+      clearInterval(again);
+    };
+  }
+
   async function check(): Promise<Step> {
     await options.verify();
-    const current = await currentVersion({ ...options, signal: reading.signal });
+    const current = await confirm();
     if (isOlder(current, resourceVersion)) return 'list';
     // Names, versions or columns of the type are others than those that are kept with its rows.
     if (isOtherInfo && committed !== undefined) batcher.reach({ ...committed, resourceVersion }, true);
@@ -191,6 +230,7 @@ export function startFollower(options: FollowOptions): Follower {
     const openedAtMs = performance.now();
     let isStalled = false;
     let lines = 0;
+    const endQuestions = askWhileQuiet(() => lines > 0);
     const deadline = setTimeout(
       () => {
         isStalled = true;
@@ -201,13 +241,17 @@ export function startFollower(options: FollowOptions): Follower {
     try {
       for await (const line of byteLinesOf(answer.chunks)) {
         lines += 1;
+        isTaking = true;
         await take(line);
+        isTaking = false;
       }
     } catch (error) {
       if (isStalled)
         throw new SyncSetback('Stalled', `the watch of ${what} of cluster "${incarnation.cluster}" went silent`);
       throw error;
     } finally {
+      isTaking = false;
+      endQuestions();
       clearTimeout(deadline);
       watching = undefined;
       answer.cancel();
@@ -234,8 +278,7 @@ export function startFollower(options: FollowOptions): Follower {
     }
     if (event.type === 'BOOKMARK') {
       ({ resourceVersion } = event);
-      batcher.reach({ resourceVersion, confirmedAtMs: atMs }, false);
-      if (batcher.oldestMs === undefined) confirmedAtMs = atMs;
+      reached(atMs);
       return;
     }
     const row = options.reader.read(event.object);

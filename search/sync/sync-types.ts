@@ -100,6 +100,10 @@ export interface SyncTiming {
   readonly stallGraceMs: number;
   readonly firstBackoffMs: number;
   readonly maxBackoffMs: number;
+  /** A watch that has brought nothing for so long is asked after: see `confirm` in follow.ts. */
+  readonly quietMs: number;
+  /** And again whenever nothing was confirmed for so long; API servers send a bookmark a minute where there is news. */
+  readonly unconfirmedMs: number;
   /** A watch that lives this long, or brings something, ends the growth of waits. */
   readonly healthyMs: number;
   /** Between looks at what the member serves; changes of CRDs and APIServices are noticed at once. */
@@ -120,6 +124,8 @@ export const defaultSyncTiming: SyncTiming = Object.freeze({
   watchSecondsMin: 300,
   watchSecondsMax: 600,
   stallGraceMs: 30_000,
+  quietMs: 10_000,
+  unconfirmedMs: 75_000,
   firstBackoffMs: 800,
   maxBackoffMs: 30_000,
   healthyMs: 5_000,

@@ -88,6 +88,9 @@ function signalGroup(pid: number, name: NodeJS.Signals): void {
   }
 }
 
+/** Given once in this process: a port is listened on only some seconds after it was chosen, and a site of twenty ports would often get one twice. */
+const givenPorts = new Set<number>();
+
 /**
  * A TCP port on 127.0.0.1 nobody listens on, below the range from which the kernel takes source ports: a server that is killed and
  * started again must find its port free.
@@ -95,6 +98,8 @@ function signalGroup(pid: number, name: NodeJS.Signals): void {
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);
+    if (givenPorts.has(port)) continue;
+    givenPorts.add(port);
     if (await canListen(port)) return port;
   }
 }
