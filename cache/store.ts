@@ -1,8 +1,9 @@
 // Every cluster the gateway knows, as frozen records keyed by name, fed by sources and by the probe. Easy to get wrong: listeners are
 // called only after the whole swap is in place, so that whoever reacts to one event already reads the state after all of them.
 import { isDeepStrictEqual } from 'node:util';
+import { makeClusterEvents } from './cluster-events.ts';
+import type { ClusterHistory } from './cluster-events.ts';
 import { conflictName } from './cluster-names.ts';
-import { GatewayError } from './errors.ts';
 import type { ClusterRecord, ClusterSpec, ClusterStatus } from './records.ts';
 
 /** One change of the store. The record of a DELETED event is the last one, with the resourceVersion of its deletion. */
@@ -15,8 +16,8 @@ export interface ClusterEvent {
 
 export type ClusterListener = (event: ClusterEvent) => void;
 
-/** What requests, probes and the `clusters` API read, and what sources write to. */
-export interface ClusterStore {
+/** What requests and the `clusters` API read. */
+export interface ClusterReader {
   /** The record of that name now; undefined when there is none. Read it once per request. */
   get(name: string): ClusterRecord | undefined;
   /** The record of that registration now. */
@@ -25,6 +26,17 @@ export interface ClusterStore {
   list(): readonly ClusterRecord[];
   /** Of the last change; decimal, strictly increasing, also over restarts (it starts from the clock in microseconds). */
   readonly resourceVersion: string;
+  /** Calls the listener for every later event, in order. Returns the function that ends it. */
+  subscribe(listener: ClusterListener): () => void;
+  /**
+   * Events after that resourceVersion, oldest first; `expired` when the history no longer reaches back (answer 410, the client relists).
+   * @throws GatewayError BAD_REQUEST when it is not a decimal number
+   */
+  eventsSince(resourceVersion: string): readonly ClusterEvent[] | 'expired';
+}
+
+/** With what sources and probes write to. */
+export interface ClusterStore extends ClusterReader {
   /**
    * Swaps the whole contribution of one source. A name asked for twice belongs to the first (order of the sources' first apply, then of
    * the list); the next is listed as {@link conflictName} with problem `NameConflict` and without a credential.
@@ -33,13 +45,8 @@ export interface ClusterStore {
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
   /** Replaces the status of a registration. False when it is gone or the status equals the present one. */
   setStatus(uid: string, status: ClusterStatus): boolean;
-  /** Calls the listener for every later event, in order. Returns the function that ends it. */
-  subscribe(listener: ClusterListener): () => void;
-  /**
-   * Events after that resourceVersion, oldest first; `expired` when the history no longer reaches back (answer 410, the client relists).
-   * @throws GatewayError BAD_REQUEST when it is not a decimal number
-   */
-  eventsSince(resourceVersion: string): readonly ClusterEvent[] | 'expired';
+  /** What is remembered of the past. */
+  history(): ClusterHistory;
 }
 
 export interface ClusterStoreOptions {
@@ -63,52 +70,17 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
   const now = options.now ?? Date.now;
   const historyLength = options.historyLength ?? 1000;
   const contributions = new Map<string, readonly ClusterSpec[]>();
-  // Each with the version at which it subscribed: what it could read by then is not told again.
-  const listeners = new Map<ClusterListener, number>();
-  const history: ClusterEvent[] = [];
-  const queue: ClusterEvent[] = [];
-  let delivering = false;
   let byName = new Map<string, ClusterRecord>();
   let byUid = new Map<string, ClusterRecord>();
   let sorted: readonly ClusterRecord[] | undefined;
   // Microseconds now are 1.8e15: exact in a double for the next two centuries.
-  let version = Math.floor(now() * 1000);
-  // Events at or before this version are not in the history.
-  let historyStart = version;
-
-  function nextVersion(): string {
-    version += 1;
-    return String(version);
-  }
-
-  function publish(events: readonly ClusterEvent[]): void {
-    history.push(...events);
-    const surplus = history.length - historyLength;
-    if (surplus > 0) {
-      const dropped = history.splice(0, surplus);
-      historyStart = Number(dropped.at(-1)?.record.resourceVersion ?? historyStart);
-    }
-    queue.push(...events);
-    // A listener that changes the store (a probe) must not get ahead of listeners that have not seen the first event yet.
-    if (delivering) return;
-    delivering = true;
-    try {
-      for (let event = queue.shift(); event !== undefined; event = queue.shift()) deliver(event);
-    } finally {
-      delivering = false;
-    }
-  }
-
-  function deliver(event: ClusterEvent): void {
-    for (const [listener, since] of listeners) {
-      if (Number(event.record.resourceVersion) <= since) continue;
-      try {
-        listener(event);
-      } catch (error) {
-        options.onListenerError?.(error);
-      }
-    }
-  }
+  const version = Math.floor(now() * 1000);
+  const changes = makeClusterEvents(
+    { events: [], startVersion: version, version },
+    historyLength,
+    options.onListenerError,
+  );
+  const { nextVersion, publish } = changes;
 
   function apply(sourceId: string, specs: readonly ClusterSpec[]): void {
     const next = new Map(contributions).set(sourceId, specs);
@@ -159,16 +131,6 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
     return true;
   }
 
-  function eventsSince(resourceVersion: string): readonly ClusterEvent[] | 'expired' {
-    if (!/^\d{1,20}$/.test(resourceVersion)) {
-      throw new GatewayError('BAD_REQUEST', 'the resourceVersion is not a number this server gave out; list again');
-    }
-    const since = Number(resourceVersion);
-    // A version from the future is of another process whose clock was ahead: only a new list helps that client.
-    if (since < historyStart || since > version) return 'expired';
-    return history.filter((event) => Number(event.record.resourceVersion) > since);
-  }
-
   return {
     get: (name) => byName.get(name),
     getByUid: (uid) => byUid.get(uid),
@@ -177,17 +139,13 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
       return sorted;
     },
     get resourceVersion() {
-      return String(version);
+      return String(changes.version);
     },
     apply,
     setStatus,
-    subscribe(listener) {
-      // Wrapped, so that the same function subscribed twice is two subscriptions.
-      const own: ClusterListener = (event) => listener(event);
-      listeners.set(own, version);
-      return () => void listeners.delete(own);
-    },
-    eventsSince,
+    subscribe: changes.subscribe,
+    eventsSince: changes.since,
+    history: changes.history,
   };
 }
 

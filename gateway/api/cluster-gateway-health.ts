@@ -3,7 +3,7 @@
 import { GatewayError } from '../../cache/errors.ts';
 import type { HubClient } from '../../cache/hub-types.ts';
 import type { ClusterGatewayView, ClusterRecord } from '../../cache/records.ts';
-import type { ClusterStore } from '../../cache/store.ts';
+import type { ClusterReader } from '../../cache/store.ts';
 import { acceptedForm } from './accept.ts';
 import { clusterGatewayGroup, groupVersionOf } from './api-groups.ts';
 import {
@@ -22,7 +22,7 @@ import type { CompleteResponse } from '../status.ts';
 
 /** What the health subresource needs of the rest. */
 export interface HealthParts {
-  readonly store: ClusterStore;
+  readonly store: ClusterReader;
   /** Undefined without a hub: then there is no cluster with health either. */
   readonly hub: HubClient | undefined;
   readonly versions: ViewVersions;
@@ -40,7 +40,7 @@ const echoTimeoutMs = 2000;
 const details = { kind: 'clustergateways', group: clusterGatewayGroup } as const;
 
 /** Follows the store, so that an update that was read before the object on the hub changed can be refused; the probe's changes do not count. */
-export function makeViewVersions(store: ClusterStore): ViewVersions {
+export function makeViewVersions(store: ClusterReader): ViewVersions {
   const versions = new Map<string, number>();
   store.subscribe(({ type, record, previous }) => {
     const { uid } = record.spec;
@@ -205,7 +205,7 @@ function versionIn(body: Buffer): string {
 }
 
 /** The record as soon as the cache has seen the write; undefined when it does not in time. */
-function seenWrite(store: ClusterStore, expected: ClusterRecord): Promise<ClusterRecord | undefined> {
+function seenWrite(store: ClusterReader, expected: ClusterRecord): Promise<ClusterRecord | undefined> {
   const isIt = (record: ClusterRecord | undefined): boolean =>
     record?.spec.uid === expected.spec.uid && hubState(record) === hubState(expected);
   const now = store.getByUid(expected.spec.uid);

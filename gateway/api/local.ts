@@ -32,6 +32,8 @@ import { virtualClustersResource } from './virtual-clusters.ts';
 /** What local answers are made of. */
 export interface LocalParts {
   readonly clusters: WatchParts & { readonly identity: IdentityMode };
+  /** resourceVersion of the store when the gateway started; the present one if absent. */
+  readonly startVersion?: string | undefined;
   readonly checks: readonly HealthCheck[];
   /** Version of Portcullis, from package.json. */
   readonly version: string;
@@ -96,12 +98,16 @@ interface ObjectAnswers {
   answer(state: Authorized, surface: SurfaceOf<'resource'>): CompleteResponse | Promise<CompleteResponse>;
 }
 
-function makeObjectAnswers({ clusters, hub }: LocalParts): ObjectAnswers {
+function makeObjectAnswers({
+  clusters,
+  hub,
+  startVersion = clusters.store.resourceVersion,
+}: LocalParts): ObjectAnswers {
   const { store, identity } = clusters;
   const resources = {
     clusters: clustersResource(identity),
     clustergateways: clusterGatewaysResource,
-    virtualclusters: virtualClustersResource(store.resourceVersion),
+    virtualclusters: virtualClustersResource(startVersion),
   };
   const health = { store, hub, versions: makeViewVersions(store) };
   return {

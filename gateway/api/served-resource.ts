@@ -2,7 +2,7 @@
 // wrong: list and resourceVersion must come from one synchronous read of the store, or a watch that starts there misses an event.
 import { GatewayError } from '../../cache/errors.ts';
 import type { ClusterRecord } from '../../cache/records.ts';
-import type { ClusterStore } from '../../cache/store.ts';
+import type { ClusterReader } from '../../cache/store.ts';
 import { acceptedForm } from './accept.ts';
 import type { AcceptedForm } from './accept.ts';
 import { groupVersionOf } from './api-groups.ts';
@@ -50,7 +50,7 @@ export const metaGroup = 'meta.k8s.io/v1';
 export function answerResource(
   state: Authorized,
   resource: ServedResource,
-  store: ClusterStore,
+  store: ClusterReader,
   name: string | undefined,
 ): CompleteResponse {
   if (state.inbound.method !== 'GET' && state.inbound.method !== 'HEAD') throw readOnly(resource);
@@ -85,7 +85,7 @@ export function objectResponse(
 }
 
 /** @throws GatewayError NOT_FOUND */
-export function existing(resource: ServedResource, store: ClusterStore, name: string): ServedObject {
+export function existing(resource: ServedResource, store: ClusterReader, name: string): ServedObject {
   const fixed = resource.fixed.find((object) => object.name === name);
   if (fixed !== undefined) return fixed;
   const record = store.get(name);
@@ -108,7 +108,7 @@ function readOnly({ plural, group }: ServedResource): GatewayError {
 }
 
 /** All objects of the kind now, in the order of lists. */
-export function listed(resource: ServedResource, store: ClusterStore): readonly ServedObject[] {
+export function listed(resource: ServedResource, store: ClusterReader): readonly ServedObject[] {
   const objects: ServedObject[] = [...resource.fixed];
   for (const record of store.list()) {
     const object = resource.of(record);
@@ -132,7 +132,7 @@ export function objectMatcher(query: string): (object: ServedObject) => boolean 
  * Lists are always of now and whole, so a version is only checked: clients that know more than this process list again.
  * @throws GatewayError EXPIRED or BAD_REQUEST
  */
-function checkListVersion(query: string, store: ClusterStore): void {
+function checkListVersion(query: string, store: ClusterReader): void {
   if ((queryValue(query, 'continue') ?? '') !== '') {
     throw new GatewayError('EXPIRED', 'the continue token is not of this server; list again without it');
   }

@@ -1,7 +1,7 @@
 // Watch of objects made from cluster records. Easy to get wrong: an object that leaves the selector is DELETED for that watcher and one that
 // enters it ADDED, so every event is judged by the record before and after it.
 import { GatewayError } from '../../cache/errors.ts';
-import type { ClusterEvent, ClusterStore } from '../../cache/store.ts';
+import type { ClusterEvent, ClusterReader } from '../../cache/store.ts';
 import type { OpenStream, OpenStreams } from '../../routing/open-streams.ts';
 import { acceptedForm } from './accept.ts';
 import type { AcceptedForm } from './accept.ts';
@@ -13,7 +13,7 @@ import type { ServedObject, ServedResource } from './served-resource.ts';
 
 /** What a watch needs of the rest. */
 export interface WatchParts {
-  readonly store: ClusterStore;
+  readonly store: ClusterReader;
   readonly openStreams: OpenStreams;
   /** Bookmark interval; kube-apiserver sends one about every minute. */
   readonly bookmarkIntervalMs: number;

@@ -2,7 +2,7 @@
 // what waits for a client (idle connections, unfinished heads) must end by itself; one sweep over all connections costs less than timers.
 import type { AddressInfo } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import type { TLSSocket } from 'node:tls';
+import type { Server, TLSSocket } from 'node:tls';
 import { boundConnections } from '../limits/connection-bounds.ts';
 import type { BoundConnections, ConnectionBounds } from '../limits/connection-bounds.ts';
 import type { Arrival, Peer } from '../exchange.ts';
@@ -40,6 +40,9 @@ export interface Listener {
   close(): void;
 }
 
+/** How a server gets its connections; resolves with the port clients see. By itself it listens. */
+export type OpenServer = (tls: Server, at: HostPort) => Promise<number>;
+
 /** How often connections are looked at whose client sends nothing. */
 const sweepIntervalMs = 1_000;
 const handshakeTimeoutMs = 10_000;
@@ -56,6 +59,7 @@ export async function startListener(
   arrive: (arrival: Arrival) => void,
   lostMs: number = clientLostMs,
   bounds: ConnectionBounds = { total: Infinity, perAddress: Infinity },
+  openServer: OpenServer = listenAt,
 ): Promise<Listener> {
   const sockets = new Set<TLSSocket>();
   let draining = false;
@@ -108,15 +112,7 @@ export async function startListener(
   tls.on('tlsClientError', (_error, socket) => socket.destroy());
   tls.on('drop', () => undefined);
 
-  await new Promise<void>((resolve, reject) => {
-    tls.once('error', reject);
-    tls.listen(at.port, at.host, () => {
-      tls.removeListener('error', reject);
-      tls.on('error', () => undefined);
-      resolve();
-    });
-  });
-  const { port } = tls.address() as AddressInfo;
+  const port = await openServer(tls, at);
   return {
     url: `https://${formatHostPort({ host: at.host, port })}`,
     port,
@@ -135,6 +131,18 @@ export async function startListener(
       clearInterval(sweeping);
     },
   };
+}
+
+async function listenAt(tls: Server, at: HostPort): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    tls.once('error', reject);
+    tls.listen(at.port, at.host, () => {
+      tls.removeListener('error', reject);
+      tls.on('error', () => undefined);
+      resolve();
+    });
+  });
+  return (tls.address() as AddressInfo).port;
 }
 
 function secure({ cert, key, clientCa }: TlsMaterial): {

@@ -1,0 +1,96 @@
+// Tells listeners what changed in a store of clusters, in order, and remembers enough of it for a watch to go on where it stopped. Easy to get wrong: a
+// listener that changes the store must not get ahead of listeners that have not been told the first event yet.
+import { GatewayError } from './errors.ts';
+import type { ClusterEvent, ClusterListener } from './store.ts';
+
+/** Events of one store. */
+export interface ClusterEvents {
+  /** Of the last change. */
+  readonly version: number;
+  /** Takes the number of the next change. */
+  nextVersion(): string;
+  /** Tells them; the state after all of them must be in place already. */
+  publish(events: readonly ClusterEvent[]): void;
+  subscribe(listener: ClusterListener): () => void;
+  /** As `eventsSince` of the store. */
+  since(resourceVersion: string): readonly ClusterEvent[] | 'expired';
+  /** What a second store needs to answer `since` as this one. */
+  history(): ClusterHistory;
+}
+
+/** The past as far as it is remembered. */
+export interface ClusterHistory {
+  readonly events: readonly ClusterEvent[];
+  /** Events at or before this version are not remembered. */
+  readonly startVersion: number;
+  /** Of the last change. */
+  readonly version: number;
+}
+
+/** @param past where to go on; its last version is that of the state the store begins with */
+export function makeClusterEvents(
+  past: ClusterHistory,
+  historyLength: number,
+  onListenerError: ((error: unknown) => void) | undefined,
+): ClusterEvents {
+  // Each with the version at which it subscribed: what it could read by then is not told again.
+  const listeners = new Map<ClusterListener, number>();
+  const history: ClusterEvent[] = [...past.events];
+  const queue: ClusterEvent[] = [];
+  let delivering = false;
+  let { version, startVersion } = past;
+
+  const deliver = (event: ClusterEvent): void => {
+    for (const [listener, since] of listeners) {
+      if (Number(event.record.resourceVersion) <= since) continue;
+      try {
+        listener(event);
+      } catch (error) {
+        onListenerError?.(error);
+      }
+    }
+  };
+
+  return {
+    get version() {
+      return version;
+    },
+    nextVersion() {
+      version += 1;
+      return String(version);
+    },
+    publish(events) {
+      version = Math.max(version, Number(events.at(-1)?.record.resourceVersion ?? 0));
+      history.push(...events);
+      const surplus = history.length - historyLength;
+      if (surplus > 0) {
+        const dropped = history.splice(0, surplus);
+        startVersion = Number(dropped.at(-1)?.record.resourceVersion ?? startVersion);
+      }
+      queue.push(...events);
+      if (delivering) return;
+      delivering = true;
+      try {
+        for (let event = queue.shift(); event !== undefined; event = queue.shift()) deliver(event);
+      } finally {
+        delivering = false;
+      }
+    },
+    subscribe(listener) {
+      // Wrapped, so that the same function subscribed twice is two subscriptions.
+      const own: ClusterListener = (event) => listener(event);
+      listeners.set(own, version);
+      return () => void listeners.delete(own);
+    },
+    since(resourceVersion) {
+      if (!/^\d{1,20}$/.test(resourceVersion)) {
+        throw new GatewayError('BAD_REQUEST', 'the resourceVersion is not a number this server gave out; list again');
+      }
+      const since = Number(resourceVersion);
+      // A version from the future is of another process whose clock was ahead: only a new list helps that client.
+      if (since < startVersion || since > version) return 'expired';
+      return history.filter((event) => Number(event.record.resourceVersion) > since);
+    },
+    history: () => ({ events: [...history], startVersion, version }),
+  };
+}

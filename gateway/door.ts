@@ -1,0 +1,182 @@
+// The part of a gateway that turns connections into answers: limits, metrics, the rooms of the chain, the listener. What it knows of clusters and users is
+// handed in, followed by this process or told by another (decision 0009). Easy to get wrong: the listener opens last, when nothing can fail any more.
+import type { Authorizer } from '../auth/authorize.ts';
+import type { HubClient } from '../cache/hub-types.ts';
+import type { ClusterReader } from '../cache/store.ts';
+import { makeBufferReclaim, youngCollector } from '../routing/buffer-reclaim.ts';
+import { makeOpenStreams } from '../routing/open-streams.ts';
+import type { OpenStreams } from '../routing/open-streams.ts';
+import { makeConnections } from '../routing/target.ts';
+import type { Connections } from '../routing/target.ts';
+import { makeTransport, transportParts } from '../routing/transport.ts';
+import type { RunningAudit } from './audit/audit.ts';
+import { askLive } from './api/index-live.ts';
+import { makeLocalAnswers } from './api/local.ts';
+import { chain, run, selfChain } from './chain.ts';
+import type { Config } from './config.ts';
+import { followRegistrations } from './ended-streams.ts';
+import { startListener } from './front/server.ts';
+import type { Listener, OpenServer, TlsMaterial } from './front/server.ts';
+import type { GatewayIndex } from './gateway-index.ts';
+import type { HealthCheck } from './health.ts';
+import { startLimits } from './limits/limits.ts';
+import type { Log } from './log.ts';
+import { makeMetrics } from './metrics.ts';
+import { startOutgoingStreams } from './outgoing-streams.ts';
+import type { OutgoingIdentities } from './outgoing.ts';
+import type { Rooms } from './rooms.ts';
+import type { Serving } from './serving.ts';
+import { startStreamReviews } from './stream-reviews.ts';
+import { fixedTimes } from './time-scale.ts';
+import type { Users } from './users.ts';
+
+/** Between two bookmarks of a watch that we serve ourselves; kube-apiserver sends one about every minute. */
+export const bookmarkIntervalMs = 60_000;
+
+/** The way to members. */
+export interface Ways {
+  readonly connections: Connections;
+  readonly openStreams: OpenStreams;
+}
+
+/** Makes connections to the clusters of a store, which end with their registrations. */
+export function makeWays(store: Pick<ClusterReader, 'subscribe'>, config: Pick<Config, 'timeScale'>): Ways {
+  const times = fixedTimes(config.timeScale);
+  const openStreams = makeOpenStreams();
+  const onBody = makeBufferReclaim(youngCollector());
+  const connections = makeConnections(
+    (spec, credential) =>
+      makeTransport({
+        ...transportParts(spec, credential),
+        onBody,
+        timeoutMs: times.connectTimeoutMs,
+        limits: times.transport,
+      }),
+    times.breaker,
+  );
+  followRegistrations(store, openStreams, connections);
+  return { connections, openStreams };
+}
+
+/** What a door is made of. */
+export interface DoorParts extends Ways {
+  readonly config: Config;
+  readonly log: Log;
+  readonly version: string;
+  readonly store: ClusterReader;
+  /** resourceVersion of the store when the gateway started; the present one if absent. */
+  readonly startVersion?: string | undefined;
+  readonly users: Pick<Users, 'authenticate' | 'clientCa' | 'onClientCa'>;
+  readonly authorizer: Authorizer;
+  readonly outgoing: Pick<OutgoingIdentities, 'identity' | 'onChange'>;
+  readonly audit: RunningAudit | undefined;
+  readonly hub: HubClient | undefined;
+  readonly index: GatewayIndex | undefined;
+  /** Checks beside those of limits and index. */
+  readonly checks: readonly HealthCheck[];
+  /** Files whose last edit could not be used. */
+  readonly reloadFaults: () => readonly string[];
+}
+
+/** A door, open or not yet. */
+export interface Door {
+  readonly registry: ReturnType<typeof makeMetrics>['registry'];
+  /** Everything readyz asks. */
+  readonly checks: readonly HealthCheck[];
+  /** Requests are refused from now on. */
+  refuse(): void;
+  /**
+   * Begins to listen; certificates and client authorities are followed.
+   * @throws Error with the system's code when the address cannot be had
+   */
+  open(serving: Pick<Serving, 'current' | 'onChange'>, openServer?: OpenServer): Promise<Listener>;
+  /** Ends what runs beside the listener. */
+  close(): void;
+}
+
+/** Makes it; nothing listens yet. */
+export function makeDoor(parts: DoorParts): Door {
+  const { config, log, version, store, users, authorizer, outgoing, index, audit } = parts;
+  const { connections, openStreams } = parts;
+  let refusing = false;
+  const times = fixedTimes(config.timeScale);
+  const limits = startLimits(config.limits, {
+    openStreams,
+    authenticate: users.authenticate,
+    onMemory: (shedding, share) =>
+      log.warn({ share }, shedding ? 'short of memory: new requests are refused' : 'memory is free again'),
+  });
+  const checks = [...parts.checks, limits.check, ...(index === undefined ? [] : [index.check])];
+  const { reloadFaults } = parts;
+  const metrics = makeMetrics({ store, connections, openStreams, log, reloadFaults, version });
+  limits.register(metrics.registry);
+  index?.register(metrics.registry);
+  audit?.register(metrics.registry);
+  const streamReviews = startStreamReviews({
+    authenticate: users.authenticate,
+    authorizer,
+    intervalMs: times.streamReviewIntervalMs,
+    endExpired: config.limits.endExpiredStreams,
+  });
+  const outgoingStreams = startOutgoingStreams(outgoing, store);
+  const rooms: Rooms = {
+    authenticate: limits.authenticate,
+    authorizer,
+    admission: limits.admission,
+    audit,
+    clusters: store,
+    connections,
+    outgoingIdentity: outgoing.identity,
+    outgoingStreams,
+    openStreams,
+    metrics,
+    log,
+    streamReviews,
+    answerLocally: makeLocalAnswers({
+      clusters: { store, identity: config.identity, openStreams, bookmarkIntervalMs },
+      startVersion: parts.startVersion,
+      checks,
+      version,
+      clusterGatewayApi: config.hub?.clusterGatewayApi ?? false,
+      hub: parts.hub,
+      index: index && {
+        answer: index.answer,
+        live: (state, question) => askLive(state, rooms, config.identity, question),
+      },
+    }),
+    clusterDomain: config.clusterDomain,
+    firstByteTimeoutMs: config.firstByteTimeoutMs,
+    refusing: () => refusing,
+  };
+  const steps = config.identity === 'self' ? selfChain : chain;
+
+  return {
+    registry: metrics.registry,
+    checks,
+    refuse: () => void (refusing = true),
+    async open(serving, openServer) {
+      let clientCa = users.clientCa();
+      const material = (): TlsMaterial => ({ ...serving.current(), clientCa });
+      const listener = await startListener(
+        config.listen,
+        material(),
+        (arrival) => run(steps, arrival, rooms),
+        times.clientLostMs,
+        { total: config.limits.connections, perAddress: config.limits.addressConnections },
+        openServer,
+      );
+      limits.setConnections(listener.connections);
+      serving.onChange(() => listener.setTls(material()));
+      users.onClientCa(() => {
+        clientCa = users.clientCa();
+        listener.setTls(material());
+      });
+      return listener;
+    },
+    close() {
+      outgoingStreams.close();
+      streamReviews.close();
+      limits.close();
+    },
+  };
+}
