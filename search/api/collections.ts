@@ -63,7 +63,7 @@ export async function answerCollections(
   });
   const query = queryOf(asked.query, plan.views);
   const shown = plan.views.map(({ type }) => type);
-  const version = readListVersion(parameters);
+  const version = readListVersion(parameters, parts.store);
   await sendListPage(
     request,
     () => readListPage(request, asked, query, plan, version, parts),

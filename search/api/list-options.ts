@@ -2,7 +2,6 @@
 // the index's own resourceVersions. Easy to get wrong: a version of a member is none of ours; going on from it would be a guess, so it is 410.
 import { GatewayError } from '../../cache/errors.ts';
 import type { Parameters } from '../query/parameters.ts';
-import { readIndexVersion } from '../stores/index-version.ts';
 import type { IndexStore } from '../stores/store.ts';
 
 /** Longest wait for a state that a client has seen elsewhere. */
@@ -27,8 +26,11 @@ export interface WatchStart {
   readonly timeoutMs: number | undefined;
 }
 
+/** Whether a version can be the index's own: {@link IndexStore.canBeOwn}. */
+export type OwnVersions = Pick<IndexStore, 'canBeOwn'>;
+
 /** @throws GatewayError INVALID for combinations that mean nothing, EXPIRED for a version that is none of ours */
-export function readListVersion(parameters: Parameters): ListVersion {
+export function readListVersion(parameters: Parameters, store: OwnVersions): ListVersion {
   const version = parameters.text('resourceVersion');
   const match = readMatch(parameters, version);
   if (parameters.flag('sendInitialEvents') !== undefined)
@@ -39,12 +41,12 @@ export function readListVersion(parameters: Parameters): ListVersion {
     if (match === 'Exact') throw invalid('resourceVersionMatch', 'Exact is forbidden for resourceVersion "0"');
     return { notOlderThan: undefined, exact: undefined };
   }
-  requireOurs(version);
+  requireOwn(version, store);
   return match === 'Exact' ? { notOlderThan: undefined, exact: version } : { notOlderThan: version, exact: undefined };
 }
 
 /** @throws GatewayError as {@link readListVersion} does */
-export function readWatchStart(parameters: Parameters): WatchStart {
+export function readWatchStart(parameters: Parameters, store: OwnVersions): WatchStart {
   const version = parameters.text('resourceVersion');
   const initial = parameters.flag('sendInitialEvents');
   const matchText = parameters.text('resourceVersionMatch');
@@ -56,7 +58,7 @@ export function readWatchStart(parameters: Parameters): WatchStart {
   if (initial === true && !bookmarks)
     throw invalid('sendInitialEvents', 'needs allowWatchBookmarks=true, or nobody could tell where they end');
   const given = version === undefined || version === '0' ? undefined : version;
-  if (given !== undefined) requireOurs(given);
+  if (given !== undefined) requireOwn(given, store);
   const common = { bookmarks, timeoutMs: readTimeout(parameters), marksInitialEnd: initial === true };
   if (initial === true) return { ...common, after: undefined, fromNow: false, notOlderThan: given };
   if (initial === false && given === undefined)
@@ -81,12 +83,15 @@ function readTimeout(parameters: Parameters): number | undefined {
   return seconds === 0 ? undefined : seconds * 1000;
 }
 
-function requireOurs(version: string): void {
-  if (readIndexVersion(version) !== undefined) return;
-  throw new GatewayError(
+function requireOwn(version: string, store: OwnVersions): void {
+  if (!store.canBeOwn(version)) throw notOwn(version);
+}
+
+function notOwn(version: string): GatewayError {
+  return new GatewayError(
     'EXPIRED',
-    `resource version ${/^[\w-]{1,40}$/.test(version) ? version : 'given'} is none of this index: items keep their cluster's, ` +
-      'lists and bookmarks have the one to go on from; list again without it',
+    `resource version ${/^[\w-]{1,40}$/.test(version) ? version : 'given'} is none of this index: items keep their cluster's, each replica has ` +
+      'its own, lists and bookmarks have the one to go on from; list again without it',
   );
 }
 
@@ -122,14 +127,20 @@ export async function waitForVersion(
   }
 }
 
-/** @throws GatewayError (rejects) EXPIRED when the log no longer reaches back to it */
+/**
+ * Makes sure that a version is one this index has issued: exact as far as its log reaches back, since every version is that of a change in it.
+ * @param answersNow the answer is made of the rows of now, so a version older than the log is no hindrance
+ * @throws GatewayError (rejects) EXPIRED for another, and when the log no longer reaches back to it
+ */
 export async function requireInLog(
-  store: Pick<IndexStore, 'oldestResourceVersion'>,
+  store: Pick<IndexStore, 'oldestResourceVersion' | 'isInLog'>,
   version: string | undefined,
+  answersNow = false,
 ): Promise<void> {
-  if (version === undefined) return;
+  if (version === undefined || (await store.isInLog(version))) return;
   const oldest = await store.oldestResourceVersion();
   // 19 digits each: the order of texts is the order of numbers.
-  if (version < oldest)
+  if (version >= oldest) throw notOwn(version);
+  if (!answersNow)
     throw new GatewayError('EXPIRED', `too old resource version: ${version} (${oldest}); list again without it`);
 }

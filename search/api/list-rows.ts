@@ -9,7 +9,7 @@ import type { Page } from '../stores/store.ts';
 import { sendWhole } from './answer-body.ts';
 import type { Warning } from './answer-body.ts';
 import type { ListMeta } from './forms.ts';
-import { waitForVersion } from './list-options.ts';
+import { requireInLog, waitForVersion } from './list-options.ts';
 import type { ListVersion } from './list-options.ts';
 import type { AnswerParts } from './parts.ts';
 import type { Plan } from './plan.ts';
@@ -47,13 +47,20 @@ export async function readListPage(
 ): Promise<ListedPage> {
   const { store, continueKeys } = parts;
   // Of what was asked, not of what happens to be there: a type that comes later must not make tokens worthless.
-  const use: ContinueUse = { query: queryDigest(askedQuery), userName: request.user.name, userUid: request.user.uid };
+  const use: ContinueUse = {
+    query: queryDigest(askedQuery),
+    userName: request.user.name,
+    userUid: request.user.uid,
+    store: store.id,
+  };
   const expiresAtMs = parts.now() + tokenLifeMs;
   let state: ContinueState | undefined;
   if (asked.continueToken !== undefined) {
-    state = openContinue(continueKeys, use, asked.continueToken);
-    if (isExpired(state, parts.now(), await store.oldestResourceVersion()))
-      throw new ExpiredToken(sealContinue(continueKeys, use, resumed(state, expiresAtMs)));
+    const opened = openContinue(continueKeys, use, asked.continueToken);
+    const oldestResourceVersion = await store.oldestResourceVersion();
+    if (isExpired(opened, { nowMs: parts.now(), oldestResourceVersion, store: store.id }))
+      throw new ExpiredToken(sealContinue(continueKeys, use, resumed(opened, expiresAtMs)));
+    state = opened;
   }
   const offset = asked.offset ?? 0;
   const { maxOffset } = store.limits;
@@ -63,6 +70,7 @@ export async function readListPage(
       `continue is more than ${maxOffset} rows; go on with the token of a page instead`,
     );
   await waitForVersion(store, version.notOlderThan);
+  await requireInLog(store, version.notOlderThan, true);
   const page = await store.list(query, scope, {
     ...(asked.limit === undefined ? {} : { limit: asked.limit }),
     ...(offset === 0 ? {} : { offset }),

@@ -124,7 +124,7 @@ async function answerList(
   plan: Plan,
   parts: AnswerParts,
 ): Promise<void> {
-  const version = readListVersion(parameters);
+  const version = readListVersion(parameters, parts.store);
   const { as, onlyMetadata } = wantedForm(request, asked);
   const view = plan.views[0]!;
   const show = objectForm(plan.views, { onlyMetadata, fields: asked.fields });
@@ -204,7 +204,7 @@ async function answerWatch(
   parts: AnswerParts,
 ): Promise<void> {
   if (request.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch is asked for by GET');
-  const start = readWatchStart(parameters);
+  const start = readWatchStart(parameters, parts.store);
   const { as, onlyMetadata } = wantedForm(request, asked);
   if (as === 'PartialObjectMetadataList') throw new GatewayError('NOT_ACCEPTABLE', 'a watch has no such form');
   const { owner } = asked.query;
@@ -217,7 +217,7 @@ async function answerWatch(
   const view = plan.views[0]!;
   const query = { ...queryOf(asked.query, plan.views), order: [] };
   await waitForVersion(parts.store, start.notOlderThan);
-  await requireInLog(parts.store, start.after);
+  await requireInLog(parts.store, start.notOlderThan, start.after === undefined);
   const show = objectForm(plan.views, { onlyMetadata, fields: asked.fields });
   // What comes through a hub by a path that it takes for a short request is cut after 60 s; ended before, nothing is lost.
   const isShort = request.aggregated && request.asked.part === 'resources';

@@ -133,7 +133,7 @@ async function answerPosted(request: IndexRequest, parts: AnswerParts): Promise<
   const { asked, plan: made } = await plan(request, parameters, parts);
   const { onlyMetadata } = asked;
   const show = objectForm(made.views, asked);
-  const version = readListVersion(parameters);
+  const version = readListVersion(parameters, parts.store);
   const [view] = made.views;
   await sendListPage(
     request,

@@ -7,15 +7,17 @@ import { allOf } from './list-query.ts';
 
 const key = randomBytes(32);
 const pods = { group: '', resource: 'pods' };
-const use = { query: queryDigest(allOf(pods)), userName: 'anna', userUid: '7' };
+const store = '0123456789abcdef';
+const use = { query: queryDigest(allOf(pods)), userName: 'anna', userUid: '7', store };
 const state = { after: ['c1', 'ns', 'secret-name', 3], resourceVersion: '1700000000000000123', expiresAtMs: 5000 };
 const isRefused = (error: unknown): boolean => error instanceof GatewayError && error.code === 'BAD_REQUEST';
+const isOfElsewhere = (error: unknown): boolean => error instanceof GatewayError && error.code === 'EXPIRED';
 
 test('E9: a token goes on where it was made, and shows nothing of it', () => {
   const token = sealContinue([key], use, state);
-  assert.deepEqual(openContinue([key], use, token), state);
+  assert.deepEqual(openContinue([key], use, token), { ...state, store });
   assert.ok(isContinueToken(token) && !isContinueToken('500') && !isContinueToken('eyJ2IjoibWV0YS5rOHMuaW8vdjEifQ'));
-  assert.ok(!Buffer.from(token.slice(3), 'base64url').includes('secret-name'));
+  assert.ok(!Buffer.from(token.split('.')[2]!, 'base64url').includes('secret-name'));
   assert.notEqual(sealContinue([key], use, state), token);
 });
 
@@ -33,15 +35,17 @@ test('E9: a token of another user, another query or another key is refused with 
   for (const open of [() => openContinue([randomBytes(32)], use, token), () => openContinue([key], use, 'p1.')])
     assert.throws(open, (error: Error) => messages.add(error.message) && isRefused(error));
   assert.equal(messages.size, 1);
-  assert.deepEqual(openContinue([randomBytes(32), key], use, token), state, 'an older key still opens');
+  assert.deepEqual(openContinue([randomBytes(32), key], use, token), { ...state, store }, 'an older key still opens');
   assert.throws(() => sealContinue([randomBytes(16)], use, state), RangeError);
 });
 
 test('E9: a token that was changed at any character, cut or spelt otherwise is refused', () => {
   const token = sealContinue([key], use, state);
   for (let at = 0; at < token.length; at++) {
-    const changed = token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1);
-    assert.throws(() => openContinue([key], use, changed), isRefused, changed);
+    const changed = token.slice(0, at) + (token[at]!.toLowerCase() === 'a' ? 'b' : 'a') + token.slice(at + 1);
+    // Another store's name before it is what a token of another replica looks like; it opens nothing.
+    const isRenamed = at >= 3 && at < 3 + store.length && /^p1\.[\da-f]{16}\./.test(changed);
+    assert.throws(() => openContinue([key], use, changed), isRenamed ? isOfElsewhere : isRefused, changed);
     assert.throws(() => openContinue([key], use, token.slice(0, at)), isRefused);
   }
   for (const other of [`${token}=`, `${token} `, `${token}AA`, token.replaceAll('_', '/'), '', 'x', '10', 'p1.\u0000'])
@@ -49,11 +53,23 @@ test('E9: a token that was changed at any character, cut or spelt otherwise is r
 });
 
 test('a token is too old by its time or by the log, and is resumed at the same place', () => {
-  assert.ok(!isExpired(state, 4999, '1700000000000000123'));
-  assert.ok(isExpired(state, 5000, '1700000000000000000') && isExpired(state, 0, '1700000000000000124'));
+  const at = (nowMs: number, oldestResourceVersion: string, of = store) =>
+    isExpired({ ...state, store }, { nowMs, oldestResourceVersion, store: of });
+  assert.ok(!at(4999, '1700000000000000123'));
+  assert.ok(at(5000, '1700000000000000000') && at(0, '1700000000000000124'));
+  assert.ok(at(0, '1700000000000000000', 'fedcba9876543210'), 'a rebuilt index cannot repeat page 1');
   const next = resumed(state, 9000);
   assert.deepEqual(next, { after: state.after, resourceVersion: '', expiresAtMs: 9000 });
-  assert.ok(!isExpired(next, 0, '1700000000000000124'));
+  assert.ok(!isExpired({ ...next, store }, { nowMs: 0, oldestResourceVersion: '1700000000000000124', store }));
+});
+
+test('a token of another store is told from a changed one: it is expired, and goes on where both have the key', () => {
+  const other = { ...use, store: 'fedcba9876543210' };
+  const theirs = sealContinue([key], other, state);
+  assert.deepEqual(openContinue([key], use, theirs), { ...state, store: other.store });
+  assert.throws(() => openContinue([randomBytes(32)], use, theirs), isOfElsewhere);
+  // Named as ours it is a changed one.
+  assert.throws(() => openContinue([key], use, theirs.replace(other.store, store)), isRefused);
 });
 
 test('queries with the same values have the same digest', () => {

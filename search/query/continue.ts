@@ -1,5 +1,6 @@
-// Opaque continue tokens: where a list goes on, encrypted, and bound to the question and to who asked it. Easy to get wrong: a token is shown to
-// its caller, so its last key (a name of a row the caller may no longer see) must not be readable, and nobody may make or change one.
+// Opaque continue tokens: where a list goes on, encrypted, and bound to the question, to who asked it and to the store whose pages it is for. Easy to get
+// wrong: a token is shown to its caller, so its last key (a name of a row the caller may no longer see) must not be readable, and nobody may make or change
+// one; but one of another replica is no fault of its caller and must say so, or a client that is sent to and fro gives up.
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { GatewayError } from '../../cache/errors.ts';
 import type { Cursor } from '../stores/store.ts';
@@ -15,18 +16,28 @@ export interface ContinueState {
   readonly expiresAtMs: number;
 }
 
+/** A state out of a token. */
+export interface OpenedState extends ContinueState {
+  /** Id of the store that gave it. */
+  readonly store: string;
+}
+
 /** What a token is good for. */
 export interface ContinueUse {
   /** {@link queryDigest} of the list. */
   readonly query: string;
   readonly userName: string;
   readonly userUid: string;
+  /** Id of the store. */
+  readonly store: string;
 }
 
 /** Secrets of at least 32 bytes that replicas share: the first seals, each opens, so that keys can be changed. */
 export type ContinueKeys = readonly [Uint8Array, ...Uint8Array[]];
 
 const prefix = 'p1.';
+/** `p1.<id of the store>.<sealed>`. */
+const tokenForm = /^p1\.([\da-f]{16})\.([\w-]+)$/;
 const saltBytes = 16;
 const tagBytes = 16;
 const shortestKey = 32;
@@ -41,28 +52,30 @@ export function isContinueToken(text: string): boolean {
 export function sealContinue(keys: ContinueKeys, use: ContinueUse, state: ContinueState): string {
   const salt = randomBytes(saltBytes);
   const { key, iv } = derive(keys[0], salt);
-  const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes }).setAAD(boundTo(use));
+  const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes }).setAAD(boundTo(use, use.store));
   const plain = JSON.stringify([state.after, state.resourceVersion, state.expiresAtMs]);
   const sealed = Buffer.concat([salt, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
-  return prefix + sealed.toString('base64url');
+  return `${prefix}${use.store}.${sealed.toString('base64url')}`;
 }
 
 /**
  * Opens a token. Whether it is too old is another question: {@link isExpired}.
- * @throws GatewayError BAD_REQUEST when it was changed, or given to another user or for another query: the same words, so that nothing is learned
+ * @throws GatewayError BAD_REQUEST when it was changed, or given to another user or for another query: the same words, so that nothing is learned;
+ *   EXPIRED when it names another store and cannot be opened here, as a token of a replica with a key of its own
  */
-export function openContinue(keys: ContinueKeys, use: ContinueUse, token: string): ContinueState {
-  const sealed = Buffer.from(isContinueToken(token) ? token.slice(prefix.length) : '', 'base64url');
+export function openContinue(keys: ContinueKeys, use: ContinueUse, token: string): OpenedState {
+  const [, store, text] = (token.length <= longestToken ? tokenForm.exec(token) : null) ?? [];
+  const sealed = Buffer.from(text ?? '', 'base64url');
   // base64url takes more than one spelling of the same bytes; only the one that was given is ours.
-  const isOurs = token.length <= longestToken && token === prefix + sealed.toString('base64url');
-  if (isOurs && sealed.length > saltBytes + tagBytes) {
+  if (store !== undefined && text === sealed.toString('base64url') && sealed.length > saltBytes + tagBytes) {
     for (const key of keys) {
-      const plain = decrypt(key, use, sealed);
+      const plain = decrypt(key, boundTo(use, store), sealed);
       if (plain !== undefined) {
         const [after, resourceVersion, expiresAtMs] = JSON.parse(plain) as [Cursor, string, number];
-        return { after, resourceVersion, expiresAtMs };
+        return { after, resourceVersion, expiresAtMs, store };
       }
     }
+    if (store !== use.store) throw new GatewayError('EXPIRED', elsewhereMessage);
   }
   throw new GatewayError(
     'BAD_REQUEST',
@@ -70,9 +83,9 @@ export function openContinue(keys: ContinueKeys, use: ContinueUse, token: string
   );
 }
 
-function decrypt(secret: Uint8Array, use: ContinueUse, sealed: Buffer): string | undefined {
+function decrypt(secret: Uint8Array, bound: Buffer, sealed: Buffer): string | undefined {
   const { key, iv } = derive(secret, sealed.subarray(0, saltBytes));
-  const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes }).setAAD(boundTo(use));
+  const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes }).setAAD(bound);
   decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes));
   try {
     const plain = decipher.update(sealed.subarray(saltBytes, sealed.length - tagBytes));
@@ -89,16 +102,23 @@ function derive(secret: Uint8Array, salt: Uint8Array): { readonly key: Buffer; r
   return { key: derived.subarray(0, 32), iv: derived.subarray(32) };
 }
 
-function boundTo({ query, userName, userUid }: ContinueUse): Buffer {
-  return Buffer.from(JSON.stringify([query, userName, userUid]));
+function boundTo({ query, userName, userUid }: ContinueUse, store: string): Buffer {
+  return Buffer.from(JSON.stringify([query, userName, userUid, store]));
 }
 
-/** Whether page 1 can no longer be repeated: its time is over, or the log no longer reaches back to it. */
-export function isExpired(state: ContinueState, nowMs: number, oldestResourceVersion: string): boolean {
-  if (state.expiresAtMs <= nowMs) return true;
+/** Whether page 1 can no longer be repeated: its time is over, the log no longer reaches back to it, or it was another store's. */
+export function isExpired(
+  state: OpenedState,
+  { nowMs, oldestResourceVersion, store }: { nowMs: number; oldestResourceVersion: string; store: string },
+): boolean {
+  if (state.expiresAtMs <= nowMs || state.store !== store) return true;
   // 19 digits each: the order of texts is the order of numbers.
   return state.resourceVersion !== '' && state.resourceVersion < oldestResourceVersion;
 }
+
+/** Message of the 410 for a token that cannot be opened because of where it is from. */
+const elsewhereMessage =
+  'the continue token is of another replica of the index, or of an index that was rebuilt since; start again without the continue parameter';
 
 /** Message of the 410 for such a token, in kube-apiserver's words (apiserver/pkg/storage/etcd3/store.go). */
 export const expiredMessage =

@@ -130,6 +130,8 @@ export interface StoreLimits {
  * All methods reject with GatewayError INDEX_UNAVAILABLE while the store cannot answer.
  */
 export interface IndexStore {
+  /** Random, another one when the store is built anew: what was issued by another store is not of this one. 16 hexadecimal digits. */
+  readonly id: string;
   readonly limits: StoreLimits;
 
   /** What is kept, of every incarnation. */
@@ -150,7 +152,11 @@ export interface IndexStore {
   resourceVersion(): string;
   /** Oldest resourceVersion from which `changes` can still go on. */
   oldestResourceVersion(): Promise<string>;
-  /** Entries after `resourceVersion` of these types, oldest first, at most `limit`; a digit of the check that does not fit is an error of the caller. */
+  /** Whether a text has the form and the check digits of this store's resourceVersions; one in a thousand of another store's has them, too. */
+  canBeOwn(resourceVersion: string): boolean;
+  /** Whether `changes` can go on from exactly there: false for what is older than the log, and for what this store has not issued. */
+  isInLog(resourceVersion: string): Promise<boolean>;
+  /** Entries after `resourceVersion` of these types, oldest first, at most `limit`. @throws GatewayError (rejects) EXPIRED where {@link isInLog} is false */
   changes(resourceVersion: string, types: readonly TypeKey[], limit: number): Promise<readonly LogEntry[]>;
   /** Called after each commit that changed something. Returns the way to end it. */
   onCommit(listener: (resourceVersion: string) => void): () => void;

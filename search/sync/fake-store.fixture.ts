@@ -26,6 +26,7 @@ export function makeFakeStore(): FakeStore {
     throw new Error('not part of the fake');
   };
   const store: FakeStore = {
+    id: '0123456789abcdef',
     limits: { maxOffset: 0 },
     batches: [],
     forgotten: [],
@@ -72,6 +73,8 @@ export function makeFakeStore(): FakeStore {
     values: refuse,
     resourceVersion: refuse,
     oldestResourceVersion: refuse,
+    canBeOwn: refuse,
+    isInLog: refuse,
     changes: refuse,
     onCommit: () => () => undefined,
     close: async () => undefined,

@@ -118,6 +118,30 @@ test('a watch goes on after a version; what leaves the selector is deleted as it
   assert.deepEqual(told(await next.until(1)).at(-1), 'ADDED alpha/shop/after');
 });
 
+test("what another replica's index has issued is expired: versions of lists and watches, and continue tokens", async () => {
+  const from = await versionNow();
+  // The same moment with the check digits of two other stores.
+  for (const digits of [1, 2]) {
+    const foreign = from.slice(0, 16) + String((Number(from.slice(16)) + digits) % 1000).padStart(3, '0');
+    for (const asked of [
+      '',
+      '&resourceVersionMatch=Exact',
+      '&watch=1',
+      '&watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1',
+    ]) {
+      const answer = await site.ask(`${path}&resourceVersion=${foreign}${asked}`);
+      assert.equal(answer.status, 410, answer.text);
+      assert.equal(answer.json<{ reason: string }>().reason, 'Expired');
+    }
+  }
+  const token = (await site.ask(`${path}&limit=1`)).json<IndexedList>().metadata.continue!;
+  const [form, store, sealed] = token.split('.') as [string, string, string];
+  const theirs = [form, store.replace(/./g, (digit) => (digit === '0' ? '1' : '0')), sealed].join('.');
+  const answer = await site.ask(`${path}&limit=1&continue=${theirs}`);
+  assert.equal(answer.status, 410);
+  assert.match(answer.text, /of another replica/);
+});
+
 test('Tables are watched with columns in the first event only; one cluster is watched alone', async () => {
   const from = await versionNow();
   const tables = watch(`&resourceVersion=${from}`, 'admin', asTable);

@@ -2,7 +2,6 @@
 // or the row of now; so entries of one answer must all be read in one transaction.
 import { GatewayError } from '../../../cache/errors.ts';
 import type { TypeKey } from '../../types.ts';
-import { makeIndexVersion } from '../index-version.ts';
 import type { LogEntry } from '../store.ts';
 import { changeKind, metaKey } from './schema.ts';
 import type { Session } from './session.ts';
@@ -18,12 +17,19 @@ export interface Changes {
 
 /**
  * Entries after a time, oldest first.
- * @throws GatewayError EXPIRED when some of them are gone
+ * @param sinceUs time of a change, or of the last that was trimmed
+ * @throws GatewayError EXPIRED when some of them are gone, or this store has made no change at that time
  */
 export function readChanges(session: Session, sinceUs: number, types: readonly TypeKey[], limit: number): Changes {
-  const { sql, catalog } = session;
-  if (sinceUs < oldestSequence(session)) {
-    throw new GatewayError('EXPIRED', 'the resourceVersion is older than what the index remembers: list again');
+  const { sql, catalog, versions } = session;
+  if (!isInLog(session, sinceUs)) {
+    const isOld = sinceUs < oldestSequence(session);
+    throw new GatewayError(
+      'EXPIRED',
+      isOld
+        ? 'the resourceVersion is older than what the index remembers: list again'
+        : 'the resourceVersion is of no change of this index: list again',
+    );
   }
   const numbers = types.flatMap((type) => catalog.types.get(type) ?? []);
   const rows = sql.all<[number, number, number, number, string, string, number]>(
@@ -38,7 +44,7 @@ export function readChanges(session: Session, sinceUs: number, types: readonly T
     const before = kind === changeKind.added ? undefined : keptBody(session, sequence);
     const after = kind === changeKind.deleted ? undefined : bodyAfter(session, id, sequence);
     entries.push({
-      resourceVersion: makeIndexVersion(sequence),
+      resourceVersion: versions.make(sequence),
       type: catalog.typeKeys.get(t)!,
       incarnation: incarnation.id,
       cluster: incarnation.cluster,
@@ -52,6 +58,15 @@ export function readChanges(session: Session, sinceUs: number, types: readonly T
     if (bytes >= mostBytes) break;
   }
   return { entries, isCut: entries.length < rows.length };
+}
+
+/**
+ * Whether this store has made a change at exactly this time and has all that came after. Every version it issues is that of a change, so this is
+ * exact: check digits let one in a thousand versions of another store pass, and none of them is the time of a change here but by chance of a microsecond.
+ */
+export function isInLog(session: Session, timeUs: number): boolean {
+  if (timeUs === oldestSequence(session)) return true;
+  return session.sql.first<[number]>('SELECT 1 FROM change WHERE sequence = ?', [timeUs]) !== undefined;
 }
 
 /** Changes after this one are all there. */

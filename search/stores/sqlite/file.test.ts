@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 
 import { GatewayError } from '../../../cache/errors.ts';
 import { isDamage, markDamaged, openIndexFile } from './file.ts';
-import { readPragma, schemaVersion } from './schema.ts';
+import { readPragma, readStoreId, schemaVersion } from './schema.ts';
 import { openSqliteStore } from './store.ts';
 
 let directory = '';
@@ -75,6 +75,22 @@ describe('the file of the index', () => {
     newer.exec(`PRAGMA user_version = ${schemaVersion + 1}`);
     newer.close();
     assertAnew(/this program knows/);
+  });
+
+  test('an index of the first schema is kept and gets a name of its own', () => {
+    makeMarked();
+    const older = new DatabaseSync(file());
+    older.exec(`DELETE FROM meta WHERE key = 'store'; PRAGMA user_version = 1`);
+    older.close();
+    const { db, close } = open();
+    const id = readStoreId(db);
+    assert.match(id, /^[\da-f]{16}$/);
+    assert.equal(db.prepare('SELECT key FROM type').get()!.key, 'pods.');
+    close();
+    const again = open();
+    assert.equal(readStoreId(again.db), id);
+    again.close();
+    assert.deepEqual(said, []);
   });
 
   test('an index written for other indexed paths is built anew', () => {

@@ -8,13 +8,14 @@ import type { ListQuery } from '../../query/list-query.ts';
 import type { FacetBy, FacetCount, PageRequest, StoredType } from '../store.ts';
 import { readBodies, type BodyChunk } from './bodies.ts';
 import { Catalog } from './catalog.ts';
-import { oldestSequence, readChanges, type Changes } from './change-reader.ts';
+import { isInLog, oldestSequence, readChanges, type Changes } from './change-reader.ts';
 import { countRows } from './counts.ts';
 import type { Grants } from './extents.ts';
 import { readFacets, readFacetValues } from './facets.ts';
 import { configure } from './file.ts';
 import { readKeys, type KeyPage } from './pages.ts';
-import { metaKey, placesPerIncarnation } from './schema.ts';
+import { indexVersionsOf } from '../index-version.ts';
+import { metaKey, placesPerIncarnation, readStoreId } from './schema.ts';
 import { TermTestSets, type Question, type Slice, type Turns } from './session.ts';
 import { Sql } from './sql.ts';
 
@@ -51,6 +52,7 @@ export interface ReaderOperations {
   readonly types: () => readonly StoredType[];
   readonly versions: (input: { readonly incarnation: string; readonly type: ResourceType }) => VersionColumns;
   readonly oldest: () => number;
+  readonly isInLog: (input: { readonly timeUs: number }) => boolean;
   readonly changes: (input: {
     readonly sinceUs: number;
     readonly types: readonly TypeKey[];
@@ -67,6 +69,7 @@ export function openReader(file: string, cacheBytes: number): Reader {
   const db = new DatabaseSync(file, { readOnly: true });
   configure(db, cacheBytes);
   const sql = new Sql(db);
+  const versions = indexVersionsOf(readStoreId(db));
   const tests = new TermTestSets();
   db.function('holds', { deterministic: true }, (packed, number) =>
     tests.holds(packed as Uint8Array, Number(number)) ? 1 : 0,
@@ -81,7 +84,7 @@ export function openReader(file: string, cacheBytes: number): Reader {
       const meta = new Map(sql.all<[string, number]>('SELECT key, value FROM meta', []));
       catalog.refresh(db, meta.get(metaKey.catalog)!);
       tests.clear();
-      return work({ sql, catalog, sequence: meta.get(metaKey.sequence)!, tests });
+      return work({ sql, catalog, sequence: meta.get(metaKey.sequence)!, versions, tests });
     } catch (error) {
       // It may hold half of what was added.
       catalog = new Catalog();
@@ -114,6 +117,7 @@ export function openReader(file: string, cacheBytes: number): Reader {
         return versionColumns(session.sql, session.catalog, t, inc);
       }),
     oldest: () => slice(oldestSequence),
+    isInLog: ({ timeUs }) => slice((session) => isInLog(session, timeUs)),
     changes: ({ sinceUs, types, limit }) => slice((session) => readChanges(session, sinceUs, types, limit)),
   };
   return { operations, close: () => db.close() };

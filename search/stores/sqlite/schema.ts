@@ -2,11 +2,13 @@
 // no planner statistics are kept, so every query names the index it wants; see conditions.ts and walks.ts.
 import type { DatabaseSync } from 'node:sqlite';
 
+import { newStoreId } from '../index-version.ts';
+
 /** `PRAGMA application_id`: "PCix". A file with another one is not ours. */
 export const applicationId = 0x50436978;
 
 /** `PRAGMA user_version`; a newer file than ours is set aside, an older one migrated. */
-export const schemaVersion = 1;
+export const schemaVersion = 2;
 
 /** Places of one incarnation are numbered within its range: `place = incarnation * placesPerIncarnation + n`. */
 export const placesPerIncarnation = 2 ** 20;
@@ -24,6 +26,8 @@ export const metaKey = {
   catalog: 'catalog',
   /** Digest of the indexed paths the rows were written with. */
   paths: 'paths',
+  /** Which store this is, of all there are: what its resourceVersions and continue tokens are known by. */
+  store: 'store',
 } as const;
 
 /**
@@ -79,12 +83,21 @@ export function createSchema(db: DatabaseSync, startUs: number, pathsDigest: str
   meta.run(metaKey.trimmed, startUs);
   meta.run(metaKey.catalog, 0);
   meta.run(metaKey.paths, pathsDigest);
+  meta.run(metaKey.store, newStoreId());
   db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion}`);
   db.exec('COMMIT');
 }
 
 /** Steps from version `i + 1` of the schema to the next; each runs in the transaction that raises `user_version`. */
-export const migrations: readonly ((db: DatabaseSync) => void)[] = [];
+export const migrations: readonly ((db: DatabaseSync) => void)[] = [
+  // Stores were not told apart: what version 1 has issued is expired once.
+  (db) => void db.prepare('INSERT INTO meta (key, value) VALUES (?, ?)').run(metaKey.store, newStoreId()),
+];
+
+/** The id of the store in a file. */
+export function readStoreId(db: DatabaseSync): string {
+  return String(db.prepare('SELECT value FROM meta WHERE key = ?').get(metaKey.store)!.value);
+}
 
 /** `PRAGMA` of one number. */
 export function readPragma(

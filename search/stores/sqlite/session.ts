@@ -2,6 +2,7 @@
 // a longer answer opens the next one and compiles anew.
 import type { ListQuery } from '../../query/list-query.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
+import type { IndexVersions } from '../index-version.ts';
 import type { Catalog } from './catalog.ts';
 import { compileConditions, type Conditions } from './conditions.ts';
 import { extentOf, type Extent, type Grants } from './extents.ts';
@@ -42,6 +43,7 @@ export interface Session {
   readonly catalog: Catalog;
   /** Time of the last commit it sees, microseconds. */
   readonly sequence: number;
+  readonly versions: IndexVersions;
   readonly tests: TermTestSets;
 }
 

@@ -9,7 +9,7 @@ import { allOf } from '../../query/list-query.ts';
 import { parsePath } from '../../query/path.ts';
 import type { RowScope } from '../../rights/scope.ts';
 import { isIndexFull } from '../index-full.ts';
-import { makeIndexVersion, readIndexVersion } from '../index-version.ts';
+import { indexVersionsOf } from '../index-version.ts';
 import type { Commit, LogEntry, WriteBatch } from '../store.ts';
 import { defaultLogLimits } from './change-log.ts';
 import { openIndexFile } from './file.ts';
@@ -209,10 +209,49 @@ describe('a store over its life', () => {
 
   test('a resourceVersion of elsewhere is expired', async () => {
     const issued = store.resourceVersion();
-    const wrong = makeIndexVersion(readIndexVersion(issued)! + 1).slice(0, 16) + issued.slice(16);
-    for (const other of ['12345', '', wrong]) {
+    const own = indexVersionsOf(store.id);
+    const atUs = own.read(issued)!;
+    const theirs = indexVersionsOf(store.id.startsWith('0') ? `f${store.id.slice(1)}` : `0${store.id.slice(1)}`);
+    const foreign = Array.from({ length: 100 }, (_, i) => theirs.make(atUs - i)).filter((one) => !store.canBeOwn(one));
+    assert.ok(foreign.length > 90, 'digits tell stores apart');
+    for (const other of ['12345', '', ...foreign]) {
+      assert.ok(!store.canBeOwn(other) && !(await store.isInLog(other)), other);
       await assert.rejects(store.changes(other, ['pods.'], 10), { name: 'GatewayError', code: 'EXPIRED' });
     }
+    // Digits that fit by chance help nobody: nothing was committed at that time, or nothing yet.
+    await store.apply(batch([row('later', 1)]));
+    const laterUs = own.read(store.resourceVersion())!;
+    for (const guessed of [atUs + 1, laterUs + 1].filter((us) => us !== laterUs).map(own.make)) {
+      assert.ok(store.canBeOwn(guessed) && !(await store.isInLog(guessed)));
+      await assert.rejects(store.changes(guessed, ['pods.'], 10), { name: 'GatewayError', code: 'EXPIRED' });
+    }
+    assert.ok(await store.isInLog(issued));
+    assert.equal((await store.changes(issued, ['pods.'], 10)).length, 1);
+  });
+
+  test('a store keeps its name; one that is built anew has another, and what was issued before is expired', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-anew-'));
+    const open = (): Promise<SqliteStore> => openSqliteStore({ directory: folder, onDamage: assert.fail });
+    let other = await open();
+    const { id } = other;
+    const start = other.resourceVersion();
+    assert.ok(await other.isInLog(start), 'an empty index has a version to go on from');
+    const { resourceVersion } = await other.apply(batch([row('a', 1)]));
+    await other.close();
+    other = await open();
+    assert.equal(other.id, id);
+    assert.equal((await other.changes(start, ['pods.'], 10)).length, 1);
+    assert.ok(await other.isInLog(resourceVersion));
+    await other.close();
+    rmSync(folder, { recursive: true });
+    other = await open();
+    assert.notEqual(other.id, id);
+    for (const version of [start, resourceVersion]) {
+      assert.ok(!(await other.isInLog(version)));
+      await assert.rejects(other.changes(version, ['pods.'], 10), { code: 'EXPIRED' });
+    }
+    await other.close();
+    rmSync(folder, { recursive: true });
   });
 });
 

@@ -6,7 +6,7 @@ import { GatewayError } from '../../../cache/errors.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { RowScope } from '../../rights/scope.ts';
 import { typeKey, type TypeKey } from '../../types.ts';
-import { makeIndexVersion, readIndexVersion } from '../index-version.ts';
+import { indexVersionsOf } from '../index-version.ts';
 import { allIndexedPaths } from '../indexed-paths.ts';
 import type { Commit, IndexStore, LogEntry, Page, RowRead } from '../store.ts';
 import type { BodyChunk } from './bodies.ts';
@@ -74,16 +74,23 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     options.onDamage?.(`the index in ${directory} has stopped: ${String(error)}`);
   const data: WriterData = { directory, maxBytes, cacheBytes, log, pathsDigest };
   const writer = startWorker({ name: 'writer-worker', data, onEvent, onDeath });
-  let opened: { readonly file: string; readonly sequence: number };
+  let opened: Opened;
   try {
-    opened = (await writer.call('opened', undefined)) as typeof opened;
+    opened = (await writer.call('opened', undefined)) as Opened;
   } catch (error) {
     await writer.close();
     throw openingError(error);
   }
   const readerData: ReaderData = { file: opened.file, cacheBytes };
   const readers = startReaders(readerCount, readerData, onEvent, onDeath);
-  return storeOf(writer, readers, opened.sequence, () => stopped);
+  return storeOf(writer, readers, opened, () => stopped);
+}
+
+/** What the writer says when it has the file. */
+interface Opened {
+  readonly file: string;
+  readonly storeId: string;
+  readonly sequence: number;
 }
 
 /** Threads that read; one that has died is started anew after a while, under another number. */
@@ -140,17 +147,18 @@ function openingError(error: unknown): unknown {
 function storeOf(
   writer: WorkerCalls,
   readers: Readers,
-  openedAt: number,
+  { storeId, sequence: openedAt }: Opened,
   stoppedTypes: () => readonly TypeKey[],
 ): SqliteStore {
   const listeners = new Set<(resourceVersion: string) => void>();
   const scopes = new SentScopes();
+  const versions = indexVersionsOf(storeId);
   let sequence = openedAt;
 
   const advance = (to: number): void => {
     if (to <= sequence) return;
     sequence = to;
-    const resourceVersion = makeIndexVersion(to);
+    const resourceVersion = versions.make(to);
     for (const listener of listeners) listener(resourceVersion);
   };
   const idlest = () =>
@@ -172,6 +180,7 @@ function storeOf(
   };
 
   return {
+    id: storeId,
     limits: { maxOffset },
     types: () => ask('types', undefined),
     versions: async (incarnation, type) => versionRows(await ask('versions', { incarnation, type })),
@@ -197,15 +206,21 @@ function storeOf(
         const message = `an offset of ${page.offset} is more than ${maxOffset}: go on with the continue token instead`;
         throw new GatewayError('BAD_REQUEST', message);
       }
-      return pageOf(await askOf('list', query, scope, { page }), (ids, at) => ask('bodies', { ids, sequence: at }));
+      const keys = await askOf('list', query, scope, { page });
+      return pageOf(keys, versions.make(keys.sequence), (ids, at) => ask('bodies', { ids, sequence: at }));
     },
     count: (query, scope) => askOf('count', query, scope),
     facets: (query, scope, by, limit) => askOf('facets', query, scope, { by, limit }),
     values: (query, scope, by, prefix, limit) => askOf('values', query, scope, { by, prefix, limit }),
-    resourceVersion: () => makeIndexVersion(sequence),
-    oldestResourceVersion: async () => makeIndexVersion(await ask('oldest', undefined)),
+    resourceVersion: () => versions.make(sequence),
+    oldestResourceVersion: async () => versions.make(await ask('oldest', undefined)),
+    canBeOwn: (resourceVersion) => versions.read(resourceVersion) !== undefined,
+    isInLog: async (resourceVersion) => {
+      const timeUs = versions.read(resourceVersion);
+      return timeUs !== undefined && (await ask('isInLog', { timeUs }));
+    },
     changes: async (resourceVersion, types, limit) => {
-      let sinceUs = readIndexVersion(resourceVersion);
+      let sinceUs = versions.read(resourceVersion);
       if (sinceUs === undefined) {
         throw new GatewayError('EXPIRED', `resourceVersion "${resourceVersion}" is not of this index: list again`);
       }
@@ -215,7 +230,7 @@ function storeOf(
         const some: Changes = await ask('changes', { sinceUs, types, limit: limit - entries.length });
         entries.push(...some.entries);
         if (!some.isCut) return entries;
-        sinceUs = readIndexVersion(entries.at(-1)!.resourceVersion)!;
+        sinceUs = versions.read(entries.at(-1)!.resourceVersion)!;
       }
     },
     onCommit: (listener) => {
@@ -248,9 +263,13 @@ function order(one: string, other: string): number {
 
 type ReadChunk = (ids: Float64Array, sequence: number) => Promise<BodyChunk>;
 
-function pageOf({ sequence, ids, next, remaining, chunk }: KeyPage & { chunk: BodyChunk }, read: ReadChunk): Page {
+function pageOf(
+  { sequence, ids, next, remaining, chunk }: KeyPage & { chunk: BodyChunk },
+  resourceVersion: string,
+  read: ReadChunk,
+): Page {
   return {
-    resourceVersion: makeIndexVersion(sequence),
+    resourceVersion,
     next,
     remaining,
     chunks: { [Symbol.asyncIterator]: () => chunksOf(ids, sequence, chunk, read) },

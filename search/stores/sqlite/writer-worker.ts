@@ -28,7 +28,8 @@ interface Waiting {
 const mostBytes = 64 << 20;
 
 const data = workerData as WriterData;
-const nowUs = (): number => Date.now() * 1000;
+// With digits below the millisecond two stores that commit in the same one seldom issue the same version.
+const nowUs = (): number => Date.now() * 1000 + (Math.floor(performance.now() * 1000) % 1000);
 const index = openIndexFile({ ...data, nowUs, onSetAside: (message) => tell({ kind: 'set-aside', message }) });
 const writer = new Writer(index.db, index.file, {
   log: data.log,
@@ -76,7 +77,7 @@ function countOfNext(): number {
 
 serve(
   {
-    opened: () => ({ file: index.file, sequence: writer.sequence }),
+    opened: () => ({ file: index.file, storeId: writer.storeId, sequence: writer.sequence }),
     apply: async (batch: PackedBatch) => ({ commit: await apply(batch), sequence: writer.sequence }),
     forget: ({ incarnation, type }: { incarnation: string; type: string | undefined }) => ({
       ...writer.forget(incarnation, type),

@@ -5,7 +5,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import { GatewayError } from '../../../cache/errors.ts';
 import { typeKey, type Incarnation, type TypeInfo } from '../../types.ts';
-import { makeIndexVersion } from '../index-version.ts';
+import { indexVersionsOf, type IndexVersions } from '../index-version.ts';
 import { IndexFullError } from '../index-full.ts';
 import type { Commit } from '../store.ts';
 import { Catalog, type IncarnationRecord } from './catalog.ts';
@@ -14,7 +14,7 @@ import { checkpoint } from './checkpoint.ts';
 import { unpackRows, type PackedBatch } from './messages.ts';
 import { stoppedTypes } from './quota.ts';
 import { RowWriter, type Growth } from './row-writer.ts';
-import { metaKey, placesPerIncarnation, readPragma } from './schema.ts';
+import { metaKey, placesPerIncarnation, readPragma, readStoreId } from './schema.ts';
 import { TermDictionary } from './terms.ts';
 
 export interface WriterOptions {
@@ -41,12 +41,14 @@ const pageBytes = 16384;
 const sqliteFull = 13;
 
 export class Writer {
+  readonly storeId: string;
   readonly #db: DatabaseSync;
   readonly #file: string;
   readonly #options: WriterOptions;
   readonly #log: ChangeLog;
   readonly #terms: TermDictionary;
   readonly #rows: RowWriter;
+  readonly #versions: IndexVersions;
   readonly #statements: ReturnType<typeof prepareAll>;
   #catalog = new Catalog();
   #growth = new Map<string, { t: number; inc: number; objects: number; bytes: number }>();
@@ -58,6 +60,8 @@ export class Writer {
     this.#db = db;
     this.#file = file;
     this.#options = options;
+    this.storeId = readStoreId(db);
+    this.#versions = indexVersionsOf(this.storeId);
     this.#log = new ChangeLog(db, options.log, options.nowUs);
     this.#terms = new TermDictionary(db);
     this.#rows = new RowWriter(db, this.#log, this.#terms);
@@ -152,7 +156,7 @@ export class Writer {
   }
 
   #commitOf(written: number, deleted: number): Commit {
-    return { resourceVersion: makeIndexVersion(this.#log.sequence), written, deleted };
+    return { resourceVersion: this.#versions.make(this.#log.sequence), written, deleted };
   }
 
   #transact<T>(work: () => T): T {
