@@ -4,7 +4,7 @@ import { GatewayError } from '../../cache/errors.ts';
 import type { ClusterSpec } from '../../cache/records.ts';
 import { readWhole } from '../../routing/member-call.ts';
 import type { MemberAnswer } from '../../routing/member-call.ts';
-import { skipSpace } from '../../search/sync/json-scan.ts';
+import { skipSpace } from '../../cache/json-scan.ts';
 import { memberAccept, memberHeaders } from './accept.ts';
 import { edited, elementsOf, markedObject, membersOf, stringAt } from './item-bytes.ts';
 import type { Edit } from './item-bytes.ts';

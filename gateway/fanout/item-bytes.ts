@@ -9,7 +9,7 @@ import {
   skipString,
   skipValue,
   textOf,
-} from '../../search/sync/json-scan.ts';
+} from '../../cache/json-scan.ts';
 import { clusterAnnotation } from '../../search/types.ts';
 
 /** A value inside of some bytes. */

@@ -2,7 +2,7 @@
 // may be kept but the item under way, or one member with a million objects would fill the memory; kind and metadata may come after the items.
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../cache/errors.ts';
-import { byte, maxDepth, skipValue, textOf } from '../../search/sync/json-scan.ts';
+import { byte, maxDepth, skipValue, textOf } from '../../cache/json-scan.ts';
 
 /** No object of etcd is longer than about 1.5 MB; its JSON with base64 and escapes stays below this. */
 export const maxItemBytes = 32 * 1024 * 1024;

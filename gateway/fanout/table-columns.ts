@@ -1,6 +1,6 @@
 // Columns of a merged Table: `Cluster` first, then those of the members. Easy to get wrong: members of different versions have different
 // columns, so cells are put in their place by the column's name, never by their number alone.
-import { byte, skipSpace } from '../../search/sync/json-scan.ts';
+import { byte, skipSpace } from '../../cache/json-scan.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from './item-bytes.ts';
 import type { Edit, ObjectMark } from './item-bytes.ts';
 

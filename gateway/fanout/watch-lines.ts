@@ -1,6 +1,6 @@
 // Events of a merged watch as lines. Easy to get wrong: the resourceVersion a client remembers is the object's, so every object carries the one of
 // all clusters; and a row without column definitions is read with the columns sent last, so rows of all members get the same columns.
-import { byte, skipSpace } from '../../search/sync/json-scan.ts';
+import { byte, skipSpace } from '../../cache/json-scan.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from './item-bytes.ts';
 import { cellOrder, mergedDefinitions, mergedRow, readColumns, unionColumns } from './table-columns.ts';
 import type { Columns } from './table-columns.ts';

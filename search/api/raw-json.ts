@@ -1,6 +1,15 @@
 // Changes and parts of stored objects as bytes: what is not touched stays as the member wrote it. Easy to get wrong: parsing and printing again would
 // lose numbers beyond 2^53, `1.0`, escapes and the order of integer keys.
-import { byte, maxDepth, nextMember, skipColon, skipSpace, skipString, skipValue, textOf } from '../sync/json-scan.ts';
+import {
+  byte,
+  maxDepth,
+  nextMember,
+  skipColon,
+  skipSpace,
+  skipString,
+  skipValue,
+  textOf,
+} from '../../cache/json-scan.ts';
 import type { PathStep } from '../query/list-query.ts';
 
 /** One member of an object: its key, and where key and value stand. */

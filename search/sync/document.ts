@@ -17,7 +17,7 @@ import {
   skipString,
   skipValue,
   textOf,
-} from './json-scan.ts';
+} from '../../cache/json-scan.ts';
 
 /** How objects of one type of one cluster become rows. */
 export interface DocumentOptions {

@@ -2,7 +2,7 @@
 // have their metadata after the items, so resourceVersion and continue token are known only at the end.
 import { MalformedAnswer } from '../../cache/hub-events.ts';
 import { maxWatchLineBytes } from '../../cache/watch-lines.ts';
-import { byte, malformed, skipSpace } from './json-scan.ts';
+import { byte, malformed, skipSpace } from '../../cache/json-scan.ts';
 
 /** What a list says beside its items. */
 export interface ListHead {

@@ -11,7 +11,7 @@ import {
   skipString,
   skipValue,
   textOf,
-} from './json-scan.ts';
+} from '../../cache/json-scan.ts';
 
 /** A watch event (apimachinery metav1.WatchEvent). */
 export type MemberEvent =
