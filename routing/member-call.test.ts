@@ -5,7 +5,7 @@ import type { ClusterRecord } from '../cache/records.ts';
 import { makeUser } from '../cache/user.ts';
 import { makeBreaker } from './breaker.ts';
 import { callMember, readWhole } from './member-call.ts';
-import type { MemberRequest } from './member-call.ts';
+import type { MemberCall } from './member-call.ts';
 import type { Target } from './target.ts';
 import type { ResponseHandler, UpstreamRequest } from './transport-types.ts';
 
@@ -46,7 +46,7 @@ function fakeTarget(): {
   return { target, sent, events };
 }
 
-const list: MemberRequest = {
+const list: MemberCall = {
   identity: alice,
   method: 'GET',
   path: '/api/v1/pods?limit=5',

@@ -11,8 +11,8 @@ import type { RawHeaders, ResponseHandler, UpstreamCall } from './transport-type
 /** Answer bytes held for a reader before the member is made to wait. */
 const heldAnswerBytes = 64 * 1024;
 
-/** What is asked of a member. */
-export interface MemberRequest {
+/** A request of our own to a member; one of a caller is a `MemberRequest` (member-request.ts). */
+export interface MemberCall {
   /** As whom: a user that is impersonated, or `self`, the credential alone (DESIGN rule 1). There is no default. */
   readonly identity: OutgoingIdentity;
   readonly method: string;
@@ -54,7 +54,7 @@ export interface MemberAnswer {
  *   gateway's credential and makes it look for another; MEMBER_REDIRECT for a 3xx with a Location (DESIGN rule 7); IDENTITY_REFUSED when
  *   there is nobody to send it as, and then nothing was sent
  */
-export async function callMember(target: Target, request: MemberRequest): Promise<MemberAnswer> {
+export async function callMember(target: Target, request: MemberCall): Promise<MemberAnswer> {
   request.signal?.throwIfAborted();
   const exchange = new MemberExchange(target, request);
   return await exchange.start(upstreamHeaderList(target, request));
@@ -77,7 +77,7 @@ export async function readWhole(answer: MemberAnswer, maxBytes: number): Promise
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
 
-function upstreamHeaderList(target: Target, request: MemberRequest): string[] {
+function upstreamHeaderList(target: Target, request: MemberCall): string[] {
   const parts = {
     inbound: request.headers,
     host: hostHeader(target.record.spec.endpoint!),
@@ -91,7 +91,7 @@ function upstreamHeaderList(target: Target, request: MemberRequest): string[] {
 
 class MemberExchange implements ResponseHandler {
   readonly #target: Target;
-  readonly #request: MemberRequest;
+  readonly #request: MemberCall;
   readonly #head = Promise.withResolvers<MemberAnswer>();
   readonly #onAbort = (): void => this.#giveUp(this.#request.signal?.reason);
   #call: UpstreamCall | undefined;
@@ -107,7 +107,7 @@ class MemberExchange implements ResponseHandler {
   /** The reader waits for the next piece. */
   #wake: (() => void) | undefined;
 
-  constructor(target: Target, request: MemberRequest) {
+  constructor(target: Target, request: MemberCall) {
     this.#target = target;
     this.#request = request;
   }
