@@ -15,6 +15,7 @@ import type { ParsedTarget } from './path.ts';
 import type { RequestInfo } from './request-info.ts';
 import type { Rooms } from './rooms.ts';
 import type { Surface } from './routes.ts';
+import type { RequestTrace } from './tracing/request-trace.ts';
 
 /**
  * A stage while the one step that reaches it writes it. The state of a request is one object that only grows: copying it at every step made each
@@ -141,6 +142,8 @@ export interface Observation {
   authorization: Decision | undefined;
   /** Undefined: nothing of it is recorded. */
   audit: AuditTrail | undefined;
+  /** Undefined: nobody follows it. */
+  trace: RequestTrace | undefined;
 }
 
 /** After `describe`. */

@@ -14,6 +14,7 @@ import type { Log } from './log.ts';
 import type { RequestMetrics } from './metrics.ts';
 import type { OutgoingStreams } from './outgoing-streams.ts';
 import type { StreamReviews } from './stream-reviews.ts';
+import type { Tracing } from './tracing/request-trace.ts';
 
 /** See the file comment. */
 export interface Rooms {
@@ -22,6 +23,8 @@ export interface Rooms {
   readonly admission: Admission;
   /** Undefined without an audit policy. */
   readonly audit?: Audit | undefined;
+  /** Undefined unless traces are asked for. */
+  readonly tracing?: Tracing | undefined;
   readonly clusters: Pick<ClusterStore, 'get' | 'list' | 'subscribe'>;
   readonly connections: Connections;
   /** Whom a member is told to see: auth/outgoing.ts with the rules of this moment. Throws for whom nobody may be sent as. */

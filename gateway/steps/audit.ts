@@ -4,6 +4,7 @@ import type { Authenticated } from '../exchange.ts';
 import type { Rooms } from '../rooms.ts';
 
 export function audit(state: Authenticated, rooms: Rooms): Authenticated | Promise<Authenticated> {
+  if (rooms.tracing !== undefined) rooms.tracing.begin(state);
   if (rooms.audit === undefined) return state;
   const waiting = rooms.audit.begin(state);
   return waiting === undefined ? state : waiting.then(() => state);

@@ -26,7 +26,7 @@ export function forwardAsSelf(state: Located, rooms: Rooms): typeof answered | P
 
 function headerParts(state: Located): HeaderParts {
   return {
-    inbound: state.headers,
+    inbound: state.observation.trace === undefined ? state.headers : state.observation.trace.memberHeaders(state),
     host: hostHeader(state.record.spec.endpoint!),
     credential: state.credential,
     peerAddress: state.peer.address,

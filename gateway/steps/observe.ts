@@ -13,6 +13,7 @@ export function observe(state: Recoverable, rooms: Rooms): Observed {
     error: undefined,
     authorization: undefined,
     audit: undefined,
+    trace: undefined,
   };
   const next = observed(state, observation);
   rooms.metrics.begin(next);

@@ -1,0 +1,105 @@
+// Spans on their way to the collector: a bounded queue, sent in batches, one at a time. Easy to get wrong: a collector that is slow or gone must cost
+// spans and nothing else, so a span that finds no place is dropped and counted, and a batch that failed is not kept.
+import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
+
+/** Counted since the start. */
+export interface SpanCounts {
+  exported: number;
+  /** Found no place in the queue. */
+  dropped: number;
+  /** Not taken by the collector. */
+  failed: number;
+}
+
+export interface SpanQueueOptions {
+  readonly queueSize: number;
+  readonly batchSize: number;
+  readonly delayMs: number;
+  readonly counts: SpanCounts;
+  /** Told when spans begin to be lost, and when they arrive again. */
+  readonly onFailing: (error: Error | undefined) => void;
+}
+
+/** `ExportResultCode.SUCCESS` of @opentelemetry/core. */
+const success = 0;
+
+/** See the file comment. */
+export class SpanQueue implements SpanProcessor {
+  readonly #exporter: SpanExporter;
+  readonly #options: SpanQueueOptions;
+  #waiting: ReadableSpan[] = [];
+  #sending: Promise<void> | undefined;
+  #sendingSpans = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #failing = false;
+
+  constructor(exporter: SpanExporter, options: SpanQueueOptions) {
+    this.#exporter = exporter;
+    this.#options = options;
+  }
+
+  /** Spans that are not sent yet. */
+  get length(): number {
+    return this.#waiting.length + this.#sendingSpans;
+  }
+
+  onStart(): void {}
+
+  onEnd(span: ReadableSpan): void {
+    const { queueSize, batchSize, delayMs, counts } = this.#options;
+    if (this.length >= queueSize) {
+      counts.dropped += 1;
+      return;
+    }
+    this.#waiting.push(span);
+    if (this.#waiting.length >= batchSize) void this.#send();
+    else this.#timer ??= setTimeout(() => void this.#send(), delayMs).unref();
+  }
+
+  /** Resolves when everything that waits now was sent or lost. */
+  async forceFlush(): Promise<void> {
+    while (this.length > 0) await this.#send();
+  }
+
+  async shutdown(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#exporter.shutdown();
+  }
+
+  /** Sends one batch, or waits for the one that is being sent. */
+  #send(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#sending !== undefined) return this.#sending;
+    const batch = this.#waiting.splice(0, this.#options.batchSize);
+    if (batch.length === 0) return Promise.resolve();
+    this.#sendingSpans = batch.length;
+    this.#sending = this.#export(batch).then(() => {
+      this.#sending = undefined;
+      this.#sendingSpans = 0;
+      if (this.#waiting.length >= this.#options.batchSize) void this.#send();
+      else if (this.#waiting.length > 0) {
+        this.#timer ??= setTimeout(() => void this.#send(), this.#options.delayMs).unref();
+      }
+    });
+    return this.#sending;
+  }
+
+  async #export(batch: ReadableSpan[]): Promise<void> {
+    const { counts, onFailing } = this.#options;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    try {
+      this.#exporter.export(batch, ({ code, error }) =>
+        resolve(code === success ? undefined : (error ?? new Error('the collector took no spans'))),
+      );
+    } catch (error) {
+      resolve(error instanceof Error ? error : new Error(String(error)));
+    }
+    const error = await promise;
+    if (error === undefined) counts.exported += batch.length;
+    else counts.failed += batch.length;
+    const isFailing = error !== undefined;
+    if (isFailing !== this.#failing) onFailing(error);
+    this.#failing = isFailing;
+  }
+}

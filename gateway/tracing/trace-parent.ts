@@ -1,0 +1,39 @@
+// W3C trace context, level 1: reading and writing `traceparent` (https://www.w3.org/TR/trace-context/#traceparent-header). Easy to get wrong: a header
+// that is not exactly right, or comes twice, is no parent; whoever forwards it all the same breaks the trace of somebody else.
+import { headerValues } from '../../routing/headers.ts';
+import type { RawHeaders } from '../../routing/transport-types.ts';
+
+/** The span of the caller. */
+export interface TraceParent {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly sampled: boolean;
+}
+
+/** Version 00 exactly; of a later version what comes before its own parts. */
+const form = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+
+/** The one valid `traceparent` of a request, or null. */
+export function readTraceParent(headers: RawHeaders): TraceParent | null {
+  const values = headerValues(headers, 'traceparent');
+  if (values.length !== 1) return null;
+  const [, version, traceId, spanId, flags, more] = form.exec(values[0]!) ?? [];
+  if (traceId === undefined || (version === '00' && more !== undefined)) return null;
+  return { traceId, spanId: spanId!, sampled: (Number.parseInt(flags!, 16) & 1) === 1 };
+}
+
+/** The headers of a request with another parent: of the old ones only a `tracestate` stays, where `keepsState` says that the trace goes on. */
+export function withTraceParent(
+  headers: RawHeaders,
+  { traceId, spanId }: Pick<TraceParent, 'traceId' | 'spanId'>,
+  keepsState: boolean,
+): string[] {
+  const next: string[] = [];
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!.toLowerCase();
+    if (name === 'traceparent' || (name === 'tracestate' && !keepsState)) continue;
+    next.push(headers[i]!, headers[i + 1]!);
+  }
+  next.push('traceparent', `00-${traceId}-${spanId}-01`);
+  return next;
+}

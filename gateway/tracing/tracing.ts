@@ -1,0 +1,193 @@
+// Traces of one gateway: which requests have spans, what those say, and their way to the collector. Imported only when tracing is asked for. Easy to
+// get wrong: the decision is made before anything is built, so that a request without spans pays for one look at its headers.
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, createTraceState, trace } from '@opentelemetry/api';
+import type { Context, Span, TimeInput, Tracer } from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import { AlwaysOnSampler, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { SpanExporter } from '@opentelemetry/sdk-trace';
+import { ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic-conventions';
+import type { Registry } from 'prom-client';
+import { GatewayError } from '../../cache/errors.ts';
+import type { ClusterSpec } from '../../cache/records.ts';
+import { readOnce } from '../../cache/repeated-headers.ts';
+import type { RawHeaders } from '../../routing/transport-types.ts';
+import type { Authenticated, Located } from '../exchange.ts';
+import type { Log } from '../log.ts';
+import { by, registerRead, single } from '../read-metric.ts';
+import type { TracingConfig } from './config.ts';
+import type { MemberTrace, RequestTrace, Tracing } from './request-trace.ts';
+import { clientSpan, endAttributes, serverSpan } from './span-attributes.ts';
+import { SpanQueue } from './span-queue.ts';
+import type { SpanCounts } from './span-queue.ts';
+import { readTraceParent, withTraceParent } from './trace-parent.ts';
+
+/** Traces that are made and sent. */
+export interface RunningTracing extends Tracing {
+  register(registry: Registry): void;
+  /** Sends what is left, or gives up after that time. */
+  flush(timeoutMs: number): Promise<void>;
+  close(): void;
+}
+
+/** What tracing depends on. */
+export interface TracingParts {
+  readonly log: Log;
+  readonly version: string;
+  /** OTLP over HTTP unless a test says otherwise. */
+  readonly exporter?: SpanExporter;
+  /** From 0 to below 1, as `Math.random`. */
+  readonly random?: () => number;
+}
+
+/** Bytes of one attribute: a path may be longer than anybody reads. */
+const longestAttribute = 1024;
+/** A server is at fault from here on, a client from 400 on (HTTP conventions, "Status"). */
+const serverFault = 500;
+const clientFault = 400;
+
+const traceParentOf = readOnce(readTraceParent);
+
+/** Opens nothing before the first span is sent. */
+export function startTracing(config: TracingConfig, { log, version, exporter, random }: TracingParts): RunningTracing {
+  const counts: SpanCounts = { exported: 0, dropped: 0, failed: 0 };
+  const queue = new SpanQueue(exporter ?? new OTLPTraceExporter({ url: config.url }), {
+    ...config,
+    counts,
+    onFailing(error) {
+      if (error === undefined) log.info({}, 'spans reach the collector again');
+      else log.warn({ collector: new URL(config.url).host, fault: error.message }, 'spans do not reach the collector');
+    },
+  });
+  const provider = new TracerProvider({
+    // What is not sampled never gets here.
+    sampler: new AlwaysOnSampler(),
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ [ATTR_SERVICE_NAME]: 'portcullis', [ATTR_SERVICE_VERSION]: version }))
+      .merge(detectResources({ detectors: [envDetector] })),
+    spanLimits: { attributeValueLengthLimit: longestAttribute },
+    spanProcessors: [queue],
+  });
+  const tracer = provider.getTracer('portcullis', version);
+  const draw = random ?? Math.random;
+  return {
+    begin(state) {
+      // Asked every few seconds by every load balancer, and never of interest.
+      if (state.surface.kind === 'health') return;
+      const parent = traceParentOf(state.inbound.headers);
+      const isSampled = parent !== null && config.parentBased ? parent.sampled : draw() < config.ratio;
+      if (isSampled) state.observation.trace = new TracedRequest(tracer, state, config.userNames);
+    },
+    register(registry) {
+      registerRead(registry, 'portcullis_trace_spans_total', 'Spans by what became of them.', 'counter', () =>
+        by('outcome', Object.entries(counts)),
+      );
+      registerRead(registry, 'portcullis_trace_spans_waiting', 'Spans that are not sent yet.', 'gauge', () =>
+        single(queue.length),
+      );
+    },
+    async flush(timeoutMs) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, timeoutMs);
+      await Promise.race([queue.forceFlush(), promise]);
+      clearTimeout(timer);
+    },
+    // What the exporter says of its own end is of no use to anybody then.
+    close: () => void provider.shutdown().catch(() => undefined),
+  };
+}
+
+/** Milliseconds of `performance.now()` as OpenTelemetry wants them. */
+function timeOf(atMs: number): TimeInput {
+  return performance.timeOrigin + atMs;
+}
+
+class TracedRequest implements RequestTrace {
+  readonly #tracer: Tracer;
+  readonly #state: Authenticated;
+  readonly #keepsState: boolean;
+  readonly #span: Span;
+  readonly #context: Context;
+  #forwarded: MemberTrace | undefined;
+  #forwardedSpan: Span | undefined;
+
+  constructor(tracer: Tracer, state: Authenticated, userNames: boolean) {
+    const { inbound, receivedAtMs, caller } = state;
+    this.#tracer = tracer;
+    this.#state = state;
+    const parent = traceParentOf(inbound.headers);
+    this.#keepsState = parent !== null;
+    const { name, attributes } = serverSpan(state);
+    this.#span = tracer.startSpan(
+      name,
+      {
+        kind: SpanKind.SERVER,
+        startTime: timeOf(receivedAtMs),
+        attributes: userNames ? { ...attributes, 'user.name': caller.name } : attributes,
+      },
+      parent === null
+        ? ROOT_CONTEXT
+        : trace.setSpanContext(ROOT_CONTEXT, {
+            traceId: parent.traceId,
+            spanId: parent.spanId,
+            traceFlags: TraceFlags.SAMPLED,
+            traceState: createTraceState(traceStateOf(inbound.headers)),
+            isRemote: true,
+          }),
+    );
+    this.#context = trace.setSpan(ROOT_CONTEXT, this.#span);
+    inbound.onClose((aborted) => this.#end(aborted));
+  }
+
+  memberHeaders(state: Located): RawHeaders {
+    this.#forwarded = this.toMember(state.headers, state.record.spec, (span) => (this.#forwardedSpan = span));
+    return this.#forwarded.headers;
+  }
+
+  toMember(headers: RawHeaders, cluster: ClusterSpec, started?: (span: Span) => void): MemberTrace {
+    const { name, attributes } = clientSpan(this.#state, cluster);
+    const options = { kind: SpanKind.CLIENT, startTime: timeOf(performance.now()), attributes };
+    const span = this.#tracer.startSpan(name, options, this.#context);
+    started?.(span);
+    return {
+      headers: withTraceParent(headers, span.spanContext(), this.#keepsState),
+      end: (status, error) => endSpan(span, status, error, clientFault),
+    };
+  }
+
+  /** The exchange is over, however it ended. */
+  #end(aborted: boolean): void {
+    const { progress, observation } = this.#state;
+    const ending = aborted && progress.ending === 'open' ? 'client-gone' : progress.ending;
+    const cut = aborted ? (observation.error ?? ending) : undefined;
+    if (this.#forwarded !== undefined) {
+      if (progress.sentAtMs !== 0) this.#forwardedSpan?.addEvent('request sent', timeOf(progress.sentAtMs));
+      if (progress.firstByteAtMs !== 0) this.#forwardedSpan?.addEvent('answer begun', timeOf(progress.firstByteAtMs));
+      // With an error of ours before the answer, the status is ours as well.
+      const ownFault = aborted ? undefined : observation.error;
+      this.#forwarded.end(ownFault === undefined ? progress.status : 0, cut ?? ownFault);
+    }
+    const isOwnFault = observation.error instanceof GatewayError && progress.status >= serverFault;
+    endSpan(this.#span, progress.status, cut ?? (isOwnFault ? observation.error : undefined), serverFault);
+  }
+}
+
+function endSpan(span: Span, status: number, error: unknown, faultFrom: number): void {
+  span.setAttributes(endAttributes(status, error, faultFrom));
+  if (error !== undefined || status >= faultFrom) {
+    span.setStatus({
+      code: SpanStatusCode.ERROR,
+      // Messages of GatewayError are shown to callers as well; those of others never.
+      ...(error instanceof GatewayError ? { message: error.message } : {}),
+    });
+  }
+  span.end(timeOf(performance.now()));
+}
+
+function traceStateOf(headers: RawHeaders): string {
+  const values: string[] = [];
+  for (let i = 0; i < headers.length; i += 2) {
+    if (headers[i]!.toLowerCase() === 'tracestate') values.push(headers[i + 1]!);
+  }
+  return values.join(',');
+}
