@@ -15,6 +15,7 @@ import { addCheckCommand, check } from './check.ts';
 import { addHubFlags } from './hub-flags.ts';
 import { addIndexFlags } from './index-flags.ts';
 import { addLimitsFlags } from './limits-flags.ts';
+import { addTracingFlags } from './tracing-flags.ts';
 import type { DemoOptions, LongRunningVerbs, ServeOptions } from './options.ts';
 
 /** Columns of help texts, fixed so that the reference page does not depend on who writes it. */
@@ -172,6 +173,7 @@ function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal)
   addLimitsFlags(serve);
   addAuditFlags(serve);
   addIndexFlags(serve);
+  addTracingFlags(serve);
   addHubFlags(serve, (text) => terminal.note(text))
     .addHelpText('after', serveExamples)
     .action(async (options: ServeOptions) => void (await verbs.serve(options)));

@@ -27,6 +27,8 @@ import type { IndexConfig, IndexInput } from './index-config.ts';
 import { limitsFileFields, readLimitsConfig } from './limits/limits-config.ts';
 import type { LimitsConfig, LimitsInput } from './limits/limits-config.ts';
 import { readTimeScale, withTimeScale } from './time-scale.ts';
+import { readTracingConfig, tracingFileFields } from './tracing/config.ts';
+import type { TracingConfig, TracingInput } from './tracing/config.ts';
 
 /** Everything `serve` needs to know. Paths are absolute. */
 export interface Config {
@@ -59,10 +61,13 @@ export interface Config {
   readonly hub: HubConfig | undefined;
   /** Undefined or absent: there is no index. */
   readonly index?: IndexConfig | undefined;
+  /** Undefined or absent: nothing is traced. */
+  readonly tracing?: TracingConfig | undefined;
 }
 
 /** What a person may write, in flags (as text) or in the file. */
-export interface ConfigInput extends AuditInput, AuthenticationInput, HubInput, IdentityInput, IndexInput, LimitsInput {
+export interface ConfigInput
+  extends AuditInput, AuthenticationInput, HubInput, IdentityInput, IndexInput, LimitsInput, TracingInput {
   readonly config?: string;
   readonly listen?: string;
   readonly opsListen?: string;
@@ -106,6 +111,7 @@ const fileSchema = z.strictObject({
   ...authenticationFileFields,
   ...hubFileFields,
   ...indexFileFields,
+  ...tracingFileFields,
 });
 type FileInput = z.output<typeof fileSchema>;
 
@@ -168,6 +174,7 @@ export function readConfig(
   const audit = readAuditConfig(auditInput(flags), auditInput(file), folder, fault);
   const limits = readLimitsConfig({ ...file, ...flags }, fault);
   const index = readIndexConfig({ ...file, ...flags }, fault);
+  const tracing = readTracingConfig(flags, file, folder, environment, (one) => void faults.push(one));
   const outgoing = readIdentityConfig({ ...fromFolder, ...identityFlags(flags) }, fault);
   if (kubeconfigs.length === 0 && hub === undefined)
     fault(
@@ -231,6 +238,7 @@ export function readConfig(
     audit,
     hub,
     index,
+    tracing,
   });
   return withTimeScale(config, timeScale);
 }

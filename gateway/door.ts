@@ -28,6 +28,7 @@ import type { Rooms } from './rooms.ts';
 import type { Serving } from './serving.ts';
 import { startStreamReviews } from './stream-reviews.ts';
 import { fixedTimes } from './time-scale.ts';
+import type { RunningTracing } from './tracing/tracing.ts';
 import type { Users } from './users.ts';
 
 /** Between two bookmarks of a watch that we serve ourselves; kube-apiserver sends one about every minute. */
@@ -70,6 +71,8 @@ export interface DoorParts extends Ways {
   readonly authorizer: Authorizer;
   readonly outgoing: Pick<OutgoingIdentities, 'identity' | 'onChange'>;
   readonly audit: RunningAudit | undefined;
+  /** Undefined unless traces are asked for. */
+  readonly tracing?: RunningTracing | undefined;
   readonly hub: HubClient | undefined;
   readonly index: GatewayIndex | undefined;
   /** Checks beside those of limits and index. */
@@ -96,7 +99,7 @@ export interface Door {
 
 /** Makes it; nothing listens yet. */
 export function makeDoor(parts: DoorParts): Door {
-  const { config, log, version, store, users, authorizer, outgoing, index, audit } = parts;
+  const { config, log, version, store, users, authorizer, outgoing, index, audit, tracing } = parts;
   const { connections, openStreams } = parts;
   let refusing = false;
   const times = fixedTimes(config.timeScale);
@@ -112,6 +115,7 @@ export function makeDoor(parts: DoorParts): Door {
   limits.register(metrics.registry);
   index?.register(metrics.registry);
   audit?.register(metrics.registry);
+  tracing?.register(metrics.registry);
   const streamReviews = startStreamReviews({
     authenticate: users.authenticate,
     authorizer,
@@ -124,6 +128,7 @@ export function makeDoor(parts: DoorParts): Door {
     authorizer,
     admission: limits.admission,
     audit,
+    tracing,
     clusters: store,
     connections,
     outgoingIdentity: outgoing.identity,

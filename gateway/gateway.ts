@@ -37,8 +37,8 @@ export interface Gateway {
   close(): void;
 }
 
-/** How long the end of the process waits for a webhook; what it has not taken then waits on disk. */
-const auditFlushMs = 3000;
+/** How long the end of the process waits for a webhook, whose events wait on disk then, and for a collector of spans. */
+const flushMs = 3000;
 
 /**
  * Starts a gateway.
@@ -106,6 +106,8 @@ async function assemble(
   const audit = config.audit === undefined ? undefined : await startAudit(config.audit, { reloading, log, dataDir });
   // Closed after the listener: what its connections still tell is recorded.
   if (audit !== undefined) closers.unshift(() => audit.close());
+  const tracing = config.tracing && (await loadTracing()).startTracing(config.tracing, { log, version });
+  if (tracing !== undefined) closers.unshift(() => tracing.close());
   const door = makeDoor({
     ...ways,
     config,
@@ -116,6 +118,7 @@ async function assemble(
     authorizer,
     outgoing,
     audit,
+    tracing,
     hub: hub?.client,
     index,
     checks: makeChecks(checked),
@@ -165,11 +168,16 @@ async function assemble(
         delayMs: config.shutdownDelayMs,
         graceMs: config.shutdownGraceMs,
       });
-      await Promise.all([audit?.flush(auditFlushMs), index?.close()]);
+      await Promise.all([audit?.flush(flushMs), tracing?.flush(flushMs), index?.close()]);
       closeAll();
     },
     close: closeAll,
   };
+}
+
+/** On use: who does not trace shall not pay for OpenTelemetry. */
+function loadTracing(): Promise<typeof import('./tracing/tracing.ts')> {
+  return import('./tracing/tracing.ts');
 }
 
 /** How often members are probed, by the configuration. */

@@ -73,17 +73,24 @@ export function makeFanoutMembers(state: Authorized, rooms: Rooms, identityFor: 
       // Another server may have taken the name since it was judged.
       if (target.record.spec.uid !== cluster.uid) throw removed(cluster.name);
       const leave = rooms.admission.enterMember(state.user, cluster.name, longRunning);
+      const span = state.observation.trace?.toMember(question.headers, target.record.spec);
       try {
         const answer = await callMember(target, {
           ...question,
+          headers: span?.headers ?? question.headers,
           identity: identityFor(target.record.spec),
           timeoutMs: question.timeoutMs ?? Math.min(memberTimeoutMs, rooms.firstByteTimeoutMs),
           auditId: state.auditId,
           peerAddress: state.peer.address,
         });
-        return released(answer, leave, open);
+        const over = (): void => {
+          leave();
+          span?.end(answer.status);
+        };
+        return released(answer, over, open);
       } catch (error) {
         leave();
+        span?.end(0, error);
         throw error;
       }
     },

@@ -67,9 +67,11 @@ export function readTracingConfig(
     flags.tracingConfigFile === undefined
       ? file.tracingConfigFile && resolve(folder, file.tracingConfigFile)
       : resolve(flags.tracingConfigFile);
-  const userNames = isTrue(flags.tracingUserNames ?? file.tracingUserNames ?? false);
+  const names = String(flags.tracingUserNames ?? file.tracingUserNames ?? false);
+  const userNames = names === 'true';
   const variable = (name: string): string | undefined => environment[name]?.trim() || undefined;
   const wrong = (name: string, message: string): undefined => void fault({ file: name, message });
+  if (names !== 'true' && names !== 'false') wrong('--tracing-user-names', 'must be "true" or "false"');
   if (variable('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined;
   const ofTraces = variable('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
   const ofAll = variable('OTEL_EXPORTER_OTLP_ENDPOINT');
@@ -117,10 +119,6 @@ export function readTracingConfig(
     batchSize: Math.min(queueSize, number('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', defaults.batchSize)),
     delayMs: number('OTEL_BSP_SCHEDULE_DELAY', defaults.delayMs),
   });
-}
-
-function isTrue(written: string | boolean): boolean {
-  return written === true || written === 'true';
 }
 
 function readConfiguration(

@@ -1,0 +1,13 @@
+// The flags of `serve` for traces. Easy to get wrong: the environment variables of OpenTelemetry ask for them as well, so both are told here.
+import type { Command } from 'commander';
+
+/** Adds them; what was typed is checked with the rest of the configuration. */
+export function addTracingFlags(command: Command): Command {
+  return command
+    .option(
+      '--tracing-config-file <file>',
+      "where spans go and how many: kube-apiserver's TracingConfiguration, its endpoint for OTLP over HTTP (default: none, " +
+        'unless OTEL_EXPORTER_OTLP_ENDPOINT is set)',
+    )
+    .option('--tracing-user-names [boolean]', 'let spans say who asked (default: false)');
+}
