@@ -9,7 +9,7 @@ import { GatewayError } from '../cache/errors.ts';
 import type { HubClient } from '../cache/hub-types.ts';
 import type { HubConfig } from './hub-config.ts';
 import { startHubTrust } from './hub-trust.ts';
-import type { HubTrust } from './hub-trust.ts';
+import type { HubTrust, HubTrustReports, StartedHubTrust } from './hub-trust.ts';
 import type { Log } from './log.ts';
 import type { MetricsReviews } from './metrics-protection.ts';
 
@@ -39,12 +39,25 @@ export function startHubAccess(
   config: HubAccessConfig,
   log: Log,
 ): HubAccess {
-  const review = makeHubReview({ client });
-  const { synced, close, ...trust } = startHubTrust(client, {
+  const onError = (error: unknown): void => log.error({ err: error }, 'the trust of the hub could not be followed');
+  return makeHubAccess(client, config, startHubTrust(client, { ...trustReports(log), onError }));
+}
+
+/** What is logged of the hub's trust. */
+export function trustReports(log: Log): HubTrustReports {
+  return {
     onFault: (message) => log.error({ fault: message }, 'the trust of the hub has a problem'),
     onRecovered: (message) => log.info({ fault: message }, 'a problem of the trust of the hub is gone'),
-    onError: (error) => log.error({ err: error }, 'the trust of the hub could not be followed'),
-  });
+  };
+}
+
+/** The hub's word by a trust that is followed already. */
+export function makeHubAccess(
+  client: Pick<HubClient, 'request'>,
+  config: HubAccessConfig,
+  { synced, close, ...trust }: StartedHubTrust,
+): HubAccess {
+  const review = makeHubReview({ client });
   const tokens = makeTokenReviewAuthenticator({
     review,
     audiences: config.audiences,

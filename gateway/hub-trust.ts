@@ -1,6 +1,7 @@
 // Whom the hub trusts to say who calls: its client authority and its front proxy, from the ConfigMap that every API server publishes, followed
 // for change. Easy to get wrong: a bad edit keeps the last good trust and is told, but a key that was taken away takes the trust with it; and
 // each of the two has a pool of its own, although the listener asks clients for certificates of both.
+import { isDeepStrictEqual } from 'node:util';
 import type { AuthenticationRequest, Authenticator } from '../auth/authenticate.ts';
 import { makeClientCertificateAuthenticator } from '../auth/client-cert.ts';
 import type { ClientCertificateAuthenticator } from '../auth/client-cert.ts';
@@ -24,6 +25,10 @@ export interface HubTrust {
   clientCas(): string;
   /** Adds a listener, called after they changed. */
   onClientCas(listener: () => void): void;
+  /** `data` of the ConfigMap as it is in force, bad edits left out; undefined while nothing was told. */
+  inForce(): Readonly<Record<string, unknown>> | undefined;
+  /** One listener, called after that changed. */
+  onInForce(listener: () => void): void;
   /** What is wrong now. */
   faults(): readonly string[];
 }
@@ -73,6 +78,10 @@ export function makeHubTrust(reports: HubTrustReports, now: () => number = Date.
   let certificates: ClientCertificateAuthenticator | undefined;
   let clientCa = '';
   let frontProxyCa = '';
+  /** The last good data of each part. */
+  const good: { clientCa: object; frontProxy: object } = { clientCa: {}, frontProxy: {} };
+  let inForce: Readonly<Record<string, unknown>> | undefined;
+  let inForceChanged: (() => void) | undefined;
 
   const setFault = (part: Part, message: string | undefined): void => {
     const before = faults.get(part);
@@ -119,6 +128,8 @@ export function makeHubTrust(reports: HubTrustReports, now: () => number = Date.
     clientCertificates: (request: AuthenticationRequest) => certificates?.authenticate(request),
     clientCas,
     onClientCas: (listener) => void listeners.push(listener),
+    inForce: () => inForce,
+    onInForce: (listener) => void (inForceChanged = listener),
     faults: () => [...faults.values()],
     apply: (objects) => {
       const object = objects.get(`${authenticationConfigMap.namespace}/${authenticationConfigMap.name}`);
@@ -132,13 +143,23 @@ export function makeHubTrust(reports: HubTrustReports, now: () => number = Date.
       }
       setFault('object', undefined);
       const data = (object['data'] ?? {}) as Readonly<Record<string, unknown>>;
+      const { [clientCaKey]: clientCaData, ...frontProxyData } = data;
       const before = clientCas();
-      attempt(clientCaKey, () => setClientCa(data[clientCaKey]));
+      attempt(clientCaKey, () => {
+        setClientCa(clientCaData);
+        good.clientCa = clientCaData === undefined ? {} : { [clientCaKey]: clientCaData };
+      });
       attempt('front proxy', () => {
         const trust = parseFrontProxyTrust(data);
         requestHeader.replace(trust);
         frontProxyCa = trust?.caPem ?? '';
+        good.frontProxy = frontProxyData;
       });
+      const next = { ...good.frontProxy, ...good.clientCa };
+      if (!isDeepStrictEqual(next, inForce)) {
+        inForce = next;
+        inForceChanged?.();
+      }
       if (clientCas() !== before) for (const listener of listeners) attempt(clientCaKey, listener);
     },
     applyState: ({ fault }) => {

@@ -9,6 +9,7 @@ import { conditionsOf } from './api/cluster-object.ts';
 import type { Observed } from './exchange.ts';
 import type { Log } from './log.ts';
 import { registerRead } from './read-metric.ts';
+import type { Aggregator } from './read-metric.ts';
 
 /** kube-apiserver's buckets of apiserver_request_duration_seconds, in seconds. */
 const buckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
@@ -93,8 +94,12 @@ export function makeMetrics(sources: MetricSources): RequestMetrics & { readonly
   };
   let inFlight = 0;
 
-  const gauge = (name: string, help: string, values: () => readonly MetricValue<string>[]): void =>
-    registerRead(registry, name, help, 'gauge', values);
+  const gauge = (
+    name: string,
+    help: string,
+    values: () => readonly MetricValue<string>[],
+    aggregator?: Aggregator,
+  ): void => registerRead(registry, name, help, 'gauge', values, aggregator);
   const counter = (name: string, help: string, values: () => readonly MetricValue<string>[]): void =>
     registerRead(registry, name, help, 'counter', values);
   const perSeries = (read: (one: Series) => number) => () =>
@@ -154,25 +159,39 @@ export function makeMetrics(sources: MetricSources): RequestMetrics & { readonly
   gauge('portcullis_upstream_connections', 'Connections to members by state.', () =>
     connectionValues(sources.connections),
   );
-  gauge('portcullis_breaker_open', '1 while a cluster is not being asked because it did not answer.', () =>
-    sources.connections
-      .stats()
-      .map(([cluster, , state]) => ({ labels: { cluster }, value: state === 'closed' ? 0 : 1 })),
+  gauge(
+    'portcullis_breaker_open',
+    '1 while a cluster is not being asked because it did not answer.',
+    () =>
+      sources.connections
+        .stats()
+        .map(([cluster, , state]) => ({ labels: { cluster }, value: state === 'closed' ? 0 : 1 })),
+    'max',
   );
-  gauge('portcullis_cluster_condition', '1 for the present status of each condition of each cluster.', () =>
-    sources.store.list().flatMap((record) =>
-      conditionsOf(record).map(({ type, status }) => ({
-        labels: { cluster: record.spec.name, type, status },
-        value: 1,
-      })),
-    ),
+  gauge(
+    'portcullis_cluster_condition',
+    '1 for the present status of each condition of each cluster.',
+    () =>
+      sources.store.list().flatMap((record) =>
+        conditionsOf(record).map(({ type, status }) => ({
+          labels: { cluster: record.spec.name, type, status },
+          value: 1,
+        })),
+      ),
+    'first',
   );
   gauge(
     'portcullis_config_reload_failed',
     '1 for each file whose last edit could not be used; the last good state is kept.',
     () => sources.reloadFaults().map((file) => ({ labels: { file }, value: 1 })),
+    'first',
   );
-  gauge('portcullis_build_info', 'Version of Portcullis.', () => [{ labels: { version: sources.version }, value: 1 }]);
+  gauge(
+    'portcullis_build_info',
+    'Version of Portcullis.',
+    () => [{ labels: { version: sources.version }, value: 1 }],
+    'first',
+  );
 
   return {
     registry,

@@ -28,6 +28,9 @@ export interface OperationsTls {
   readonly key: string;
 }
 
+/** What `/metrics` answers: a registry, or what stands for several. */
+export type MetricsPage = Pick<Registry, 'metrics' | 'contentType'>;
+
 /** What makes it safe to listen on another address than loopback. */
 export interface OperationsProtection {
   readonly tls: OperationsTls;
@@ -41,7 +44,7 @@ export interface OperationsProtection {
  */
 export async function startOperations(
   at: HostPort,
-  registry: Registry,
+  registry: MetricsPage,
   checks: readonly HealthCheck[],
   protection?: OperationsProtection,
 ): Promise<Operations> {
@@ -72,7 +75,7 @@ export async function startOperations(
   };
 }
 
-function makeApp(registry: Registry, checks: readonly HealthCheck[], admit: AdmitScrape | undefined): Express {
+function makeApp(registry: MetricsPage, checks: readonly HealthCheck[], admit: AdmitScrape | undefined): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');

@@ -5,6 +5,9 @@ import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client'
 /** What a scrape is told. */
 export type MetricValues = readonly MetricValue<string>[];
 
+/** How the values of several processes become one; `first`: those of the first process count, the others' are not asked for. */
+export type Aggregator = 'sum' | 'max' | 'min' | 'first';
+
 /** Registers one; prom-client asks any metric only for get(). */
 export function registerRead(
   registry: Registry,
@@ -12,17 +15,16 @@ export function registerRead(
   help: string,
   type: 'gauge' | 'counter' | 'histogram',
   values: () => MetricValues,
+  aggregator: Aggregator = 'sum',
 ): void {
   const metric = {
     name,
     help,
     type,
-    aggregator: 'sum',
+    aggregator,
     reset: () => undefined,
     get: async () =>
-      ({ name, help, type, aggregator: 'sum', values: values() }) as unknown as MetricObjectWithValues<
-        MetricValue<string>
-      >,
+      ({ name, help, type, aggregator, values: values() }) as unknown as MetricObjectWithValues<MetricValue<string>>,
   };
   registry.registerMetric(metric as never);
 }

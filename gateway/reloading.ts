@@ -20,15 +20,20 @@ export interface Reloading {
   close(): void;
 }
 
-export function makeReloading(log: Log): Reloading {
+/** @param onApplied told of every set of texts that was taken; the label is the files' paths, as in {@link Reloading.faults} */
+export function makeReloading(log: Log, onApplied?: (label: string, texts: readonly string[]) => void): Reloading {
   const faults = new Map<string, string>();
   const watches: FileWatch[] = [];
   return {
     async add(files, apply) {
-      const read = (): void => apply(...files.map(readText));
+      const label = files.join(', ');
+      const read = (): void => {
+        const texts = files.map(readText);
+        apply(...texts);
+        onApplied?.(label, texts);
+      };
       const seen = async (): Promise<ReadonlyMap<string, string>> =>
         new Map(await Promise.all(files.map(async (file) => [file, await lookAt(file)] as const)));
-      const label = files.join(', ');
       // The signature is taken before the read: a change between the two is then seen again, never missed.
       const before = await seen();
       read();

@@ -10,11 +10,17 @@ import { issueServingCertificate, loadAuthority } from './serving-certificate.ts
 /** A timer cannot be longer than 24.8 days. */
 const reissueIntervalMs = 20 * 24 * 60 * 60 * 1000;
 
+/** Certificate and key as PEM. */
+export interface ServingPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
 /** The certificate the listener shows. */
 export interface Serving {
   /** File clients must trust; undefined when the operator brought a certificate. */
   readonly caFile: string | undefined;
-  current(): { readonly cert: string; readonly key: string };
+  current(): ServingPair;
   onChange(listener: () => void): void;
   close(): void;
 }

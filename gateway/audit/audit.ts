@@ -40,6 +40,7 @@ export interface Audit {
 
 /** An audit log that runs. */
 export interface RunningAudit extends Audit {
+  readonly sinks: readonly AuditSink[];
   register(registry: Registry): void;
   /** Stores what is left, or gives up after that time. */
   flush(timeoutMs: number): Promise<void>;
@@ -51,6 +52,8 @@ export interface AuditParts {
   readonly reloading: Reloading;
   readonly log: Log;
   readonly dataDir: string;
+  /** Sinks that another process keeps; absent: those of the configuration are opened here. */
+  readonly sinks?: readonly AuditSink[];
 }
 
 /**
@@ -69,10 +72,12 @@ export async function startAudit(config: AuditConfig, parts: AuditParts): Promis
   if (config.log !== undefined) names.push('log');
   if (config.webhook !== undefined) names.push('webhook');
   const counts = makeAuditCounts(names);
-  const { sinks, spool, close } = await openSinks(config, parts, counts);
+  const { sinks, spool, close } =
+    parts.sinks === undefined ? await openSinks(config, parts, counts) : opened(parts.sinks);
   const audit = makeAudit({ policy: () => policy, overflow: () => overflow, sinks, counts });
   return {
     ...audit,
+    sinks,
     register: (registry) => registerAuditMetrics(registry, counts, () => sinks, spool && (() => spool.bytes)),
     flush: async (timeoutMs) => void (await Promise.all(sinks.map((sink) => sink.flush(timeoutMs)))),
     close() {
@@ -86,6 +91,10 @@ interface OpenSinks {
   readonly sinks: readonly AuditSink[];
   readonly spool: Spool | undefined;
   close(): void;
+}
+
+function opened(sinks: readonly AuditSink[]): OpenSinks {
+  return { sinks, spool: undefined, close: () => undefined };
 }
 
 async function openSinks(
@@ -104,9 +113,9 @@ async function openSinks(
       log.error({ sink: name, events: many, err: error }, 'audit events are lost');
     },
   });
-  const opened = <T>(flag: string, what: string, open: () => T): T => {
+  const open = <T>(flag: string, what: string, make: () => T): T => {
     try {
-      return open();
+      return make();
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? 'unknown fault';
       throw new ConfigurationError([{ file: flag, message: `${what} cannot be written: ${code}` }]);
@@ -114,9 +123,7 @@ async function openSinks(
   };
   const sinks: AuditSink[] = [];
   if (logConfig !== undefined) {
-    sinks.push(
-      opened('--audit-log-path', logConfig.path, () => startAuditFile({ ...logConfig, events: events('log') })),
-    );
+    sinks.push(open('--audit-log-path', logConfig.path, () => startAuditFile({ ...logConfig, events: events('log') })));
   }
   if (webhook === undefined) return { sinks, spool: undefined, close: () => undefined };
   const client = await makeWebhookClient(webhook.configFile, (problem) => {
@@ -124,7 +131,7 @@ async function openSinks(
     else log.error({ fault: problem }, 'the kubeconfig of the audit webhook has a problem; the last good one is kept');
   });
   const folder = join(dataDir, 'audit-spool');
-  const spool = opened('--data-dir', folder, () => openSpool(folder, webhook.spoolBytes));
+  const spool = open('--data-dir', folder, () => openSpool(folder, webhook.spoolBytes));
   const { mode, batch, initialBackoffMs } = webhook;
   sinks.push(startAuditWebhook({ mode, batch, initialBackoffMs, send: client.send, spool, events: events('webhook') }));
   return { sinks, spool, close: () => client.close() };

@@ -1,7 +1,7 @@
 // What is counted of auditing. Easy to get wrong: the hot path only adds to plain numbers; prom-client reads them when somebody scrapes.
 import type { Registry } from 'prom-client';
 import { by, registerRead, single } from '../read-metric.ts';
-import type { MetricValues } from '../read-metric.ts';
+import type { Aggregator, MetricValues } from '../read-metric.ts';
 import type { AuditSink } from './sink.ts';
 
 /** Counted since the start. */
@@ -57,13 +57,17 @@ export function registerAuditMetrics(
   );
   counter('portcullis_audit_error_total', 'Failed attempts to store audit events.', () => by('plugin', counts.failed));
   counter('portcullis_audit_lost_total', 'Audit events taken and never stored.', () => by('plugin', counts.lost));
-  const gauge = (name: string, help: string, values: () => MetricValues): void =>
-    registerRead(registry, name, help, 'gauge', values);
-  gauge('portcullis_audit_accepting', '0 while a sink is full and requests are refused or go on unrecorded.', () =>
-    by(
-      'plugin',
-      sinks().map(({ name, accepting }) => [name, accepting ? 1 : 0]),
-    ),
+  const gauge = (name: string, help: string, values: () => MetricValues, aggregator?: Aggregator): void =>
+    registerRead(registry, name, help, 'gauge', values, aggregator);
+  gauge(
+    'portcullis_audit_accepting',
+    '0 while a sink is full and requests are refused or go on unrecorded.',
+    () =>
+      by(
+        'plugin',
+        sinks().map(({ name, accepting }) => [name, accepting ? 1 : 0]),
+      ),
+    'min',
   );
   if (spoolBytes === undefined) return;
   gauge('portcullis_audit_spool_bytes', 'Bytes of audit events that wait on disk for the webhook.', () =>

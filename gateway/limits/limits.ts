@@ -10,6 +10,7 @@ import type { BoundConnections } from './connection-bounds.ts';
 import { guardLogins } from './failed-logins.ts';
 import type { HealthCheck } from '../health.ts';
 import { by, registerRead, single } from '../read-metric.ts';
+import type { Aggregator } from '../read-metric.ts';
 import type { LimitsConfig } from './limits-config.ts';
 import { startMemoryCeiling } from './memory-ceiling.ts';
 import { startSlowClients } from './slow-clients.ts';
@@ -72,14 +73,17 @@ export function startLimits(config: LimitsConfig, { openStreams, authenticate, o
       },
     },
     register(registry) {
-      const gauge = (name: string, help: string, read: () => number): void =>
-        registerRead(registry, name, help, 'gauge', () => single(read()));
+      const gauge = (name: string, help: string, read: () => number, aggregator?: Aggregator): void =>
+        registerRead(registry, name, help, 'gauge', () => single(read()), aggregator);
       const counter = (name: string, help: string, read: () => number): void =>
         registerRead(registry, name, help, 'counter', () => single(read()));
       registerAdmissionMetrics(registry, admission);
-      gauge('portcullis_memory_share', 'Part of the usable memory that is used.', () => memory.share);
-      gauge('portcullis_memory_shedding', '1 while new requests are refused for want of memory.', () =>
-        memory.shedding ? 1 : 0,
+      gauge('portcullis_memory_share', 'Part of the usable memory that is used.', () => memory.share, 'max');
+      gauge(
+        'portcullis_memory_shedding',
+        '1 while new requests are refused for want of memory.',
+        () => (memory.shedding ? 1 : 0),
+        'max',
       );
       gauge('portcullis_client_connections', 'Connections of clients, handshakes included.', () => connections.open);
       counter(

@@ -1,0 +1,174 @@
+// Cluster records as the first process tells them to workers: whole at first, then event by event. Easy to get wrong: the rest of the gateway tells by the
+// identity of a spec whether it changed, so one that did not is not sent again, and one that stands twice in a snapshot arrives as one.
+import { makeAddressRule } from '../../cache/address-rule.ts';
+import type { AddressRuleOptions } from '../../cache/address-rule.ts';
+import type { ClusterHistory } from '../../cache/cluster-events.ts';
+import type { ClusterRecord, ClusterSpec, Credential, CredentialSource } from '../../cache/records.ts';
+import type { ClusterEvent, ClusterStore } from '../../cache/store.ts';
+
+/** A credential that never changes, or the number under which the first process is asked for it. */
+export type WireCredential =
+  | { readonly kind: Exclude<CredentialSource['kind'], 'exec'>; readonly fixed: Credential }
+  | { readonly kind: 'exec'; readonly id: number };
+
+/** A spec without its functions. */
+export interface WireSpec extends Omit<ClusterSpec, 'credential' | 'addressRule'> {
+  readonly credential: WireCredential | undefined;
+  /** Its addresses are subject to the rule of the configuration. */
+  readonly isRuled: boolean;
+}
+
+export interface WireRecord extends Omit<ClusterRecord, 'spec'> {
+  readonly spec: WireSpec;
+}
+
+/** One change; without a spec it is that of the record before. */
+export interface WireEvent {
+  readonly type: ClusterEvent['type'];
+  readonly uid: string;
+  readonly record: Omit<ClusterRecord, 'spec'>;
+  readonly spec: WireSpec | undefined;
+}
+
+/** A whole store. */
+export interface WireSnapshot {
+  readonly records: readonly WireRecord[];
+  readonly history: Omit<ClusterHistory, 'events'> & {
+    readonly events: readonly {
+      readonly type: ClusterEvent['type'];
+      readonly record: WireRecord;
+      readonly previous: WireRecord | undefined;
+    }[];
+  };
+}
+
+/** The first process's end. */
+export interface ClusterWriter {
+  /** The store now. */
+  snapshot(): WireSnapshot;
+  event(event: ClusterEvent): WireEvent;
+  /** The source behind a number; undefined when it is no longer known. */
+  source(id: number): CredentialSource | undefined;
+  close(): void;
+}
+
+/** How long a request that read the record before may still ask for its credential. */
+const outdatedMs = 60_000;
+
+/** Makes the writer that all workers share, so that a number means the same to each. */
+export function makeClusterWriter(store: Pick<ClusterStore, 'list' | 'history'>): ClusterWriter {
+  const ids = new Map<CredentialSource, number>();
+  const sources = new Map<number, CredentialSource>();
+  const timers = new Set<NodeJS.Timeout>();
+  let lastId = 0;
+
+  const idOf = (source: CredentialSource): number => {
+    const known = ids.get(source);
+    if (known !== undefined) return known;
+    lastId += 1;
+    ids.set(source, lastId);
+    sources.set(lastId, source);
+    return lastId;
+  };
+  const forgetLater = (source: CredentialSource): void => {
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      // A cluster with another name is one that went and one that came, with the same credential.
+      if (store.list().some(({ spec }) => spec.credential === source)) return;
+      sources.delete(ids.get(source) ?? 0);
+      ids.delete(source);
+    }, outdatedMs).unref();
+    timers.add(timer);
+  };
+  const credentialOf = (source: CredentialSource): WireCredential => {
+    const { kind } = source;
+    if (kind === 'exec') return { kind, id: idOf(source) };
+    const fixed = source.current();
+    if (fixed instanceof Promise) throw new Error(`a credential of kind ${kind} is not at hand`);
+    return { kind, fixed };
+  };
+  const specOf = ({ credential, addressRule, ...plain }: ClusterSpec): WireSpec => ({
+    ...plain,
+    credential: credential && credentialOf(credential),
+    isRuled: addressRule !== undefined,
+  });
+
+  return {
+    snapshot() {
+      const specs = memo(specOf);
+      const recordOf = memo((record: ClusterRecord): WireRecord => ({ ...record, spec: specs(record.spec) }));
+      const { events, startVersion, version } = store.history();
+      return {
+        records: store.list().map(recordOf),
+        history: {
+          startVersion,
+          version,
+          events: events.map(({ type, record, previous }) => ({
+            type,
+            record: recordOf(record),
+            previous: previous && recordOf(previous),
+          })),
+        },
+      };
+    },
+    event({ type, record: { spec, ...record }, previous }) {
+      const before = type === 'DELETED' ? spec : previous?.spec;
+      const source = before?.credential;
+      if (source?.kind === 'exec' && (type === 'DELETED' || spec.credential !== source)) forgetLater(source);
+      return { type, uid: spec.uid, record, spec: before === spec ? undefined : specOf(spec) };
+    },
+    source: (id) => sources.get(id),
+    close() {
+      for (const timer of timers) clearTimeout(timer);
+    },
+  };
+}
+
+/** The worker's end: turns what came into records. */
+export interface ClusterWireReader {
+  record(wire: WireRecord): ClusterRecord;
+  spec(wire: WireSpec): ClusterSpec;
+}
+
+/**
+ * Makes the reader of one worker.
+ * @param credentials sources of credentials that the first process is asked for
+ * @param addresses what the operator says of addresses that objects of a hub name; undefined without a hub
+ */
+export function makeClusterReader(
+  credentials: (id: number) => CredentialSource,
+  addresses: AddressRuleOptions | undefined,
+): ClusterWireReader {
+  const rule = addresses && makeAddressRule(addresses);
+  const credentialOf = (wire: WireCredential): CredentialSource => {
+    if (wire.kind === 'exec') return credentials(wire.id);
+    const { kind, fixed } = wire;
+    return Object.freeze({ kind, current: () => fixed, invalidate: () => undefined });
+  };
+  const spec = memo(({ credential, isRuled, ...plain }: WireSpec): ClusterSpec => {
+    if (isRuled && rule === undefined)
+      throw new Error(`there is no rule for addresses, and cluster "${plain.name}" needs it`);
+    const made: ClusterSpec = { ...plain, credential: credential && credentialOf(credential) };
+    return Object.freeze(isRuled ? { ...made, addressRule: rule! } : made);
+  });
+  return {
+    spec: (wire) => spec(frozen(wire)),
+    record: memo((wire) => Object.freeze({ ...wire, spec: spec(frozen(wire.spec)) })),
+  };
+}
+
+/** Remembers what each object gave, as long as that object lives. */
+function memo<K extends object, V>(make: (key: K) => V): (key: K) => V {
+  const made = new WeakMap<K, V>();
+  return (key) => {
+    if (!made.has(key)) made.set(key, make(key));
+    return made.get(key)!;
+  };
+}
+
+/** Plain data, frozen to the bottom. */
+function frozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
+  for (const part of Object.values(value)) frozen(part);
+  return Object.freeze(value);
+}

@@ -1,0 +1,20 @@
+// Errors as they travel between the first process and a worker. Easy to get wrong: only a GatewayError's words are meant for callers; of any other error
+// nothing but the fact is told.
+import { GatewayError } from '../../cache/errors.ts';
+import type { ErrorCode, ErrorDetails } from '../../cache/errors.ts';
+
+/** A GatewayError without its cause, which stays where it is logged. */
+export interface WireError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details: ErrorDetails;
+}
+
+export function wireErrorOf(error: unknown): WireError {
+  if (error instanceof GatewayError) return { code: error.code, message: error.message, details: error.details };
+  return { code: 'INTERNAL', message: 'the first process of the gateway could not answer', details: {} };
+}
+
+export function errorOfWire({ code, message, details }: WireError): GatewayError {
+  return new GatewayError(code, message, details);
+}
