@@ -24,7 +24,7 @@ export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
 /** Read by one statement at first, and at most once it is known how large rows are. */
 const firstRows = 8;
-const mostRows = 64;
+const mostRows = 256;
 
 interface StoredRow {
   readonly t: number;
@@ -53,7 +53,8 @@ export function readBodies(session: Session, ids: Float64Array, sequence: number
       rows.push([types.of(row.t), places.of(row.place), row.name, row.uid, row.raw.byteLength]);
     }
   }
-  const packed = new Uint8Array(bytes);
+  // Not filled with zeros first, and not of a pool: it is handed over.
+  const packed = Buffer.allocUnsafeSlow(bytes);
   let at = 0;
   for (const body of bodies) {
     packed.set(body, at);

@@ -23,6 +23,7 @@ export class Catalog {
   readonly types = new Map<TypeKey, number>();
   readonly typeKeys = new Map<number, TypeKey>();
   readonly incarnations = new Map<string, IncarnationRecord>();
+  #byCluster: ReadonlyMap<string, readonly IncarnationRecord[]> | undefined;
   readonly places = new Map<number, Place>();
   /** By number of the incarnation, then by namespace. */
   readonly placesOf = new Map<number, Map<string, Place>>();
@@ -52,8 +53,15 @@ export class Catalog {
     this.version = version;
   }
 
+  /** Incarnations of a cluster by its name: more than one while one replaces the other. */
+  ofCluster(cluster: string): readonly IncarnationRecord[] {
+    this.#byCluster ??= Map.groupBy(this.incarnations.values(), (record) => record.cluster);
+    return this.#byCluster.get(cluster) ?? [];
+  }
+
   addIncarnation(record: IncarnationRecord): void {
     this.incarnations.set(record.id, record);
+    this.#byCluster = undefined;
     if (!this.placesOf.has(record.number)) this.placesOf.set(record.number, new Map());
   }
 

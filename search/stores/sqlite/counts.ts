@@ -1,6 +1,6 @@
 // Counts rows of a question, in all or by cluster, namespace or type. Easy to get wrong: what counters answer must be what reading the rows would
 // give, and what only bodies can tell is never counted without reading them.
-import { extentRows } from './extents.ts';
+import { extentRows, type Extent } from './extents.ts';
 import { KeyStream } from './key-stream.ts';
 import type { KeyRow } from './order.ts';
 import { planTypes, sliceMs, whereOf, type Question, type Session, type Turns, type TypePlan } from './session.ts';
@@ -29,6 +29,10 @@ export async function countBy(
       if (by === 'type') {
         const n = countPlan(session, plan, question);
         if (n > 0) add(plan.type, n);
+        return;
+      }
+      if (by === 'cluster' && isOfIncarnations(plan)) {
+        for (const [cluster, n] of countIncarnations(session, plan.extent)) add(cluster, n);
         return;
       }
       for (const [number, n] of countPlaces(session, plan, question)) {
@@ -81,6 +85,20 @@ export async function eachRow({ slice, pause }: Turns, question: Question, visit
 /** Whether nothing but the extent says which rows. */
 export function isExtentOnly({ conditions, only }: TypePlan): boolean {
   return conditions.pieces.length === 0 && only === undefined;
+}
+
+/** Whether it is all of some incarnations, whose rows are counted as a whole. */
+function isOfIncarnations(plan: TypePlan): boolean {
+  const { except, places, ids } = plan.extent;
+  return isExtentOnly(plan) && except.size === 0 && places.length === 0 && ids.length === 0;
+}
+
+function countIncarnations({ sql }: Session, { t, incarnationsJson }: Extent): readonly (readonly [string, number])[] {
+  return sql.all<[string, number]>(
+    `SELECT i.cluster, f.objects FROM json_each(?) j CROSS JOIN follow f ON f.t = ? AND f.inc = j.value
+    CROSS JOIN incarnation i ON i.id = f.inc WHERE f.objects > 0`,
+    [incarnationsJson, t],
+  );
 }
 
 function countPlan({ sql }: Session, plan: TypePlan, { query }: Question): number {

@@ -83,7 +83,7 @@ async function checkPrefix(directory: string): Promise<{ readonly step: number; 
     const last = { ...allOf(crashType), labels: [{ key: 'step', operator: 'In', values: [String(step)] }] } as const;
     assert.equal(await reader.operations.count({ query: last, scope: sent }), step === 0 ? 0 : 2);
     const page = await reader.operations.list({ query: allOf(crashType), scope: sent, page: {} });
-    assert.equal(page.chunk.rows.length, names.length);
+    assert.equal(page.first.rows.length, names.length);
     return { step, said: opened.said };
   } finally {
     reader.close();

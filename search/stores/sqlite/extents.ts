@@ -21,35 +21,39 @@ export interface Extent {
   readonly ids: readonly number[];
   /** Nothing of this type is outside of it. */
   readonly isWhole: boolean;
-  /** {@link Extent.places} as JSON. */
+  /** {@link Extent.incarnations}, {@link Extent.except} and {@link Extent.places} as JSON. */
+  readonly incarnationsJson: string;
+  readonly exceptJson: string;
   readonly placesJson: string;
-  /** Rows in it; some seconds old when `isRough`. */
+  /** About how many rows are in it, some seconds ago: what a way to them costs. {@link extentRows} says it exactly. */
   readonly rows: number;
-  readonly isRough: boolean;
-  /** Rows of the type in all incarnations. */
+  /** About how many rows of the type there are in all incarnations. */
   readonly typeRows: number;
 }
 
-/** What of an extent is the same in every transaction until a place is added. */
+/** What of an extent is the same in every transaction until a place is added or a type is followed in one more incarnation. */
 interface Granted {
   readonly catalogVersion: number;
   readonly incarnations: readonly number[];
   readonly except: ReadonlySet<number>;
   readonly places: ReadonlySet<number>;
+  readonly placeList: readonly number[];
+  readonly isWhole: boolean;
+  readonly incarnationsJson: string;
+  readonly exceptJson: string;
   readonly placesJson: string;
   readonly named: readonly (readonly [place: number, name: string])[];
   readonly namedAnywhere: ReadonlyMap<string, ReadonlySet<number>>;
   readonly filter: KeyFilter;
-  /** Rows in the places as last counted. */
-  counted: { readonly rows: number; readonly atMs: number } | undefined;
+  /** Rows as last counted, single objects not among them. */
+  counted: { readonly rows: number; readonly typeRows: number; readonly atMs: number } | undefined;
 }
 
 /** A user's grants are asked about again and again; they are one object while they do not change. */
 const granted = new WeakMap<Grants, LRUCache<string, Granted>>();
 /** Selections of one user that are remembered. */
 const mostRemembered = 16;
-/** With more places than this their rows are counted only so often. */
-const manyPlaces = 256;
+/** Rows are counted only so often where a rough number will do. */
 const countedForMs = 2000;
 
 /** Undefined when nothing of the type can be in it. */
@@ -62,47 +66,45 @@ export function extentOf(
 ): Extent | undefined {
   const t = catalog.types.get(type);
   if (t === undefined) return undefined;
-  const known = remembered(catalog, query, type, grants);
-  const { incarnations, except, places, placesJson } = known;
+  const known = remembered({ sql, catalog, t }, query, type, grants);
+  const { incarnations, except, placeList, placesJson, incarnationsJson, exceptJson, isWhole } = known;
   const ids = resolveNames(sql, catalog, t, known);
-  if (incarnations.length === 0 && places.size === 0 && ids.length === 0) return undefined;
-  const followed = sql.all<[number, number]>('SELECT inc, objects FROM follow WHERE t = ?', [t]);
-  const whole = new Set(incarnations);
-  const isWhole = except.size === 0 && followed.every(([inc]) => whole.has(inc));
-  const inIncarnations = followed.reduce((sum, [inc, objects]) => sum + (whole.has(inc) ? objects : 0), 0);
+  if (incarnations.length === 0 && placeList.length === 0 && ids.length === 0) return undefined;
   const nowMs = performance.now();
-  const isRough = places.size > manyPlaces;
-  if (!isRough || known.counted === undefined || nowMs - known.counted.atMs > countedForMs) {
-    known.counted = { rows: countRows(sql, t, placesJson), atMs: nowMs };
+  if (known.counted === undefined || nowMs - known.counted.atMs > countedForMs) {
+    known.counted = { rows: countRows(sql, t, known), typeRows: countType(sql, t), atMs: nowMs };
   }
-  const rows = inIncarnations - countRows(sql, t, JSON.stringify([...except])) + known.counted.rows + ids.length;
-  const typeRows = followed.reduce((sum, [, objects]) => sum + objects, 0);
-  return { t, type, incarnations, except, places: [...places], placesJson, ids, isWhole, rows, isRough, typeRows };
+  const { typeRows } = known.counted;
+  const rows = known.counted.rows + ids.length;
+  const json = { incarnationsJson, exceptJson, placesJson };
+  return { t, type, incarnations, except, places: placeList, ids, isWhole, ...json, rows, typeRows };
 }
 
 /** Rows in it, exactly. */
 export function extentRows(sql: Sql, extent: Extent): number {
-  if (!extent.isRough) return extent.rows;
-  const { t, placesJson, incarnations, except, ids } = extent;
-  const followed = sql.all<[number, number]>('SELECT inc, objects FROM follow WHERE t = ?', [t]);
-  const whole = new Set(incarnations);
-  const inIncarnations = followed.reduce((sum, [inc, objects]) => sum + (whole.has(inc) ? objects : 0), 0);
-  return inIncarnations - countRows(sql, t, JSON.stringify([...except])) + countRows(sql, t, placesJson) + ids.length;
+  return countRows(sql, extent.t, extent) + extent.ids.length;
 }
 
-function remembered(catalog: Catalog, query: ListQuery, type: TypeKey, grants: Grants): Granted {
+interface OfType {
+  readonly sql: Sql;
+  readonly catalog: Catalog;
+  readonly t: number;
+}
+
+function remembered(of: OfType, query: ListQuery, type: TypeKey, grants: Grants): Granted {
+  const { catalog } = of;
   const { clusters, notClusters, namespaces, notNamespaces } = query;
   const key = JSON.stringify([type, clusters, notClusters, namespaces, notNamespaces]);
   let ofGrants = granted.get(grants);
   if (ofGrants === undefined) granted.set(grants, (ofGrants = new LRUCache({ max: mostRemembered })));
   const known = ofGrants.get(key);
   if (known !== undefined && known.catalogVersion === catalog.version) return known;
-  const made = grantedTo(catalog, query, type, grants);
+  const made = grantedTo(of, query, type, grants);
   ofGrants.set(key, made);
   return made;
 }
 
-function grantedTo(catalog: Catalog, query: ListQuery, type: TypeKey, grants: Grants): Granted {
+function grantedTo({ sql, catalog, t }: OfType, query: ListQuery, type: TypeKey, grants: Grants): Granted {
   const filter = keyFilter(query);
   const incarnations: number[] = [];
   const places = new Set<number>();
@@ -133,13 +135,45 @@ function grantedTo(catalog: Catalog, query: ListQuery, type: TypeKey, grants: Gr
     }
   }
   const except = excepted(catalog, query, incarnations);
-  const placesJson = JSON.stringify([...places]);
-  const catalogVersion = catalog.version;
-  return { catalogVersion, incarnations, except, places, placesJson, named, namedAnywhere, filter, counted: undefined };
+  const whole = new Set(incarnations);
+  const followed = sql.all<[number]>('SELECT inc FROM follow WHERE t = ?', [t]);
+  const placeList = [...places];
+  return {
+    catalogVersion: catalog.version,
+    incarnations,
+    except,
+    places,
+    placeList,
+    isWhole: except.size === 0 && followed.every(([inc]) => whole.has(inc)),
+    incarnationsJson: JSON.stringify(incarnations),
+    exceptJson: JSON.stringify([...except]),
+    placesJson: JSON.stringify(placeList),
+    named,
+    namedAnywhere,
+    filter,
+    counted: undefined,
+  };
 }
 
-/** Sum of the counters of places. */
-function countRows(sql: Sql, t: number, placesJson: string): number {
+type Counted = Pick<Extent, 'isWhole' | 'incarnationsJson' | 'exceptJson' | 'placesJson'>;
+
+/** Rows of whole incarnations and places, by the counters. */
+function countRows(sql: Sql, t: number, { isWhole, incarnationsJson, exceptJson, placesJson }: Counted): number {
+  if (isWhole) return countType(sql, t);
+  const inIncarnations = incarnationsJson === '[]' ? 0 : countIncarnations(sql, t, incarnationsJson);
+  return inIncarnations - countPlaces(sql, t, exceptJson) + countPlaces(sql, t, placesJson);
+}
+
+function countType(sql: Sql, t: number): number {
+  return sql.first<[number | null]>('SELECT sum(objects) FROM follow WHERE t = ?', [t])![0] ?? 0;
+}
+
+function countIncarnations(sql: Sql, t: number, incarnationsJson: string): number {
+  const text = 'SELECT sum(f.objects) FROM json_each(?) j CROSS JOIN follow f ON f.t = ? AND f.inc = j.value';
+  return sql.first<[number | null]>(text, [incarnationsJson, t])![0] ?? 0;
+}
+
+function countPlaces(sql: Sql, t: number, placesJson: string): number {
   if (placesJson === '[]') return 0;
   const text = 'SELECT sum(c.n) FROM json_each(?) p CROSS JOIN counter c ON c.t = ? AND c.place = p.value';
   return sql.first<[number | null]>(text, [placesJson, t])![0] ?? 0;

@@ -4,7 +4,7 @@ import type { Cursor, PageRequest } from '../store.ts';
 import { countRows } from './counts.ts';
 import { KeyStream } from './key-stream.ts';
 import { makeCursor, type KeyRow } from './order.ts';
-import { sliceMs, type Question, type Turns } from './session.ts';
+import { sliceMs, type Question, type Session, type Turns } from './session.ts';
 
 /** The keys of a page. */
 export interface KeyPage {
@@ -15,7 +15,13 @@ export interface KeyPage {
   readonly remaining: number | undefined;
 }
 
-export async function readKeys(turns: Turns, question: Question, page: PageRequest): Promise<KeyPage> {
+/** @param readFirst is called with the keys in the transaction that found the last of them */
+export async function readPage<First>(
+  turns: Turns,
+  question: Question,
+  page: PageRequest,
+  readFirst: (session: Session, ids: Float64Array, sequence: number) => First,
+): Promise<KeyPage & { readonly first: First }> {
   const { slice, pause } = turns;
   const { limit, offset = 0, after, withRemaining = false } = page;
   const stream = new KeyStream(question, after, { offset, limit });
@@ -25,6 +31,7 @@ export async function readKeys(turns: Turns, question: Question, page: PageReque
   let isFirst = true;
   let last: KeyRow | undefined;
   let hasMore = false;
+  let read: { readonly ids: Float64Array; readonly first: First } | undefined;
   /** Whether that is enough. */
   const take = (rows: readonly KeyRow[]): boolean => {
     for (const row of rows) {
@@ -39,8 +46,8 @@ export async function readKeys(turns: Turns, question: Question, page: PageReque
     }
     return false;
   };
-  for (let isDone = false; !isDone;) {
-    isDone = slice((session) => {
+  while (read === undefined) {
+    read = slice((session) => {
       sequence ??= session.sequence;
       const untilMs = performance.now() + sliceMs;
       stream.enter(session);
@@ -48,17 +55,18 @@ export async function readKeys(turns: Turns, question: Question, page: PageReque
       isFirst = false;
       do {
         const rows = stream.next(session);
-        if (rows === undefined) return true;
-        if (take(rows)) return true;
+        if (rows !== undefined && !take(rows)) continue;
+        const found = Float64Array.from(ids);
+        return { ids: found, first: readFirst(session, found, sequence) };
       } while (performance.now() < untilMs);
-      return false;
+      return undefined;
     });
-    if (!isDone) await pause();
+    if (read === undefined) await pause();
   }
   const rowsUpTo = stream.rowsBefore + skipped + ids.length;
   const next = hasMore && last !== undefined ? makeCursor(stream.order, last, rowsUpTo) : undefined;
   const remaining = withRemaining ? (next === undefined ? 0 : await remainingAfter(rowsUpTo)) : undefined;
-  return { sequence: sequence!, ids: Float64Array.from(ids), next, remaining };
+  return { sequence: sequence!, ids: read.ids, next, remaining, first: read.first };
 
   async function remainingAfter(rows: number): Promise<number> {
     const all = await countRows(turns, question);

@@ -22,7 +22,7 @@ serve(
     ...operations,
     list: async (input: Parameters<typeof operations.list>[0]) => {
       const page = await operations.list(input);
-      return new Handover(page, [...buffersOf(page.chunk), page.ids.buffer as ArrayBuffer]);
+      return new Handover(page, [...buffersOf(page.first), page.ids.buffer as ArrayBuffer]);
     },
     bodies: (input: Parameters<typeof operations.bodies>[0]) => {
       const chunk = operations.bodies(input);

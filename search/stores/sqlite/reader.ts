@@ -13,7 +13,7 @@ import { countRows } from './counts.ts';
 import type { Grants } from './extents.ts';
 import { readFacets, readFacetValues } from './facets.ts';
 import { configure } from './file.ts';
-import { readKeys, type KeyPage } from './pages.ts';
+import { readPage, type KeyPage } from './pages.ts';
 import { indexVersionsOf } from '../index-version.ts';
 import { metaKey, placesPerIncarnation, readStoreId } from './schema.ts';
 import { TermTestSets, type Question, type Slice, type Turns } from './session.ts';
@@ -42,7 +42,7 @@ export interface VersionColumns {
 
 /** The operations of a reader, by name; inputs and outputs cross threads. */
 export interface ReaderOperations {
-  readonly list: (input: Asked & { readonly page: PageRequest }) => Promise<KeyPage & { readonly chunk: BodyChunk }>;
+  readonly list: (input: Asked & { readonly page: PageRequest }) => Promise<KeyPage & { readonly first: BodyChunk }>;
   readonly bodies: (input: { readonly ids: Float64Array; readonly sequence: number }) => BodyChunk;
   readonly count: (input: Asked) => Promise<number>;
   readonly facets: (input: Asked & { readonly by: FacetBy; readonly limit: number }) => Promise<readonly FacetCount[]>;
@@ -65,6 +65,8 @@ export interface Reader {
   readonly close: () => void;
 }
 
+const newest = `SELECT value, (SELECT value FROM meta WHERE key = '${metaKey.catalog}') FROM meta WHERE key = '${metaKey.sequence}'`;
+
 export function openReader(file: string, cacheBytes: number): Reader {
   const db = new DatabaseSync(file, { readOnly: true });
   configure(db, cacheBytes);
@@ -81,10 +83,10 @@ export function openReader(file: string, cacheBytes: number): Reader {
   const slice: Slice = (work) => {
     db.exec('BEGIN');
     try {
-      const meta = new Map(sql.all<[string, number]>('SELECT key, value FROM meta', []));
-      catalog.refresh(db, meta.get(metaKey.catalog)!);
+      const [sequence, version] = sql.first<[number, number]>(newest, [])!;
+      catalog.refresh(db, version);
       tests.clear();
-      return work({ sql, catalog, sequence: meta.get(metaKey.sequence)!, versions, tests });
+      return work({ sql, catalog, sequence, versions, tests });
     } catch (error) {
       // It may hold half of what was added.
       catalog = new Catalog();
@@ -101,10 +103,7 @@ export function openReader(file: string, cacheBytes: number): Reader {
   };
 
   const operations: ReaderOperations = {
-    list: async (asked) => {
-      const page = await readKeys(turns, question(asked), asked.page);
-      return { ...page, chunk: slice((session) => readBodies(session, page.ids, page.sequence)) };
-    },
+    list: (asked) => readPage(turns, question(asked), asked.page, readBodies),
     bodies: ({ ids, sequence }) => slice((session) => readBodies(session, ids, sequence)),
     count: (asked) => countRows(turns, question(asked)),
     facets: (asked) => readFacets(turns, question(asked), asked.by, asked.limit),

@@ -19,14 +19,14 @@ const shift = Math.log2(placesPerIncarnation);
 /** Membership in the extent of a row or posting named by `alias`; undefined when everything is in it. */
 export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
   if (extent.isWhole) return undefined;
-  const { incarnations, except, places, placesJson, ids } = extent;
+  const { incarnations, incarnationsJson, except, exceptJson, places, placesJson, ids } = extent;
   const any: Piece[] = [];
   if (incarnations.length > 0) {
     const text = `(${alias}.place >> ${shift}) IN (SELECT value FROM json_each(?))`;
-    const values = [JSON.stringify(incarnations)];
+    const values = [incarnationsJson];
     const not = `${alias}.place NOT IN (SELECT value FROM json_each(?))`;
     if (except.size === 0) any.push({ text, values });
-    else any.push({ text: `(${text} AND ${not})`, values: [...values, JSON.stringify([...except])] });
+    else any.push({ text: `(${text} AND ${not})`, values: [...values, exceptJson] });
   }
   if (places.length > 0) {
     any.push({ text: `${alias}.place IN (SELECT value FROM json_each(?))`, values: [placesJson] });
@@ -39,7 +39,7 @@ export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
 
 /** All rows of the extent, by places. */
 export function byExtent(extent: Extent): readonly Way[] {
-  const { t, incarnations, except, places, placesJson, ids } = extent;
+  const { t, incarnations, incarnationsJson, except, exceptJson, places, placesJson, ids } = extent;
   const ways: Way[] = [];
   if (extent.isWhole) {
     return [way({ text: 'obj o INDEXED BY obj_key', values: [] }, { text: 'o.t = ?', values: [t] })];
@@ -47,8 +47,8 @@ export function byExtent(extent: Extent): readonly Way[] {
   if (incarnations.length > 0) {
     const text = `json_each(?) j CROSS JOIN obj o INDEXED BY obj_key
       ON o.t = ? AND o.place >= (j.value << ${shift}) AND o.place < ((j.value + 1) << ${shift})`;
-    const not = { text: 'o.place NOT IN (SELECT value FROM json_each(?))', values: [JSON.stringify([...except])] };
-    ways.push(way({ text, values: [JSON.stringify(incarnations), t] }, ...(except.size === 0 ? [] : [not])));
+    const not = { text: 'o.place NOT IN (SELECT value FROM json_each(?))', values: [exceptJson] };
+    ways.push(way({ text, values: [incarnationsJson, t] }, ...(except.size === 0 ? [] : [not])));
   }
   if (places.length > 0) {
     const text = 'json_each(?) j CROSS JOIN obj o INDEXED BY obj_key ON o.t = ? AND o.place = j.value';

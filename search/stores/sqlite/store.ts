@@ -14,6 +14,7 @@ import type { Changes } from './change-reader.ts';
 import { defaultLogLimits, type LogLimits } from './change-log.ts';
 import { packBatch, type WorkerEvent } from './messages.ts';
 import type { KeyPage } from './pages.ts';
+import { openPointReader, type PointRead, type PointReader } from './point-reader.ts';
 import type { ReaderData } from './reader-worker.ts';
 import type { ReaderOperations, VersionColumns } from './reader.ts';
 import { SentScopes } from './sent-scopes.ts';
@@ -83,7 +84,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
   }
   const readerData: ReaderData = { file: opened.file, cacheBytes };
   const readers = startReaders(readerCount, readerData, onEvent, onDeath);
-  return storeOf(writer, readers, opened, () => stopped);
+  return storeOf({ writer, readers, points: openPointReader(opened.file) }, opened, () => stopped);
 }
 
 /** What the writer says when it has the file. */
@@ -144,9 +145,16 @@ function openingError(error: unknown): unknown {
   return error;
 }
 
+/** Whom a store asks. */
+interface Connections {
+  readonly writer: WorkerCalls;
+  readonly readers: Readers;
+  /** On this thread. */
+  readonly points: PointReader;
+}
+
 function storeOf(
-  writer: WorkerCalls,
-  readers: Readers,
+  { writer, readers, points }: Connections,
   { storeId, sequence: openedAt }: Opened,
   stoppedTypes: () => readonly TypeKey[],
 ): SqliteStore {
@@ -206,6 +214,8 @@ function storeOf(
         const message = `an offset of ${page.offset} is more than ${maxOffset}: go on with the continue token instead`;
         throw new GatewayError('BAD_REQUEST', message);
       }
+      const point = points.find(query, scope, page);
+      if (point !== undefined) return pointPage(point, versions.make(point.sequence), page.withRemaining);
       const keys = await askOf('list', query, scope, { page });
       return pageOf(keys, versions.make(keys.sequence), (ids, at) => ask('bodies', { ids, sequence: at }));
     },
@@ -240,6 +250,7 @@ function storeOf(
     stoppedTypes,
     close: async () => {
       // Readers first: the writer copies its log into the file once nobody reads it.
+      points.close();
       await readers.close();
       await writer.close();
     },
@@ -264,7 +275,7 @@ function order(one: string, other: string): number {
 type ReadChunk = (ids: Float64Array, sequence: number) => Promise<BodyChunk>;
 
 function pageOf(
-  { sequence, ids, next, remaining, chunk }: KeyPage & { chunk: BodyChunk },
+  { sequence, ids, next, remaining, first }: KeyPage & { first: BodyChunk },
   resourceVersion: string,
   read: ReadChunk,
 ): Page {
@@ -272,7 +283,19 @@ function pageOf(
     resourceVersion,
     next,
     remaining,
-    chunks: { [Symbol.asyncIterator]: () => chunksOf(ids, sequence, chunk, read) },
+    chunks: { [Symbol.asyncIterator]: () => chunksOf(ids, sequence, first, read) },
+  };
+}
+
+function pointPage({ rows }: PointRead, resourceVersion: string, withRemaining = false): Page {
+  const chunks = async function* (): AsyncGenerator<readonly RowRead[]> {
+    if (rows.length > 0) yield rows;
+  };
+  return {
+    resourceVersion,
+    next: undefined,
+    remaining: withRemaining ? 0 : undefined,
+    chunks: { [Symbol.asyncIterator]: chunks },
   };
 }
 

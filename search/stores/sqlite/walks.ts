@@ -23,7 +23,13 @@ export const maxRowsSortedByPath = 20_000;
 const atOnceMs = 15;
 
 type Row = readonly [id: number, place: number, name: string, created: number, rv: string];
-const columns = 'o.id, o.place, o.name, o.created, o.rv';
+
+/** What an order does not compare is not read: the indexes of places and names hold the rest, so that no row is looked up. */
+function columnsOf({ keys }: RowOrder): string {
+  const has = (column: SortKey['by']): boolean => keys.some(({ by }) => by === column);
+  const created = has('created_at') ? 'o.created' : '0';
+  return `o.id, o.place, o.name, ${created}, ${has('resource_version') ? 'o.rv' : "''"}`;
+}
 
 function keyRow({ catalog }: Session, plan: TypePlan, [id, place, name, created, rv]: Row): KeyRow {
   return { id, type: plan.type, place: catalog.place(place), name, created, rv, sort: [] };
@@ -34,7 +40,7 @@ export function collect(session: Session, plan: TypePlan, access: Access, order:
   const rows: KeyRow[] = [];
   for (const way of joined(access)) {
     const all = whereOf([...way.where, ...access.rest]);
-    const text = `SELECT ${way.repeats ? 'DISTINCT ' : ''}${columns} FROM ${way.from.text} WHERE ${all.text}`;
+    const text = `SELECT ${way.repeats ? 'DISTINCT ' : ''}${columnsOf(order)} FROM ${way.from.text} WHERE ${all.text}`;
     for (const row of session.sql.all<Row>(text, [...way.from.values, ...all.values])) {
       rows.push(keyRow(session, plan, row));
     }
@@ -133,7 +139,7 @@ export function columnWalk(column: Column, order: RowOrder, after: KeyRow | unde
       if (isOver) return undefined;
       const start = from === undefined ? [] : [startAt(`${compare}${from.isAfter ? '' : '='}`, from.value)];
       const where = whereFrom(plan, start);
-      const text = `SELECT ${columns} FROM obj o INDEXED BY ${index} WHERE ${where.text} ORDER BY ${orderBy} LIMIT ?`;
+      const text = `SELECT ${columnsOf(order)} FROM obj o INDEXED BY ${index} WHERE ${where.text} ORDER BY ${orderBy} LIMIT ?`;
       for (let limit = want + 16; ; limit *= 4) {
         const rows = session.sql.all<Row>(text, [...where.values, limit]).map((row) => keyRow(session, plan, row));
         const last = rows.at(-1);
@@ -149,40 +155,73 @@ export function columnWalk(column: Column, order: RowOrder, after: KeyRow | unde
   };
 }
 
+/** Places that are read by one statement at first, and at most. */
+const firstBatch = 4;
+const mostInBatch = 256;
+/** A statement that takes longer is followed by one over fewer places. */
+const batchMs = 3;
+
 /** Place by place, in the order of clusters and namespaces. */
 export function placeWalk(order: RowOrder, after: KeyRow | undefined): Walk {
   const [, , third] = order.keys;
   const isByName = third!.by === 'name';
   const direction = third!.direction;
   let places: Iterator<Place> | undefined;
-  let place: Place | undefined;
+  let queue: readonly Place[] = [];
+  let batch = firstBatch;
   let from: NameRange['from'];
   let isFirst = after !== undefined;
+  /** As many rows of the places in the queue as are wanted. */
+  const readBatch = (session: Session, plan: TypePlan, want: number): readonly KeyRow[] => {
+    const startedMs = performance.now();
+    const rows = rowsOfPlaces(session, plan, order, queue, want + 1);
+    batch = performance.now() - startedMs < batchMs ? Math.min(batch * 2, mostInBatch) : Math.max(1, batch >> 1);
+    const last = rows.length > want ? rows.at(-1)! : undefined;
+    queue = last === undefined ? [] : queue.slice(queue.indexOf(last.place));
+    if (last !== undefined) from = { name: last.name, isAfter: true };
+    return rows;
+  };
+  const readOne = (session: Session, plan: TypePlan, place: Place, want: number): readonly KeyRow[] => {
+    const isAfterPlace = isFirst && samePlace(place, after!);
+    // Another type may have an object of the same name that comes later.
+    if (isAfterPlace && isByName) from ??= { name: after!.name, isAfter: false };
+    const limit = want + 1;
+    const found = rowsOfPlace(session, plan, order, place, isByName ? { direction, from, limit } : undefined);
+    if (isByName && found.length === limit) from = { name: found.at(-1)!.name, isAfter: true };
+    else {
+      queue = queue.slice(1);
+      from = undefined;
+      isFirst = false;
+    }
+    const wanted = isAfterPlace ? found.filter((row) => order.compare(row, after!) > 0) : found;
+    return isByName ? wanted : wanted.sort(order.compare);
+  };
   return {
     next: (session, plan, want) => {
       places ??= placesInOrder(session, plan, order, after);
       const rows: KeyRow[] = [];
       const untilMs = performance.now() + atOnceMs;
       while (rows.length < want && performance.now() < untilMs) {
-        place ??= places.next().value as Place | undefined;
+        if (queue.length === 0) queue = take(places, batch);
+        const [place] = queue;
         if (place === undefined) return rows.length === 0 ? undefined : rows;
-        const isAfterPlace = isFirst && samePlace(place, after!);
-        // Another type may have an object of the same name that comes later.
-        if (isAfterPlace && isByName) from ??= { name: after!.name, isAfter: false };
-        const limit = want - rows.length + 1;
-        const found = rowsOfPlace(session, plan, place, isByName ? { direction, from, limit } : undefined);
-        if (isByName && found.length === limit) from = { name: found.at(-1)!.name, isAfter: true };
-        else {
-          place = undefined;
-          from = undefined;
-          isFirst = false;
-        }
-        const wanted = isAfterPlace ? found.filter((row) => order.compare(row, after!) > 0) : found;
-        rows.push(...(isByName ? wanted : wanted.sort(order.compare)));
+        const isPlain = isByName && direction === 1 && from === undefined && !(isFirst && samePlace(place, after!));
+        const left = want - rows.length;
+        rows.push(...(isPlain ? readBatch(session, plan, left) : readOne(session, plan, place, left)));
       }
       return rows;
     },
   };
+}
+
+function take(places: Iterator<Place>, count: number): readonly Place[] {
+  const taken: Place[] = [];
+  while (taken.length < count) {
+    const next = places.next();
+    if (next.done === true) break;
+    taken.push(next.value);
+  }
+  return taken;
 }
 
 function samePlace(place: Place, { place: other }: KeyRow): boolean {
@@ -196,7 +235,30 @@ interface NameRange {
   readonly limit: number;
 }
 
-function rowsOfPlace(session: Session, plan: TypePlan, place: Place, range: NameRange | undefined): KeyRow[] {
+/** In the order of the places and by name: the statement reads them so, there is nothing to sort. */
+function rowsOfPlaces(
+  session: Session,
+  plan: TypePlan,
+  order: RowOrder,
+  places: readonly Place[],
+  limit: number,
+): readonly KeyRow[] {
+  const where = whereOf(plan.conditions.pieces);
+  const text = `SELECT ${columnsOf(order)} FROM json_each(?) j CROSS JOIN obj o INDEXED BY obj_key
+    ON o.t = ? AND o.place = j.value WHERE ${where.text} LIMIT ?`;
+  const numbers = JSON.stringify(places.map(({ number }) => number));
+  return session.sql
+    .all<Row>(text, [numbers, plan.extent.t, ...where.values, limit])
+    .map((row) => keyRow(session, plan, row));
+}
+
+function rowsOfPlace(
+  session: Session,
+  plan: TypePlan,
+  order: RowOrder,
+  place: Place,
+  range: NameRange | undefined,
+): KeyRow[] {
   const { t } = plan.extent;
   const after: readonly Piece[] =
     range?.from === undefined
@@ -212,7 +274,7 @@ function rowsOfPlace(session: Session, plan: TypePlan, place: Place, range: Name
     ...after,
     ...plan.conditions.pieces,
   ]);
-  const text = `SELECT ${columns} FROM obj o INDEXED BY obj_key WHERE ${where.text}`;
+  const text = `SELECT ${columnsOf(order)} FROM obj o INDEXED BY obj_key WHERE ${where.text}`;
   const values = [...where.values];
   const rows =
     range === undefined

@@ -244,6 +244,8 @@ export class Writer {
     const info = JSON.stringify(type);
     const known = this.#statements.info.get(t, inc) as { info: string } | undefined;
     if (known?.info !== info) this.#statements.follow.run(t, inc, info);
+    // Who saw everything of the type may not see this incarnation's.
+    if (known === undefined) this.#catalogGrew = true;
   }
 
   #numberOfType(key: string): number {
