@@ -88,13 +88,14 @@ export function readTracingConfig(
       'spans are sent over HTTP only: use "http/json" and the port for it, mostly 4318',
     );
   const written = path === undefined ? undefined : readConfiguration(path, fault);
+  const fromFile = written?.endpoint ?? undefined;
   const url =
-    (written?.endpoint == null ? undefined : endpointUrl(written.endpoint, true)) ??
-    (ofTraces === undefined ? undefined : endpointUrl(ofTraces, false)) ??
-    endpointUrl(ofAll ?? defaultOrigin, true);
+    fromFile === undefined && ofTraces !== undefined
+      ? endpointUrl(ofTraces, false)
+      : endpointUrl(fromFile ?? ofAll ?? defaultOrigin, true);
   if (url === undefined) {
     wrong(
-      written?.endpoint == null ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : path!,
+      fromFile === undefined ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : path!,
       'the endpoint must be HOST:PORT or an http or https URL without a user, for example http://collector:4318',
     );
     return undefined;
