@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../sim/types.ts';
 import { eventually } from '../e2e/polling.ts';
+import { objectCaseSeeds, objectCaseTypes, testObjectCases } from './index-peer-objects.ts';
+import { queryCaseSeeds, testQueryCases } from './index-peer-queries.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { IndexedList, IndexedObject, IndexSite } from './index-site.ts';
 
@@ -33,17 +35,25 @@ const inBoth = ['shop', 'ops'].flatMap((place) => [
 ]);
 
 before(async () => {
-  site = await startIndexSite(['admin', 'viewer', 'nobody'], {
+  const seeds = {
     alpha: [
       binding('admin', 'cluster-admin', 'admin'),
       ...inBoth,
       configMap('shop', 'only-here'),
       binding('viewer', 'view', 'viewer', 'shop'),
+      ...queryCaseSeeds('alpha'),
+      ...objectCaseSeeds,
     ],
-    beta: [binding('admin', 'cluster-admin', 'admin'), ...inBoth],
+    beta: [binding('admin', 'cluster-admin', 'admin'), ...inBoth, ...queryCaseSeeds('beta'), ...objectCaseSeeds],
+  };
+  const builtIn =
+    'configmaps,deployments.apps,horizontalpodautoscalers.autoscaling,namespaces,nodes,pods,secrets,events';
+  site = await startIndexSite(['admin', 'viewer', 'nobody'], seeds, {
+    indexResources: `${builtIn},${objectCaseTypes}`,
   });
   // The first question waits for what is being read for the first time.
-  assert.equal((await site.ask(`${resources}/api/v1/namespaces`)).status, 200);
+  const first = await site.ask(`${resources}/api/v1/namespaces`);
+  assert.equal(first.status, 200, first.text);
 });
 after(() => site?.close());
 
@@ -77,6 +87,9 @@ test("T1-T10: Clusterpedia's paths lead where they lead with it", async () => {
       assert.match(answer.json<{ message: string }>().message, /could not find the requested resource/);
   }
 });
+
+testQueryCases(() => site);
+testObjectCases(() => site);
 
 test('a list is of all clusters, each item named with its cluster and otherwise as the cluster has it', async () => {
   for (const base of [resources, proxy]) {
