@@ -1,6 +1,6 @@
 // Tells identities apart by everything they consist of. Easy to get wrong: name alone is not an identity; the same name with another group is
 // somebody with other rights (DESIGN rule 10).
-import { LRUCache } from 'lru-cache';
+import { makeRecent } from '../cache/recent.ts';
 import type { User } from '../cache/user.ts';
 
 /** A text that is equal for equal identities only: who vouches, name, uid, groups in order, extra in order. */
@@ -25,11 +25,7 @@ const rememberedKeyLength = 16 * 1024 * 1024;
  * number never comes to mean somebody else.
  */
 export function makeIdentityNumbers(): IdentityNumber {
-  const numbers = new LRUCache<string, number>({
-    max: rememberedIdentities,
-    maxSize: rememberedKeyLength,
-    sizeCalculation: (_number, key) => key.length,
-  });
+  const numbers = makeRecent<number>({ maxEntries: rememberedIdentities, maxKeyLength: rememberedKeyLength });
   // Users are frozen and live as long as their credential, so the long key is built once for each.
   const ofUser = new WeakMap<User, number>();
   let last = 0;

@@ -1,8 +1,8 @@
 // Users by tokens of identity providers (OpenID Connect), with kube-apiserver's rules. Easy to get wrong: nothing a token says counts before its
 // signature does, and what was found out about a token counts only as long as its time, its provider's keys and the configuration stay.
 import { hash, randomBytes } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../cache/errors.ts';
+import { makeRecent } from '../cache/recent.ts';
 import { readOnce } from '../cache/repeated-headers.ts';
 import type { User } from '../cache/user.ts';
 import type { Authenticator } from './authenticate.ts';
@@ -64,7 +64,7 @@ export function makeJwtAuthenticator(options: JwtOptions): JwtAuthenticator {
   const now = options.now ?? Date.now;
   let providers: ReadonlyMap<string, Provider> = new Map();
   let followed = new Map<string, IssuerKeys>();
-  let verified = new LRUCache<string, Verified>({ max: maxTokens });
+  let verified = makeRecent<Verified>({ maxEntries: maxTokens });
   const secret = randomBytes(32).toString('base64');
   const digest = (token: string): string => hash('sha256', secret + token, 'base64');
   const headerToken = readOnce((rawHeaders): TokenAndKey | null => {
@@ -147,7 +147,7 @@ export function makeJwtAuthenticator(options: JwtOptions): JwtAuthenticator {
       for (const [address, keys] of followed) if (!kept.has(address)) keys.close();
       followed = kept;
       providers = next;
-      verified = new LRUCache({ max: maxTokens });
+      verified = makeRecent({ maxEntries: maxTokens });
     },
     faults: () =>
       [...providers].flatMap(([url, { keys }]) => {

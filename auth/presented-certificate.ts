@@ -2,8 +2,8 @@
 // nothing now; the chain is judged against today's pool and the clock on every request, also on resumed sessions and connections that outlive
 // the certificate (DESIGN rule 13). Each purpose has a pool and a judge of its own.
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../cache/errors.ts';
+import { makeRecent } from '../cache/recent.ts';
 import { readCertificate } from './certificate.ts';
 import type { Certificate } from './certificate.ts';
 import { findChains, parseCaBundle } from './certificate-chain.ts';
@@ -52,8 +52,8 @@ const rememberedCompanions = 1_000;
 export function makeCertificateJudge(options: CertificateJudgeOptions): CertificateJudge {
   const now = options.now ?? Date.now;
   let pool = parseCaBundle(options.caPem, options.caFile);
-  const judgements = new LRUCache<string, Judgement>({ max: rememberedJudgements });
-  const companions = new LRUCache<string, readonly Uint8Array[]>({ max: rememberedCompanions });
+  const judgements = makeRecent<Judgement>({ maxEntries: rememberedJudgements });
+  const companions = makeRecent<readonly Uint8Array[]>({ maxEntries: rememberedCompanions });
   // A connection presents its certificates once: the array stands for them, and no request hashes them again.
   let ofConnection = new WeakMap<readonly Uint8Array[], Judgement>();
 

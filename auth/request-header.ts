@@ -1,8 +1,8 @@
 // Users that a front proxy vouches for: an aggregating API server that sends the caller in headers, by kube-apiserver's rules
 // (apiserver:pkg/authentication/request/headerrequest, x509.Verifier). Easy to get wrong: the headers mean nothing unless the certificate of
 // this very connection is signed by the front proxies' own authority now, and bears an allowed name; the authority for users is another one.
-import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../cache/errors.ts';
+import { makeRecent } from '../cache/recent.ts';
 import { readOnce } from '../cache/repeated-headers.ts';
 import { makeUser } from '../cache/user.ts';
 import type { User } from '../cache/user.ts';
@@ -74,7 +74,7 @@ const rememberedLength = 16 * 1024;
 export function makeRequestHeaderAuthenticator(now: () => number = Date.now): RequestHeaderAuthenticator {
   let current: CurrentTrust | undefined;
   // The same caller comes with every request of a busy front proxy: one user object, so that what is known of it is found again.
-  const users = new LRUCache<string, User>({ max: rememberedUsers });
+  const users = makeRecent<User>({ maxEntries: rememberedUsers });
   return {
     authenticate: ({ rawHeaders, peerCertificates }) => {
       if (current === undefined || peerCertificates.length === 0) return undefined;

@@ -1,8 +1,8 @@
 // Remembers answers of reviews (TokenReview, SubjectAccessReview) for seconds and lets everybody who wants the same at the same time share one
 // call. Easy to get wrong: an error is nobody's answer and is never remembered, and time counts from when the question was asked, since the
 // answer may be as old as that, unless the hub remembers it, too.
-import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../cache/errors.ts';
+import { makeRecent } from '../cache/recent.ts';
 
 /** An answer and how long it may be used. */
 export interface Reviewed<Answer> {
@@ -47,11 +47,7 @@ interface Entry<Answer> {
 /** Makes an empty one. */
 export function makeReviewCache<Answer extends object>(options: ReviewCacheOptions): ReviewCache<Answer> {
   const now = options.now ?? (() => performance.now());
-  const entries = new LRUCache<string, Entry<Answer>>({
-    max: options.maxEntries,
-    maxSize: options.maxKeyLength,
-    sizeCalculation: (_entry, key) => key.length + 1,
-  });
+  const entries = makeRecent<Entry<Answer>>(options);
   const pending = new Map<string, Promise<Answer>>();
 
   const askNow = async (key: string, review: Parameters<ReviewCache<Answer>['ask']>[1]): Promise<Answer> => {

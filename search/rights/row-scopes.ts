@@ -1,10 +1,10 @@
 // Who may see which rows of the index: what the gateway lets a caller reach, and of that what each member lets exactly the identity that goes out
 // read. Easy to get wrong: a cluster the gateway does not let the caller reach is not even named as hidden, and whatever cannot be decided shows nothing.
-import { LRUCache } from 'lru-cache';
 import type { Authorizer } from '../../auth/authorize.ts';
 import { makeIdentityNumbers } from '../../auth/identity-key.ts';
 import { memberView } from '../../auth/impersonation.ts';
 import { GatewayError } from '../../cache/errors.ts';
+import { makeRecent } from '../../cache/recent.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/records.ts';
 import type { User } from '../../cache/user.ts';
 import { typeKey } from '../types.ts';
@@ -102,8 +102,8 @@ export function makeRowScopes(options: RowScopesOptions): Scopes {
   const { mirror, clusters, authorizer, outgoing, modes, reviewer, maxAgeMs } = options;
   const now = options.now ?? Date.now;
   const numberOf = makeIdentityNumbers();
-  const remembered = new LRUCache<string, RememberedGrant>({ max: rememberedGrants });
-  const scopes = new LRUCache<string, RowScope>({ max: rememberedScopes });
+  const remembered = makeRecent<RememberedGrant>({ maxEntries: rememberedGrants });
+  const scopes = makeRecent<RowScope>({ maxEntries: rememberedScopes });
 
   const mirrored = (
     record: ClusterRecord,
