@@ -169,7 +169,11 @@ function addServe(program: Command, verbs: LongRunningVerbs, terminal: Terminal)
       '--tls-cert-file <pem>',
       'certificate of the gateway (default: a CA is made and kept in the data dir as ca.crt)',
     )
-    .option('--tls-private-key-file <pem>', 'key of that certificate');
+    .option('--tls-private-key-file <pem>', 'key of that certificate')
+    .option(
+      '--workers <n>',
+      'processes that serve, beside one that watches; not with an index, --identity self or --user-qps (default: 1)',
+    );
   addLimitsFlags(serve);
   addAuditFlags(serve);
   addIndexFlags(serve);

@@ -27,6 +27,8 @@ import type { IndexConfig, IndexInput } from './index-config.ts';
 import { limitsFileFields, readLimitsConfig } from './limits/limits-config.ts';
 import type { LimitsConfig, LimitsInput } from './limits/limits-config.ts';
 import { readTimeScale, withTimeScale } from './time-scale.ts';
+import { readWorkers, refuseWithWorkers } from './workers/workers-config.ts';
+import type { WorkersInput } from './workers/workers-config.ts';
 import { readTracingConfig, tracingFileFields } from './tracing/config.ts';
 import type { TracingConfig, TracingInput } from './tracing/config.ts';
 
@@ -63,11 +65,21 @@ export interface Config {
   readonly index?: IndexConfig | undefined;
   /** Undefined or absent: nothing is traced. */
   readonly tracing?: TracingConfig | undefined;
+  /** Processes that serve; absent or 1: the one process does everything. */
+  readonly workers?: number;
 }
 
 /** What a person may write, in flags (as text) or in the file. */
 export interface ConfigInput
-  extends AuditInput, AuthenticationInput, HubInput, IdentityInput, IndexInput, LimitsInput, TracingInput {
+  extends
+    AuditInput,
+    AuthenticationInput,
+    HubInput,
+    IdentityInput,
+    IndexInput,
+    LimitsInput,
+    TracingInput,
+    WorkersInput {
   readonly config?: string;
   readonly listen?: string;
   readonly opsListen?: string;
@@ -112,6 +124,7 @@ const fileSchema = z.strictObject({
   ...hubFileFields,
   ...indexFileFields,
   ...tracingFileFields,
+  workers: z.union([z.number(), text]).optional(),
 });
 type FileInput = z.output<typeof fileSchema>;
 
@@ -212,6 +225,8 @@ export function readConfig(
       'nobody could log in: give --token-auth-file, --client-ca-file, --authentication-config or --hub-kubeconfig, or --identity self to use the gateway just for yourself',
     );
   }
+  const workers = readWorkers({ ...file, ...flags }, fault);
+  refuseWithWorkers({ identity: identity as IdentityMode, index, limits }, workers, fault);
   const timeScale = readTimeScale(environment, fault);
   if (faults.length > 0) throw new ConfigurationError(faults);
   const config: Config = Object.freeze({
@@ -237,8 +252,10 @@ export function readConfig(
     limits,
     audit,
     hub,
-    index,
+    // What would only start with the first question does not exist beside workers.
+    index: workers === 1 ? index : undefined,
     tracing,
+    workers,
   });
   return withTimeScale(config, timeScale);
 }

@@ -38,7 +38,7 @@ export interface Gateway {
 }
 
 /** How long the end of the process waits for a webhook, whose events wait on disk then, and for a collector of spans. */
-const flushMs = 3000;
+export const flushMs = 3000;
 
 /**
  * Starts a gateway.

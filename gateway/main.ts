@@ -19,7 +19,9 @@ export async function serve(flags: ConfigInput): Promise<number> {
     const log = makeLog(config.logLevel);
     if (config.timeScale !== 1)
       log.warn({ scale: config.timeScale }, `${timeScaleVariable} shortens deadlines for a test`);
-    const gateway = await startGateway(config, log, portcullisVersion());
+    // Loaded on use: one process is the rule.
+    const start = config.workers === 1 ? startGateway : (await import('./workers/first-process.ts')).startWorkers;
+    const gateway = await start(config, log, portcullisVersion());
     process.stdout.write(banner(config, gateway));
     log.info({ url: gateway.url, ops: gateway.opsUrl }, 'serving');
     const signal = await nextSignal();

@@ -30,6 +30,15 @@ export interface Probe {
   close(): void;
 }
 
+/** Told of what concerns requests, for whoever sends them from another process. */
+export interface ProbeFindings {
+  answered(cluster: ClusterSpec): void;
+  /** No requests are to be sent until it has answered. */
+  silent(cluster: ClusterSpec, fault: GatewayError): void;
+  /** The cluster answered 401. */
+  credentialRefused(cluster: ClusterSpec): void;
+}
+
 /** Starts probing every cluster of the store, now and in the future. */
 export function startProbe(parts: {
   readonly store: ClusterStore;
@@ -39,8 +48,9 @@ export function startProbe(parts: {
   readonly clusterFault?: (cluster: ClusterSpec) => string | undefined;
   readonly log: Log;
   readonly timing?: ProbeTiming;
+  readonly findings?: ProbeFindings;
 }): Probe {
-  const { store, connections, identity, log } = parts;
+  const { store, connections, identity, log, findings } = parts;
   const timing = parts.timing ?? defaultProbeTiming;
   const timers = new Map<string, NodeJS.Timeout>();
   const silences = new Map<string, number>();
@@ -74,7 +84,11 @@ export function startProbe(parts: {
       const latencyMs = performance.now() - startedMs;
       silences.delete(uid);
       target.connection.breaker.succeed();
-      if (ready.status === 401) record.spec.credential?.invalidate();
+      findings?.answered(record.spec);
+      if (ready.status === 401) {
+        record.spec.credential?.invalidate();
+        findings?.credentialRefused(record.spec);
+      }
       const version = await versionOf(target, record, timing.timeoutMs);
       const available =
         ready.status === 401
@@ -106,7 +120,10 @@ export function startProbe(parts: {
       const isSilent = fault.code === 'MEMBER_TIMEOUT';
       const silent = isSilent ? (silences.get(uid) ?? 0) + 1 : 0;
       silences.set(uid, silent);
-      if (silent >= silencesToTrip) connections.breaker(record.spec).trip(fault);
+      if (silent >= silencesToTrip) {
+        connections.breaker(record.spec).trip(fault);
+        findings?.silent(record.spec, fault);
+      }
       return statusOf(
         record,
         // Who is silent may be well behind a network that is not: as with a node whose heartbeat is missing, nobody knows.

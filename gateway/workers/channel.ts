@@ -41,7 +41,7 @@ export function makeChannel<In, Out>(stream: Duplex, { onMessage, onEnd }: Chann
   };
   const readAll = (): void => {
     // Joined once a message is whole: a snapshot of thousands of clusters comes in hundreds of pieces.
-    while (!ended && bufferedBytes >= wantedBytes) {
+    while (bufferedBytes >= wantedBytes) {
       const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
       chunks = [bytes];
       const messageBytes = headBytes + bytes.readUInt32LE(0);
@@ -54,6 +54,7 @@ export function makeChannel<In, Out>(stream: Duplex, { onMessage, onEnd }: Chann
       bufferedBytes = rest.length;
       wantedBytes = headBytes;
       onMessage(deserialize(bytes.subarray(headBytes, messageBytes)) as In);
+      if (ended) return;
     }
   };
   stream.on('data', (chunk: Buffer) => {

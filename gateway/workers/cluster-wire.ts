@@ -49,6 +49,8 @@ export interface ClusterWriter {
   event(event: ClusterEvent): WireEvent;
   /** The source behind a number; undefined when it is no longer known. */
   source(id: number): CredentialSource | undefined;
+  /** The number of a source that workers may know; undefined when none does. */
+  idOf(source: CredentialSource): number | undefined;
   close(): void;
 }
 
@@ -118,6 +120,7 @@ export function makeClusterWriter(store: Pick<ClusterStore, 'list' | 'history'>)
       return { type, uid: spec.uid, record, spec: before === spec ? undefined : specOf(spec) };
     },
     source: (id) => sources.get(id),
+    idOf: (source) => ids.get(source),
     close() {
       for (const timer of timers) clearTimeout(timer);
     },

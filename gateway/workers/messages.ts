@@ -68,6 +68,7 @@ export type ToWorker =
   | { readonly kind: 'answer'; readonly id: number; readonly answer: Answer }
   | { readonly kind: 'failure'; readonly id: number; readonly error: WireError }
   | { readonly kind: 'read-metrics' }
+  | { readonly kind: 'ping' }
   | { readonly kind: 'unready' }
   | { readonly kind: 'drain' };
 
@@ -79,4 +80,5 @@ export type FromWorker =
   | { readonly kind: 'closed'; readonly connections: number }
   | { readonly kind: 'audit'; readonly sink: AuditSink['name']; readonly line: string }
   | { readonly kind: 'metrics'; readonly metrics: readonly MetricReading[] }
+  | { readonly kind: 'pong' }
   | { readonly kind: 'drained' };

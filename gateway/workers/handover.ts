@@ -1,0 +1,82 @@
+// The listening socket of a gateway with workers: the first process accepts, and hands each connection unread to the worker with the fewest. Easy to get
+// wrong: the socket is never closed while workers come and go; connections that find none wait for the next, but not for ever.
+import { createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { formatHostPort } from '../host-port.ts';
+import type { HostPort } from '../host-port.ts';
+
+/** See the file comment. */
+export interface Handover {
+  /** `https://HOST:PORT` as bound. */
+  readonly url: string;
+  /** A worker is ready: what waits is given away. */
+  flush(): void;
+  /** Accepts no more; what waits is closed. */
+  close(): void;
+}
+
+/** Where connections go. */
+export interface HandoverOptions {
+  /** Takes the connection; undefined when nobody can now. */
+  readonly taker: () => ((socket: Socket) => void) | undefined;
+  /** Connections that may wait. */
+  readonly maxWaiting: number;
+  readonly waitMs?: number;
+}
+
+/** As long as a worker waits for a handshake. */
+const defaultWaitMs = 10_000;
+
+/** Opens the socket. @throws Error with the system's code when the address cannot be had */
+export async function startHandover(at: HostPort, options: HandoverOptions): Promise<Handover> {
+  const { taker, maxWaiting, waitMs = defaultWaitMs } = options;
+  const waiting = new Map<Socket, NodeJS.Timeout>();
+  const server = createServer(
+    { pauseOnConnect: true, allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 },
+    (socket) => {
+      const take = taker();
+      if (take !== undefined) {
+        take(socket);
+        return;
+      }
+      if (waiting.size >= maxWaiting) {
+        socket.destroy();
+        return;
+      }
+      waiting.set(
+        socket,
+        setTimeout(() => drop(socket), waitMs),
+      );
+    },
+  );
+  const drop = (socket: Socket): void => {
+    clearTimeout(waiting.get(socket));
+    waiting.delete(socket);
+    socket.destroy();
+  };
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(at.port, at.host, () => {
+      server.removeListener('error', reject);
+      server.on('error', () => undefined);
+      resolve();
+    });
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `https://${formatHostPort({ host: at.host, port })}`,
+    flush() {
+      for (const [socket, timer] of waiting) {
+        const take = taker();
+        if (take === undefined) return;
+        clearTimeout(timer);
+        waiting.delete(socket);
+        take(socket);
+      }
+    },
+    close() {
+      server.close();
+      for (const socket of waiting.keys()) drop(socket);
+    },
+  };
+}

@@ -1,0 +1,66 @@
+// One metrics page for all processes of a gateway. Easy to get wrong: what a worker has counted stays counted after its end, or every sum would fall and be
+// taken for the restart of the whole gateway.
+import { AggregatorRegistry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import type { MetricsPage } from '../operations.ts';
+import { by, registerRead, single } from '../read-metric.ts';
+import type { Crew } from './crew.ts';
+import type { MetricReading } from './messages.ts';
+
+/** See the file comment. */
+export interface WorkersPage extends MetricsPage {
+  /** Keeps what a worker that is gone has counted. */
+  keep(metrics: readonly MetricReading[]): void;
+}
+
+/** A worker that is busier than that is told as it was last. */
+const readTimeoutMs = 1_000;
+
+/** @param own of the first process; says what is known once: conditions of clusters, versions, files */
+export function makeWorkersPage(
+  own: Registry,
+  crew: () => Pick<Crew, 'list' | 'restarts' | 'readMetrics'> | undefined,
+): WorkersPage {
+  let departed: readonly MetricReading[] = [];
+  const running = (): ReturnType<Crew['list']> => crew()?.list() ?? [];
+  registerRead(own, 'portcullis_workers_ready', 'Workers that serve.', 'gauge', () =>
+    single(running().filter(([, { isReady }]) => isReady).length),
+  );
+  registerRead(own, 'portcullis_worker_restarts_total', 'Workers that ended and were replaced.', 'counter', () =>
+    single(crew()?.restarts ?? 0),
+  );
+  registerRead(own, 'portcullis_worker_connections', 'Connections of clients by worker.', 'gauge', () =>
+    by(
+      'worker',
+      running().map(([slot, { connections }]) => [String(slot), connections]),
+    ),
+  );
+  return {
+    contentType: own.contentType,
+    async metrics() {
+      await crew()?.readMetrics(readTimeoutMs);
+      const mine = (await own.getMetricsAsJSON()) as unknown as MetricReading[];
+      const theirs = running().map(([, { metrics }]) => metrics);
+      return await summed([mine, ...theirs, departed]).metrics();
+    },
+    keep(metrics) {
+      const counted = metrics.filter(
+        ({ type, aggregator }) => aggregator === 'sum' && (type === 'counter' || type === 'histogram'),
+      );
+      departed = added(departed, counted);
+    },
+  };
+}
+
+function summed(readings: readonly (readonly MetricReading[])[]): Registry {
+  return AggregatorRegistry.aggregate(readings as unknown as object[]) as unknown as Registry;
+}
+
+/** The sum of two readings, as one. */
+function added(one: readonly MetricReading[], other: readonly MetricReading[]): readonly MetricReading[] {
+  const metrics = summed([one, other]).getMetricsAsArray() as unknown as { get(): MetricReading }[];
+  return metrics.map((metric) => {
+    const { name, help, type, aggregator, values } = metric.get();
+    return { name, help, type, aggregator, values };
+  });
+}
