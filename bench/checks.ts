@@ -5,6 +5,7 @@ import { fairnessLanes } from './scenarios/fairness.ts';
 import { hubLanes } from './scenarios/hub.ts';
 import { registrationLanes } from './scenarios/registrations.ts';
 import { stallLanes } from './scenarios/stall.ts';
+import { workerLanes } from './scenarios/workers.ts';
 import {
   estimateDifference,
   estimateMedian,
@@ -42,7 +43,13 @@ export interface CheckResult {
 }
 
 /** Rows of scenarios that are about one row only. */
-const rows: Readonly<Record<string, string>> = { stall: 'A9', fairness: 'C63', registrations: 'B12', hub: 'B11' };
+const rows: Readonly<Record<string, string>> = {
+  stall: 'A9',
+  fairness: 'C63',
+  registrations: 'B12',
+  hub: 'B11',
+  workers: 'D5',
+};
 
 function ratio(scenario: string, value: string, says: string, lanes: readonly [string, string], bound: number): Check {
   const [of, against] = lanes;
@@ -86,7 +93,7 @@ function registered(says: string, value: string, bound: number, unit: string): C
   return { row: 'B12', says, scenario: 'registrations', kind: 'median', of, bound, unit };
 }
 
-/** Rows A6, A9, A13, B11, B12 and C63. */
+/** Rows A6, A9, A13, B11, B12, C63 and D5. */
 export const checks: readonly Check[] = [
   ratio('get-16', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 1.1),
   ratio('get-16', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 1),
@@ -118,6 +125,7 @@ export const checks: readonly Check[] = [
     [hubLanes.gateway, hubLanes.aggregator],
     0.35,
   ),
+  ratio('workers', 'cpuUs', 'CPU per request of two workers against one', [workerLanes.two, workerLanes.one], 1.15),
   registered('start to the last of 2,000 clusters answering', 'startSeconds', 15, 's'),
   registered('resident memory with 2,000 clusters', 'rssMb', 400, 'MB'),
 ];

@@ -20,6 +20,7 @@ import { requests } from './scenarios/requests.ts';
 import { lanesOf, type Bench, type Lane, type Sample, type Scenario } from './scenarios/scenario.ts';
 import { stall } from './scenarios/stall.ts';
 import { watch } from './scenarios/watch.ts';
+import { workers } from './scenarios/workers.ts';
 import { createSite, type Site } from './site.ts';
 import { createRandom } from './statistics.ts';
 import { direct } from './targets/direct.ts';
@@ -33,7 +34,7 @@ import type { Target } from './targets/target.ts';
 const allTargets: readonly Target[] = [direct, portcullis, express, go, goTuned, nginx, haproxy];
 /** Run only when named: another setting of a target that is there anyway. */
 const onDemand = new Set(['go-tuned']);
-const scenarios: readonly Scenario[] = [requests, watch, memory, stall, fairness, registrations, hub];
+const scenarios: readonly Scenario[] = [requests, watch, memory, stall, fairness, registrations, hub, workers];
 
 function progress(line: string): void {
   process.stderr.write(`bench: ${line}\n`);
@@ -110,8 +111,8 @@ async function runAll(options: Options, site: Site, loadBinary: string, argv: re
   return exitCode(report);
 }
 
-function wantsScenario({ scenarios: named }: Options, scenario: Scenario, name: string): boolean {
-  return named.length === 0 ? scenario.onDemand !== true : named.includes(name);
+function wantsScenario({ scenarios: named, all }: Options, scenario: Scenario, name: string): boolean {
+  return named.length === 0 ? all || scenario.onDemand !== true : named.includes(name);
 }
 
 async function publish(report: Report, lanes: readonly Lane[], options: Options): Promise<void> {

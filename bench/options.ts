@@ -8,6 +8,8 @@ import { minimumRounds } from './statistics.ts';
 /** What to run and where to put it. */
 export interface Options {
   readonly quick: boolean;
+  /** Also what otherwise runs only when named. */
+  readonly all: boolean;
   /** Names of scenarios; all when none was given. */
   readonly scenarios: readonly string[];
   /** Names of targets; all default ones when none was given. */
@@ -27,8 +29,9 @@ export class UsageError extends Error {}
 export const usage = `npm run bench -- [SCENARIO…] [options]
   --quick            two short rounds, stub member, no checks: does every target answer (under 2 minutes)
   search [options]   the index's store against Clusterpedia's schema on PostgreSQL; --clusters N, --rounds N
-  --scenario NAME    only this one (repeatable), the same as SCENARIO; \`hub\` runs only when named
-  --target NAME      only this one (repeatable); go-tuned runs only when named
+  --scenario NAME    only this one (repeatable), the same as SCENARIO
+  --target NAME      only this one (repeatable); go-tuned and kubectl-proxy run only when named
+  --all              every scenario: without it those that take long or start control planes run only when named
   --rounds N         paired rounds, default 24; a check needs at least ${minimumRounds}
   --seconds N        length of one request sample, default 1 (one connection) or 2
   --backend KIND     kube-apiserver (default; built once) or stub
@@ -56,6 +59,7 @@ export function parseOptions(
   if (quick && values['write-docs'] === true) throw new UsageError('--write-docs needs a full run, not --quick');
   return Object.freeze({
     quick,
+    all: values.all === true,
     scenarios: chosen('--scenario', [...(values.scenario ?? []), ...positionals], known.scenarios),
     targets: chosen('--target', values.target, known.targets),
     rounds: positive('--rounds', values.rounds) ?? (quick ? 2 : 24),
@@ -74,6 +78,7 @@ function parse(argv: readonly string[]) {
       allowPositionals: true,
       options: {
         quick: { type: 'boolean' },
+        all: { type: 'boolean' },
         scenario: { type: 'string', multiple: true },
         target: { type: 'string', multiple: true },
         rounds: { type: 'string' },

@@ -46,6 +46,11 @@ const columns: Readonly<Record<string, readonly Column[]>> = {
     { value: 'floodP50Ms', heading: 'p50 ms beside it', digits: 0 },
   ],
   hub: requestColumns,
+  workers: [
+    ...requestColumns,
+    { value: 'coresUsed', heading: 'cores', digits: 2 },
+    { value: 'residentMb', heading: 'RSS MB', digits: 0 },
+  ],
   registrations: [
     ...requestColumns,
     { value: 'rssMb', heading: 'RSS MB', digits: 0 },
@@ -59,6 +64,7 @@ const titles: Readonly<Record<string, string>> = {
   watch: '1,000 idle watches (h2: 10 a connection)',
   memory: 'One list read at 25 MB/s, peak memory (stub member)',
   hub: "GET of a 1 KB ConfigMap through a real hub, 16 connections: our CPU and the aggregator's",
+  workers: 'GET of a 1 KB ConfigMap over 64 connections, --workers 1 and 2, CPU of all processes',
   registrations: 'GET by 16 connections, 2 and 2,000 clusters registered on a simulated hub',
   fairness: 'One user, alone and beside another with fifty times its rate, 50 places, member at 50 ms',
   stall: 'The other 19 of 20 members while one is stalled',
