@@ -1,19 +1,26 @@
 // Row A2, second half: every kubectl command that needs running pods, nodes or controllers behaves through the gateway as it does directly. carol
-// is cluster-admin at the member, alice may edit team-a and read elsewhere.
+// is cluster-admin at the member, alice may edit team-a and read elsewhere. And Clusterpedia's one end-to-end test, whose pods need a controller.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { startControlPlane } from '../controlplane/fixture.ts';
+import { gatewayUser } from '../controlplane/fixture-types.ts';
 import type { ControlPlane } from '../controlplane/fixture.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
+import { reviewRights } from './index-objects.ts';
 import type { Scenario } from './matrix-objects.ts';
 import { attaching, copying, executing, logging, makePods, reaching, refusing } from './matrix-pods.ts';
 import { nodes, workloads } from './matrix-workloads.ts';
+import { eventually } from './polling.ts';
 import { comparable, makeSide } from './sides.ts';
 import type { ScenarioUser, Side } from './sides.ts';
 
+const run = promisify(execFile);
+const program = new URL('../../bin/portcullis.mjs', import.meta.url).pathname;
 const people: Readonly<Record<'alice' | 'carol', ScenarioUser>> = {
   alice: { name: 'alice', uid: 'alice-uid', groups: ['matrix-editors'], token: 'alice-at-the-gateway' },
   carol: { name: 'carol', uid: 'carol-uid', groups: ['matrix-admins'], token: 'carol-at-the-gateway' },
@@ -84,3 +91,56 @@ for (const person of ['carol', 'alice'] as const) {
 }
 same('carol', 'taint, cordon, drain and delete', () => nodes('matrix'));
 same('alice', 'without rights', () => refusing({ namespace: 'matrix', kubectl: plane.binaries['kubectl']! }));
+
+/** Lines of a table without the columns named. */
+function columnsBut(text: string, dropped: readonly string[]): readonly string[] {
+  const [header = '', ...lines] = text.trimEnd().split('\n');
+  const starts = [...header.matchAll(/\S+(?: \S+)*/g)].map(({ 0: name, index }) => ({ name, index }));
+  const kept = (line: string): string =>
+    starts
+      .flatMap(({ name, index }, i) => (dropped.includes(name) ? [] : [line.slice(index, starts[i + 1]?.index).trim()]))
+      .join('|');
+  return [header, ...lines].map(kept);
+}
+
+test('T165: a Deployment of ten replicas in each cluster is printed from the index, wide, as the cluster prints it', async () => {
+  const generate = ['generate', 'member-access', '--index', '--gateway-service-account', 'portcullis/gateway'];
+  const { stdout: access } = await run(process.execPath, [program, ...generate]);
+  const container = { name: 'c', image: 'registry.example.org/c:1' };
+  const labels = { app: 'ten' };
+  const deployment = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'ten', namespace: 'ten' },
+    spec: {
+      replicas: 10,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [container] } },
+    },
+  };
+  for (const member of plane.members) {
+    assert.equal((await member.kubectl(['apply', '-f', '-'], { stdin: access })).code, 0);
+    await member.apply(...reviewRights(gatewayUser), namespaceNamed('ten'), deployment);
+  }
+  const dropped = ['CLUSTER', 'AGE'];
+  for (const member of plane.members) {
+    const rolled = ['rollout', 'status', 'deployment/ten', '-n', 'ten', '--timeout=60s'];
+    assert.equal((await member.kubectl(rolled)).code, 0);
+    const server = `${gateway.url}/apis/clusterpedia.io/v1beta1/resources/clusters/${member.name}`;
+    const flags = ['--server', server, '--certificate-authority', gateway.caFile, '--token', people.carol.token];
+    await eventually(`${member.name} is indexed`, async () => {
+      const own = await member.kubectl(['get', 'pods', '-n', 'ten', '-o', 'wide']);
+      const { stdout } = await run(plane.binaries['kubectl']!, [...flags, 'get', 'pod', '-n', 'ten', '-o', 'wide'], {
+        env: { PATH: process.env['PATH'], HOME: plane.dir },
+      });
+      assert.match(stdout, /^CLUSTER/);
+      assert.equal(stdout.trimEnd().split('\n').length, 11);
+      assert.deepEqual(columnsBut(stdout, dropped), columnsBut(own.stdout, dropped));
+      return true;
+    });
+  }
+});
+
+function namespaceNamed(name: string): object {
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+}
