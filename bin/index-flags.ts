@@ -22,5 +22,9 @@ export function addIndexFlags(command: Command): Command {
       '--index-rights <auto|rbac|review>',
       'what decides who sees which rows of a cluster without the label search.portcullis.io/rights: its mirrored RBAC, its ' +
         'answers to SubjectAccessReviews, or the first unless it has other authorizers (default: auto)',
+    )
+    .option(
+      '--allowed-proxy-subresources <list>',
+      "what Clusterpedia's paths of one cluster forward to it, as the caller: pods/log,exec,… (default: nothing)",
     );
 }

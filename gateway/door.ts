@@ -150,6 +150,7 @@ export function makeDoor(parts: DoorParts): Door {
       },
     }),
     clusterDomain: config.clusterDomain,
+    forwardedSubresources: config.index?.forwardedSubresources,
     firstByteTimeoutMs: config.firstByteTimeoutMs,
     refusing: () => refusing,
   };

@@ -30,6 +30,26 @@ test('without flags there is an index of the common kinds that waits to be asked
   assert.equal(read({ indexClusters: 'environment=production' }).config?.startsAtOnce, true);
 });
 
+test("T137-T140: subresources that are forwarded are read as Clusterpedia's flag is, its first spelling of portforward too", () => {
+  const forwarded = (list: string | readonly string[]) =>
+    read({ allowedProxySubresources: list }).config?.forwardedSubresources;
+  const pods = (...names: readonly string[]) => new Map([['pods', new Set(names)]]);
+  assert.equal(read({}).config?.forwardedSubresources, undefined);
+  for (const list of ['pods/portforward', 'pods/portfowrd', 'portforward', ' portfowrd ', ['portforward']])
+    assert.deepEqual(forwarded(list), pods('portforward'), String(list));
+  assert.deepEqual(forwarded('pods/log, exec'), pods('log', 'exec'));
+  assert.deepEqual([...(forwarded('proxy') ?? [])].map(([resource]) => resource).toSorted(), [
+    'nodes',
+    'pods',
+    'services',
+  ]);
+  for (const token of ['pods/trace', 'foo/portforward', 'pods/log/extra', '', 'nodes/log', 'pods/*'])
+    assert.match(
+      read({ allowedProxySubresources: `log,${token}` }).faults.join('\n'),
+      new RegExp(`^--allowed-proxy-subresources: "${token.replace('*', '\\*')}" is no subresource`),
+    );
+});
+
 test('what cannot be read is told with its flag', () => {
   for (const [given, expected] of [
     [{ indexResources: ' ,' }, /--index-resources: names nothing/],

@@ -4,6 +4,8 @@ import { z } from 'zod';
 import { isRightsChoice } from '../search/rights/modes.ts';
 import type { RightsChoice } from '../search/rights/modes.ts';
 import { makeSelection, parseResources, splitResources } from '../search/sync/selection.ts';
+import { parseAllowedSubresources } from './api/index-subresources.ts';
+import type { AllowedSubresources } from './api/index-subresources.ts';
 import { parseDuration } from './duration.ts';
 import { parseSize } from './limits/limits-config.ts';
 
@@ -18,6 +20,8 @@ export interface IndexConfig {
   readonly rightsMaxAgeMs: number;
   /** Who decides what is seen of clusters without a label that says it; undefined: auto. */
   readonly rights?: RightsChoice;
+  /** Subresources that are forwarded below Clusterpedia's paths; undefined: none. */
+  readonly forwardedSubresources?: AllowedSubresources;
   /** Where it is kept; undefined: `index` in the data dir. */
   readonly folder?: string;
   /** Start with the gateway. Otherwise the first question does, or what an earlier process has left. */
@@ -31,6 +35,7 @@ export interface IndexInput {
   readonly indexMaxBytes?: string | number;
   readonly indexRightsMaxAge?: string;
   readonly indexRights?: string;
+  readonly allowedProxySubresources?: string | readonly string[];
 }
 
 const text = z.string().min(1);
@@ -42,6 +47,7 @@ export const indexFileFields = {
   indexMaxBytes: z.union([z.number().int().min(0), text]).optional(),
   indexRightsMaxAge: text.optional(),
   indexRights: text.optional(),
+  allowedProxySubresources: z.union([z.string(), z.array(text)]).optional(),
 };
 
 /** What holds when nothing is said. */
@@ -77,20 +83,26 @@ export function readIndexConfig(
   const rights = given.indexRights;
   if (rights !== undefined && !isRightsChoice(rights))
     fault('--index-rights', `"${rights}" is none of auto, rbac and review`);
+  const forwarded = given.allowedProxySubresources;
+  const forwardedSubresources = told('--allowed-proxy-subresources', fault, () =>
+    forwarded === undefined ? undefined : parseAllowedSubresources(String(forwarded)),
+  );
   return Object.freeze({
     resources,
     clusters: given.indexClusters,
     maxBytes: maxBytes ?? Infinity,
     rightsMaxAgeMs: rightsMaxAgeMs ?? 0,
     ...(rights !== undefined && isRightsChoice(rights) ? { rights } : {}),
+    ...(forwardedSubresources === undefined ? {} : { forwardedSubresources }),
     startsAtOnce: resources !== undefined || given.indexClusters !== undefined,
   });
 }
 
-function told(flag: string, fault: (flag: string, message: string) => void, read: () => unknown): void {
+function told<T>(flag: string, fault: (flag: string, message: string) => void, read: () => T): T | undefined {
   try {
-    read();
+    return read();
   } catch (error) {
     fault(flag, error instanceof Error ? error.message : 'cannot be read');
+    return undefined;
   }
 }

@@ -7,6 +7,7 @@ import type { ClusterSpec } from '../cache/records.ts';
 import type { User } from '../cache/user.ts';
 import type { OpenStreams } from '../routing/open-streams.ts';
 import type { Connections } from '../routing/target.ts';
+import type { AllowedSubresources } from './api/index-subresources.ts';
 import type { Admission } from './limits/admission.ts';
 import type { Audit } from './audit/audit.ts';
 import type { Authorized } from './exchange.ts';
@@ -40,6 +41,8 @@ export interface Rooms {
   readonly answerLocally: (state: Authorized) => void | Promise<void>;
   /** `--cluster-domain`, lower case, or undefined. */
   readonly clusterDomain: string | undefined;
+  /** What may be asked of a cluster below Clusterpedia's path of it; absent: nothing. */
+  readonly forwardedSubresources?: AllowedSubresources | undefined;
   /** Longest wait for the first byte of a short request. */
   readonly firstByteTimeoutMs: number;
   /** True once new requests are refused because the process is about to end. */

@@ -5,7 +5,9 @@ import { apiGroups, gatewayGroup, gatewayVersion, proxyResources } from './api/a
 import type { ServedGroup, ServedPlural, ServedSubresource } from './api/api-groups.ts';
 import { indexSurface } from './api/index-groups.ts';
 import type { IndexSurface } from './api/index-groups.ts';
+import { isForwardable } from './api/index-subresources.ts';
 import type { ParsedTarget } from './path.ts';
+import { requestInfo } from './request-info.ts';
 
 export { gatewayGroup, gatewayVersion } from './api/api-groups.ts';
 
@@ -17,6 +19,8 @@ export interface OuterResource {
 }
 
 const clustersResource: OuterResource = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
+/** The same, of a subresource below Clusterpedia's path; `describe` knows it by this object and asks whether it is allowed. */
+export const clustersThroughIndex: OuterResource = { ...clustersResource };
 
 /** Who answers. */
 export type Surface =
@@ -112,7 +116,7 @@ function groupSurface(target: ParsedTarget): Surface {
     return member(target, 4, { group: name, version, resource });
   }
   const index = indexSurface(target);
-  if (index !== undefined) return index;
+  if (index !== undefined) return subresourceBehind(target, index) ?? index;
   const group = apiGroups.find((each) => each.name === name);
   if (group === undefined) throw notFound();
   if (version === undefined) return { kind: 'discovery', document: 'group', group: group.name };
@@ -123,6 +127,25 @@ function groupSurface(target: ParsedTarget): Surface {
   if (found === undefined || inner === 'proxy' || target.segments.length > 6) throw notFound();
   if (subresource !== undefined && inner === undefined) throw notFound();
   return { kind: 'resource', group: group.name, plural: found.plural, name: object, subresource: inner };
+}
+
+/** A subresource below Clusterpedia's path of one cluster is a request to that cluster. */
+function subresourceBehind(target: ParsedTarget, index: IndexSurface): Surface | undefined {
+  if (index.part !== 'resources' || index.segments[0] !== 'clusters' || index.segments.length < 7) return undefined;
+  const [, cluster, ...segments] = index.segments;
+  const start = target.starts[6]!;
+  const prefix = target.path.slice(0, start);
+  // `*` is the name of no cluster, and a person's own spelling of our segments would shift where the member's path begins.
+  if (cluster === '*' || prefix.includes('%') || !isForwardable(requestInfo('GET', segments, '', false)))
+    return undefined;
+  return {
+    kind: 'member',
+    cluster: cluster!,
+    outer: clustersThroughIndex,
+    path: target.path.slice(start),
+    segments,
+    prefix,
+  };
 }
 
 function notFound(): GatewayError {

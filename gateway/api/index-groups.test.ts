@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseTarget } from '../path.ts';
 import { requestInfo } from '../request-info.ts';
-import { route } from '../routes.ts';
+import { clustersThroughIndex, route } from '../routes.ts';
 import { indexVerb } from './index-groups.ts';
 import type { IndexSurface } from './index-groups.ts';
 
@@ -30,6 +30,36 @@ test('T1-T6: what is behind `resources` is handed on segment by segment', () => 
     'v1',
     'deployments',
   ]);
+});
+
+test('a subresource below a path of one cluster is a request to that cluster; nothing else is', () => {
+  const of = (target: string) => route(parseTarget(target), undefined);
+  const one = `${clusterpedia}/resources/clusters/c-1`;
+  for (const path of [
+    '/api/v1/namespaces/a/pods/p/log',
+    '/api/v1/namespaces/a/pods/p/proxy/some%20path/',
+    '/api/v1/nodes/n/proxy/metrics',
+    '/api/v1/namespaces/a/services/https:s:443/proxy',
+  ]) {
+    const found = of(`${one}${path}?x=1`);
+    assert.ok(found.kind === 'member', path);
+    assert.deepEqual([found.cluster, found.prefix, found.path, found.segments[0]], ['c-1', one, path, 'api']);
+    assert.equal(found.outer, clustersThroughIndex);
+  }
+  for (const path of [
+    `${one}/api/v1/namespaces/a/pods/p`,
+    `${one}/api/v1/namespaces/a/pods/p/status`,
+    `${one}/api/v1/namespaces/a/pods/p/eviction`,
+    `${one}/apis/apps/v1/namespaces/a/deployments/d/scale`,
+    `${one}/apis/metrics.k8s.io/v1/namespaces/a/pods/p/log`,
+    `${one}/api/v1/nodes/n/log`,
+    // Nobody is asked in every cluster at once, and our own segments are read in one spelling.
+    one.replace('c-1', '*') + '/api/v1/namespaces/a/pods/p/log',
+    one.replace('c-1', '%63-1') + '/api/v1/namespaces/a/pods/p/log',
+    `${clusterpedia}/resources/api/v1/namespaces/a/pods/p/log`,
+    `${search}/indexes/default/proxy/clusters/c-1/api/v1/namespaces/a/pods/p/log`,
+  ])
+    assert.equal(of(path).kind, 'index', path);
 });
 
 test('prefixes end where the native path begins', () => {

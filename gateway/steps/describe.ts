@@ -3,12 +3,14 @@
 import { GatewayError } from '../../cache/errors.ts';
 import { upgradeToken } from '../../routing/upgrade.ts';
 import { indexVerb } from '../api/index-groups.ts';
+import { requireAllowed } from '../api/index-subresources.ts';
 import { described } from '../exchange.ts';
 import type { Described, Observed } from '../exchange.ts';
 import { makeGetReader, readRequest } from '../read-request.ts';
 import { isLongRunning, requestInfo } from '../request-info.ts';
 import type { RequestInfo } from '../request-info.ts';
 import type { Rooms } from '../rooms.ts';
+import { clustersThroughIndex } from '../routes.ts';
 import type { Surface } from '../routes.ts';
 
 const readGet = makeGetReader();
@@ -26,6 +28,8 @@ export function describe(state: Observed, rooms: Rooms): Described {
   if (rooms.refusing() && surface.kind !== 'health') {
     throw new GatewayError('DRAINING', 'the gateway is shutting down; ask again', { retryAfterSeconds: 1 });
   }
+  if (surface.kind === 'member' && surface.outer === clustersThroughIndex)
+    requireAllowed(info, surface.cluster, rooms.forwardedSubresources);
   if (state.upgradeInbound !== undefined) refuseOddUpgrade(state, surface, info, target.query);
   observation.verb = surface.kind === 'index' ? indexVerb(surface, info, target.query) : info.verb;
   observation.resource = info.isResource ? info.resource : '';

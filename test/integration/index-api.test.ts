@@ -50,6 +50,7 @@ before(async () => {
     'configmaps,deployments.apps,horizontalpodautoscalers.autoscaling,namespaces,nodes,pods,secrets,events';
   site = await startIndexSite(['admin', 'viewer', 'nobody'], seeds, {
     indexResources: `${builtIn},${objectCaseTypes}`,
+    allowedProxySubresources: 'pods/log',
   });
   // The first question waits for what is being read for the first time.
   const first = await site.ask(`${resources}/api/v1/namespaces`);

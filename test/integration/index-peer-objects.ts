@@ -71,6 +71,13 @@ export const objectCaseSeeds: readonly JsonObject[] = [
   thing('ConfigMap', 'own-2', 'far', [owned('ReplicaSet', 'web-1')]),
   thing('ConfigMap', 'own-2', 'of-set', [owned('StatefulSet', 'web')]),
   thing('ConfigMap', 'own-2', 'of-node', [owned('Node', 'web')]),
+  {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'talks', namespace: 'own-1' },
+    spec: { containers: [{ name: 'c', image: 'nginx' }], nodeName: 'web' },
+    status: { phase: 'Running' },
+  },
   gizmos('v1beta2', 'v1beta1', 'v1alpha2', 'v1alpha1'),
   { apiVersion: 'example.org/v1beta2', kind: 'Gizmo', metadata: { name: 'g', namespace: 'own-1' }, size: 1 },
 ];
@@ -218,6 +225,23 @@ export function testObjectCases(site: () => IndexSite): void {
     }
     for (const selector of [',,,', `a b,${F}`]) assert.equal((await asked(selector)).status, 400, selector);
     assert.equal((await asked(F, '')).status, 400, 'without a cluster there is nobody to ask');
+  });
+
+  test('T137-T140: an allowed subresource is asked of the cluster as the caller, another one is refused', async () => {
+    const pod = '/clusters/alpha/api/v1/namespaces/own-1/pods/talks';
+    const log = await get(`${pod}/log`);
+    const direct = await site().ask(`/clusters/alpha/proxy${pod.slice('/clusters/alpha'.length)}/log`);
+    assert.deepEqual([log.status, log.text], [direct.status, direct.text]);
+    assert.equal(log.status, 200, log.text);
+    const refused = await site().ask(`${base}${pod}/log`, 'nobody');
+    assert.equal(refused.status, 403);
+    assert.match(refused.text, /User \\"nobody\\" cannot get resource \\"pods\/log\\"/);
+    for (const path of [`${pod}/exec`, `${pod}/portforward`, '/clusters/alpha/api/v1/nodes/web/proxy']) {
+      const answer = await get(path);
+      assert.equal(answer.status, 405, path);
+      assert.match(answer.text, /--allowed-proxy-subresources/);
+    }
+    assert.equal((await get('/api/v1/namespaces/own-1/pods/talks/log')).status, 405, 'without a cluster');
   });
 
   test('T141-T142: a Table has the cluster first; what cannot be made of it is told to whoever asked', async () => {
