@@ -63,6 +63,7 @@ test('the bounds are those of the acceptance rows', () => {
       'C63 2',
       'B12 1.15',
       'B11 0.35',
+      'D5 1.15',
       'B12 15',
       'B12 400',
     ],

@@ -5,7 +5,7 @@ import { deserialize, serialize } from 'node:v8';
 
 /** One end. */
 export interface Channel<Out> {
-  /** Queues a message; it is dropped when the other end is gone. @throws Error (DataCloneError) for what is no data, functions above all */
+  /** Queues a message; it is dropped when the other end is gone. @throws Error for what is no data, functions above all */
   send(message: Out): void;
   /** Bytes that the other end has not taken yet. */
   readonly queuedBytes: number;
