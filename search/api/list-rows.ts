@@ -9,6 +9,7 @@ import type { Page } from '../stores/store.ts';
 import { sendWhole } from './answer-body.ts';
 import type { Warning } from './answer-body.ts';
 import type { ListMeta } from './forms.ts';
+import { planInjection } from './injected-events.ts';
 import { requireInLog, waitForVersion } from './list-options.ts';
 import type { ListVersion } from './list-options.ts';
 import type { AnswerParts } from './parts.ts';
@@ -21,6 +22,8 @@ import type { RowDocument } from './row-stream.ts';
 export interface ListedPage {
   readonly page: Page;
   readonly meta: ListMeta;
+  /** Beside those of the question and its plan. */
+  readonly warnings: readonly Warning[];
 }
 
 /** How long a continue token may be used; the log may end sooner. As etcd's compaction, with which kube-apiserver's tokens end. */
@@ -39,7 +42,7 @@ class ExpiredToken extends GatewayError {
 /** Reads the page that was asked for. @throws GatewayError (rejects) BAD_REQUEST, EXPIRED, or as the store does */
 export async function readListPage(
   request: IndexRequest,
-  { page: asked, query: askedQuery }: AskedQuery,
+  { page: asked, query: askedQuery, injectEvents }: AskedQuery,
   query: ListQuery,
   { scope }: Plan,
   version: ListVersion,
@@ -71,6 +74,7 @@ export async function readListPage(
     );
   await waitForVersion(store, version.notOlderThan);
   await requireInLog(store, version.notOlderThan, true);
+  const injection = injectEvents ? await planInjection(request.user, askedQuery.clusters, parts) : undefined;
   const page = await store.list(query, scope, {
     ...(asked.limit === undefined ? {} : { limit: asked.limit }),
     ...(offset === 0 ? {} : { offset }),
@@ -87,7 +91,9 @@ export async function readListPage(
   if (page.next !== undefined && asked.continueStyle === 'decimal') continueToken = String(offset + (asked.limit ?? 0));
   if (page.next !== undefined && asked.continueStyle === 'opaque')
     continueToken = sealContinue(continueKeys, use, { after: page.next, resourceVersion, expiresAtMs });
-  return { page, meta: { resourceVersion, continueToken, remaining: page.remaining } };
+  const meta = { resourceVersion, continueToken, remaining: page.remaining };
+  if (injection === undefined) return { page, meta, warnings: [] };
+  return { page: { ...page, chunks: injection.inject(page.chunks) }, meta, warnings: injection.warnings };
 }
 
 /** Sends a page; a token that is too old is answered with a fresh one. */
@@ -109,12 +115,10 @@ export async function sendListPage(
     sendWhole(request, Buffer.from(`${JSON.stringify(body)}\n`), [], undefined, error.status);
     return;
   }
-  await sendRows(request, document(listed.meta), listed.page.chunks, warnings, parts);
+  await sendRows(request, document(listed.meta), listed.page.chunks, [...warnings, ...listed.warnings], parts);
 }
 
 /** Warnings about the question itself. */
 export function askedWarnings(asked: AskedQuery): readonly Warning[] {
-  const texts = [...asked.warnings];
-  if (asked.injectEvents) texts.push('injectEvents is not served: list events with involvedObject in a field selector');
-  return texts.map((text) => ({ cluster: undefined, text }));
+  return asked.warnings.map((text) => ({ cluster: undefined, text }));
 }

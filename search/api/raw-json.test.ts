@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { partialObject, project, wantedParts, withApiVersion } from './raw-json.ts';
+import { partialObject, project, wantedParts, withApiVersion, textAt, withAnnotation } from './raw-json.ts';
 
 const object = Buffer.from(
   String.raw`{ "kind":"Pod","spec":{"2":1.0,"1":9007199254740993,"apiVersion":"x","list":[{"a":1e2,"b":[]},{"a":"\u003c"}]},"apiVersion":"v1","metadata":{"name":"p","labels":{"__proto__":"\u003c"}, "uid":"u"}}`,
@@ -19,6 +19,24 @@ test('metadata alone is the very bytes of the metadata', () => {
     partialObject(object).toString(),
     String.raw`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"p","labels":{"__proto__":"\u003c"}, "uid":"u"}}`,
   );
+});
+
+test('an annotation is added to those there are, in place of one of its name, and nothing else is touched', () => {
+  const annotated = Buffer.from(
+    String.raw`{"a":1.0,"metadata":{"annotations":{ "x":"\u003c","e":"forged" , "y":""},"n":1},"b":"{"}`,
+  );
+  assert.equal(
+    withAnnotation(annotated, 'e', '["\n"]').toString(),
+    String.raw`{"a":1.0,"metadata":{"annotations":{"x":"\u003c","y":"","e":"[\"\n\"]"},"n":1},"b":"{"}`,
+  );
+  assert.equal(
+    withAnnotation(Buffer.from('{"metadata":{"annotations":{}}}'), 'e', '').toString(),
+    '{"metadata":{"annotations":{"e":""}}}',
+  );
+  assert.equal(withAnnotation(Buffer.from('{"metadata":{}}'), 'e', '').toString(), '{"metadata":{}}');
+  assert.equal(textAt(annotated, ['metadata', 'annotations', 'x']), '<');
+  for (const path of [['metadata'], ['metadata', 'n'], ['b', 'c'], ['none']])
+    assert.equal(textAt(annotated, path), undefined);
 });
 
 test('a projection holds what was asked for in its own bytes, what identifies the object, and nothing else', () => {

@@ -58,6 +58,37 @@ export function withApiVersion(raw: Uint8Array, apiVersion: string): Buffer {
   ]);
 }
 
+/** The text of a string in an object, by the keys that lead to it; undefined where there is none. */
+export function textAt(raw: Uint8Array, keys: readonly string[]): string | undefined {
+  const bytes = asBuffer(raw);
+  let at = skipSpace(bytes, 0);
+  for (const [depth, key] of keys.entries()) {
+    const member = bytes[at] === byte.openObject ? memberOf(bytes, at, key) : undefined;
+    if (member === undefined) return undefined;
+    if (depth === keys.length - 1)
+      return bytes[member.start] === byte.quote ? textOf(bytes, member.start, member.end) : undefined;
+    at = member.start;
+  }
+  return undefined;
+}
+
+/** The same object with an annotation more, in place of its own of that name. An object without annotations stays as it is: every stored one has some. */
+export function withAnnotation(raw: Uint8Array, name: string, value: string): Buffer {
+  const bytes = asBuffer(raw);
+  const metadata = memberOf(bytes, skipSpace(bytes, 0), 'metadata');
+  const annotations = metadata === undefined ? undefined : memberOf(bytes, metadata.start, 'annotations');
+  if (annotations === undefined || bytes[annotations.start] !== byte.openObject) return bytes;
+  const kept = [...membersOf(bytes, annotations.start)]
+    .filter(({ key }) => key !== name)
+    .flatMap(({ keyAt, end }) => [bytes.subarray(keyAt, end), separator]);
+  return Buffer.concat([
+    bytes.subarray(0, annotations.start + 1),
+    ...kept,
+    Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`),
+    bytes.subarray(annotations.end - 1),
+  ]);
+}
+
 const partialHead = Buffer.from('{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":');
 const closing = Buffer.from('}');
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../sim/types.ts';
 import { eventually } from '../e2e/polling.ts';
+import { eventSeeds, testInjectedEvents } from './index-events.ts';
 import { objectCaseSeeds, objectCaseTypes, testObjectCases } from './index-peer-objects.ts';
 import { queryCaseSeeds, testQueryCases } from './index-peer-queries.ts';
 import { binding, startIndexSite } from './index-site.ts';
@@ -43,6 +44,7 @@ before(async () => {
       binding('viewer', 'view', 'viewer', 'shop'),
       ...queryCaseSeeds('alpha'),
       ...objectCaseSeeds,
+      ...eventSeeds,
     ],
     beta: [binding('admin', 'cluster-admin', 'admin'), ...inBoth, ...queryCaseSeeds('beta'), ...objectCaseSeeds],
   };
@@ -91,6 +93,7 @@ test("T1-T10: Clusterpedia's paths lead where they lead with it", async () => {
 
 testQueryCases(() => site);
 testObjectCases(() => site);
+testInjectedEvents(() => site);
 
 test('a list is of all clusters, each item named with its cluster and otherwise as the cluster has it', async () => {
   for (const base of [resources, proxy]) {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../sim/types.ts';
 import { eventually } from '../e2e/polling.ts';
+import { binding } from './index-site.ts';
 import type { Answer, IndexedList, IndexedObject, IndexSite, WatchEvent } from './index-site.ts';
 
 const base = '/apis/clusterpedia.io/v1beta1/resources';
@@ -61,6 +62,13 @@ function gizmos(...served: readonly string[]): JsonObject {
 /** Chains of owners, the same in both clusters. */
 export const objectCaseSeeds: readonly JsonObject[] = [
   ...['own-1', 'own-2'].map((name): JsonObject => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: 'only-deployments' },
+    rules: [{ apiGroups: ['apps'], resources: ['deployments'], verbs: ['get', 'list', 'watch'] }],
+  },
+  binding('viewer-own', 'only-deployments', 'viewer', 'own-1'),
   thing('Node', '', 'web'),
   thing('Deployment', 'own-1', 'web'),
   thing('StatefulSet', 'own-2', 'web'),

@@ -1,0 +1,94 @@
+// Clusterpedia's `injectEvents`: the events about each object of a list, as an annotation of the object. Easy to get wrong: events have rights of their own,
+// so what is injected is what the caller could list as events, and an object that only looks like another (same name, later uid) gets none of its events.
+import type { User } from '../../cache/user.ts';
+import { allOf } from '../query/list-query.ts';
+import { parsePath } from '../query/path.ts';
+import type { RowRead } from '../stores/store.ts';
+import type { Warning } from './answer-body.ts';
+import type { AnswerParts } from './parts.ts';
+import { planAnswer, queryOf } from './plan.ts';
+import type { Plan } from './plan.ts';
+import { asBuffer, textAt, withAnnotation } from './raw-json.ts';
+import { isError } from './request.ts';
+
+const annotation = 'shadow.clusterpedia.io/events';
+const events = { group: '', resource: 'events' };
+/** So many events of one object, and bytes of events of one chunk of rows, are shown at most. */
+const mostOfObject = 100;
+const mostBytes = 16 * 1024 * 1024;
+
+type Chunks = AsyncIterable<readonly RowRead[]>;
+
+/** A way to put events on rows, and what is to be said of it. */
+export interface EventInjection {
+  readonly inject: (chunks: Chunks) => Chunks;
+  readonly warnings: readonly Warning[];
+}
+
+/** Looks for what the caller may see of events. @param clusters undefined: all */
+export async function planInjection(
+  user: User,
+  clusters: readonly string[] | undefined,
+  parts: AnswerParts,
+): Promise<EventInjection> {
+  let plan: Plan;
+  try {
+    plan = await planAnswer(parts, {
+      user,
+      verb: 'list',
+      types: [{ ...events, version: undefined }],
+      clusters,
+      cluster: undefined,
+    });
+  } catch (error) {
+    if (!isError(error, 'NOT_FOUND', 'CLUSTER_NOT_FOUND')) throw error;
+    const text = 'injectEvents: no events are indexed that you may see; --index-resources has to name events';
+    return { inject: (chunks) => chunks, warnings: [{ cluster: undefined, text }] };
+  }
+  return { inject: (chunks) => injected(chunks, plan, parts), warnings: plan.warnings };
+}
+
+async function* injected(chunks: Chunks, plan: Plan, parts: AnswerParts): AsyncGenerator<readonly RowRead[]> {
+  for await (const rows of chunks) {
+    const found = await eventsOf(rows, plan, parts);
+    yield rows.map((row) => {
+      const texts = found.get(objectKey(row.incarnation, row.uid));
+      return texts === undefined ? row : { ...row, raw: withAnnotation(row.raw, annotation, `[${texts.join()}]`) };
+    });
+  }
+}
+
+const objectKey = (incarnation: string, uid: string): string => `${incarnation} ${uid}`;
+
+/** Events as JSON by the object they are about. */
+async function eventsOf(
+  rows: readonly RowRead[],
+  plan: Plan,
+  { store }: AnswerParts,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const found = new Map<string, string[]>();
+  const uids = [...new Set(rows.map(({ uid }) => uid))];
+  if (uids.length === 0) return found;
+  const asked = {
+    ...allOf(events),
+    clusters: [...new Set(rows.map(({ cluster }) => cluster))],
+    fields: [{ path: uidPath, operator: 'In' as const, values: uids }],
+  };
+  const page = await store.list(queryOf(asked, plan.views), plan.scope, {});
+  let bytes = 0;
+  for await (const chunk of page.chunks) {
+    for (const event of chunk) {
+      const uid = textAt(event.raw, ['involvedObject', 'uid']);
+      if (uid === undefined) continue;
+      const key = objectKey(event.incarnation, uid);
+      const texts = found.get(key) ?? [];
+      bytes += event.raw.length;
+      if (texts.length >= mostOfObject || bytes > mostBytes) continue;
+      texts.push(asBuffer(event.raw).toString('utf8'));
+      found.set(key, texts);
+    }
+  }
+  return found;
+}
+
+const uidPath = parsePath('involvedObject.uid');
