@@ -2,9 +2,10 @@
 // database only while a transaction is open, and goes on in the next one after a pause.
 import type { Cursor } from '../store.ts';
 import type { KeyRow, RowOrder } from './order.ts';
+import { incarnationsOf, incarnationWalk, isByIncarnation } from './incarnation-walk.ts';
 import { readCursor, rowOrder } from './order.ts';
 import { planTypes, type Question, type Session, type TypePlan } from './session.ts';
-import { accessOf, cheapestAccess } from './sources.ts';
+import { accessOf, cheapestAccess, type Access } from './sources.ts';
 import { collect, columnWalk, placeWalk, sortedWalk, walkOf, type Walk } from './walks.ts';
 
 /** One type's walk with rows that were read ahead. */
@@ -37,6 +38,8 @@ const mostReadAhead = 2000;
 const unevenness = 20;
 /** A row that is kept to be sorted, against one that a walk passes. */
 const collectCost = 1.5;
+/** What one more statement costs, in postings. */
+const perIncarnation = 4;
 /** A walk that looks for parts of names and has found too little by then is given up for a way that reads all names. */
 const patienceMs = 20;
 
@@ -149,14 +152,26 @@ export class KeyStream {
       spentMs: 0,
     });
     if (kind === undefined || access.cost * collectCost < this.#walkCost(plan)) {
-      return [lane(sortedWalk(collect(session, plan, access, this.order, this.#after)))];
+      if (!this.#goesByIncarnation(plan, access)) {
+        return [lane(sortedWalk(collect(session, plan, access, this.order, this.#after)))];
+      }
+      return [lane(incarnationWalk(this.order, this.#after)), ...this.#singles(session, plan, lane)];
     }
     if (kind !== 'places') return [lane(columnWalk(kind, this.order, this.#after))];
-    const { extent } = plan;
-    const walk = lane(placeWalk(this.order, this.#after));
-    if (extent.ids.length === 0) return [walk];
-    // Single objects are not in the places that are walked.
-    return [walk, lane(sortedWalk(collect(session, plan, accessOf(plan, extent.ids), this.order, this.#after)))];
+    return [lane(placeWalk(this.order, this.#after)), ...this.#singles(session, plan, lane)];
+  }
+
+  /** Single objects are not in the places that are walked. */
+  #singles(session: Session, plan: TypePlan, lane: (walk: Walk) => Lane): Lane[] {
+    const { ids } = plan.extent;
+    if (ids.length === 0) return [];
+    return [lane(sortedWalk(collect(session, plan, accessOf(plan, ids), this.order, this.#after)))];
+  }
+
+  /** Whether rows with a term are many, and the first incarnations' will do. */
+  #goesByIncarnation(plan: TypePlan, access: Access): boolean {
+    if (!access.isOfPostings || !isByIncarnation(this.order) || this.#wanted === Number.POSITIVE_INFINITY) return false;
+    return access.cost > perIncarnation * (incarnationsOf(plan).length + this.#wanted);
   }
 
   /** Rows a walk has to look at, if what matches is spread evenly. */

@@ -67,8 +67,12 @@ export interface Reader {
 
 const newest = `SELECT value, (SELECT value FROM meta WHERE key = '${metaKey.catalog}') FROM meta WHERE key = '${metaKey.sequence}'`;
 
-export function openReader(file: string, cacheBytes: number): Reader {
-  const db = new DatabaseSync(file, { readOnly: true });
+/** @param db a connection to the file, to be closed with the reader */
+export function openReader(
+  file: string,
+  cacheBytes: number,
+  db: DatabaseSync = new DatabaseSync(file, { readOnly: true }),
+): Reader {
   configure(db, cacheBytes);
   const sql = new Sql(db);
   const versions = indexVersionsOf(readStoreId(db));

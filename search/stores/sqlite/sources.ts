@@ -1,10 +1,12 @@
 // The ways to the rows of one type that a query can be about, each with the index it takes. Easy to get wrong: the ways of one plan never overlap, so
 // that a row is neither listed nor counted twice, and a way that cannot be narrowed by an index says so by its cost.
 import type { ListQuery } from '../../query/list-query.ts';
+import { incarnationOf } from './catalog.ts';
 import { placesPerIncarnation } from './schema.ts';
 import type { Extent } from './extents.ts';
 import type { TypePlan } from './session.ts';
 import type { Piece } from './sql.ts';
+import type { TermSet } from './term-sets.ts';
 
 /** `FROM` and conditions of a statement over `o` (the row) or, where nothing of the row is needed, over `x` (a posting). */
 export interface Way {
@@ -138,6 +140,25 @@ export function cheapestAccess({ extent, conditions, only }: TypePlan, { names, 
         ];
   const all = [byPlace, ...listed('name', names), ...listed('uid', uids), ...termed];
   return all.reduce((one, other) => (other.cost < one.cost ? other : one));
+}
+
+/** By terms, of one incarnation; single objects of the extent are not among them. */
+export function termsInIncarnation({ extent, conditions }: TypePlan, best: TermSet, incarnation: number): Access {
+  const { incarnations, except, exceptJson, places } = extent;
+  const first = incarnation * placesPerIncarnation;
+  const text =
+    'json_each(?) j CROSS JOIN posting x ON x.term = j.value AND x.place >= ? AND x.place < ? CROSS JOIN obj o NOT INDEXED ON o.id = x.id';
+  const where: Piece[] = [];
+  if (!incarnations.includes(incarnation)) {
+    const here = places.filter((place) => incarnationOf(place) === incarnation);
+    where.push({ text: 'x.place IN (SELECT value FROM json_each(?))', values: [JSON.stringify(here)] });
+  } else if (except.size > 0) {
+    where.push({ text: 'x.place NOT IN (SELECT value FROM json_each(?))', values: [exceptJson] });
+  }
+  const values = [JSON.stringify(best.ids), first, first + placesPerIncarnation];
+  const rest = conditions.pieces.filter(({ terms }) => terms !== best);
+  const way = { from: { text, values }, where, repeats: best.ids.length > 1 };
+  return { ways: [way], rest, cost: best.postings, isOfPostings: false };
 }
 
 /** Lists some objects, whatever the conditions. */

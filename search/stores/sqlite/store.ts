@@ -33,6 +33,8 @@ export interface SqliteOptions {
   readonly log?: Partial<LogLimits>;
   /** An index was moved aside, is damaged and will be at the next start, or cannot go on as it should: to be said loudly. */
   readonly onDamage?: (message: string) => void;
+  /** It cannot go on: closed and opened again it does, empty if it was damaged. May be told several times. */
+  readonly onBroken?: () => void;
   /** Types that are refused because the index is full, from now on; none when there is room again. */
   readonly onStopped?: (types: readonly TypeKey[]) => void;
 }
@@ -66,15 +68,18 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     } else if (event.kind === 'set-aside') {
       options.onDamage?.(event.message);
     } else {
-      options.onDamage?.(
-        `the index in ${directory} is damaged (${event.message}): restart to set it aside and build it anew`,
-      );
+      options.onDamage?.(`the index in ${directory} is damaged (${event.message}): it is set aside and built anew`);
+      options.onBroken?.();
     }
   };
   const onDeath = (error: unknown): void =>
     options.onDamage?.(`the index in ${directory} has stopped: ${String(error)}`);
+  const onWriterDeath = (error: unknown): void => {
+    onDeath(error);
+    options.onBroken?.();
+  };
   const data: WriterData = { directory, maxBytes, cacheBytes, log, pathsDigest };
-  const writer = startWorker({ name: 'writer-worker', data, onEvent, onDeath });
+  const writer = startWorker({ name: 'writer-worker', data, onEvent, onDeath: onWriterDeath });
   let opened: Opened;
   try {
     opened = (await writer.call('opened', undefined)) as Opened;

@@ -20,7 +20,7 @@ export interface Walk {
 export const maxRowsSortedByPath = 20_000;
 
 /** A walk pauses after so long, whether or not it has found anything. */
-const atOnceMs = 15;
+export const atOnceMs = 15;
 
 type Row = readonly [id: number, place: number, name: string, created: number, rv: string];
 

@@ -56,7 +56,14 @@ function schedule(): void {
 
 function commit(): void {
   isScheduled = false;
-  const results = writer.apply(queue.slice(0, countOfNext()).map(({ batch }) => batch));
+  const count = countOfNext();
+  let results: ReturnType<Writer['apply']>;
+  try {
+    results = writer.apply(queue.slice(0, count).map(({ batch }) => batch));
+  } catch (error) {
+    // A file so damaged that not even a rollback works: told as the answer to each, which marks it.
+    results = queue.slice(0, count).map(() => ({ error }));
+  }
   const now = queue.splice(0, results.length);
   for (const [i, result] of results.entries()) {
     const { resolve, reject } = now[i]!;
