@@ -1,4 +1,4 @@
-// `npm run bench -- search`: the store alone against Clusterpedia's schema on PostgreSQL, with the same objects and questions. Easy to get wrong: the
+// `npm run bench -- search`: the index against Clusterpedia's schema on PostgreSQL, the store alone and over HTTP, with the same objects and questions. Easy to get wrong: the
 // load and the questions of both sides run one after the other on one machine, so ratios are asserted and milliseconds only printed.
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,12 +10,14 @@ import { openSqliteStore, type SqliteStore } from '../../search/stores/sqlite/st
 import type { TypeInfo } from '../../search/types.ts';
 import { median } from '../statistics.ts';
 import { clusterName, clusterObjects, objectsPerCluster, type GeneratedObject } from './generator.ts';
+import { benchHttp } from './http.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 import { questions, type Question } from './questions.ts';
 
 export const searchUsage = `npm run bench -- search [options]
   --clusters N    clusters of ${objectsPerCluster} objects, default 20; 200 for the figures of the documentation
   --rounds N      runs of each question at least, default 3
+  --only LEVEL    store or http, default both
   --keep-going    print what does not hold, and end with 0 all the same`;
 
 /** Objects a second the whole load has to reach on average. */
@@ -30,6 +32,7 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
     options: {
       clusters: { type: 'string', default: '20' },
       rounds: { type: 'string', default: '3' },
+      only: { type: 'string' },
       'keep-going': { type: 'boolean', default: false },
     },
   });
@@ -38,6 +41,20 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-bench-search-'));
   // PostgreSQL runs as another user.
   chmodSync(directory, 0o711);
+  try {
+    const failures = [
+      ...(values.only === 'http' ? [] : await benchStore(directory, clusters, rounds)),
+      ...(values.only === 'store' ? [] : await benchHttp(directory, rounds, print)),
+    ];
+    for (const failure of failures) print(`does not hold: ${failure}`);
+    return failures.length === 0 || values['keep-going'] ? 0 : 1;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** The store alone. @returns a line for each question that does not hold */
+async function benchStore(directory: string, clusters: number, rounds: number): Promise<readonly string[]> {
   const postgres = await startPostgres(join(directory, 'postgres'));
   const store = await openSqliteStore({ directory: join(directory, 'index') });
   try {
@@ -47,7 +64,7 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
       `${clusters * objectsPerCluster} objects written at ${Math.round(rate)}/s on average (generating them not counted)`,
     );
     if (rate < leastRate) failures.push(`the load: ${Math.round(rate)}/s, wanted ${leastRate}/s`);
-    await postgres.load(clusters, print);
+    await postgres.load({ clusters }, print);
     print(`rival: Clusterpedia's schema on PostgreSQL ${postgres.version}`);
     const scope = wholeScope(clusters);
     for (const question of questions(owner, pod)) {
@@ -56,12 +73,10 @@ export async function benchSearch(argv: readonly string[]): Promise<number> {
       if (!line.holds) failures.push(line.text);
     }
     print(`largest memory of this process, threads and generator included: ${peakMemory()}`);
-    for (const failure of failures) print(`does not hold: ${failure}`);
-    return failures.length === 0 || values['keep-going'] ? 0 : 1;
+    return failures;
   } finally {
     await store.close();
     await postgres.stop();
-    rmSync(directory, { recursive: true, force: true });
   }
 }
 

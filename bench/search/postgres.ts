@@ -39,13 +39,25 @@ const settings = {
 
 export interface Postgres {
   readonly version: string;
-  /** Loads whole clusters and makes the indexes. */
-  readonly load: (clusters: number, progress: (line: string) => void) => Promise<void>;
+  readonly pid: number;
+  /** Where its unix socket is. */
+  readonly directory: string;
+  /** Loads clusters and makes the indexes. */
+  readonly load: (source: RivalObjects, progress: (line: string) => void) => Promise<void>;
   /** Milliseconds of each of some runs, the rows fetched and thrown away. */
   readonly time: (sql: string, runs: number) => readonly number[];
   /** The first column of the first row. */
   readonly value: (sql: string) => string;
   readonly stop: () => Promise<void>;
+}
+
+/** What is loaded, as {@link clusterObjects} makes it. */
+export interface RivalObjects {
+  readonly clusters: number;
+  /** Default: its own. */
+  readonly nameOf?: (index: number) => string;
+  /** Default: all. */
+  readonly isWanted?: (object: GeneratedObject) => boolean;
 }
 
 /** @throws Error when there is no PostgreSQL: Debian has it as `postgresql` */
@@ -84,8 +96,10 @@ export async function startPostgres(directory: string): Promise<Postgres> {
   run(schema);
   return {
     version: run('SHOW server_version').trim(),
-    load: async (clusters, progress) => {
-      await copy(psql('-c', copyCommand), clusters, progress);
+    pid: server.pid!,
+    directory,
+    load: async (source, progress) => {
+      await copy(psql('-c', copyCommand), source, progress);
       run(indexes);
     },
     time: (sql, runs) => {
@@ -125,13 +139,14 @@ const copyCommand =
 
 async function copy(
   [command, args]: readonly [string, string[]],
-  clusters: number,
+  { clusters, nameOf = clusterName, isWanted = () => true }: RivalObjects,
   progress: (line: string) => void,
 ): Promise<void> {
   const child = spawn(command, args, { stdio: ['pipe', 'ignore', 'inherit'] });
   const exit = once(child, 'exit');
   for (let index = 0; index < clusters; index++) {
-    const lines = [...clusterObjects(index)].map((object) => copyLine(clusterName(index), object)).join('');
+    const objects = [...clusterObjects(index)].filter(isWanted);
+    const lines = objects.map((object) => copyLine(nameOf(index), object)).join('');
     if (!child.stdin.write(lines)) await once(child.stdin, 'drain');
     if ((index + 1) % 20 === 0) progress(`PostgreSQL has ${index + 1} clusters`);
   }

@@ -1,0 +1,239 @@
+// The index over HTTP: `portcullis serve` over two members with 20,000 pods, against Clusterpedia's table behind an HTTPS server, asked in turns by the same
+// client over as many connections. Easy to get wrong: both must answer as many rows, so the items of an answer are counted before it is timed.
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { Agent, request as httpsRequest } from 'node:https';
+import { join } from 'node:path';
+
+import { createAuthority } from '../../test/controlplane/certificates.ts';
+import { cpuSecondsBetween, readCpu, type CpuReading } from '../accounting.ts';
+import { startProcess, type BenchProcess, type LiveProcesses } from '../process.ts';
+import { median } from '../statistics.ts';
+import { freePort } from '../targets/target.ts';
+import { clusterObjects, type GeneratedObject } from './generator.ts';
+import { httpQuestions, type HttpQuestion } from './http-questions.ts';
+import { startPostgres, type Postgres } from './postgres.ts';
+
+const members = ['east', 'west'] as const;
+/** 2,500 pods each: 20,000 pods. */
+const generatedPerMember = 4;
+const connections = 4;
+const turnMs = 700;
+const settleTimeoutMs = 120_000;
+
+const root = join(import.meta.dirname, '..', '..');
+
+/** One side. */
+interface Target {
+  readonly name: string;
+  readonly port: number;
+  readonly pids: readonly number[];
+  readonly pathOf: (question: HttpQuestion) => string;
+}
+
+interface Site {
+  readonly ours: Target;
+  readonly rival: Target;
+  readonly ask: (port: number, path: string) => Promise<Buffer | number>;
+  readonly close: () => Promise<void>;
+}
+
+/** @returns a line for each question that does not hold */
+export async function benchHttp(
+  directory: string,
+  rounds: number,
+  print: (line: string) => void,
+): Promise<readonly string[]> {
+  const site = await startSite(directory, print);
+  try {
+    const failures: string[] = [];
+    for (const question of httpQuestions(samplePod())) {
+      const line = await compare(site, question, rounds);
+      print(line.text);
+      if (!line.holds) failures.push(line.text);
+    }
+    return failures;
+  } finally {
+    await site.close();
+  }
+}
+
+function samplePod(): GeneratedObject {
+  return [...clusterObjects(0)].find(({ kind }) => kind === 'Pod')!;
+}
+
+async function startSite(directory: string, print: (line: string) => void): Promise<Site> {
+  const live: LiveProcesses = new Set();
+  const file = (name: string, content: string): string => {
+    const path = join(directory, name);
+    writeFileSync(path, content, { mode: 0o600 });
+    return path;
+  };
+  const authority = await createAuthority('search bench');
+  const names = { commonName: 'target of the search bench', usage: 'server', dnsNames: ['localhost'] } as const;
+  const pair = await authority.issue({ ...names, ipAddresses: ['127.0.0.1'] });
+  const [cert, key] = [file('http.crt', pair.certPem), file('http.key', pair.keyPem)];
+  const token = randomBytes(16).toString('hex');
+  const script = (name: string, ...args: readonly string[]): Promise<BenchProcess> => {
+    const command = [join(import.meta.dirname, `${name}.ts`), ...args, cert, key];
+    return startProcess({ name, command: process.execPath, args: command, firstLine: true }, live);
+  };
+  let postgres: Postgres | undefined;
+  const agent = new Agent({ keepAlive: true, maxSockets: connections, ca: authority.certPem });
+  const close = async (): Promise<void> => {
+    agent.destroy();
+    await Promise.all([...live].map((child) => child.stop()));
+    await postgres?.stop();
+  };
+  const stopAtExit = (): void => live.forEach((child) => child.killNow());
+  process.once('exit', stopAtExit);
+  try {
+    const started = await Promise.all(
+      members.map((name, i) => script('stub-member', name, String(i * generatedPerMember), String(generatedPerMember))),
+    );
+    const cluster = { 'certificate-authority-data': Buffer.from(authority.certPem).toString('base64') };
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: members.map((name, i) => ({
+        name,
+        cluster: { ...cluster, server: `https://127.0.0.1:${started[i]!.firstLine}` },
+      })),
+      users: [{ name: 'gateway', user: { token: 'gateway' } }],
+      contexts: members.map((name) => ({ name, context: { cluster: name, user: 'gateway' } })),
+    };
+    postgres = await startPostgres(join(directory, 'postgres-http'));
+    const nameOf = (index: number): string => members[Math.floor(index / generatedPerMember)]!;
+    const clusters = members.length * generatedPerMember;
+    await postgres.load({ clusters, nameOf, isWanted: ({ kind }) => kind === 'Pod' }, print);
+    const rival = await startProcess(
+      {
+        name: 'rival',
+        command: process.execPath,
+        args: [join(import.meta.dirname, 'rival-server.ts'), postgres.directory, cert, key, token],
+        firstLine: true,
+      },
+      live,
+    );
+    const users = file('http-users.csv', `${token},reader,,system:masters\n`);
+    const port = await freePort();
+    const args = [
+      ...[join(root, 'bin', 'portcullis.mjs'), 'serve', '--listen', `127.0.0.1:${port}`, '--ops-listen', '127.0.0.1:0'],
+      ...['--data-dir', join(directory, 'gateway'), '--kubeconfig', file('members.json', JSON.stringify(kubeconfig))],
+      ...['--token-auth-file', users, '--tls-cert-file', cert, '--tls-private-key-file', key],
+      ...['--index-resources', 'pods'],
+    ];
+    const gateway = await startProcess({ name: 'portcullis', command: process.execPath, args }, live);
+    const ask = asker(agent, token);
+    const ours = { name: 'portcullis', port, pids: [gateway.pid], pathOf: ({ path }: HttpQuestion) => path };
+    const theirs = {
+      name: 'rival',
+      port: Number(rival.firstLine),
+      pids: [rival.pid, postgres.pid],
+      pathOf: ({ sql }: HttpQuestion) => `/?sql=${encodeURIComponent(sql)}`,
+    };
+    await untilIndexed(ask, port, gateway);
+    return { ours, rival: theirs, ask, close };
+  } catch (error) {
+    await close();
+    throw error;
+  } finally {
+    process.off('exit', stopAtExit);
+  }
+}
+
+const countPath = '/apis/search.portcullis.io/v1alpha1/indexes/default/counts?resource=pods.v1.';
+
+async function untilIndexed(ask: Site['ask'], port: number, gateway: BenchProcess): Promise<void> {
+  let last: unknown;
+  for (const untilMs = Date.now() + settleTimeoutMs; Date.now() < untilMs;) {
+    const answer = await ask(port, countPath).catch(String);
+    last = answer;
+    if (typeof answer === 'string' && !gateway.running()) break;
+    if (Buffer.isBuffer(answer) && /"count":20000\b/.test(answer.toString('utf8'))) return;
+    await pause(500);
+  }
+  throw new Error(`the members are not indexed: ${String(last)}\n${gateway.words()}`);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Asks for a body; a number is a status other than 200. */
+function asker(agent: Agent, token: string): Site['ask'] {
+  const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
+  return (port, path) =>
+    new Promise((resolve, reject) => {
+      const request = httpsRequest({ host: '127.0.0.1', port, path, agent, headers });
+      request.once('error', reject);
+      request.once('response', (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.once('error', reject);
+        response.once('end', () => resolve(response.statusCode === 200 ? Buffer.concat(chunks) : response.statusCode!));
+      });
+      request.end();
+    });
+}
+
+interface Line {
+  readonly text: string;
+  readonly holds: boolean;
+}
+
+async function compare({ ours, rival, ask }: Site, question: HttpQuestion, rounds: number): Promise<Line> {
+  const found = await rowsOf(await ask(ours.port, ours.pathOf(question)), question);
+  const theirs = await rowsOf(await ask(rival.port, rival.pathOf(question)), question);
+  const times: Record<string, Turn[]> = { [ours.name]: [], [rival.name]: [] };
+  for (let round = -1; round < rounds; round++) {
+    for (const target of round % 2 === 0 ? [ours, rival] : [rival, ours]) {
+      const turn = await takeTurn(target, question, ask);
+      // The first warms both up.
+      if (round >= 0) times[target.name]!.push(turn);
+    }
+  }
+  const of = (target: Target, what: keyof Turn): number => median(times[target.name]!.map((turn) => turn[what]));
+  const ratio = of(rival, 'ms') / of(ours, 'ms');
+  const holds = found === theirs && ratio >= question.atLeast;
+  const rows = found === theirs ? `${found} rows` : `${found} rows, the rival ${theirs}`;
+  const ms = (target: Target): string => `${of(target, 'ms').toFixed(2)} ms (CPU ${of(target, 'cpuMs').toFixed(2)} ms)`;
+  const wanted = `wanted ${question.atLeast}`;
+  return {
+    text: `http ${question.name}: ${rows}, ${ms(ours)}, rival ${ms(rival)}: ${ratio.toFixed(1)} times (${wanted})`,
+    holds,
+  };
+}
+
+async function rowsOf(answer: Buffer | number, { counted }: HttpQuestion): Promise<number> {
+  if (typeof answer === 'number') throw new Error(`answered with ${answer}`);
+  return counted(JSON.parse(answer.toString('utf8')) as never);
+}
+
+/** What an answer took, and what it cost the target and all it has started. */
+interface Turn {
+  readonly ms: number;
+  readonly cpuMs: number;
+}
+
+async function takeTurn(target: Target, question: HttpQuestion, ask: Site['ask']): Promise<Turn> {
+  const path = target.pathOf(question);
+  const before = readAll(target);
+  const untilMs = performance.now() + turnMs;
+  const times: number[] = [];
+  const one = async (): Promise<void> => {
+    do {
+      const startedMs = performance.now();
+      if (typeof (await ask(target.port, path)) === 'number') throw new Error(`${target.name} refused ${path}`);
+      times.push(performance.now() - startedMs);
+    } while (performance.now() < untilMs);
+  };
+  await Promise.all(Array.from({ length: connections }, one));
+  const after = readAll(target);
+  const cpuSeconds = before.reduce((sum, reading, i) => sum + cpuSecondsBetween(reading, after[i]!), 0);
+  return { ms: median(times), cpuMs: (cpuSeconds * 1000) / times.length };
+}
+
+function readAll({ pids }: Target): readonly CpuReading[] {
+  return pids.map(readCpu);
+}
