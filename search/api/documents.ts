@@ -80,7 +80,7 @@ async function typesSeen(parts: AnswerParts, user: User, cluster: string | undef
   return own.filter((each) => isListed(each) || scopeConcerns(got.scope, each.incarnation.id, typeKey(each.type)));
 }
 
-/** OpenAPI as a cluster has it: of the one in the path, else of the one that was heard of last among those with such a group. */
+/** OpenAPI as a cluster has it: of the one in the path, else of the one with the most types of such a group, and of several the one heard of last. */
 async function askOpenapi(
   request: IndexRequest,
   { document, cluster, group, version }: AskedDocument,
@@ -92,7 +92,7 @@ async function askOpenapi(
   const having = types
     .filter(({ type }) => isAny || (type.group === group && type.versions.includes(version!)))
     .toSorted((one, other) => other.position.confirmedAtMs - one.position.confirmedAtMs);
-  const names = cluster === undefined ? [...new Set(having.map(({ incarnation }) => incarnation.cluster))] : [cluster];
+  const names = cluster === undefined ? byTypes(having) : [cluster];
   const path = isAny ? '/openapi/v2' : `/openapi/v3/${group === '' ? 'api' : `apis/${group}`}/${version}`;
   let failure: unknown = new GatewayError('INDEX_UNAVAILABLE', 'no cluster can be asked for its OpenAPI documents');
   for (const name of names.slice(0, 3)) {
@@ -105,4 +105,11 @@ async function askOpenapi(
     }
   }
   throw failure;
+}
+
+/** Clusters by how many of the types they have, the most first: where custom types of one group differ, the fewest are missing. */
+function byTypes(having: readonly StoredType[]): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const { incarnation } of having) counts.set(incarnation.cluster, (counts.get(incarnation.cluster) ?? 0) + 1);
+  return [...counts].toSorted(([, one], [, other]) => other - one).map(([cluster]) => cluster);
 }

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../sim/types.ts';
 import { eventually } from '../e2e/polling.ts';
 import { eventSeeds, testInjectedEvents } from './index-events.ts';
-import { objectCaseSeeds, objectCaseTypes, testObjectCases } from './index-peer-objects.ts';
+import { objectCaseSeeds, objectCaseSeedsOfOne, objectCaseTypes, testObjectCases } from './index-peer-objects.ts';
 import { queryCaseSeeds, testQueryCases } from './index-peer-queries.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { IndexedList, IndexedObject, IndexSite } from './index-site.ts';
@@ -46,7 +46,13 @@ before(async () => {
       ...objectCaseSeeds,
       ...eventSeeds,
     ],
-    beta: [binding('admin', 'cluster-admin', 'admin'), ...inBoth, ...queryCaseSeeds('beta'), ...objectCaseSeeds],
+    beta: [
+      binding('admin', 'cluster-admin', 'admin'),
+      ...inBoth,
+      ...queryCaseSeeds('beta'),
+      ...objectCaseSeeds,
+      ...objectCaseSeedsOfOne,
+    ],
   };
   const builtIn =
     'configmaps,deployments.apps,horizontalpodautoscalers.autoscaling,namespaces,nodes,pods,secrets,events';

@@ -39,7 +39,13 @@ function thing(kind: string, place: string, name: string, owners: readonly JsonO
   };
 }
 
+const kindOf = (name: string): string => name[0]!.toUpperCase() + name.slice(1);
+
 function gizmos(...served: readonly string[]): JsonObject {
+  return definition('gizmo', served);
+}
+
+function definition(name: string, served: readonly string[]): JsonObject {
   const versions = ['v1beta2', 'v1beta1', 'v1alpha2', 'v1alpha1', 'v1'].map((name) => ({
     name,
     served: served.includes(name),
@@ -49,10 +55,10 @@ function gizmos(...served: readonly string[]): JsonObject {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: gizmoKind,
-    metadata: { name: 'gizmos.example.org' },
+    metadata: { name: `${name}s.example.org` },
     spec: {
       group: 'example.org',
-      names: { kind: 'Gizmo', plural: 'gizmos', singular: 'gizmo', listKind: 'GizmoList' },
+      names: { kind: kindOf(name), plural: `${name}s`, singular: name, listKind: `${kindOf(name)}List` },
       scope: 'Namespaced',
       versions,
     },
@@ -89,8 +95,10 @@ export const objectCaseSeeds: readonly JsonObject[] = [
   gizmos('v1beta2', 'v1beta1', 'v1alpha2', 'v1alpha1'),
   { apiVersion: 'example.org/v1beta2', kind: 'Gizmo', metadata: { name: 'g', namespace: 'own-1' }, size: 1 },
 ];
+/** A type of the same group that one cluster alone has. */
+export const objectCaseSeedsOfOne: readonly JsonObject[] = [definition('gadget', ['v1beta2'])];
 /** Types these need beside ConfigMaps, Deployments and Nodes. */
-export const objectCaseTypes = 'replicasets.apps,statefulsets.apps,gizmos.example.org';
+export const objectCaseTypes = 'replicasets.apps,statefulsets.apps,gizmos.example.org,gadgets.example.org';
 
 /** Registers them. @param site the one of the file, once it runs */
 export function testObjectCases(site: () => IndexSite): void {
@@ -295,6 +303,8 @@ export function testObjectCases(site: () => IndexSite): void {
       const [found, ...more] = await objects(`/clusters/alpha/apis/example.org/${version}/gizmos`);
       assert.deepEqual([found!.apiVersion, more.length], [`example.org/${version}`, 0]);
     }
+    // Of a document for the whole group the cluster with the most of its types is asked.
+    assert.ok((await get('/openapi/v3/apis/example.org/v1beta2')).text.includes('"Gadget"'));
     for (const version of ['v1', 'v2beta1']) {
       const answer = await get(`/apis/example.org/${version}/gizmos`);
       assert.equal(answer.status, 404);
@@ -314,6 +324,7 @@ export function testObjectCases(site: () => IndexSite): void {
       const versions = discovered.json<{ versions?: { version: string }[] }>().versions ?? [];
       return [rows, versions.map(({ version }) => version).toSorted()];
     };
+    // Beta has another type of the group.
     const four = ['v1alpha1', 'v1alpha2', 'v1beta1', 'v1beta2'];
     const row = (cluster: string): string => `${cluster} gizmos.v1beta2.example.org true`;
     assert.deepEqual(await told(), [[row('alpha'), row('beta')], four]);
@@ -332,7 +343,7 @@ export function testObjectCases(site: () => IndexSite): void {
     store('beta').remove(gizmoKind, '', 'gizmos.example.org', { gracePeriodSeconds: 0 });
     await becomes([[row('alpha')], ['v1', 'v1beta2']]);
     store('alpha').remove(gizmoKind, '', 'gizmos.example.org', { gracePeriodSeconds: 0 });
-    await becomes([[], []]);
+    await becomes([[], ['v1beta2']]);
     assert.equal((await get('/apis/example.org/v1beta2/gizmos')).status, 404);
   });
 
