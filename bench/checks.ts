@@ -1,5 +1,6 @@
 // The bounds of the acceptance rows that the bench decides, as data, and what the samples of a run say about each. Easy to get wrong: a check
 // that was not measured is not a check that passed.
+import { dataPathChecks } from './data-path-checks.ts';
 import type { Sample } from './scenarios/scenario.ts';
 import { fairnessLanes } from './scenarios/fairness.ts';
 import { hubLanes } from './scenarios/hub.ts';
@@ -93,7 +94,7 @@ function registered(says: string, value: string, bound: number, unit: string): C
   return { row: 'B12', says, scenario: 'registrations', kind: 'median', of, bound, unit };
 }
 
-/** Rows A6, A9, A13, B11, B12, C63 and D5. */
+/** Rows A6, A9, A13, B11, B12, C63 and D1 to D7. */
 export const checks: readonly Check[] = [
   ratio('get-16', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 1.1),
   ratio('get-16', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 1),
@@ -128,6 +129,7 @@ export const checks: readonly Check[] = [
   ratio('workers', 'cpuUs', 'CPU per request of two workers against one', [workerLanes.two, workerLanes.one], 1.15),
   registered('start to the last of 2,000 clusters answering', 'startSeconds', 15, 's'),
   registered('resident memory with 2,000 clusters', 'rssMb', 400, 'MB'),
+  ...dataPathChecks,
 ];
 
 /** Results of the checks whose scenario was run. */

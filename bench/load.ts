@@ -21,6 +21,12 @@ export interface LoadGroup {
   readonly expectStatus?: number;
   /** Its latencies are counted once more, together with those of every other such group. */
   readonly pooled?: boolean;
+  /** Upgrades each connection; a request is then a small message there and back. */
+  readonly echo?: boolean;
+  /** Every request on a connection of its own: only its TLS handshake, or a request too. */
+  readonly fresh?: 'handshake' | 'request';
+  /** Sent in turn in place of path and headers. */
+  readonly variants?: readonly { readonly path: string; readonly headers: HeaderPairs }[];
 }
 
 /** What one load process does; mirrors `spec` in load/main.go. */
@@ -35,6 +41,10 @@ export interface LoadSpec {
   /** Every connection reads no faster than this. */
   readonly readMbPerSecond?: number;
   readonly streamsPerConnection?: number;
+  /** How long the events of open watches are timed, once `events` is called. */
+  readonly eventSeconds?: number;
+  /** HTTP/1.1 without TLS. */
+  readonly plain?: boolean;
   readonly groups: readonly LoadGroup[];
 }
 
@@ -74,10 +84,27 @@ export interface WatchResult {
   readonly firstError?: string;
 }
 
+/** What all watches together saw while their events were timed; from the member's write to our reading of the line, milliseconds. */
+export interface EventsResult {
+  readonly event: 'events';
+  readonly events: number;
+  readonly eventsPerSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+  readonly open: number;
+  readonly errors: number;
+  readonly firstError?: string;
+  readonly seconds: number;
+  readonly cpuShare: number;
+}
+
 /** A load process that is connected and warm. */
 export interface Load<Result> {
   /** Starts the measured part and resolves with its result; for watches, when all are open. */
   readonly go: () => Promise<Result>;
+  /** Times the events of watches that are open, for `eventSeconds`. */
+  readonly events: () => Promise<EventsResult>;
   /** Closes every connection. Safe to call twice. */
   readonly close: () => Promise<void>;
 }
@@ -122,6 +149,10 @@ export async function openLoad(binary: string, spec: LoadSpec): Promise<Load<unk
     go: async () => {
       child.stdin.write('go\n');
       return await next('result');
+    },
+    events: async () => {
+      child.stdin.write('go\n');
+      return (await next('events')) as EventsResult;
     },
     close,
   };

@@ -12,14 +12,17 @@ import { startRealMember, startStubMember } from './member.ts';
 import { parseOptions, usage, UsageError, type Options } from './options.ts';
 import { reportChart } from './report-chart.ts';
 import { reportMarkdown, reportText, type Report } from './report.ts';
+import { events } from './scenarios/events.ts';
 import { fairness } from './scenarios/fairness.ts';
 import { hub } from './scenarios/hub.ts';
 import { memory } from './scenarios/memory.ts';
+import { observability } from './scenarios/observability.ts';
 import { registrations } from './scenarios/registrations.ts';
-import { requests } from './scenarios/requests.ts';
+import { requests, stubRequests } from './scenarios/requests.ts';
 import { lanesOf, type Bench, type Lane, type Sample, type Scenario } from './scenarios/scenario.ts';
 import { stall } from './scenarios/stall.ts';
-import { watch } from './scenarios/watch.ts';
+import { identities } from './scenarios/identities.ts';
+import { manyWatches, watch } from './scenarios/watch.ts';
 import { workers } from './scenarios/workers.ts';
 import { createSite, type Site } from './site.ts';
 import { createRandom } from './statistics.ts';
@@ -27,14 +30,29 @@ import { direct } from './targets/direct.ts';
 import { express } from './targets/express.ts';
 import { go, goTuned } from './targets/go-proxy.ts';
 import { haproxy } from './targets/haproxy.ts';
+import { kubectlProxy } from './targets/kubectl-proxy.ts';
 import { nginx } from './targets/nginx.ts';
 import { portcullis } from './targets/portcullis.ts';
 import type { Target } from './targets/target.ts';
 
-const allTargets: readonly Target[] = [direct, portcullis, express, go, goTuned, nginx, haproxy];
-/** Run only when named: another setting of a target that is there anyway. */
-const onDemand = new Set(['go-tuned']);
-const scenarios: readonly Scenario[] = [requests, watch, memory, stall, fairness, registrations, hub, workers];
+const allTargets: readonly Target[] = [direct, portcullis, express, go, goTuned, nginx, haproxy, kubectlProxy];
+/** Run only when named: another setting of a target that is there anyway, and one that does less work. */
+const onDemand = new Set(['go-tuned', 'kubectl-proxy']);
+const scenarios: readonly Scenario[] = [
+  requests,
+  watch,
+  memory,
+  stall,
+  fairness,
+  registrations,
+  hub,
+  workers,
+  stubRequests,
+  manyWatches,
+  events,
+  observability,
+  identities,
+];
 
 function progress(line: string): void {
   process.stderr.write(`bench: ${line}\n`);

@@ -20,6 +20,10 @@ test('quick is short and on the stub unless told otherwise', () => {
   assert.equal(parse('--quick', '--backend', 'kube-apiserver').member, 'kube-apiserver');
 });
 
+test('what runs only when named runs with --all too', () => {
+  assert.deepEqual([parse().all, parse('--all').all], [false, true]);
+});
+
 test('names can be repeated and unknown ones are refused with the known ones', () => {
   assert.deepEqual(parse('--scenario', 'get-1', '--scenario', 'get-16').scenarios, ['get-1', 'get-16']);
   assert.throws(() => parse('--target', 'apache'), /there are go, nginx/);

@@ -2,73 +2,9 @@
 // load generator itself took, because a busy generator makes every target look alike.
 import type { CheckResult } from './checks.ts';
 import type { Machine } from './machine.ts';
+import { columns, titles } from './report-tables.ts';
 import type { Lane, Sample } from './scenarios/scenario.ts';
 import { estimateMedian, median, type Estimate } from './statistics.ts';
-
-/** One column of a scenario's table. */
-interface Column {
-  readonly value: string;
-  readonly heading: string;
-  readonly digits: number;
-}
-
-const requestColumns: readonly Column[] = [
-  { value: 'requestsPerSecond', heading: 'req/s', digits: 0 },
-  { value: 'p50Ms', heading: 'p50 ms', digits: 2 },
-  { value: 'p99Ms', heading: 'p99 ms', digits: 2 },
-  { value: 'cpuUs', heading: 'CPU µs/req', digits: 0 },
-];
-
-const columns: Readonly<Record<string, readonly Column[]>> = {
-  'get-1': requestColumns,
-  'get-16': requestColumns,
-  watch: [
-    { value: 'kbPerWatch', heading: 'KB/watch', digits: 1 },
-    { value: 'setupCpuMs', heading: 'setup CPU ms/watch', digits: 2 },
-    { value: 'rssMb', heading: 'RSS MB', digits: 0 },
-  ],
-  memory: [
-    { value: 'peak10Mb', heading: 'peak MB, 10 MB list', digits: 0 },
-    { value: 'peak100Mb', heading: 'peak MB, 100 MB list', digits: 0 },
-    { value: 'growthMb', heading: 'difference MB', digits: 1 },
-  ],
-  stall: [
-    { value: 'requestsPerSecond', heading: 'req/s', digits: 0 },
-    { value: 'p50Ms', heading: 'p50 ms', digits: 1 },
-    { value: 'p99Ms', heading: 'p99 ms', digits: 1 },
-    { value: 'gaveUp', heading: 'given up on the stalled', digits: 0 },
-  ],
-  fairness: [
-    { value: 'requestsPerSecond', heading: 'req/s', digits: 1 },
-    { value: 'p50Ms', heading: 'p50 ms', digits: 1 },
-    { value: 'p99Ms', heading: 'p99 ms', digits: 1 },
-    { value: 'floodTimes', heading: 'times its rate beside it', digits: 0 },
-    { value: 'floodP50Ms', heading: 'p50 ms beside it', digits: 0 },
-  ],
-  hub: requestColumns,
-  workers: [
-    ...requestColumns,
-    { value: 'coresUsed', heading: 'cores', digits: 2 },
-    { value: 'residentMb', heading: 'RSS MB', digits: 0 },
-  ],
-  registrations: [
-    ...requestColumns,
-    { value: 'rssMb', heading: 'RSS MB', digits: 0 },
-    { value: 'startSeconds', heading: 'start to last cluster, s', digits: 1 },
-  ],
-};
-
-const titles: Readonly<Record<string, string>> = {
-  'get-1': 'GET of a 1 KB ConfigMap, 1 connection',
-  'get-16': 'GET of a 1 KB ConfigMap, 16 connections (h2: one stream each)',
-  watch: '1,000 idle watches (h2: 10 a connection)',
-  memory: 'One list read at 25 MB/s, peak memory (stub member)',
-  hub: "GET of a 1 KB ConfigMap through a real hub, 16 connections: our CPU and the aggregator's",
-  workers: 'GET of a 1 KB ConfigMap over 64 connections, --workers 1 and 2, CPU of all processes',
-  registrations: 'GET by 16 connections, 2 and 2,000 clusters registered on a simulated hub',
-  fairness: 'One user, alone and beside another with fifty times its rate, 50 places, member at 50 ms',
-  stall: 'The other 19 of 20 members while one is stalled',
-};
 
 /** Everything a run has to say; also what is written as JSON. */
 export interface Report {

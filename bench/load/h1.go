@@ -14,14 +14,43 @@ import (
 )
 
 func dial(s spec, g group, config *tls.Config) (connection, error) {
+	if g.Fresh != "" {
+		return newFresh(s, g, config), nil
+	}
+	if s.Plain {
+		socket, err := net.DialTimeout("tcp", s.Address, 10*time.Second)
+		if err != nil {
+			return nil, err
+		}
+		return newH1(socket, s, g)
+	}
 	socket, err := dialTLS(s, config)
 	if err != nil {
 		return nil, err
 	}
 	if s.Protocol == "h2" {
+		if g.Echo || len(g.Variants) > 0 {
+			return nil, errors.New("echo and variants are for HTTP/1.1")
+		}
 		return newH2(socket, s, g)
 	}
-	return &h1{socket: socket, reader: bufio.NewReaderSize(socket, 64<<10), request: requestBytes(s, g)}, nil
+	return newH1(socket, s, g)
+}
+
+func newH1(socket net.Conn, s spec, g group) (connection, error) {
+	c := &h1{socket: socket, reader: bufio.NewReaderSize(socket, 64<<10), requests: [][]byte{requestBytes(s, g)}}
+	if len(g.Variants) > 0 {
+		c.requests = nil
+		for _, v := range g.Variants {
+			other := g
+			other.Path, other.Headers = v.Path, v.Headers
+			c.requests = append(c.requests, requestBytes(s, other))
+		}
+	}
+	if g.Echo {
+		return newEcho(c)
+	}
+	return c, nil
 }
 
 func dialTLS(s spec, config *tls.Config) (*tls.Conn, error) {
@@ -87,16 +116,30 @@ func requestBytes(s spec, g group) []byte {
 }
 
 type h1 struct {
-	socket  *tls.Conn
-	reader  *bufio.Reader
-	request []byte
+	socket net.Conn
+	reader *bufio.Reader
+	// requests are sent in turn.
+	requests [][]byte
+	sent     int
 }
 
-func (c *h1) close() { _ = c.socket.NetConn().Close() }
+// close does not wait for the peer, which may be stalled.
+func (c *h1) close() {
+	if secure, ok := c.socket.(*tls.Conn); ok {
+		_ = secure.NetConn().Close()
+		return
+	}
+	_ = c.socket.Close()
+}
+
+func (c *h1) request() []byte {
+	c.sent++
+	return c.requests[(c.sent-1)%len(c.requests)]
+}
 
 func (c *h1) do(deadline time.Time) (int, int64, bool, error) {
 	_ = c.socket.SetDeadline(deadline)
-	if _, err := c.socket.Write(c.request); err != nil {
+	if _, err := c.socket.Write(c.request()); err != nil {
 		return 0, 0, false, err
 	}
 	head, err := c.readHead()
@@ -117,24 +160,26 @@ type responseHead struct {
 // readHead skips 1xx answers.
 func (c *h1) readHead() (responseHead, error) {
 	for {
-		head := responseHead{length: -1}
-		line, err := c.reader.ReadSlice('\n')
-		if err != nil {
+		head, err := c.readAnyHead()
+		if err != nil || head.status >= 200 {
 			return head, err
-		}
-		if len(line) < 13 || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
-			return head, fmt.Errorf("not an HTTP/1.1 status line: %q", line)
-		}
-		if head.status, err = strconv.Atoi(string(line[9:12])); err != nil {
-			return head, err
-		}
-		if err := c.readFields(&head); err != nil {
-			return head, err
-		}
-		if head.status >= 200 {
-			return head, nil
 		}
 	}
+}
+
+func (c *h1) readAnyHead() (responseHead, error) {
+	head := responseHead{length: -1}
+	line, err := c.reader.ReadSlice('\n')
+	if err != nil {
+		return head, err
+	}
+	if len(line) < 13 || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
+		return head, fmt.Errorf("not an HTTP/1.1 status line: %q", line)
+	}
+	if head.status, err = strconv.Atoi(string(line[9:12])); err != nil {
+		return head, err
+	}
+	return head, c.readFields(&head)
 }
 
 func (c *h1) readFields(head *responseHead) error {

@@ -141,9 +141,11 @@ type streamEvent struct {
 	id     uint32
 	status int
 	data   int
-	flow   int
-	end    bool
-	reset  error
+	// bytes are good until the next frame is read.
+	bytes []byte
+	flow  int
+	end   bool
+	reset error
 }
 
 // next reads one frame, and answers those that need an answer.
@@ -169,7 +171,7 @@ func (c *h2) next() (streamEvent, error) {
 			c.consumed = 0
 			err = c.writer.Flush()
 		}
-		return streamEvent{id: f.StreamID, data: len(f.Data()), flow: flow, end: f.StreamEnded()}, err
+		return streamEvent{id: f.StreamID, data: len(f.Data()), bytes: f.Data(), flow: flow, end: f.StreamEnded()}, err
 	case *http2.RSTStreamFrame:
 		return streamEvent{id: f.StreamID, reset: fmt.Errorf("stream reset: %v", f.ErrCode)}, nil
 	case *http2.SettingsFrame:

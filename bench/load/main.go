@@ -35,6 +35,10 @@ type spec struct {
 	ReadMBPerSecond float64 `json:"readMbPerSecond"`
 	// StreamsPerConnection is how many watches share one HTTP/2 connection.
 	StreamsPerConnection int `json:"streamsPerConnection"`
+	// EventSeconds is how long, once all watches are open and "go" came again, their events are timed.
+	EventSeconds float64 `json:"eventSeconds"`
+	// Plain is HTTP/1.1 without TLS.
+	Plain bool `json:"plain"`
 }
 
 // group is a set of connections that send the same request; each group has its own latencies.
@@ -51,6 +55,18 @@ type group struct {
 	ExpectStatus int `json:"expectStatus"`
 	// Pooled adds its latencies to those of every other group that says so.
 	Pooled bool `json:"pooled"`
+	// Echo upgrades each connection (WebSocket) and then sends small messages that have to come back: a request is one message there and back.
+	Echo bool `json:"echo"`
+	// Fresh makes every request on a connection of its own: "handshake" ends behind the TLS handshake, "request" behind the answer.
+	Fresh string `json:"fresh"`
+	// Variants are sent in turn in place of Path and Headers, by HTTP/1.1 only.
+	Variants []variant `json:"variants"`
+}
+
+// variant is another path and identity for the same connection.
+type variant struct {
+	Path    string      `json:"path"`
+	Headers [][2]string `json:"headers"`
 }
 
 func main() {

@@ -27,6 +27,8 @@ type watchState struct {
 	errors  atomic.Int64
 	first   sync.Once
 	message string
+	// events are timed while it is not nil.
+	events atomic.Pointer[eventTally]
 }
 
 func (w *watchState) fail(err error) {
@@ -84,13 +86,21 @@ func runWatches(s spec, config *tls.Config, input *bufio.Reader) error {
 		Errors: state.errors.Load(), FirstError: state.message}); err != nil {
 		return err
 	}
+	if s.EventSeconds > 0 {
+		if err := waitForGo(input); err != nil {
+			return err
+		}
+		if err := emit(state.timeEvents(s.EventSeconds)); err != nil {
+			return err
+		}
+	}
 	_, err := io.Copy(io.Discard, input)
 	return err
 }
 
 // watch sends the request and reads on in the background, so that a target is never held back by us.
 func (c *h1) watch(state *watchState) error {
-	if _, err := c.socket.Write(c.request); err != nil {
+	if _, err := c.socket.Write(c.request()); err != nil {
 		return err
 	}
 	go func() {
@@ -105,7 +115,7 @@ func (c *h1) watch(state *watchState) error {
 		}
 		state.open.Add(1)
 		state.heads.Done()
-		if _, err := io.Copy(io.Discard, c.reader); err != nil {
+		if err := state.readEvents(c.reader, head); err != nil {
 			state.fail(err)
 		}
 	}()
@@ -123,6 +133,7 @@ func (c *h2) watch(streams int, state *watchState) error {
 	}
 	go func() {
 		waiting := streams
+		lines := map[uint32]*eventLine{}
 		for {
 			event, err := c.next()
 			if err == nil && event.reset != nil {
@@ -142,6 +153,12 @@ func (c *h2) watch(streams int, state *watchState) error {
 					state.heads.Done()
 				}
 				return
+			}
+			if len(event.bytes) > 0 {
+				if lines[event.id] == nil {
+					lines[event.id] = &eventLine{state: state}
+				}
+				_, _ = lines[event.id].Write(event.bytes)
 			}
 			if event.status == 200 {
 				waiting--

@@ -1,15 +1,12 @@
 // Peak memory of a target while a large list streams through it. Easy to get wrong: memory once taken is rarely given back, so every round has
 // a fresh process, warmed by five lists, and the peak is reset (clear_refs) before each measured one.
-import { mkdtemp } from 'node:fs/promises';
-import path from 'node:path';
-
 import { peakBytes, resetPeak } from '../accounting.ts';
 import { openLoad } from '../load.ts';
-import { startStubMember } from '../member.ts';
 import type { RunningTarget } from '../targets/target.ts';
 import {
   errorsOf,
   interleave,
+  onStub,
   orientationRounds,
   slowRounds,
   type Bench,
@@ -28,13 +25,9 @@ const leastShare = 0.95;
 /** Always on the stub: a kube-apiserver needs minutes to be filled with 100 MB, and its own memory is not the question. */
 export const memory: Scenario = {
   names: ['memory'],
-  run: async (outer) => {
-    const isStub = outer.site.member.kind === 'stub';
-    const dir = await mkdtemp(path.join(outer.site.dir, 'memory-'));
-    const member = isStub ? undefined : await startStubMember(dir, outer.site.live, outer.progress);
-    const bench = member === undefined ? outer : { ...outer, site: { ...outer.site, member } };
-    const lanes = bench.lanes.filter(({ target }) => ['portcullis', 'go', 'express'].includes(target.name));
-    try {
+  run: (outer) =>
+    onStub(outer, async (bench) => {
+      const lanes = bench.lanes.filter(({ target }) => ['portcullis', 'go', 'express'].includes(target.name));
       await interleave(bench, lanes, slowRounds(bench), async (lane, round) => {
         if (round > orientationRounds && lane.target.name !== 'portcullis') return;
         const target = await lane.target.start(bench.site, bench.progress);
@@ -44,10 +37,7 @@ export const memory: Scenario = {
           await target.stop();
         }
       });
-    } finally {
-      await member?.stop();
-    }
-  },
+    }),
 };
 
 /** The small list comes first: memory that the large one took is not given back, and would count as the small one's. */

@@ -9,7 +9,7 @@ import { cpuSecondsBetween, readCpu, residentBytes } from '../accounting.ts';
 import { openLoad } from '../load.ts';
 import { configMapPath } from '../member.ts';
 import { startProcess, type BenchProcess } from '../process.ts';
-import { userGroups, userHeaders } from '../site.ts';
+import { userGroups, userHeaders, type BenchUser } from '../site.ts';
 import { freePort, startGateway, type RunningTarget } from '../targets/target.ts';
 import { errorsOf, interleave, type Bench, type Scenario } from './scenario.ts';
 
@@ -22,7 +22,8 @@ const sampleSeconds = 3;
 const quickFactor = 0.15;
 const root = path.join(import.meta.dirname, '..', '..');
 
-interface Fleet {
+/** A gateway behind a simulated hub. */
+export interface Fleet {
   readonly lane: string;
   readonly clusters: number;
   readonly hub: BenchProcess;
@@ -36,7 +37,8 @@ export const registrations: Scenario = {
   run: async (bench) => {
     const fleets: Fleet[] = [];
     try {
-      for (const lane of Object.values(registrationLanes)) fleets.push(await startFleet(bench, lane));
+      for (const lane of Object.values(registrationLanes))
+        fleets.push(await startFleet(bench, lane, counts[lane], [bench.site.user]));
       for (const fleet of fleets) await measure(bench, fleet, bench.options.quick ? 0.3 : 20);
       await interleave(bench, fleets, bench.options.rounds, async (fleet, round) => {
         const seconds = (bench.options.seconds ?? sampleSeconds) * (bench.options.quick ? quickFactor : 1);
@@ -58,9 +60,15 @@ export const registrations: Scenario = {
   },
 };
 
-async function startFleet(bench: Bench, lane: (typeof registrationLanes)[keyof typeof registrationLanes]) {
+/** Starts a hub that knows so many clusters and people, and a gateway that has them all; a smoke test has 50 at most. */
+export async function startFleet(
+  bench: Bench,
+  lane: string,
+  wanted: number,
+  people: readonly BenchUser[],
+): Promise<Fleet> {
   const { site } = bench;
-  const clusters = bench.options.quick ? Math.min(counts[lane], 50) : counts[lane];
+  const clusters = bench.options.quick ? Math.min(wanted, 50) : wanted;
   const dir = await mkdtemp(path.join(site.dir, 'registrations-'));
   const settings: SimulatedHubSettings = {
     clusters,
@@ -70,7 +78,7 @@ async function startFleet(bench: Bench, lane: (typeof registrationLanes)[keyof t
       caPem: readFileSync(site.member.caFile, 'utf8'),
       token: site.member.token,
     },
-    people: [{ name: site.user.name, token: site.user.token, groups: userGroups }],
+    people: people.map(({ name, token }) => ({ name, token, groups: userGroups })),
   };
   const settingsFile = path.join(dir, 'hub.json');
   await writeFile(settingsFile, JSON.stringify(settings), { mode: 0o600 });
@@ -130,7 +138,8 @@ function hubKubeconfig({ url, caPem, token }: SimulatedHubAddress): string {
   });
 }
 
-function prefix(index: number): string {
+/** Where the n-th cluster is. */
+export function prefix(index: number): string {
   return `/clusters/cluster-${index}/proxy`;
 }
 

@@ -1,13 +1,14 @@
 // Short requests in a closed loop: throughput, latency and the target's CPU per request. Easy to get wrong: the CPU of a target is read while
 // nobody sends, right before and right after the measured part, so that it belongs to exactly the counted requests.
 import { cpuSecondsBetween, readCpu } from '../accounting.ts';
-import { openLoad, type LoadGroup } from '../load.ts';
+import { openLoad, type HeaderPairs, type LoadGroup } from '../load.ts';
 import { configMapPath } from '../member.ts';
-import type { RunningTarget } from '../targets/target.ts';
+import { impersonatingHeaders } from '../site.ts';
+import { askOnce, type RunningTarget } from '../targets/target.ts';
 import { verifyEqualWork } from '../verify.ts';
-import { errorsOf, interleave, type Bench, type Lane, type Scenario } from './scenario.ts';
+import { errorsOf, interleave, onStub, type Bench, type Lane, type Scenario } from './scenario.ts';
 
-/** One kind of request; add a line for a new one (LIST, POST). */
+/** One kind of request. */
 interface RequestScenario {
   readonly name: string;
   readonly connections: number;
@@ -15,12 +16,76 @@ interface RequestScenario {
   readonly path: string;
   /** Length of a sample; the number of requests decides how exact CPU per request is. */
   readonly seconds: number;
+  readonly headers?: HeaderPairs;
+  readonly body?: string;
+  readonly expectStatus?: number;
+  readonly echo?: boolean;
+  readonly fresh?: LoadGroup['fresh'];
+  /** Lanes that can do it; all if absent. */
+  readonly takes?: (lane: Lane) => boolean;
+  /** Asked once of every target; the answer must be that of the member to the byte. */
+  readonly isSame?: boolean;
 }
 
-const requestScenarios: readonly RequestScenario[] = [
+/** What users feel: on the member of the run, a real kube-apiserver unless told otherwise. */
+const onMember: readonly RequestScenario[] = [
   { name: 'get-1', connections: 1, method: 'GET', path: configMapPath, seconds: 1 },
   { name: 'get-16', connections: 16, method: 'GET', path: configMapPath, seconds: 2 },
 ];
+
+const listPath = '/api/v1/namespaces/list-1mb/configmaps';
+const gzip: HeaderPairs = [['Accept-Encoding', 'gzip']];
+/** A WebSocket as kubectl opens one; nobody looks at the key but who answers it (RFC 6455). */
+const webSocket: HeaderPairs = [
+  ['Connection', 'Upgrade'],
+  ['Upgrade', 'websocket'],
+  ['Sec-WebSocket-Version', '13'],
+  ['Sec-WebSocket-Key', Buffer.from('portcullis-bench').toString('base64')],
+  ['Sec-WebSocket-Protocol', 'v5.channel.k8s.io'],
+];
+const echoTargets: ReadonlySet<string> = new Set([
+  'direct',
+  'portcullis',
+  'go',
+  'go-tuned',
+  'haproxy',
+  'kubectl-proxy',
+]);
+
+/** What a proxy itself costs: always on the stub. */
+const onStubMember: readonly RequestScenario[] = [
+  { name: 'get-64', connections: 64, method: 'GET', path: configMapPath, seconds: 2 },
+  { name: 'get-256', connections: 256, method: 'GET', path: configMapPath, seconds: 2 },
+  { name: 'list-1mb', connections: 4, method: 'GET', path: listPath, seconds: 3, isSame: true },
+  { name: 'list-1mb-gzip', connections: 4, method: 'GET', path: listPath, seconds: 2, headers: gzip, isSame: true },
+  {
+    name: 'post-10k',
+    connections: 16,
+    method: 'POST',
+    path: '/api/v1/namespaces/bench/configmaps',
+    seconds: 2,
+    headers: [['Content-Type', 'application/json']],
+    body: JSON.stringify({ kind: 'ConfigMap', apiVersion: 'v1', data: { text: 'portcullis '.repeat(930) } }),
+    expectStatus: 201,
+  },
+  {
+    name: 'exec-echo',
+    connections: 16,
+    method: 'GET',
+    path: '/api/v1/namespaces/bench/pods/bench/exec?command=cat&stdin=true&stdout=true',
+    seconds: 2,
+    headers: webSocket,
+    echo: true,
+    // http-proxy and the configuration of nginx here take no upgrade; HTTP/2 has none.
+    takes: ({ target, protocol }) => protocol === 'h1' && echoTargets.has(target.name),
+  },
+  { name: 'handshakes', connections: 16, method: 'GET', path: '', seconds: 2, fresh: 'handshake', takes: hasTls },
+  { name: 'churn', connections: 16, method: 'GET', path: configMapPath, seconds: 2, fresh: 'request', takes: hasTls },
+];
+
+function hasTls({ target }: Lane): boolean {
+  return target.name !== 'kubectl-proxy';
+}
 
 /**
  * A gateway runs for weeks, so its steady state is what counts. Measured: V8 takes some 30,000 requests to compile everything on the path,
@@ -32,42 +97,82 @@ const quickFactor = 0.15;
 
 /** GETs of a 1 KB ConfigMap over 1 and 16 connections; in the h2 lanes 16 connections carry one stream each. */
 export const requests: Scenario = {
-  names: requestScenarios.map((scenario) => scenario.name),
-  run: async (bench, chosen) => {
-    const running = new Map<string, RunningTarget>();
-    try {
-      for (const target of new Set(bench.lanes.map((lane) => lane.target))) {
-        bench.progress(`starting ${target.title}`);
-        const started = await target.start(bench.site, bench.progress);
-        running.set(target.name, started);
-        await verifyEqualWork(bench.site, target, started);
-      }
-      const factor = bench.options.quick ? quickFactor : 1;
-      for (const lane of bench.lanes.filter(({ target }) => target.name !== 'direct')) {
-        bench.progress(`warming up ${lane.id}`);
-        await warmUp(bench, lane, running.get(lane.target.name) as RunningTarget);
-      }
-      const pairs = bench.lanes.flatMap((lane) =>
-        requestScenarios.filter(({ name }) => chosen.includes(name)).map((scenario) => ({ lane, scenario })),
-      );
-      await interleave(bench, pairs, bench.options.rounds, async ({ lane, scenario }, round) => {
-        const seconds = (bench.options.seconds ?? scenario.seconds) * factor;
-        const sample = await measure(bench, lane, running, { ...scenario, seconds });
-        bench.record({ scenario: scenario.name, round, lane: lane.id, ...sample });
-      });
-    } finally {
-      await Promise.all([...running.values()].map((target) => target.stop()));
-    }
-  },
+  names: onMember.map((scenario) => scenario.name),
+  run: (bench, chosen) => compare(bench, named(onMember, chosen)),
 };
 
+/** More connections, large and small bodies, upgrades, connections that do not last. */
+export const stubRequests: Scenario = {
+  names: onStubMember.map((scenario) => scenario.name),
+  onDemand: true,
+  run: (bench, chosen) => onStub(bench, (stubbed) => compare(stubbed, named(onStubMember, chosen))),
+};
+
+function named(all: readonly RequestScenario[], chosen: readonly string[]): readonly RequestScenario[] {
+  return all.filter(({ name }) => chosen.includes(name));
+}
+
+async function compare(bench: Bench, chosen: readonly RequestScenario[]): Promise<void> {
+  const running = new Map<string, RunningTarget>();
+  try {
+    for (const target of new Set(bench.lanes.map((lane) => lane.target))) {
+      bench.progress(`starting ${target.title}`);
+      const started = await target.start(bench.site, bench.progress);
+      running.set(target.name, started);
+      await verifyEqualWork(bench.site, target, started);
+    }
+    for (const scenario of chosen.filter(({ isSame }) => isSame)) await verifySameBytes(bench, scenario, running);
+    const factor = bench.options.quick ? quickFactor : 1;
+    for (const lane of bench.lanes.filter(({ target }) => target.name !== 'direct')) {
+      bench.progress(`warming up ${lane.id}`);
+      await warmUp(bench, lane, running.get(lane.target.name) as RunningTarget);
+    }
+    const pairs = bench.lanes.flatMap((lane) =>
+      chosen.filter(({ takes }) => takes === undefined || takes(lane)).map((scenario) => ({ lane, scenario })),
+    );
+    await interleave(bench, pairs, bench.options.rounds, async ({ lane, scenario }, round) => {
+      const seconds = (bench.options.seconds ?? scenario.seconds) * factor;
+      const sample = await measure(bench, lane, running, { ...scenario, seconds });
+      bench.record({ scenario: scenario.name, round, lane: lane.id, ...sample });
+    });
+  } finally {
+    await Promise.all([...running.values()].map((target) => target.stop()));
+  }
+}
+
+/**
+ * A target that packed or unpacked an answer would do other work, and change what the client asked for.
+ * @throws Error when one did
+ */
+async function verifySameBytes(
+  { site }: Bench,
+  { name, method, path, headers = [] }: RequestScenario,
+  running: ReadonlyMap<string, RunningTarget>,
+): Promise<void> {
+  const member = {
+    address: `${site.member.host}:${site.member.port}`,
+    caFile: site.member.caFile,
+    prefix: '',
+    headers: impersonatingHeaders(site),
+  };
+  const ask = (to: Pick<RunningTarget, 'address' | 'caFile' | 'prefix' | 'headers' | 'plain'>) =>
+    askOnce(to, method, to.prefix + path, [...to.headers, ...headers]);
+  const own = await ask(member);
+  for (const [target, started] of running) {
+    const answer = await ask(started);
+    if (answer.contentEncoding !== own.contentEncoding || !answer.bytes.equals(own.bytes))
+      throw new Error(`${target}: ${name}: the answer is not that of the member`);
+  }
+}
+
 async function warmUp(bench: Bench, lane: Lane, target: RunningTarget): Promise<void> {
-  const widest = requestScenarios.at(-1) as RequestScenario;
+  const widest = onMember.at(-1) as RequestScenario;
   const load = await openLoad(bench.loadBinary, {
     mode: 'requests',
     address: target.address,
     caFile: target.caFile,
     protocol: lane.protocol,
+    plain: target.plain ?? false,
     seconds: bench.options.quick ? 0.3 : firstWarmup.seconds,
     maxRequests: firstWarmup.requests,
     groups: [group(target, widest)],
@@ -84,7 +189,11 @@ function group(target: RunningTarget, scenario: RequestScenario): LoadGroup {
     connections: scenario.connections,
     method: scenario.method,
     path: target.prefix + scenario.path,
-    headers: target.headers,
+    headers: [...target.headers, ...(scenario.headers ?? [])],
+    body: scenario.body ?? '',
+    expectStatus: scenario.expectStatus ?? 200,
+    echo: scenario.echo ?? false,
+    ...(scenario.fresh === undefined ? {} : { fresh: scenario.fresh }),
   };
 }
 
@@ -100,6 +209,7 @@ async function measure(
     address: target.address,
     caFile: target.caFile,
     protocol: lane.protocol,
+    plain: target.plain ?? false,
     seconds: scenario.seconds,
     warmupSeconds,
     groups: [group(target, scenario)],
@@ -115,6 +225,7 @@ async function measure(
       p90Ms: seen.p90Ms,
       p99Ms: seen.p99Ms,
       bodyBytes: seen.bodyLength,
+      mbPerSecond: seen.bytes / 1e6 / result.seconds,
       loadCpuShare: result.cpuShare,
       loadCpuUs: (result.cpuSeconds * 1e6) / seen.requests,
     };
@@ -122,6 +233,7 @@ async function measure(
       const spent = cpuSecondsBetween(before, readCpu(target.pid));
       values['cpuUs'] = (spent * 1e6) / (seen.requests + seen.errors);
       values['coresUsed'] = spent / result.seconds;
+      if (seen.bytes > 0) values['cpuMsPerMb'] = (spent * 1e3) / (seen.bytes / 1e6);
     }
     return { values, ...errorsOf(result) };
   } finally {

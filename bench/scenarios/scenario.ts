@@ -1,5 +1,9 @@
 // What a scenario is and what it leaves behind: one sample per lane and round. Easy to get wrong: lanes are run in a new random order in every
 // round, so that a machine that slows down or a neighbour that wakes up hits all of them alike.
+import { mkdtemp } from 'node:fs/promises';
+import path from 'node:path';
+
+import { startStubMember } from '../member.ts';
 import type { Protocol, RequestsResult } from '../load.ts';
 import type { Options } from '../options.ts';
 import type { Site } from '../site.ts';
@@ -43,10 +47,22 @@ export const orientationRounds = 5;
 /** A part of the bench that can be chosen by name. */
 export interface Scenario {
   readonly names: readonly string[];
-  /** Runs only when named: it starts control planes of its own. */
+  /** Runs only when named, or with --all: it starts control planes of its own, or takes long. */
   readonly onDemand?: boolean;
   /** Runs those of its names that were chosen. */
   readonly run: (bench: Bench, chosen: readonly string[]) => Promise<void>;
+}
+
+/** Runs a scenario on the stub, started for it where the run has a real member: what a proxy itself costs is the question then. */
+export async function onStub(outer: Bench, run: (bench: Bench) => Promise<void>): Promise<void> {
+  if (outer.site.member.kind === 'stub') return await run(outer);
+  const dir = await mkdtemp(path.join(outer.site.dir, 'stub-'));
+  const member = await startStubMember(dir, outer.site.live, outer.progress);
+  try {
+    await run({ ...outer, site: { ...outer.site, member } });
+  } finally {
+    await member.stop();
+  }
 }
 
 /** All lanes of the targets. */

@@ -6,9 +6,9 @@ import { cpuSecondsBetween, readCpu, residentBytes } from '../accounting.ts';
 import { openLoad, type LoadGroup } from '../load.ts';
 import { configMapPath, idleWatchPath } from '../member.ts';
 import type { RunningTarget } from '../targets/target.ts';
-import { interleave, orientationRounds, slowRounds, type Bench, type Lane, type Scenario } from './scenario.ts';
+import { interleave, onStub, orientationRounds, slowRounds, type Bench, type Lane, type Scenario } from './scenario.ts';
 
-const watchCount = 1_000;
+const counts: Readonly<Record<string, number>> = { watch: 1_000, 'watch-10k': 10_000 };
 const warmupWatches = 100;
 const quickWatches = 50;
 /** Watches that share a client's HTTP/2 connection: a controller with ten informers. */
@@ -19,23 +19,43 @@ const quickSettleMs = 200;
 /** Idle watches on an empty selection. Rivals take part in the first rounds only. */
 export const watch: Scenario = {
   names: ['watch'],
-  run: async (bench) => {
-    const lanes = bench.lanes.filter((lane) => lane.target.name !== 'direct');
-    await interleave(bench, lanes, slowRounds(bench), async (lane, round) => {
-      if (round > orientationRounds && lane.target.name !== 'portcullis') return;
-      const target = await lane.target.start(bench.site, bench.progress);
-      try {
-        await measure(bench, lane, target, round);
-      } finally {
-        await target.stop();
-      }
-    });
-  },
+  run: (bench) => openInTurn(bench, 'watch', () => true),
 };
 
-async function measure(bench: Bench, lane: Lane, target: RunningTarget, round: number): Promise<void> {
+/** Ten times as many, over HTTP/2: over HTTP/1.1 the sockets alone would be more than a process may have open. */
+export const manyWatches: Scenario = {
+  names: ['watch-10k'],
+  onDemand: true,
+  run: (outer) => onStub(outer, (bench) => openInTurn(bench, 'watch-10k', takesMany)),
+};
+
+/** Who keeps 10,000 watches over HTTP/2 to the member too: a socket each on that side is what others run out of. */
+export function takesMany({ target, protocol }: Lane): boolean {
+  return protocol === 'h2' && ['portcullis', 'go', 'go-tuned'].includes(target.name);
+}
+
+async function openInTurn(bench: Bench, scenario: string, takes: (lane: Lane) => boolean): Promise<void> {
+  const lanes = bench.lanes.filter((lane) => lane.target.name !== 'direct' && lane.target.name !== 'kubectl-proxy');
+  await interleave(bench, lanes.filter(takes), slowRounds(bench), async (lane, round) => {
+    if (round > orientationRounds && lane.target.name !== 'portcullis') return;
+    const target = await lane.target.start(bench.site, bench.progress);
+    try {
+      await measure(bench, scenario, lane, target, round);
+    } finally {
+      await target.stop();
+    }
+  });
+}
+
+async function measure(
+  bench: Bench,
+  scenario: string,
+  lane: Lane,
+  target: RunningTarget,
+  round: number,
+): Promise<void> {
   const pid = target.pid as number;
-  const count = bench.options.quick ? quickWatches : watchCount;
+  const count = bench.options.quick ? quickWatches : (counts[scenario] as number);
   await warmUp(bench, lane, target);
   const settledMs = bench.options.quick ? quickSettleMs : settleMs;
   await delay(settledMs);
@@ -48,7 +68,7 @@ async function measure(bench: Bench, lane: Lane, target: RunningTarget, round: n
     await delay(settledMs);
     const grown = residentBytes(pid) - rssBefore;
     bench.record({
-      scenario: 'watch',
+      scenario,
       round,
       lane: lane.id,
       values: {

@@ -57,11 +57,12 @@ func handler(token string) http.Handler {
 	})
 	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/configmaps", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("watch") {
-			idleWatch(w, r, one)
+			watch(w, r, one)
 			return
 		}
-		list(w, r.PathValue("namespace"))
+		list(w, r)
 	})
+	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods/{name}/exec", echoUpgrade)
 	mux.HandleFunc("POST /api/v1/namespaces/{namespace}/configmaps", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -131,21 +132,26 @@ func allowed(w http.ResponseWriter, r *http.Request) {
 	sendJSON(w, 201, review)
 }
 
-// idleWatch sends one event and then nothing until the client goes.
-func idleWatch(w http.ResponseWriter, r *http.Request, object []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = fmt.Fprintf(w, "{\"type\":\"ADDED\",\"object\":%s}\n", object)
-	w.(http.Flusher).Flush()
-	<-r.Context().Done()
-}
-
-// list streams about as many megabytes as the namespace says ("list-100mb"), item by item as kube-apiserver does.
-func list(w http.ResponseWriter, namespace string) {
-	megabytes, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(namespace, "list-"), "mb"))
+// list streams about as many megabytes as the namespace says ("list-100mb"), item by item as kube-apiserver does, or gzipped as it does for
+// who accepts that.
+func list(w http.ResponseWriter, r *http.Request) {
+	megabytes, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(r.PathValue("namespace"), "list-"), "mb"))
 	if err != nil {
 		megabytes = 0
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if megabytes == 1 && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		body := gzippedList()
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Vary", "Accept-Encoding")
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = w.Write(body)
+		return
+	}
+	writeList(w, megabytes)
+}
+
+func writeList(w io.Writer, megabytes int) {
 	_, _ = io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1000"},"items":[`)
 	item := configMap("item", 15_500)
 	for sent := 0; sent < megabytes*1_000_000; sent += len(item) + 1 {

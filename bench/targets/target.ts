@@ -1,5 +1,6 @@
 // What a target of the bench is: something that answers the load generator's GET, alone or in front of the member. Easy to get wrong: a target
 // is ready when a request through it succeeds, not when its port opens.
+import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -12,7 +13,15 @@ import { startProcess, type BenchProcess, type ProcessOptions } from '../process
 import { clusterName, userHeaders, type Site } from '../site.ts';
 
 /** Stable names; they appear in options, tables and JSON. */
-export type TargetName = 'direct' | 'portcullis' | 'express' | 'go' | 'go-tuned' | 'nginx' | 'haproxy';
+export type TargetName =
+  | 'direct'
+  | 'portcullis'
+  | 'express'
+  | 'go'
+  | 'go-tuned'
+  | 'nginx'
+  | 'haproxy'
+  | 'kubectl-proxy';
 
 /** One way to the member. */
 export interface Target {
@@ -36,6 +45,8 @@ export interface RunningTarget {
   readonly headers: HeaderPairs;
   /** Root of its process tree; undefined for `direct`, which has no process of its own. */
   readonly pid: number | undefined;
+  /** It speaks HTTP/1.1 without TLS, to whoever asks. */
+  readonly plain?: boolean;
   readonly stop: () => Promise<void>;
 }
 
@@ -65,10 +76,14 @@ export async function startGateway(
   port: number,
   options: ProcessOptions,
   path = `${proxyPrefix}${configMapPath}`,
+  plain = false,
 ): Promise<RunningTarget> {
   const child = await startProcess(options, site.live);
+  // Without TLS there are no users either, and a token would go on to the member.
+  const headers = userHeaders(site).filter(([name]) => !plain || name !== 'Authorization');
+  const ready = { address: `127.0.0.1:${port}`, caFile: site.caFile, plain, headers, path };
   try {
-    await untilAnswered(child, options.name, site, port, path);
+    await untilAnswered(child, options.name, ready);
   } catch (error) {
     await child.stop();
     throw error;
@@ -77,20 +92,24 @@ export async function startGateway(
     address: `127.0.0.1:${port}`,
     caFile: site.caFile,
     prefix: proxyPrefix,
-    headers: userHeaders(site),
+    headers,
     pid: child.pid,
+    plain,
     stop: child.stop,
   };
 }
 
-async function untilAnswered(child: BenchProcess, name: string, site: Site, port: number, path: string): Promise<void> {
-  const address = { address: `127.0.0.1:${port}`, caFile: site.caFile };
+async function untilAnswered(
+  child: BenchProcess,
+  name: string,
+  ready: Pick<RunningTarget, 'address' | 'caFile' | 'plain' | 'headers'> & { readonly path: string },
+): Promise<void> {
   const giveUpAtMs = Date.now() + readyTimeoutMs;
   let last = 'no answer';
   while (Date.now() < giveUpAtMs) {
     if (!child.running()) throw new Error(`${name} ended: ${child.words().trim()}`);
     try {
-      const answer = await askOnce(address, 'GET', path, userHeaders(site));
+      const answer = await askOnce(ready, 'GET', ready.path, ready.headers);
       if (answer.status === 200) return;
       last = `${answer.status} ${answer.body.slice(0, 300)}`;
     } catch (error) {
@@ -101,22 +120,31 @@ async function untilAnswered(child: BenchProcess, name: string, site: Site, port
   throw new Error(`${name} is not ready: ${last}\n${child.words().trim()}`);
 }
 
+/** An answer read to its end. */
+export interface OneAnswer {
+  readonly status: number;
+  readonly body: string;
+  readonly bytes: Buffer;
+  readonly contentEncoding: string | undefined;
+}
+
 /** One HTTP/1.1 request on a connection of its own. */
 export function askOnce(
-  to: { readonly address: string; readonly caFile: string },
+  to: { readonly address: string; readonly caFile: string; readonly plain?: boolean | undefined },
   method: string,
   path: string,
   headers: HeaderPairs,
   body?: string,
-): Promise<{ readonly status: number; readonly body: string }> {
+): Promise<OneAnswer> {
   const [host = '', port] = to.address.split(':');
   return new Promise((resolve, reject) => {
-    const request = httpsRequest({
+    const ask = to.plain === true ? httpRequest : httpsRequest;
+    const request = ask({
       host,
       port: Number(port),
       method,
       path,
-      ca: readFileSync(to.caFile),
+      ...(to.plain === true ? {} : { ca: readFileSync(to.caFile) }),
       agent: false,
       headers: [
         'Host',
@@ -133,7 +161,12 @@ export function askOnce(
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.once('error', reject);
       response.once('end', () =>
-        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString('utf8') }),
+        resolve({
+          status: response.statusCode ?? 0,
+          body: Buffer.concat(chunks).toString('utf8'),
+          bytes: Buffer.concat(chunks),
+          contentEncoding: response.headers['content-encoding'],
+        }),
       );
     });
     request.end(body);

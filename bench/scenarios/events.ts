@@ -1,0 +1,80 @@
+// How long an event of a member is on its way to the watch it is for, with many watches open. Easy to get wrong: the clock is that of the one machine, read by
+// the member when it writes and by the load generator when it has the whole line, so both wait for a core beside the target.
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { cpuSecondsBetween, readCpu } from '../accounting.ts';
+import { openLoad } from '../load.ts';
+import type { RunningTarget } from '../targets/target.ts';
+import { interleave, onStub, type Bench, type Lane, type Scenario } from './scenario.ts';
+import { streamsPerConnection, takesMany } from './watch.ts';
+
+const eventsPerSecond = 1_000;
+const counts: Readonly<Record<string, number>> = { 'events-1k': 1_000, 'events-10k': 10_000 };
+const sampleSeconds = 5;
+const quickWatches = 50;
+const leastShare = 0.75;
+/** Until a first event came on every watch, and what handshakes have left is collected. */
+const settleMs = 2_000;
+
+/** Watches that all get events, a thousand a second together, whatever their number. */
+export const events: Scenario = {
+  names: Object.keys(counts),
+  onDemand: true,
+  run: (outer, chosen) =>
+    onStub(outer, async (bench) => {
+      const pairs = bench.lanes
+        .filter(({ target }) => target.name !== 'kubectl-proxy')
+        .flatMap((lane) => chosen.map((scenario) => ({ lane, scenario })))
+        .filter(({ lane, scenario }) => scenario === 'events-1k' || takesMany(lane));
+      const running = new Map<string, RunningTarget>();
+      try {
+        for (const { target } of bench.lanes)
+          if (!running.has(target.name)) running.set(target.name, await target.start(bench.site, bench.progress));
+        // Compiles the path of an event, as a gateway that has run for a while has.
+        for (const pair of pairs) await measure(bench, pair.lane, pair.scenario, running);
+        await interleave(bench, pairs, bench.options.rounds, async ({ lane, scenario }, round) => {
+          bench.record({ scenario, round, lane: lane.id, ...(await measure(bench, lane, scenario, running)) });
+        });
+      } finally {
+        await Promise.all([...running.values()].map((target) => target.stop()));
+      }
+    }),
+};
+
+async function measure(bench: Bench, lane: Lane, scenario: string, running: ReadonlyMap<string, RunningTarget>) {
+  const target = running.get(lane.target.name) as RunningTarget;
+  const count = bench.options.quick ? quickWatches : (counts[scenario] as number);
+  const everyMs = Math.round((count * 1000) / eventsPerSecond);
+  const path = `${target.prefix}/api/v1/namespaces/every-${everyMs}ms/configmaps?watch=1&timeoutSeconds=3000`;
+  const load = await openLoad(bench.loadBinary, {
+    mode: 'watch',
+    address: target.address,
+    caFile: target.caFile,
+    protocol: lane.protocol,
+    streamsPerConnection,
+    eventSeconds: bench.options.quick ? 1 : (bench.options.seconds ?? sampleSeconds),
+    groups: [{ name: scenario, connections: count, method: 'GET', path, headers: target.headers }],
+  });
+  try {
+    const opened = await load.go();
+    await delay(bench.options.quick ? 200 : settleMs);
+    const before = target.pid === undefined ? undefined : readCpu(target.pid);
+    const seen = await load.events();
+    const spent = before === undefined ? undefined : cpuSecondsBetween(before, readCpu(target.pid as number));
+    const values: Record<string, number> = {
+      eventsPerSecond: seen.eventsPerSecond,
+      p50Ms: seen.p50Ms,
+      p99Ms: seen.p99Ms,
+      loadCpuShare: seen.cpuShare,
+      open: opened.open,
+    };
+    if (spent !== undefined) values['cpuUs'] = (spent * 1e6) / seen.events;
+    // An event that never came is not a late one; a few late ones at the edges of the sample are.
+    const isShort = seen.events < eventsPerSecond * seen.seconds * leastShare;
+    const missing = count - opened.open + seen.errors + (isShort ? 1 : 0);
+    const firstError = seen.firstError ?? (isShort ? `only ${seen.events} events in ${seen.seconds} s` : undefined);
+    return { values, errors: missing, ...(firstError === undefined ? {} : { firstError }) };
+  } finally {
+    await load.close();
+  }
+}

@@ -1,0 +1,132 @@
+// The same load spread over 2,000 clusters and 500 people, and on one of each: what caches by identity and cluster cost when they are full. Easy to get wrong: people
+// who each have a connection are the easy half; behind a hub's aggregator every connection carries them all, and that lane is the one judged.
+import { cpuSecondsBetween, readCpu, residentBytes } from '../accounting.ts';
+import { openLoad, type HeaderPairs, type LoadGroup } from '../load.ts';
+import { configMapPath } from '../member.ts';
+import type { BenchUser } from '../site.ts';
+import { userHeaders } from '../site.ts';
+import { prefix, startFleet, type Fleet } from './registrations.ts';
+import { errorsOf, interleave, onStub, type Bench, type Scenario } from './scenario.ts';
+
+/** Lane names. */
+export const identityLanes = {
+  one: 'portcullis-1-cluster-1-user',
+  own: 'portcullis-2000-clusters-500-users-own-connections',
+  mixed: 'portcullis-2000-clusters-500-users',
+} as const;
+type LaneName = (typeof identityLanes)[keyof typeof identityLanes];
+
+const clusterCount = 2_000;
+const userCount = 500;
+const connections = 64;
+const sampleSeconds = 3;
+/** Every cluster has its connections then, and V8 is done. */
+const firstWarmup = { requests: 80_000, seconds: 90 };
+
+export const identities: Scenario = {
+  names: ['identities'],
+  onDemand: true,
+  run: (outer) =>
+    onStub(outer, async (bench) => {
+      // The first is who asks while a fleet starts.
+      const others = bench.site.users.filter((user) => user !== bench.site.user);
+      const people = [bench.site.user, ...others.slice(0, userCount - 1)];
+      const fleets: Fleet[] = [];
+      try {
+        const one = await startFleet(bench, identityLanes.one, 1, people);
+        fleets.push(one);
+        const many = await startFleet(bench, identityLanes.mixed, clusterCount, people);
+        fleets.push(many);
+        const fleetOf: Readonly<Record<LaneName, Fleet>> = {
+          [identityLanes.one]: one,
+          [identityLanes.own]: many,
+          [identityLanes.mixed]: many,
+        };
+        const { quick } = bench.options;
+        for (const lane of Object.values(identityLanes)) {
+          bench.progress(`warming up ${lane}`);
+          const seconds = quick ? 0.5 : firstWarmup.seconds;
+          await measure(bench, fleetOf[lane], lane, people, seconds, quick ? undefined : firstWarmup.requests);
+        }
+        await interleave(bench, Object.values(identityLanes), bench.options.rounds, async (lane, round) => {
+          const seconds = quick ? 0.5 : (bench.options.seconds ?? sampleSeconds);
+          const sample = await measure(bench, fleetOf[lane], lane, people, seconds);
+          bench.record({ scenario: 'identities', round, lane, ...sample });
+        });
+      } finally {
+        for (const { gateway, hub } of fleets) {
+          await gateway.stop();
+          await hub.stop();
+        }
+      }
+    }),
+};
+
+/** What the n-th connection asks in turn; in every lane it is a list of the same length. */
+function variantsOf(bench: Bench, lane: LaneName, clusters: number, people: readonly BenchUser[], connection: number) {
+  const length = Math.ceil(clusterCount / connections);
+  return Array.from({ length }, (_, turn) => {
+    const index = turn * connections + connection;
+    const person = lane === identityLanes.one ? 0 : lane === identityLanes.own ? connection : index % people.length;
+    return {
+      path: prefix(index % clusters) + configMapPath,
+      headers: headersOf(bench, people[person] as BenchUser),
+    };
+  });
+}
+
+function headersOf(bench: Bench, user: BenchUser): HeaderPairs {
+  return userHeaders({ ...bench.site, user });
+}
+
+async function measure(
+  bench: Bench,
+  { gateway, clusters }: Fleet,
+  lane: LaneName,
+  people: readonly BenchUser[],
+  seconds: number,
+  maxRequests?: number,
+) {
+  const pid = gateway.pid as number;
+  const groups = Array.from({ length: connections }, (_, connection): LoadGroup => {
+    const variants = variantsOf(bench, lane, clusters, people, connection);
+    return {
+      name: `connection ${connection}`,
+      connections: 1,
+      method: 'GET',
+      path: '',
+      headers: [],
+      variants,
+      pooled: true,
+    };
+  });
+  const load = await openLoad(bench.loadBinary, {
+    mode: 'requests',
+    address: gateway.address,
+    caFile: gateway.caFile,
+    protocol: 'h1',
+    seconds,
+    warmupSeconds: 0.3,
+    ...(maxRequests === undefined ? {} : { maxRequests }),
+    groups,
+  });
+  try {
+    const before = readCpu(pid);
+    const result = await load.go();
+    const spent = cpuSecondsBetween(before, readCpu(pid));
+    const { pooled } = result;
+    if (pooled === undefined) throw new Error('the load generator gave no pooled result');
+    const { requestsPerSecond, p50Ms, p99Ms } = pooled;
+    const values = {
+      requestsPerSecond,
+      p50Ms,
+      p99Ms,
+      cpuUs: (spent * 1e6) / pooled.requests,
+      rssMb: residentBytes(pid) / 1e6,
+      loadCpuShare: result.cpuShare,
+    };
+    return { values, ...errorsOf(result) };
+  } finally {
+    await load.close();
+  }
+}

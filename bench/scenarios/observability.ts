@@ -1,0 +1,148 @@
+// What it costs to be told what a gateway does: the same gateway without more than it always counts, with scrapes and one trace in a hundred, and with an audit
+// event for every request. Easy to get wrong: the collector must take the spans, or the cheapest thing is measured, dropping them.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+import { cpuSecondsBetween, readCpu } from '../accounting.ts';
+import { openLoad } from '../load.ts';
+import { configMapPath } from '../member.ts';
+import { startPortcullis } from '../targets/portcullis.ts';
+import { freePort, type RunningTarget } from '../targets/target.ts';
+import { errorsOf, interleave, onStub, type Bench, type Scenario } from './scenario.ts';
+
+/** Lane names. */
+export const observabilityLanes = {
+  plain: 'portcullis-not-asked',
+  observed: 'portcullis-scraped-and-traced',
+  audited: 'portcullis-scraped-traced-audited',
+} as const;
+type LaneName = (typeof observabilityLanes)[keyof typeof observabilityLanes];
+
+const connections = 64;
+const sampleSeconds = 2;
+const scrapeEveryMs = 1_000;
+const samplingRatePerMillion = 10_000;
+/** As in requests.ts. */
+const firstWarmup = { requests: 60_000, seconds: 60 };
+
+interface Collector {
+  readonly endpoint: string;
+  readonly received: () => number;
+  readonly close: () => void;
+}
+
+/** GETs of a 1 KB ConfigMap over 64 connections of HTTP/1.1; metrics are counted and the log is at its default level in every lane. */
+export const observability: Scenario = {
+  names: ['observability'],
+  onDemand: true,
+  run: (outer) =>
+    onStub(outer, async (bench) => {
+      if (bench.lanes.every(({ target }) => target.name !== 'portcullis')) return;
+      const collector = await startCollector();
+      const running = new Map<LaneName, RunningTarget & { readonly opsPort: number }>();
+      try {
+        for (const lane of Object.values(observabilityLanes)) {
+          bench.progress(`starting ${lane}`);
+          running.set(lane, await startLane(bench, lane, collector));
+        }
+        const quick = bench.options.quick;
+        for (const lane of running.values())
+          await measure(bench, lane, quick ? 0.5 : firstWarmup.seconds, quick ? undefined : firstWarmup.requests);
+        await interleave(bench, Object.values(observabilityLanes), bench.options.rounds, async (lane, round) => {
+          const target = running.get(lane) as RunningTarget & { readonly opsPort: number };
+          const seconds = quick ? 0.5 : (bench.options.seconds ?? sampleSeconds);
+          const scraping = lane === observabilityLanes.plain ? undefined : scrape(target.opsPort);
+          const sample = await measure(bench, target, seconds);
+          scraping?.stop();
+          bench.record({ scenario: 'observability', round, lane, ...sample });
+        });
+        if (collector.received() === 0) throw new Error('no span reached the collector: nothing was measured');
+        bench.progress(`${collector.received()} requests reached the collector`);
+      } finally {
+        await Promise.all([...running.values()].map((target) => target.stop()));
+        collector.close();
+      }
+    }),
+};
+
+async function startLane(bench: Bench, lane: LaneName, { endpoint }: Collector) {
+  const { dir, member } = bench.site;
+  const opsPort = await freePort();
+  const args = ['--ops-listen', `127.0.0.1:${opsPort}`];
+  if (lane !== observabilityLanes.plain) {
+    const file = path.join(dir, 'tracing.json');
+    const apiVersion = 'apiserver.config.k8s.io/v1';
+    await writeFile(
+      file,
+      JSON.stringify({ apiVersion, kind: 'TracingConfiguration', endpoint, samplingRatePerMillion }),
+    );
+    args.push('--tracing-config-file', file);
+  }
+  if (lane === observabilityLanes.audited) {
+    const file = path.join(dir, 'audit.json');
+    await writeFile(
+      file,
+      JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] }),
+    );
+    args.push('--audit-policy-file', file, '--audit-log-path', path.join(dir, 'audit.log'));
+  }
+  // Of a flag that is given twice the last one holds.
+  return { ...(await startPortcullis(bench.site, member.kubeconfigFile, { args })), opsPort };
+}
+
+async function startCollector(): Promise<Collector> {
+  let received = 0;
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      received += 1;
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const close = (): void => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { endpoint: `127.0.0.1:${(server.address() as AddressInfo).port}`, received: () => received, close };
+}
+
+/** Reads the metrics as Prometheus does, only more often. */
+function scrape(port: number): { readonly stop: () => void } {
+  const once = (): void =>
+    void fetch(`http://127.0.0.1:${port}/metrics`).then(
+      (answer) => answer.arrayBuffer(),
+      () => undefined,
+    );
+  once();
+  const timer = setInterval(once, scrapeEveryMs);
+  return { stop: () => clearInterval(timer) };
+}
+
+async function measure(bench: Bench, target: RunningTarget, seconds: number, maxRequests?: number) {
+  const load = await openLoad(bench.loadBinary, {
+    mode: 'requests',
+    address: target.address,
+    caFile: target.caFile,
+    protocol: 'h1',
+    seconds,
+    warmupSeconds: 0.3,
+    ...(maxRequests === undefined ? {} : { maxRequests }),
+    groups: [{ name: 'all', connections, method: 'GET', path: target.prefix + configMapPath, headers: target.headers }],
+  });
+  try {
+    const before = readCpu(target.pid as number);
+    const result = await load.go();
+    const [seen] = result.groups;
+    if (seen === undefined) throw new Error('the load generator returned no group');
+    const spent = cpuSecondsBetween(before, readCpu(target.pid as number));
+    const { requestsPerSecond, p50Ms, p99Ms } = seen;
+    const cpuUs = (spent * 1e6) / (seen.requests + seen.errors);
+    return { values: { requestsPerSecond, p50Ms, p99Ms, cpuUs, loadCpuShare: result.cpuShare }, ...errorsOf(result) };
+  } finally {
+    await load.close();
+  }
+}
