@@ -1,3 +1,5 @@
+// What peers' own test cases became here: each row of the two pages names tests that exist and carry its number. Easy to get wrong: a number that is only
+// part of another one counts for nothing, and a range counts for each number in it.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -69,4 +71,61 @@ test('B5: a number that is only part of another, or in no test name, is noticed'
     ['S1', 'S17', 'R1', 'R3', 'R2'].filter((id) => holds(names, id)),
     ['S17', 'R1', 'R3'],
   );
+});
+
+const clusterpediaCases = 173;
+const shortNames: Readonly<Record<string, string>> = {
+  Q: 'test/integration/index-peer-queries.ts',
+  O: 'test/integration/index-peer-objects.ts',
+};
+
+/** Numbers in `T18-T25, T147`. */
+function numbersIn(text: string): readonly number[] {
+  return [...text.matchAll(/\bT(\d+)(?:-T(\d+))?(?![\w-])/g)].flatMap(([, first, last = first]) =>
+    Array.from({ length: Number(last) - Number(first) + 1 }, (_, i) => Number(first) + i),
+  );
+}
+
+interface RangeRow {
+  readonly numbers: readonly number[];
+  readonly files: readonly string[];
+}
+
+function readRanges(text: string): readonly RangeRow[] {
+  return [...text.matchAll(/^\| (T[\dT-]+) \|[^|]*\|([^|]*)\|[^|]*\|$/gm)].map(([, rows, tests]) => ({
+    numbers: numbersIn(rows!),
+    files: tests!
+      .split(',')
+      .map((file) => file.trim().replaceAll('`', ''))
+      .map((file) => shortNames[file] ?? file),
+  }));
+}
+
+const ranges = readRanges(readFileSync(join(root, 'docs/reference/clusterpedia-cases.md'), 'utf8'));
+
+test("E1: every case of Clusterpedia's tests has one row", () => {
+  assert.deepEqual(
+    ranges.flatMap(({ numbers }) => numbers),
+    Array.from({ length: clusterpediaCases }, (_, i) => i + 1),
+  );
+});
+
+test("E1: each test file named for a case of Clusterpedia's has tests of the row, and together they hold all of it", () => {
+  const held = (file: string): ReadonlySet<number> => {
+    const names = testNames(readFileSync(join(root, file), 'utf8'));
+    return new Set(names.flatMap((name) => numbersIn(name.split(':')[0]!)));
+  };
+  const missing = ranges.flatMap(({ numbers, files }) => {
+    const sets = files.map((file) => (existsSync(join(root, file)) ? held(file) : new Set<number>()));
+    const idle = files.filter((_, i) => !numbers.some((number) => sets[i]!.has(number)));
+    const unheld = numbers.filter((number) => !sets.some((set) => set.has(number)));
+    return [...idle.map((file) => `T${numbers[0]}: ${file}`), ...unheld.map((number) => `T${number}`)];
+  });
+  assert.deepEqual(missing, []);
+});
+
+test('E1: a range in the name of a test stands for each number in it, and no other', () => {
+  assert.deepEqual(numbersIn('T18-T20, T147'), [18, 19, 20, 147]);
+  assert.deepEqual(numbersIn('T1'), [1]);
+  assert.deepEqual(numbersIn('AT1 T12x'), []);
 });
