@@ -148,12 +148,11 @@ func list(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(body)
 		return
 	}
-	writeList(w, megabytes)
+	writeList(w, megabytes, configMap("item", 15_500))
 }
 
-func writeList(w io.Writer, megabytes int) {
+func writeList(w io.Writer, megabytes int, item []byte) {
 	_, _ = io.WriteString(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1000"},"items":[`)
-	item := configMap("item", 15_500)
 	for sent := 0; sent < megabytes*1_000_000; sent += len(item) + 1 {
 		if sent > 0 {
 			_, _ = w.Write([]byte{','})
@@ -166,6 +165,10 @@ func writeList(w io.Writer, megabytes int) {
 }
 
 func configMap(name string, dataBytes int) []byte {
+	return configMapOf(name, strings.Repeat("portcullis ", dataBytes/11+1)[:dataBytes])
+}
+
+func configMapOf(name, text string) []byte {
 	body, err := json.Marshal(map[string]any{
 		"kind": "ConfigMap", "apiVersion": "v1",
 		"metadata": map[string]any{
@@ -176,7 +179,7 @@ func configMap(name string, dataBytes int) []byte {
 				"fieldsV1": map[string]any{"f:data": map[string]any{"f:text": map[string]any{}}},
 			}},
 		},
-		"data": map[string]any{"text": strings.Repeat("portcullis ", dataBytes/11+1)[:dataBytes]},
+		"data": map[string]any{"text": text},
 	})
 	if err != nil {
 		log.Fatal(err)
