@@ -36,11 +36,11 @@ import { limitsOfWorker } from './workers-config.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 /** How often it is looked whether checks found something else. */
-const checksIntervalMs = 1_000;
+const checksIntervalMs = 200;
 /** The same of audit sinks: requests that may not go unrecorded are held back by it. */
 const sinksIntervalMs = 50;
 /** Beyond the grace, for what workers do after it. */
-const endingMs = 6_000;
+const endingMs = 5_000;
 
 /**
  * Starts a gateway of `config.workers` workers.

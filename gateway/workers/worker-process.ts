@@ -46,6 +46,8 @@ export interface WorkerEnd {
 const pingIntervalMs = 5_000;
 /** Without a word for so long, its event loop stands still for good. */
 const lostMs = 30_000;
+/** It says nothing while it loads its code, which a machine short of CPU draws out. */
+const startingMs = 300_000;
 
 /** Starts one; what it is to start with is the first message to be sent. */
 export function forkWorker({ onReady, onMessage, onEnd }: WorkerEvents): WorkerProcess {
@@ -93,7 +95,7 @@ export function forkWorker({ onReady, onMessage, onEnd }: WorkerEvents): WorkerP
     },
   });
   const pinging = setInterval(() => {
-    if (performance.now() - heardAtMs > lostMs) child.kill('SIGKILL');
+    if (performance.now() - heardAtMs > (isReady ? lostMs : startingMs)) child.kill('SIGKILL');
     else channel.send({ kind: 'ping' });
   }, pingIntervalMs).unref();
   child.once('error', () => channel.destroy());

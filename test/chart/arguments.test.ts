@@ -86,5 +86,7 @@ test('B9: what a value says arrives in the configuration', async () => {
   assert.equal(direct!.hub!.serving, undefined);
   assert.equal(wide!.hub!.clusterGatewayApi, false);
   assert.deepEqual(wide!.hub!.secretNamespaces, [], 'all of them');
+  assert.equal(wide!.workers, 2);
+  assert.equal(first!.workers, 1);
   assert.equal(wide!.opsListen.host, '127.0.0.1');
 });

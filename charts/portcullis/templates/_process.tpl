@@ -20,6 +20,9 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 - --ops-listen=127.0.0.1:{{ .Values.metrics.port }}
 {{- end }}
 - --data-dir=/var/lib/portcullis
+{{- if gt (int .Values.workers) 1 }}
+- --workers={{ int .Values.workers }}
+{{- end }}
 - --sources={{ join "," .Values.sources }}
 {{- range .Values.kubeconfigSecrets }}
 - --kubeconfig=/etc/portcullis/kubeconfigs/{{ .name }}/{{ .key }}
