@@ -1,6 +1,7 @@
 // The index in SQLite: one thread that writes, some that read, and this, the IndexStore of the main thread, which runs no SQL. Easy to get wrong: a
 // write is answered only after its commit, and what `resourceVersion()` says is always readable.
 import { createHash } from 'node:crypto';
+import { totalmem } from 'node:os';
 
 import { GatewayError } from '../../../cache/errors.ts';
 import type { ListQuery } from '../../query/list-query.ts';
@@ -28,7 +29,7 @@ export interface SqliteOptions {
   readonly maxBytes?: number;
   /** Threads that read, 1 by default: each answers one question at a time. */
   readonly readers?: number;
-  /** Page cache of each thread, bytes. */
+  /** Page cache of each thread, bytes. Default: 64 MiB for the writer, and for a reader up to 256 MiB where an eighth of the memory is as much. */
   readonly cacheBytes?: number;
   readonly log?: Partial<LogLimits>;
   /** An index was moved aside, is damaged and will be at the next start, or cannot go on as it should: to be said loudly. */
@@ -45,7 +46,11 @@ export interface SqliteStore extends IndexStore {
   stoppedTypes(): readonly TypeKey[];
 }
 
-const defaultCacheBytes = 64 << 20;
+const writerCacheBytes = 64 << 20;
+/** As much as the narrow rows of some 700,000 objects and what is read between them; below, a page of them reads most of its rows from the file. */
+const mostReaderCacheBytes = 256 << 20;
+/** What this process may use, if there is a limit, or the machine has. */
+const readerCacheShare = 1 / 8;
 export const maxOffset = 100_000;
 /** Ids that are sent at a time to be read; a chunk is over sooner if they are large. */
 const idsAtOnce = 1000;
@@ -55,7 +60,7 @@ const idsAtOnce = 1000;
  * @throws GatewayError INDEX_UNAVAILABLE when another process has it
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
-  const { directory, maxBytes, readers: readerCount = 1, cacheBytes = defaultCacheBytes } = options;
+  const { directory, maxBytes, readers: readerCount = 1, cacheBytes } = options;
   const pathsDigest = createHash('sha256').update(JSON.stringify(allIndexedPaths())).digest('base64url').slice(0, 16);
   const log = { ...defaultLogLimits, ...options.log };
   let stopped: readonly TypeKey[] = [];
@@ -78,7 +83,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     onDeath(error);
     options.onBroken?.();
   };
-  const data: WriterData = { directory, maxBytes, cacheBytes, log, pathsDigest };
+  const data: WriterData = { directory, maxBytes, cacheBytes: cacheBytes ?? writerCacheBytes, log, pathsDigest };
   const writer = startWorker({ name: 'writer-worker', data, onEvent, onDeath: onWriterDeath });
   let opened: Opened;
   try {
@@ -87,9 +92,15 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     await writer.close();
     throw openingError(error);
   }
-  const readerData: ReaderData = { file: opened.file, cacheBytes };
+  const readerData: ReaderData = { file: opened.file, cacheBytes: cacheBytes ?? readerCacheBytes() };
   const readers = startReaders(readerCount, readerData, onEvent, onDeath);
   return storeOf({ writer, readers, points: openPointReader(opened.file) }, opened, () => stopped);
+}
+
+function readerCacheBytes(): number {
+  const limit = process.constrainedMemory();
+  const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
+  return Math.min(mostReaderCacheBytes, Math.floor(memory * readerCacheShare));
 }
 
 /** What the writer says when it has the file. */
