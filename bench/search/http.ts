@@ -11,6 +11,7 @@ import { startProcess, type BenchProcess, type LiveProcesses } from '../process.
 import { median } from '../statistics.ts';
 import { freePort } from '../targets/target.ts';
 import { clusterObjects, type GeneratedObject } from './generator.ts';
+import { askHostile, hostileQuestions, mostHostileCpuMs, type HostileQuestion } from './http-hostile.ts';
 import { httpQuestions, type HttpQuestion } from './http-questions.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 
@@ -19,7 +20,7 @@ const members = ['east', 'west'] as const;
 const generatedPerMember = 4;
 const connections = 4;
 const turnMs = 700;
-const settleTimeoutMs = 120_000;
+const settleTimeoutMs = 300_000;
 
 const root = join(import.meta.dirname, '..', '..');
 
@@ -31,10 +32,19 @@ interface Target {
   readonly pathOf: (question: HttpQuestion) => string;
 }
 
+/** Connections of its own: kept ones are ended by a server that was not asked while the other had its turn. */
+interface Client {
+  /** A body; a number is a status other than 200. */
+  readonly ask: (port: number, path: string) => Promise<Buffer | number>;
+  readonly close: () => void;
+}
+
 interface Site {
   readonly ours: Target;
   readonly rival: Target;
-  readonly ask: (port: number, path: string) => Promise<Buffer | number>;
+  readonly connect: () => Client;
+  /** @returns the status */
+  readonly askHostile: (question: HostileQuestion) => Promise<number>;
   readonly close: () => Promise<void>;
 }
 
@@ -49,6 +59,11 @@ export async function benchHttp(
     const failures: string[] = [];
     for (const question of httpQuestions(samplePod())) {
       const line = await compare(site, question, rounds);
+      print(line.text);
+      if (!line.holds) failures.push(line.text);
+    }
+    for (const question of hostileQuestions) {
+      const line = await spendOn(site, question);
       print(line.text);
       if (!line.holds) failures.push(line.text);
     }
@@ -79,9 +94,8 @@ async function startSite(directory: string, print: (line: string) => void): Prom
     return startProcess({ name, command: process.execPath, args: command, firstLine: true }, live);
   };
   let postgres: Postgres | undefined;
-  const agent = new Agent({ keepAlive: true, maxSockets: connections, ca: authority.certPem });
+  const newAgent = (): Agent => new Agent({ keepAlive: true, maxSockets: connections, ca: authority.certPem });
   const close = async (): Promise<void> => {
-    agent.destroy();
     await Promise.all([...live].map((child) => child.stop()));
     await postgres?.stop();
   };
@@ -124,7 +138,10 @@ async function startSite(directory: string, print: (line: string) => void): Prom
       ...['--index-resources', 'pods'],
     ];
     const gateway = await startProcess({ name: 'portcullis', command: process.execPath, args }, live);
-    const ask = asker(agent, token);
+    const connect = (): Client => {
+      const agent = newAgent();
+      return { ask: asker(agent, token), close: () => agent.destroy() };
+    };
     const ours = { name: 'portcullis', port, pids: [gateway.pid], pathOf: ({ path }: HttpQuestion) => path };
     const theirs = {
       name: 'rival',
@@ -132,8 +149,16 @@ async function startSite(directory: string, print: (line: string) => void): Prom
       pids: [rival.pid, postgres.pid],
       pathOf: ({ sql }: HttpQuestion) => `/?sql=${encodeURIComponent(sql)}`,
     };
-    await untilIndexed(ask, port, gateway);
-    return { ours, rival: theirs, ask, close };
+    await untilIndexed(connect, port, gateway);
+    const hostile = async (question: HostileQuestion): Promise<number> => {
+      const agent = newAgent();
+      try {
+        return await askHostile(agent, token, port, question);
+      } finally {
+        agent.destroy();
+      }
+    };
+    return { ours, rival: theirs, connect, askHostile: hostile, close };
   } catch (error) {
     await close();
     throw error;
@@ -144,12 +169,13 @@ async function startSite(directory: string, print: (line: string) => void): Prom
 
 const countPath = '/apis/search.portcullis.io/v1alpha1/indexes/default/counts?resource=pods.v1.';
 
-async function untilIndexed(ask: Site['ask'], port: number, gateway: BenchProcess): Promise<void> {
+async function untilIndexed(connect: () => Client, port: number, gateway: BenchProcess): Promise<void> {
   let last: unknown;
-  for (const untilMs = Date.now() + settleTimeoutMs; Date.now() < untilMs;) {
-    const answer = await ask(port, countPath).catch(String);
+  for (const untilMs = Date.now() + settleTimeoutMs; Date.now() < untilMs && gateway.running();) {
+    const client = connect();
+    const answer = await client.ask(port, countPath).catch(String);
+    client.close();
     last = answer;
-    if (typeof answer === 'string' && !gateway.running()) break;
     if (Buffer.isBuffer(answer) && /"count":20000\b/.test(answer.toString('utf8'))) return;
     await pause(500);
   }
@@ -160,8 +186,7 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Asks for a body; a number is a status other than 200. */
-function asker(agent: Agent, token: string): Site['ask'] {
+function asker(agent: Agent, token: string): Client['ask'] {
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
   return (port, path) =>
     new Promise((resolve, reject) => {
@@ -182,13 +207,13 @@ interface Line {
   readonly holds: boolean;
 }
 
-async function compare({ ours, rival, ask }: Site, question: HttpQuestion, rounds: number): Promise<Line> {
-  const found = await rowsOf(await ask(ours.port, ours.pathOf(question)), question);
-  const theirs = await rowsOf(await ask(rival.port, rival.pathOf(question)), question);
+async function compare({ ours, rival, connect }: Site, question: HttpQuestion, rounds: number): Promise<Line> {
+  const found = await rowsOf(ours, question, connect());
+  const theirs = await rowsOf(rival, question, connect());
   const times: Record<string, Turn[]> = { [ours.name]: [], [rival.name]: [] };
   for (let round = -1; round < rounds; round++) {
     for (const target of round % 2 === 0 ? [ours, rival] : [rival, ours]) {
-      const turn = await takeTurn(target, question, ask);
+      const turn = await takeTurn(target, question, connect());
       // The first warms both up.
       if (round >= 0) times[target.name]!.push(turn);
     }
@@ -205,9 +230,28 @@ async function compare({ ours, rival, ask }: Site, question: HttpQuestion, round
   };
 }
 
-async function rowsOf(answer: Buffer | number, { counted }: HttpQuestion): Promise<number> {
+async function rowsOf(target: Target, question: HttpQuestion, client: Client): Promise<number> {
+  const answer = await client.ask(target.port, target.pathOf(question));
+  client.close();
   if (typeof answer === 'number') throw new Error(`answered with ${answer}`);
-  return counted(JSON.parse(answer.toString('utf8')) as never);
+  return question.counted(JSON.parse(answer.toString('utf8')) as never);
+}
+
+const hostileRuns = 9;
+
+/** CPU of the gateway for a question that is made to cost; what it does beside is in it. */
+async function spendOn({ ours, askHostile: ask }: Site, question: HostileQuestion): Promise<Line> {
+  const spent: number[] = [];
+  let status = 0;
+  for (let run = 0; run < hostileRuns; run++) {
+    const before = readAll(ours);
+    status = await ask(question);
+    const after = readAll(ours);
+    spent.push(1000 * before.reduce((sum, reading, i) => sum + cpuSecondsBetween(reading, after[i]!), 0));
+  }
+  const cpuMs = median(spent);
+  const text = `http hostile, ${question.name}: ${status}, CPU ${cpuMs.toFixed(1)} ms (wanted ${mostHostileCpuMs})`;
+  return { text, holds: cpuMs <= mostHostileCpuMs && status < 500 };
 }
 
 /** What an answer took, and what it cost the target and all it has started. */
@@ -216,8 +260,10 @@ interface Turn {
   readonly cpuMs: number;
 }
 
-async function takeTurn(target: Target, question: HttpQuestion, ask: Site['ask']): Promise<Turn> {
+async function takeTurn(target: Target, question: HttpQuestion, { ask, close }: Client): Promise<Turn> {
   const path = target.pathOf(question);
+  // Handshakes are no part of it.
+  await Promise.all(Array.from({ length: connections }, () => ask(target.port, path)));
   const before = readAll(target);
   const untilMs = performance.now() + turnMs;
   const times: number[] = [];
@@ -230,6 +276,7 @@ async function takeTurn(target: Target, question: HttpQuestion, ask: Site['ask']
   };
   await Promise.all(Array.from({ length: connections }, one));
   const after = readAll(target);
+  close();
   const cpuSeconds = before.reduce((sum, reading, i) => sum + cpuSecondsBetween(reading, after[i]!), 0);
   return { ms: median(times), cpuMs: (cpuSeconds * 1000) / times.length };
 }

@@ -7,12 +7,13 @@ import { parseArgs } from 'node:util';
 
 import type { RowScope } from '../../search/rights/scope.ts';
 import { openSqliteStore, type SqliteStore } from '../../search/stores/sqlite/store.ts';
+import type { PageRequest } from '../../search/stores/store.ts';
 import type { TypeInfo } from '../../search/types.ts';
 import { median } from '../statistics.ts';
 import { clusterName, clusterObjects, objectsPerCluster, type GeneratedObject } from './generator.ts';
 import { benchHttp } from './http.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
-import { questions, type Question } from './questions.ts';
+import { newest, questions, type Question } from './questions.ts';
 
 export const searchUsage = `npm run bench -- search [options]
   --clusters N    clusters of ${objectsPerCluster} objects, default 20; 200 for the figures of the documentation
@@ -22,6 +23,9 @@ export const searchUsage = `npm run bench -- search [options]
 
 /** Objects a second the whole load has to reach on average. */
 const leastRate = 3000;
+/** CPU of a page at all clusters against that at so many. */
+const smallClusters = 20;
+const mostGrowth = 1.3;
 const batchRows = 500;
 const batchesInFlight = 16;
 
@@ -58,8 +62,18 @@ async function benchStore(directory: string, clusters: number, rounds: number): 
   const postgres = await startPostgres(join(directory, 'postgres'));
   const store = await openSqliteStore({ directory: join(directory, 'index') });
   try {
-    const { rate, owner, pod } = await load(store, clusters);
     const failures: string[] = [];
+    let smallPageMs: number | undefined;
+    const { rate, owner, pod } = await load(store, clusters, async (loaded) => {
+      if (loaded === smallClusters && clusters > 2 * smallClusters)
+        smallPageMs = await pageCpuMs(store, wholeScope(loaded));
+    });
+    const pageMs = await pageCpuMs(store, wholeScope(clusters));
+    const growth = smallPageMs === undefined ? '' : `, ${(pageMs / smallPageMs).toFixed(2)} times that`;
+    const atSmall = smallPageMs === undefined ? '' : ` of ${smallPageMs.toFixed(2)} ms at ${smallClusters} clusters`;
+    const pageText = `a page by creation and token: CPU ${pageMs.toFixed(2)} ms${growth}${atSmall} (wanted ${mostGrowth})`;
+    print(pageText);
+    if (smallPageMs !== undefined && pageMs / smallPageMs > mostGrowth) failures.push(pageText);
     print(
       `${clusters * objectsPerCluster} objects written at ${Math.round(rate)}/s on average (generating them not counted)`,
     );
@@ -91,7 +105,29 @@ interface Loaded {
   readonly pod: GeneratedObject;
 }
 
-async function load(store: SqliteStore, clusters: number): Promise<Loaded> {
+const warmPages = 200;
+const timedPages = 200;
+
+/** CPU of this process for a page of the newest that goes on where the last one ended. */
+async function pageCpuMs(store: SqliteStore, scope: RowScope): Promise<number> {
+  const spent: number[] = [];
+  let after: PageRequest['after'];
+  for (let at = 0; at < warmPages + timedPages; at++) {
+    const before = process.cpuUsage();
+    const page = await store.list(newest, scope, { limit: 50, ...(after === undefined ? {} : { after }) });
+    for await (const chunk of page.chunks) if (chunk.length === 0) break;
+    const { user, system } = process.cpuUsage(before);
+    if (at >= warmPages) spent.push((user + system) / 1000);
+    after = page.next;
+  }
+  return median(spent);
+}
+
+async function load(
+  store: SqliteStore,
+  clusters: number,
+  onLoaded: (clusters: number) => Promise<void>,
+): Promise<Loaded> {
   let busyMs = 0;
   let owner = '';
   let pod: GeneratedObject | undefined;
@@ -113,6 +149,7 @@ async function load(store: SqliteStore, clusters: number): Promise<Loaded> {
       }
       await Promise.all(inFlight.splice(0));
     });
+    await onLoaded(index + 1);
     if ((index + 1) % 20 === 0) print(`the store has ${index + 1} clusters`);
   }
   return { rate: (clusters * objectsPerCluster) / (busyMs / 1000), owner, pod: pod! };

@@ -31,6 +31,8 @@ const field = (path: string, operator: 'Equals' | 'Contains', value: string): Li
 });
 const orderByName: ListQuery['order'] = [{ by: 'name', descending: false }];
 const page = { limit: 50 };
+/** All pods, the newest first. */
+export const newest: ListQuery = { ...pods, order: [{ by: 'created_at', descending: true }] };
 
 /** @param owner uid of a Deployment of the first cluster; @param pod a pod of it */
 export function questions(
@@ -87,7 +89,7 @@ export function questions(
     ask('f image, count', field('spec.containers[].image', 'Contains', 'redis'), 'count', `${count} AND ${image}`),
     ask(
       'g newest, offset 10,000',
-      { ...pods, order: [{ by: 'created_at', descending: true }] },
+      newest,
       { limit: 50, offset: 10_000 },
       `${select} ORDER BY created_at DESC LIMIT 50 OFFSET 10000`,
     ),

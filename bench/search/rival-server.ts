@@ -1,5 +1,6 @@
-// The rival over HTTP: Clusterpedia's table behind the smallest server there can be, as a process of its own. Easy to get wrong: it must not be worse than
-// Clusterpedia, so rows are joined as PostgreSQL gives them; the real one decodes and encodes each. `node rival-server.ts SOCKET-DIR CERT KEY TOKEN`
+// The rival over HTTP: Clusterpedia's table behind a small server, as a process of its own. Easy to get wrong: it must do what Clusterpedia does and no
+// more: each row is decoded and encoded (its internalstorage decodes to objects, its API server encodes them), but nothing is authorized, audited or
+// converted. `node rival-server.ts SOCKET-DIR CERT KEY TOKEN`
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -24,6 +25,10 @@ async function ask(sql: string): Promise<readonly Buffer[]> {
   }
 }
 
+function recoded(row: Buffer): Buffer {
+  return Buffer.from(JSON.stringify(JSON.parse(row.toString('utf8'))));
+}
+
 const separator = Buffer.from(',');
 const head = Buffer.from('{"kind":"List","apiVersion":"v1","metadata":{},"items":[');
 const tail = Buffer.from(']}\n');
@@ -40,7 +45,7 @@ const server = createServer({ cert: readFileSync(certFile), key: readFileSync(ke
   const sql = new URLSearchParams(request.url!.split('?')[1]).get('sql') ?? '';
   ask(sql).then(
     (rows) => {
-      const items = rows.flatMap((row, i) => (i === 0 ? [row] : [separator, row]));
+      const items = rows.map(recoded).flatMap((row, i) => (i === 0 ? [row] : [separator, row]));
       const body = Buffer.concat([head, ...items, tail]);
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length });
       response.end(body);
