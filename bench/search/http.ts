@@ -94,13 +94,14 @@ async function startSite(directory: string, print: (line: string) => void): Prom
     return startProcess({ name, command: process.execPath, args: command, firstLine: true }, live);
   };
   let postgres: Postgres | undefined;
+  const stopAtExit = (): void => live.forEach((child) => child.killNow());
+  process.once('exit', stopAtExit);
   const newAgent = (): Agent => new Agent({ keepAlive: true, maxSockets: connections, ca: authority.certPem });
   const close = async (): Promise<void> => {
+    process.off('exit', stopAtExit);
     await Promise.all([...live].map((child) => child.stop()));
     await postgres?.stop();
   };
-  const stopAtExit = (): void => live.forEach((child) => child.killNow());
-  process.once('exit', stopAtExit);
   try {
     const started = await Promise.all(
       members.map((name, i) => script('stub-member', name, String(i * generatedPerMember), String(generatedPerMember))),
@@ -162,8 +163,6 @@ async function startSite(directory: string, print: (line: string) => void): Prom
   } catch (error) {
     await close();
     throw error;
-  } finally {
-    process.off('exit', stopAtExit);
   }
 }
 
