@@ -77,6 +77,7 @@ const clusterpediaCases = 173;
 const shortNames: Readonly<Record<string, string>> = {
   Q: 'test/integration/index-peer-queries.ts',
   O: 'test/integration/index-peer-objects.ts',
+  F: 'test/integration/index-peer-forwards.ts',
 };
 
 /** Numbers in `T18-T25, T147`. */

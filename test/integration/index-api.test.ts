@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../sim/types.ts';
 import { eventually } from '../e2e/polling.ts';
 import { eventSeeds, testInjectedEvents } from './index-events.ts';
+import { testForwardCases } from './index-peer-forwards.ts';
 import { objectCaseSeeds, objectCaseSeedsOfOne, objectCaseTypes, testObjectCases } from './index-peer-objects.ts';
 import { queryCaseSeeds, testQueryCases } from './index-peer-queries.ts';
 import { binding, startIndexSite } from './index-site.ts';
@@ -58,9 +59,11 @@ before(async () => {
     'configmaps,deployments.apps,horizontalpodautoscalers.autoscaling,namespaces,nodes,pods,secrets,events';
   site = await startIndexSite(['admin', 'viewer', 'nobody'], seeds, {
     indexResources: `${builtIn},${objectCaseTypes}`,
-    allowedProxySubresources: 'pods/log',
+    allowedProxySubresources: 'pods/log,exec',
   });
-  // The first question waits for what is being read for the first time.
+  await eventually('both are indexed', async () =>
+    /2 of 2 clusters followed completely/.test((await site.ask('/readyz?verbose')).text),
+  );
   const first = await site.ask(`${resources}/api/v1/namespaces`);
   assert.equal(first.status, 200, first.text);
 });
@@ -99,6 +102,7 @@ test("T1-T10: Clusterpedia's paths lead where they lead with it", async () => {
 
 testQueryCases(() => site);
 testObjectCases(() => site);
+testForwardCases(() => site);
 testInjectedEvents(() => site);
 
 test('a list is of all clusters, each item named with its cluster and otherwise as the cluster has it', async () => {

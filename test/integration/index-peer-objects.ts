@@ -214,52 +214,6 @@ export function testObjectCases(site: () => IndexSite): void {
       assert.equal((await get(`/clusters/${cluster}${apps}/namespaces/${place}/deployments/life`)).status, 200);
   });
 
-  test('T130-T136: the forward label asks the cluster itself, with the rest of the selector', async () => {
-    const F = 'search.clusterpedia.io/forward';
-    const asked = (selector: string, cluster = '/clusters/alpha'): Promise<Answer> =>
-      get(`${cluster}/api/v1/namespaces/ns-1/configmaps?labelSelector=${encodeURIComponent(selector)}`);
-    const isLive = (answer: Answer): boolean => {
-      assert.equal(answer.status, 200, answer.text);
-      // Only what comes from the index names its cluster.
-      const marks = answer.json<IndexedList>().items.map(({ metadata }) => metadata.annotations?.[annotation]);
-      assert.equal(new Set(marks).size, 1, 'some objects are expected');
-      return marks[0] === undefined;
-    };
-    const names1 = (answer: Answer): string[] => answer.json<IndexedList>().items.map(({ metadata }) => metadata.name);
-    for (const selector of ['', 'key1=value1', `key1=value1,${F}-something!=true`])
-      assert.ok(!isLive(await asked(selector)), selector);
-    for (const selector of [F, `${F}=true`]) assert.ok(isLive(await asked(selector)), selector);
-    for (const selector of [
-      `${F},key1=value1,key2=value2`,
-      `key1=value1,key2=value2,${F}`,
-      `key1=value1,${F}=true,key2=value2`,
-      `key1 in (value1,other),${F},key2!=other`,
-    ]) {
-      const answer = await asked(selector);
-      assert.ok(isLive(answer), selector);
-      assert.deepEqual(names1(answer), ['name-1'], selector);
-    }
-    for (const selector of [',,,', `a b,${F}`]) assert.equal((await asked(selector)).status, 400, selector);
-    assert.equal((await asked(F, '')).status, 400, 'without a cluster there is nobody to ask');
-  });
-
-  test('T137-T140: an allowed subresource is asked of the cluster as the caller, another one is refused', async () => {
-    const pod = '/clusters/alpha/api/v1/namespaces/own-1/pods/talks';
-    const log = await get(`${pod}/log`);
-    const direct = await site().ask(`/clusters/alpha/proxy${pod.slice('/clusters/alpha'.length)}/log`);
-    assert.deepEqual([log.status, log.text], [direct.status, direct.text]);
-    assert.equal(log.status, 200, log.text);
-    const refused = await site().ask(`${base}${pod}/log`, 'nobody');
-    assert.equal(refused.status, 403);
-    assert.match(refused.text, /User \\"nobody\\" cannot get resource \\"pods\/log\\"/);
-    for (const path of [`${pod}/exec`, `${pod}/portforward`, '/clusters/alpha/api/v1/nodes/web/proxy']) {
-      const answer = await get(path);
-      assert.equal(answer.status, 405, path);
-      assert.match(answer.text, /--allowed-proxy-subresources/);
-    }
-    assert.equal((await get('/api/v1/namespaces/own-1/pods/talks/log')).status, 405, 'without a cluster');
-  });
-
   test('T141-T142: a Table has the cluster first; what cannot be made of it is told to whoever asked', async () => {
     const asTable = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
     for (const type of [`${apps}/deployments`, '/apis/example.org/v1beta1/gizmos']) {
