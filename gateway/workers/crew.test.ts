@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { makeLog } from '../log.ts';
 import { startCrew } from './crew.ts';
@@ -13,6 +14,7 @@ class Pretended implements WorkerProcess {
   connections = 0;
   metrics: readonly MetricReading[] = [];
   killed = false;
+  unsent: readonly Socket[] = [];
   readonly told: ToWorker['kind'][] = [];
   readonly #events: WorkerEvents;
 
@@ -27,7 +29,7 @@ class Pretended implements WorkerProcess {
 
   end(isDrained = false): void {
     this.isReady = false;
-    this.#events.onEnd(this, { code: isDrained ? 0 : 1, signal: null, isDrained });
+    this.#events.onEnd(this, { code: isDrained ? 0 : 1, signal: null, isDrained, unsent: this.unsent });
   }
 
   send(message: ToWorker): void {
@@ -59,6 +61,7 @@ function crewOf(
     onMessage: () => undefined,
     onReady: () => undefined,
     onLost: () => undefined,
+    onUnsent: () => undefined,
     fork: (events) => {
       const worker = new Pretended(events);
       forked.push(worker);
@@ -128,6 +131,15 @@ test('one that ends is replaced later and later, and from the beginning again on
   assert.deepEqual(waitsMs, [200, 400, 800, 200]);
   assert.equal(crew.restarts, 4);
   assert.equal(lost.length, 4);
+});
+
+test('what was for a worker that ended and never reached it is given back', () => {
+  const returned: Socket[] = [];
+  const { forked } = crewOf(1, { onUnsent: (sockets) => void returned.push(...sockets) });
+  const socket = {} as Socket;
+  forked[0]!.unsent = [socket];
+  forked[0]!.end();
+  assert.deepEqual(returned, [socket]);
 });
 
 test('a drain waits for all, replaces none, and kills who takes too long', async (t) => {

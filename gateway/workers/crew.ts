@@ -1,5 +1,6 @@
 // All workers of a gateway: started together, replaced when one ends, ended together. Easy to get wrong: one that cannot start must not be started again and
 // again at once, and one that ends while the gateway drains is not replaced.
+import type { Socket } from 'node:net';
 import { makeBackoff } from '../../cache/backoff.ts';
 import type { Backoff } from '../../cache/backoff.ts';
 import type { Log } from '../log.ts';
@@ -36,6 +37,8 @@ export interface CrewOptions {
   readonly onReady: () => void;
   /** One has ended unasked: its metrics as last told. */
   readonly onLost: (metrics: readonly MetricReading[]) => void;
+  /** Connections that were given to a worker and did not reach it. */
+  readonly onUnsent: (sockets: readonly Socket[]) => void;
   readonly log: Log;
   readonly fork?: (events: WorkerEvents) => WorkerProcess;
 }
@@ -84,6 +87,7 @@ export function startCrew(options: CrewOptions): Crew {
         running.delete(worker);
         slots.delete(slot);
         ended(slot, worker, how, waits[slot]!);
+        options.onUnsent(how.unsent);
         if (running.size === 0) allEnded?.();
       },
     });
@@ -91,7 +95,12 @@ export function startCrew(options: CrewOptions): Crew {
     running.add(worker);
     worker.send(message);
   };
-  const ended = (slot: number, worker: WorkerProcess, { code, signal, isDrained }: WorkerEnd, wait: Backoff): void => {
+  const ended = (
+    slot: number,
+    worker: WorkerProcess,
+    { code, signal, isDrained }: Omit<WorkerEnd, 'unsent'>,
+    wait: Backoff,
+  ): void => {
     first.reject(new Error(`a worker ended (${signal ?? `code ${code}`}) before it could serve`));
     if (closing) {
       if (!isDrained) log.error({ worker: slot, workerPid: worker.pid, code, signal }, 'a worker did not end in order');

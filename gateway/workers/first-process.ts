@@ -136,6 +136,9 @@ async function assemble(
     onMessage: makeAnswers({ hub: hub?.client, credentials: writer, sinks, tell }),
     onReady: () => handover?.flush(),
     onLost: (metrics) => page.keep(metrics),
+    onUnsent: (sockets) => {
+      for (const socket of sockets) handover?.giveAgain(socket);
+    },
   });
   const running = crew;
   closers.push(() => running.close());

@@ -11,6 +11,8 @@ export interface Handover {
   readonly url: string;
   /** A worker is ready: what waits is given away. */
   flush(): void;
+  /** Gives a connection away that did not reach the worker it was for. */
+  giveAgain(socket: Socket): void;
   /** Accepts no more; what waits is closed. */
   close(): void;
 }
@@ -31,23 +33,25 @@ const defaultWaitMs = 10_000;
 export async function startHandover(at: HostPort, options: HandoverOptions): Promise<Handover> {
   const { taker, maxWaiting, waitMs = defaultWaitMs } = options;
   const waiting = new Map<Socket, NodeJS.Timeout>();
+  let closed = false;
+  const give = (socket: Socket): void => {
+    const take = closed ? undefined : taker();
+    if (take !== undefined) {
+      take(socket);
+      return;
+    }
+    if (closed || waiting.size >= maxWaiting) {
+      socket.destroy();
+      return;
+    }
+    waiting.set(
+      socket,
+      setTimeout(() => drop(socket), waitMs),
+    );
+  };
   const server = createServer(
     { pauseOnConnect: true, allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000 },
-    (socket) => {
-      const take = taker();
-      if (take !== undefined) {
-        take(socket);
-        return;
-      }
-      if (waiting.size >= maxWaiting) {
-        socket.destroy();
-        return;
-      }
-      waiting.set(
-        socket,
-        setTimeout(() => drop(socket), waitMs),
-      );
-    },
+    give,
   );
   const drop = (socket: Socket): void => {
     clearTimeout(waiting.get(socket));
@@ -74,7 +78,9 @@ export async function startHandover(at: HostPort, options: HandoverOptions): Pro
         take(socket);
       }
     },
+    giveAgain: give,
     close() {
+      closed = true;
       server.close();
       for (const socket of waiting.keys()) drop(socket);
     },

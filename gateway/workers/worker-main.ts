@@ -43,7 +43,9 @@ const first: FirstProcess = {
 
 process.on('message', (_message, handle) => {
   // In this very turn, before anybody reads from it.
-  if (handle instanceof Socket) worker?.accept(handle);
+  if (handle instanceof Socket && worker !== undefined) worker.accept(handle);
+  // It closed before it could be handed over.
+  else channel.send({ kind: 'closed', connections: 1 });
 });
 process.on('disconnect', () => leave(undefined));
 

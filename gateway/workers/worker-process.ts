@@ -41,6 +41,8 @@ export interface WorkerEnd {
   readonly signal: NodeJS.Signals | null;
   /** It was told to drain and has done so. */
   readonly isDrained: boolean;
+  /** Connections that were for it and never left this process. */
+  readonly unsent: readonly Socket[];
 }
 
 const pingIntervalMs = 5_000;
@@ -59,6 +61,8 @@ export function forkWorker({ onReady, onMessage, onEnd }: WorkerEvents): WorkerP
   let metrics: readonly MetricReading[] = [];
   let metricsRead: (() => void)[] = [];
   let heardAtMs = performance.now();
+  /** Those that wait until the one before was taken; Node forgets them, still open, when the worker ends. */
+  const unsent = new Set<Socket>();
   const heard = Promise.withResolvers<void>();
 
   const settleMetrics = (): void => {
@@ -108,7 +112,7 @@ export function forkWorker({ onReady, onMessage, onEnd }: WorkerEvents): WorkerP
     isReady = false;
     clearInterval(pinging);
     settleMetrics();
-    onEnd(worker, { ...how, isDrained });
+    onEnd(worker, { ...how, isDrained, unsent: [...unsent] });
   });
 
   const worker: WorkerProcess = {
@@ -125,9 +129,9 @@ export function forkWorker({ onReady, onMessage, onEnd }: WorkerEvents): WorkerP
     send: (message) => channel.send(message),
     take(socket) {
       connections += 1;
-      child.send({}, socket, {}, (error) => {
-        if (error !== null) socket.destroy();
-      });
+      unsent.add(socket);
+      // With an error it ends, and gives back what it did not get.
+      child.send({}, socket, {}, (error) => void (error === null && unsent.delete(socket)));
     },
     readMetrics(timeoutMs) {
       if (!isReady) return Promise.resolve();
