@@ -19,6 +19,7 @@ import { memory } from './scenarios/memory.ts';
 import { observability } from './scenarios/observability.ts';
 import { registrations } from './scenarios/registrations.ts';
 import { requests, stubRequests } from './scenarios/requests.ts';
+import { scale } from './scenarios/scale.ts';
 import { lanesOf, type Bench, type Lane, type Sample, type Scenario } from './scenarios/scenario.ts';
 import { stall } from './scenarios/stall.ts';
 import { identities } from './scenarios/identities.ts';
@@ -52,6 +53,7 @@ const scenarios: readonly Scenario[] = [
   events,
   observability,
   identities,
+  scale,
 ];
 
 function progress(line: string): void {

@@ -77,6 +77,12 @@ export const columns: Readonly<Record<string, readonly Column[]>> = {
   ],
   observability: requestColumns,
   identities: [...requestColumns, { value: 'rssMb', heading: 'RSS MB', digits: 0 }],
+  scale: [
+    { value: 'startSeconds', heading: 'start to last cluster, s', digits: 1 },
+    { value: 'rssMb', heading: 'RSS MB', digits: 0 },
+    { value: 'idleCpu', heading: 'idle CPU, % of a core', digits: 1 },
+    { value: 'hubCpu', heading: 'CPU of the hub, %', digits: 1 },
+  ],
   hub: requestColumns,
   workers: [
     ...requestColumns,
@@ -108,6 +114,7 @@ export const titles: Readonly<Record<string, string>> = {
   'events-10k': '10,000 watches over HTTP/2, 1,000 events of 1 KB a second, stub member',
   observability: 'GET of a 1 KB ConfigMap, 64 connections, stub member, with what tells of it',
   identities: 'GET by 64 connections: 1 cluster and 1 user, 2,000 clusters and 500 users (simulated hub, stub member)',
+  scale: 'Clusters registered on a simulated hub, nobody asking, each probed every 10 s unless said otherwise',
   memory: 'One list read at 25 MB/s, peak memory (stub member)',
   hub: "GET of a 1 KB ConfigMap through a real hub, 16 connections: our CPU and the aggregator's",
   workers: 'GET of a 1 KB ConfigMap over 64 connections, --workers 1 and 2, CPU of all processes',

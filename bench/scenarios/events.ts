@@ -10,6 +10,7 @@ import { streamsPerConnection, takesMany } from './watch.ts';
 
 const eventsPerSecond = 1_000;
 const counts: Readonly<Record<string, number>> = { 'events-1k': 1_000, 'events-10k': 10_000 };
+const mostWatches = Math.max(...Object.values(counts));
 const sampleSeconds = 5;
 const quickWatches = 50;
 const leastShare = 0.75;
@@ -29,7 +30,8 @@ export const events: Scenario = {
       const running = new Map<string, RunningTarget>();
       try {
         for (const { target } of bench.lanes)
-          if (!running.has(target.name)) running.set(target.name, await target.start(bench.site, bench.progress));
+          if (!running.has(target.name))
+            running.set(target.name, await target.start(bench.site, bench.progress, mostWatches));
         // Compiles the path of an event, as a gateway that has run for a while has.
         for (const pair of pairs) await measure(bench, pair.lane, pair.scenario, running);
         await interleave(bench, pairs, bench.options.rounds, async ({ lane, scenario }, round) => {

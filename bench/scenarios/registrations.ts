@@ -66,11 +66,12 @@ export async function startFleet(
   lane: string,
   wanted: number,
   people: readonly BenchUser[],
+  settings: Readonly<Record<string, unknown>> = {},
 ): Promise<Fleet> {
   const { site } = bench;
   const clusters = bench.options.quick ? Math.min(wanted, 50) : wanted;
   const dir = await mkdtemp(path.join(site.dir, 'registrations-'));
-  const settings: SimulatedHubSettings = {
+  const hubSettings: SimulatedHubSettings = {
     clusters,
     namespace,
     member: {
@@ -81,7 +82,9 @@ export async function startFleet(
     people: people.map(({ name, token }) => ({ name, token, groups: userGroups })),
   };
   const settingsFile = path.join(dir, 'hub.json');
-  await writeFile(settingsFile, JSON.stringify(settings), { mode: 0o600 });
+  await writeFile(settingsFile, JSON.stringify(hubSettings), { mode: 0o600 });
+  const configFile = path.join(dir, 'config.json');
+  await writeFile(configFile, JSON.stringify(settings));
   bench.progress(`starting a simulated hub with ${clusters} clusters`);
   const hub = await startProcess(
     {
@@ -98,16 +101,17 @@ export async function startFleet(
   // The last cluster answers: all are known by then.
   const gateway = await startGateway(
     site,
-    ...(await gatewayCommand(bench, kubeconfigFile, dir)),
+    ...(await gatewayCommand(bench, kubeconfigFile, dir, configFile)),
     `${prefix(clusters - 1)}${configMapPath}`,
   );
   return { lane, clusters, hub, gateway, startSeconds: (Date.now() - startedAtMs) / 1000 };
 }
 
-async function gatewayCommand(bench: Bench, hubKubeconfigFile: string, dir: string) {
+async function gatewayCommand(bench: Bench, hubKubeconfigFile: string, dir: string, configFile: string) {
   const port = await freePort();
   const opsPort = await freePort();
   const flags = {
+    config: configFile,
     listen: `127.0.0.1:${port}`,
     'ops-listen': `127.0.0.1:${opsPort}`,
     'data-dir': dir,

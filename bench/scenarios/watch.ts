@@ -9,6 +9,7 @@ import type { RunningTarget } from '../targets/target.ts';
 import { interleave, onStub, orientationRounds, slowRounds, type Bench, type Lane, type Scenario } from './scenario.ts';
 
 const counts: Readonly<Record<string, number>> = { watch: 1_000, 'watch-10k': 10_000 };
+const most = 11_000;
 const warmupWatches = 100;
 const quickWatches = 50;
 /** Watches that share a client's HTTP/2 connection: a controller with ten informers. */
@@ -38,7 +39,7 @@ async function openInTurn(bench: Bench, scenario: string, takes: (lane: Lane) =>
   const lanes = bench.lanes.filter((lane) => lane.target.name !== 'direct' && lane.target.name !== 'kubectl-proxy');
   await interleave(bench, lanes.filter(takes), slowRounds(bench), async (lane, round) => {
     if (round > orientationRounds && lane.target.name !== 'portcullis') return;
-    const target = await lane.target.start(bench.site, bench.progress);
+    const target = await lane.target.start(bench.site, bench.progress, scenario === 'watch' ? undefined : most);
     try {
       await measure(bench, scenario, lane, target, round);
     } finally {

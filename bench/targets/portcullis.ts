@@ -18,7 +18,11 @@ export const portcullis: Target = {
     };
     return `${manifest.version} on Node ${process.version}`;
   },
-  start: (site) => startPortcullis(site, site.member.kubeconfigFile),
+  start: (site, _progress, watches) => {
+    const bounds = ['--max-cluster-streams', '--max-user-streams'];
+    const args = watches === undefined ? [] : bounds.flatMap((flag) => [flag, String(watches)]);
+    return startPortcullis(site, site.member.kubeconfigFile, { args });
+  },
 };
 
 /** Starts `portcullis serve` over a kubeconfig; `readyPath` answers 200 once it works. */

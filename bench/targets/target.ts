@@ -32,7 +32,8 @@ export interface Target {
   readonly protocols: readonly Protocol[];
   /** Version of the installed program, or undefined when it is not installed. */
   readonly version: () => Promise<string | undefined>;
-  readonly start: (site: Site, progress: (line: string) => void) => Promise<RunningTarget>;
+  /** @param watches more of them to one cluster than a gateway with bounds may let in unless told */
+  readonly start: (site: Site, progress: (line: string) => void, watches?: number) => Promise<RunningTarget>;
 }
 
 /** A target that answers. */
@@ -52,7 +53,8 @@ export interface RunningTarget {
 
 /** Path prefix of the member behind every gateway. */
 export const proxyPrefix = `/clusters/${clusterName}/proxy`;
-const readyTimeoutMs = 30_000;
+/** A gateway with 10,000 clusters on a busy machine takes its time. */
+const readyTimeoutMs = 120_000;
 const pollMs = 50;
 
 /** A TCP port on 127.0.0.1 that is free now. */
@@ -69,7 +71,7 @@ export async function freePort(): Promise<number> {
 
 /**
  * Starts a gateway process and waits until the ConfigMap can be read through it.
- * @throws Error with the process's last words when it ends, or does not answer within 30 s
+ * @throws Error with the process's last words when it ends, or does not answer in time
  */
 export async function startGateway(
   site: Site,

@@ -1,0 +1,57 @@
+// What a gateway costs that nobody asks anything: start, memory and CPU with 2, 2,000 and 10,000 clusters registered on a simulated hub, at two intervals of the probe.
+// Easy to get wrong: hub, members and gateway share this machine, so a start that waits for its hub's CPU is not the gateway's.
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { cpuSecondsBetween, readCpu, residentBytes } from '../accounting.ts';
+import { startFleet } from './registrations.ts';
+import { interleave, onStub, slowRounds, type Bench, type Scenario } from './scenario.ts';
+
+interface Fleet {
+  readonly clusters: number;
+  readonly probeIntervalSeconds: number;
+}
+
+const fleets: Readonly<Record<string, Fleet>> = {
+  'portcullis-2-registered': { clusters: 2, probeIntervalSeconds: 10 },
+  'portcullis-2000-registered': { clusters: 2_000, probeIntervalSeconds: 10 },
+  'portcullis-2000-probed-each-minute': { clusters: 2_000, probeIntervalSeconds: 60 },
+  'portcullis-10000-probed-each-minute': { clusters: 10_000, probeIntervalSeconds: 60 },
+};
+/** Until every cluster was probed once, beside an interval of the probe. */
+const settleMs = 10_000;
+/** Rights are asked for once a minute. */
+const idleSeconds = 60;
+
+export const scale: Scenario = {
+  names: ['scale'],
+  onDemand: true,
+  run: (outer) =>
+    onStub(outer, (bench) =>
+      interleave(bench, Object.keys(fleets), slowRounds(bench), async (lane, round) => {
+        bench.record({ scenario: 'scale', round, lane, values: await measure(bench, lane), errors: 0 });
+      }),
+    ),
+};
+
+async function measure(bench: Bench, lane: string): Promise<Record<string, number>> {
+  const { quick } = bench.options;
+  const { clusters, probeIntervalSeconds } = fleets[lane] as Fleet;
+  const settings = { probeIntervalSeconds };
+  const { gateway, hub, startSeconds } = await startFleet(bench, lane, clusters, [bench.site.user], settings);
+  try {
+    await delay(quick ? 500 : settleMs + probeIntervalSeconds * 1000);
+    const pid = gateway.pid as number;
+    const before = { gateway: readCpu(pid), hub: readCpu(hub.pid) };
+    const seconds = quick ? 1 : idleSeconds;
+    await delay(seconds * 1000);
+    return {
+      startSeconds,
+      idleCpu: (cpuSecondsBetween(before.gateway, readCpu(pid)) / seconds) * 100,
+      hubCpu: (cpuSecondsBetween(before.hub, readCpu(hub.pid)) / seconds) * 100,
+      rssMb: residentBytes(pid) / 1e6,
+    };
+  } finally {
+    await gateway.stop();
+    await hub.stop();
+  }
+}
