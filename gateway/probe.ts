@@ -20,6 +20,9 @@ export interface ProbeTiming {
 
 export const defaultProbeTiming: ProbeTiming = { intervalMs: 10_000, jitter: 0.2, timeoutMs: 5_000 };
 
+/** What the first probe of each cluster known at the start is given: a handshake and a few small requests. */
+const firstProbeMs = 2;
+
 /** Rights are asked for again only after this time: they seldom change. */
 const rightsIntervalMs = 60_000;
 
@@ -177,7 +180,10 @@ export function startProbe(parts: {
       silences.delete(uid);
     } else if (type === 'ADDED' || !timers.has(uid)) schedule(uid, Math.random() * 200);
   });
-  for (const record of store.list()) schedule(record.spec.uid, 0);
+  const known = store.list();
+  // Ten thousand handshakes in one moment would keep everybody else waiting for as long as they take.
+  const spreadMs = Math.min(timing.intervalMs, known.length * firstProbeMs);
+  for (const record of known) schedule(record.spec.uid, Math.random() * spreadMs);
   return {
     close() {
       closed = true;
