@@ -9,6 +9,7 @@ import { testForwardCases } from './index-peer-forwards.ts';
 import { objectCaseSeeds, objectCaseSeedsOfOne, objectCaseTypes, testObjectCases } from './index-peer-objects.ts';
 import { queryCaseSeeds, testQueryCases } from './index-peer-queries.ts';
 import { binding, startIndexSite } from './index-site.ts';
+import { testWatches, watchSeeds } from './index-watches.ts';
 import type { IndexedList, IndexedObject, IndexSite } from './index-site.ts';
 
 const resources = '/apis/clusterpedia.io/v1beta1/resources';
@@ -44,6 +45,7 @@ before(async () => {
       configMap('shop', 'only-here'),
       binding('viewer', 'view', 'viewer', 'shop'),
       ...queryCaseSeeds('alpha'),
+      ...watchSeeds('alpha'),
       ...objectCaseSeeds,
       ...eventSeeds,
     ],
@@ -51,6 +53,7 @@ before(async () => {
       binding('admin', 'cluster-admin', 'admin'),
       ...inBoth,
       ...queryCaseSeeds('beta'),
+      ...watchSeeds('beta'),
       ...objectCaseSeeds,
       ...objectCaseSeedsOfOne,
     ],
@@ -344,17 +347,22 @@ test('freshness and metrics tell how far the index is', async () => {
   assert.match((await site.ask('/readyz?verbose')).text, /index ok: \d+ objects; 2 of 2 clusters followed completely/);
 });
 
-test('E5: rows of a cluster that is down stay, and every answer they are in names it', async () => {
-  await site.members['beta']!.close();
-  const path = `${resources}/api/v1/namespaces/shop/configmaps?${mine}`;
-  const warned = await eventually('a warning', async () => {
-    const answer = await site.ask(path);
-    return answer.headers['warning'] === undefined ? undefined : answer;
-  });
-  assert.match(String(warned.headers['warning']), /^299 - "cluster beta: configmaps shown as of \d+s ago: /);
-  assert.equal(names(warned.json<IndexedList>()).length, 6);
-  const alone = await site.ask(path.replace('/api/v1', '/clusters/alpha/api/v1'));
-  assert.equal(alone.headers['warning'], undefined);
-  const counted = await site.ask(`${index}/counts?resource=configmaps`);
-  assert.match(String(counted.headers['warning']), /cluster beta: /);
-});
+testWatches(
+  () => site,
+  () => {
+    test('E5: rows of a cluster that is down stay, and every answer they are in names it', async () => {
+      await site.members['beta']!.close();
+      const path = `${resources}/api/v1/namespaces/shop/configmaps?${mine}`;
+      const warned = await eventually('a warning', async () => {
+        const answer = await site.ask(path);
+        return answer.headers['warning'] === undefined ? undefined : answer;
+      });
+      assert.match(String(warned.headers['warning']), /^299 - "cluster beta: configmaps shown as of \d+s ago: /);
+      assert.equal(names(warned.json<IndexedList>()).length, 6);
+      const alone = await site.ask(path.replace('/api/v1', '/clusters/alpha/api/v1'));
+      assert.equal(alone.headers['warning'], undefined);
+      const counted = await site.ask(`${index}/counts?resource=configmaps`);
+      assert.match(String(counted.headers['warning']), /cluster beta: /);
+    });
+  },
+);
