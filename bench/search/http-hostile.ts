@@ -47,7 +47,12 @@ export const hostileQuestions: readonly HostileQuestion[] = [
     times(60, (i) => `.spec.a${i}`),
   ),
   asked('a token of nobody', 'continue', 'A'.repeat(4000)),
-  { name: 'facets with a long prefix', path: `${index}/values?resource=pods.v1.&by=app&prefix=${'a'.repeat(4000)}` },
+  {
+    name: 'values of a label with a long prefix',
+    path: `${index}/values?resource=pods.v1.&by=${encodeURIComponent("metadata.labels['app']")}&prefix=${'a'.repeat(4000)}`,
+  },
+  // Up to 20,000 bodies are read for it, in slices between which others are answered; beyond that it is refused.
+  { name: 'facets by a path that is not indexed', path: `${index}/facets?resource=pods.v1.&by=spec.a` },
   { name: 'lists in lists', path: `${index}/query`, body: `{"resource":"pods.v1.","filter":${'['.repeat(20_000)}` },
   { name: 'objects in objects', path: `${index}/query`, body: '{"a":'.repeat(20_000) },
 ];
