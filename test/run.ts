@@ -1,39 +1,100 @@
-// `npm test`: types, lint and format beside the unit tests in two processes, then everything that opens sockets or starts processes. Needs neither Go
-// nor a network. Easy to get wrong: every step runs even when an earlier one failed, so that one run tells everything.
+// `npm test`: types, lint, format and every test but those on real control planes. Needs neither Go nor a network. Easy to get wrong: every
+// part runs even when an earlier one failed, so that one run tells everything; what takes longest starts first, or one core idles at the end.
+import { basename } from 'node:path';
 import type { Counts } from './counting-reporter.ts';
-import { conclude, runProgram, runTests } from './runner.ts';
+import { conclude, runProgram, runTests, testFiles } from './runner.ts';
 import type { Output } from './runner.ts';
 
-const failures: string[] = [];
-const checks: readonly (readonly [string, string, ...string[]])[] = [
-  ['types', 'tsc', '--noEmit'],
-  ['lint', 'oxlint', '--deny-warnings'],
-  ['format', 'oxfmt', '--check'],
-];
-/** Runs one part beside the others and prints what it said when it is over. */
-async function beside<T>(title: string, run: (output: Output) => Promise<T>): Promise<T> {
-  let said = '';
-  const result = await run((text) => (said += text));
-  process.stdout.write(`\n== ${title}\n${said}`);
-  return result;
+/** One more than the cores of a small machine, since tests that wait leave room; with more, tests of deadlines starve. */
+const atOnce = 3;
+/** A process of socket tests that takes longer hangs. */
+const timeoutMs = 240_000;
+
+/** One process or more that print what they say together. */
+interface Part {
+  readonly title: string;
+  readonly run: (output: Output) => Promise<void>;
 }
-const check = async (): Promise<void> => {
-  for (const [name, command, ...args] of checks) {
-    const code = await beside(name, (output) => runProgram(command, args, output));
-    if (code !== 0) failures.push(name);
-  }
+
+const failures: string[] = [];
+const counts: Counts[] = [];
+
+const checks: Part = {
+  title: 'types, lint and format',
+  run: async (output) => {
+    // One thread is half the work of two for types that nearly every file shares.
+    const commands = [
+      ['types', 'tsc', '--noEmit', '--singleThreaded'],
+      ['lint', 'oxlint', '--deny-warnings'],
+      ['format', 'oxfmt', '--check'],
+    ] as const;
+    for (const [name, command, ...args] of commands) {
+      if ((await runProgram(command, args, output)) !== 0) failures.push(name);
+    }
+  },
 };
-const units = (rooms: string): Promise<Counts> =>
-  beside(`unit tests of ${rooms}`, (output) => runTests([`${rooms}/**/*.test.ts`], ['--test-isolation=none'], output));
-const [one, other] = await Promise.all([
+const units = (rooms: string): Part => ({
+  title: `unit tests of ${rooms}`,
+  run: async (output) => {
+    counts.push(await runTests([`${rooms}/**/*.test.ts`], ['--test-isolation=none'], { output }));
+  },
+});
+const sockets = (files: readonly string[]): Part => ({
+  title: files.map((file) => basename(file, '.test.ts')).join(', '),
+  run: async (output) => {
+    const isGroup = files.length > 1;
+    const flags = ['--test-timeout=60000', ...(isGroup ? [] : ['--test-isolation=none'])];
+    counts.push(await runTests(files, flags, { output, isGroup, timeoutMs }));
+  },
+});
+
+/**
+ * Files that share a process: short ones that load a whole gateway. Whatever reads the memory of its process, replaces functions of Node, or
+ * keeps cores busy has one of its own.
+ */
+const groups = [
+  ['hostile-member', 'index-sync', 'gateway-peer-cases', 'sim-faults', 'identity-faults'],
+  ['front-proxy', 'hub-decisions', 'identity', 'identity-exchange'],
+  ['anonymous', 'certificates', 'impersonation', 'smuggling', 'http2-conformance'],
+  ['paths', 'secrets', 'upgrades', 'gateway-modes'],
+  ['gateway-clusters', 'gateway-hub-api', 'gateway-stream-ends', 'index-watch'],
+] as const;
+/** Those alone in their process that take longest. */
+const longest = [
+  'sim-kubectl',
+  'exhaustion',
+  'gateway-reload',
+  'cli',
+  'isolation',
+  'index',
+  'tokens',
+  'gateway-audit',
+  'gateway-bodies',
+];
+
+const socketFiles = testFiles('test/{integration,attack}/**/*.test.ts');
+const named = (name: string): string => {
+  const file = socketFiles.find((path) => basename(path, '.test.ts') === name);
+  if (file === undefined) throw new Error(`no socket test is called ${name}`);
+  return file;
+};
+const grouped = groups.map((names) => names.map(named));
+const first = longest.map((name) => [named(name)]);
+const rest = socketFiles.filter((file) => ![...grouped, ...first].flat().includes(file)).map((file) => [file]);
+
+const waiting = [
   units('{auth,cache,cli,routing,search}'),
   units('{bench,bin,gateway,sim,test/house,test/chart,test/controlplane,test/clients,test/fuzz}'),
-  check(),
-]);
-console.log('\n== integration and attack tests');
-const sockets = await runTests(
-  ['test/{integration,attack}/**/*.test.ts'],
-  ['--test-concurrency=3', '--test-timeout=60000'],
-);
+  checks,
+  ...[...first, ...grouped, ...rest].map(sockets),
+];
+const worker = async (): Promise<void> => {
+  for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+    let said = '';
+    await part.run((text) => (said += text));
+    process.stdout.write(`\n== ${part.title}\n${said}`);
+  }
+};
+await Promise.all(Array.from({ length: atOnce }, worker));
 console.log('');
-process.exitCode = conclude([one, other, sockets], failures);
+process.exitCode = conclude(counts, failures);

@@ -1,7 +1,7 @@
 // Runs checks and test files one after the other and adds their counts up. Easy to get wrong: a run that executed nothing must fail, or a
 // typo in a pattern would pass for ever.
 import { spawn } from 'node:child_process';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Counts } from './counting-reporter.ts';
@@ -15,12 +15,18 @@ const compileCache = join(root, 'node_modules', '.cache', 'node-compile');
 export type Output = (text: string) => void;
 
 /** Runs a program of node_modules/.bin or of the system in the project's folder; resolves with its exit code. */
-export function runProgram(command: string, args: readonly string[], output?: Output): Promise<number> {
+export function runProgram(
+  command: string,
+  args: readonly string[],
+  output?: Output,
+  timeoutMs?: number,
+): Promise<number> {
   const path = `${join(root, 'node_modules', '.bin')}:${process.env['PATH'] ?? ''}`;
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd: root,
       stdio: output === undefined ? 'inherit' : ['ignore', 'pipe', 'pipe'],
+      ...(timeoutMs === undefined ? {} : { timeout: timeoutMs, killSignal: 'SIGKILL' as const }),
       env: { NODE_COMPILE_CACHE: compileCache, ...process.env, PATH: path },
     });
     for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', output!);
@@ -29,39 +35,64 @@ export function runProgram(command: string, args: readonly string[], output?: Ou
   });
 }
 
-/** Runs test files with node:test. */
-export async function runTests(
-  patterns: readonly string[],
-  flags: readonly string[],
-  output?: Output,
-): Promise<Counts> {
+/** What a run of tests is given beside its files. */
+export interface RunOptions {
+  readonly output?: Output;
+  /** All files in one process, each a suite of its own (test/group.ts); otherwise each is a process unless the flags say something else. */
+  readonly isGroup?: boolean;
+  /** After which the process is killed and the run has failed; none unless said. */
+  readonly timeoutMs?: number;
+}
+
+/** Files that match, in the order of their names. */
+export function testFiles(...patterns: readonly string[]): readonly string[] {
   const files = patterns
     .flatMap((pattern) => globSync(pattern, { cwd: root }))
     .filter((file) => !file.includes('node_modules'));
   if (files.length === 0) throw new Error(`no test file matches ${patterns.join(' ')}`);
+  return files.toSorted();
+}
+
+/** Runs test files with node:test. */
+export async function runTests(
+  patterns: readonly string[],
+  flags: readonly string[],
+  { output, isGroup = false, timeoutMs }: RunOptions = {},
+): Promise<Counts> {
+  const files = testFiles(...patterns);
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-tests-'));
   const counts = join(folder, 'counts.json');
   try {
     const code = await runProgram(
       process.execPath,
       [
-        '--test',
+        ...(isGroup ? [] : ['--test']),
         '--import=./test/quick-exit.ts',
         ...flags,
         '--test-reporter=spec',
         '--test-reporter-destination=stdout',
         '--test-reporter=./test/counting-reporter.ts',
         `--test-reporter-destination=${counts}`,
-        ...files.toSorted(),
+        ...(isGroup ? ['test/group.ts'] : []),
+        ...files,
       ],
       output,
+      timeoutMs,
     );
-    const found = JSON.parse(readFileSync(counts, 'utf8')) as Counts;
+    const found = readCounts(counts, files);
     if (code !== 0 && found.failed === 0) return { ...found, failed: 1 };
     return found;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** What was counted; a process that was killed, or crashed, has counted nothing and failed. */
+function readCounts(path: string, files: readonly string[]): Counts {
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  if (text !== '') return JSON.parse(text) as Counts;
+  const failures = files.map((file) => ({ file, name: 'the process ended before it told what it counted' }));
+  return { passed: 0, failed: 1, skipped: 0, skips: [], passedIn: {}, failures };
 }
 
 /** Prints the closing lines of several runs and returns the exit code. */
