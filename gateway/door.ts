@@ -34,6 +34,9 @@ import type { Users } from './users.ts';
 /** Between two bookmarks of a watch that we serve ourselves; kube-apiserver sends one about every minute. */
 export const bookmarkIntervalMs = 60_000;
 
+/** Streams to one cluster that its connections carry at least: the default of `--max-cluster-streams`. */
+const leastLongRunningCalls = 4096;
+
 /** The way to members. */
 export interface Ways {
   readonly connections: Connections;
@@ -41,8 +44,10 @@ export interface Ways {
 }
 
 /** Makes connections to the clusters of a store, which end with their registrations. */
-export function makeWays(store: Pick<ClusterReader, 'subscribe'>, config: Pick<Config, 'timeScale'>): Ways {
+export function makeWays(store: Pick<ClusterReader, 'subscribe'>, config: Pick<Config, 'timeScale' | 'limits'>): Ways {
   const times = fixedTimes(config.timeScale);
+  // Not below what the gateway's own watches may need; above it only who raised the bound for callers.
+  const longRunningCalls = Math.max(leastLongRunningCalls, config.limits.clusterStreams);
   const openStreams = makeOpenStreams();
   const onBody = makeBufferReclaim(youngCollector());
   const connections = makeConnections(
@@ -51,7 +56,7 @@ export function makeWays(store: Pick<ClusterReader, 'subscribe'>, config: Pick<C
         ...transportParts(spec, credential),
         onBody,
         timeoutMs: times.connectTimeoutMs,
-        limits: times.transport,
+        limits: { ...times.transport, longRunningCalls },
       }),
     times.breaker,
   );
