@@ -186,6 +186,12 @@ test('C30 S30: a name that resolves to another address after it was accepted is 
   const path = '/clusters/rebind/proxy/api/v1/pods';
   await eventually(async () => (await ask(`GET ${path}`)).status === 200);
   const exec = path.replace('pods', 'namespaces/a/pods/b/exec?command=c');
+  resolved = ['127.0.0.2'];
+  // A connection that was under way when the sockets were closed, with the address of before, would answer for ever.
+  await eventually(async () => {
+    for (const socket of member.sockets) socket.destroy();
+    return /AddressRefused/.test((await ask(`GET ${path}`)).body);
+  });
   for (const turn of [
     ['127.0.0.2'],
     ['169.254.169.254'],
