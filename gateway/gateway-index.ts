@@ -23,6 +23,8 @@ export interface GatewayIndex {
 
 /** A start that failed is tried again after this, when somebody asks. */
 const retryMs = 15_000;
+/** One that breaks again within this time waits with its next start. */
+const brokenAgainMs = 60_000;
 const syncedPollMs = 250;
 
 /** Makes it; starts it now when it was asked for by a flag or an earlier process has left one. */
@@ -33,7 +35,7 @@ export function makeGatewayIndex(
     ...options
   }: Omit<
     IndexOptions,
-    'resources' | 'clusters' | 'maxBytes' | 'rightsMaxAgeMs' | 'rights' | 'areClustersKnown' | 'statusJson'
+    'resources' | 'clusters' | 'maxBytes' | 'rightsMaxAgeMs' | 'rights' | 'areClustersKnown' | 'statusJson' | 'onBroken'
   > & {
     readonly sources: Pick<Sources, 'synced'>;
   },
@@ -44,10 +46,31 @@ export function makeGatewayIndex(
   let running: Index | undefined;
   let fault: string | undefined;
   let failedAtMs = -Infinity;
+  let brokeAtMs = -Infinity;
+  let closing: Promise<void> = Promise.resolve();
+  let again: NodeJS.Timeout | undefined;
   let isClosed = false;
 
-  const begin = async (): Promise<Index> => {
+  /** The index of this start is given up, and another one begins: at once, or after a while when one has just broken. */
+  const replace = (started: Promise<Index>): void => {
+    if (isClosed || starting !== started) return;
+    starting = undefined;
+    running = undefined;
+    const isFirst = performance.now() - brokeAtMs > brokenAgainMs;
+    brokeAtMs = performance.now();
+    if (!isFirst) failedAtMs = brokeAtMs;
+    fault = 'it was damaged and is built anew';
+    // The file is locked until then.
+    closing = started
+      .then((index) => index.close())
+      .catch((error: unknown) => log.error({ err: error }, 'index: one that broke could not be closed'));
+    again = setTimeout(() => ready().catch(() => undefined), isFirst ? 0 : retryMs);
+    again.unref();
+  };
+
+  const begin = async (isCurrent: () => boolean, onBroken: () => void): Promise<Index> => {
     try {
+      await closing;
       const { resources, clusters, maxBytes, rightsMaxAgeMs, rights } = config;
       // Loaded on use: a gateway that is only a door starts without it.
       const { startIndex } = await import('../search/index.ts');
@@ -61,12 +84,16 @@ export function makeGatewayIndex(
         rights,
         areClustersKnown,
         statusJson,
+        onBroken,
       });
-      fault = undefined;
-      running = index;
+      if (isCurrent()) {
+        fault = undefined;
+        running = index;
+      }
       if (isClosed) await index.close();
       return index;
     } catch (error) {
+      if (!isCurrent()) throw error;
       starting = undefined;
       failedAtMs = performance.now();
       fault = error instanceof Error ? error.message : 'unknown fault';
@@ -78,7 +105,11 @@ export function makeGatewayIndex(
     if (isClosed) return Promise.reject(unavailable('the gateway is shutting down'));
     if (starting === undefined) {
       if (performance.now() - failedAtMs < retryMs) return Promise.reject(unavailable(fault ?? 'it did not start'));
-      starting = begin();
+      const mine: Promise<Index> = begin(
+        () => starting === mine,
+        () => replace(mine),
+      );
+      starting = mine;
     }
     return starting;
   };
@@ -152,6 +183,8 @@ export function makeGatewayIndex(
     },
     async close() {
       isClosed = true;
+      clearTimeout(again);
+      await closing;
       await (running ?? (await starting?.catch(() => undefined)))?.close();
     },
   };

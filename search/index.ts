@@ -60,6 +60,8 @@ export interface IndexOptions {
   /** `version.Info` of the gateway. */
   readonly version: object;
   readonly log: IndexLog;
+  /** The store cannot go on: whoever started the index closes it and starts another. May be called several times, and before this one has started. */
+  readonly onBroken: () => void;
   readonly timing?: Partial<SyncTiming>;
   /** By what the index's own times are shortened for a test; 1 otherwise. */
   readonly timeScale: number;
@@ -101,6 +103,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     directory: join(folder, 'sqlite'),
     ...(options.maxBytes === Infinity ? {} : { maxBytes: options.maxBytes }),
     onDamage: (message) => log.error({}, `index: ${message}`),
+    onBroken: options.onBroken,
     onStopped: (types) => {
       if (types.length > 0)
         log.warn({ types }, 'index: it is as large as it may be; these types are not followed further');

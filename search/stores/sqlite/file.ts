@@ -68,6 +68,20 @@ export function isDamage(error: unknown): boolean {
   return typeof code === 'number' && (code & 0xff) in damageCodes;
 }
 
+/**
+ * Whether a failed write comes from a damaged file that SQLite has not noticed: it refuses a row (SQLITE_CONSTRAINT) that the writer, who has looked
+ * before, knows is not there. Reads the whole file then.
+ */
+export function isContradicted(db: DatabaseSync, error: unknown): boolean {
+  const code = (error as { readonly errcode?: unknown }).errcode;
+  if (typeof code !== 'number' || (code & 0xff) !== constraintCode) return false;
+  try {
+    return db.prepare('PRAGMA integrity_check(1)').get()?.['integrity_check'] !== 'ok';
+  } catch (fault) {
+    return isDamage(fault);
+  }
+}
+
 /** Settings of every connection. */
 export function configure(db: DatabaseSync, cacheBytes: number): void {
   db.exec(`PRAGMA busy_timeout = 10000; PRAGMA wal_autocheckpoint = 0; PRAGMA trusted_schema = OFF`);
@@ -76,6 +90,7 @@ export function configure(db: DatabaseSync, cacheBytes: number): void {
 
 const damageCodes: Readonly<Record<number, true>> = { 11: true, 26: true };
 const busyCode = 5;
+const constraintCode = 19;
 
 function damagedFile(file: string): string {
   return `${file}-damaged`;

@@ -14,7 +14,7 @@ import type { Grants } from './extents.ts';
 import { readFacets, readFacetValues } from './facets.ts';
 import { configure } from './file.ts';
 import { readPage, type KeyPage } from './pages.ts';
-import { indexVersionsOf } from '../index-version.ts';
+import { indexVersionsOf, type IndexVersions } from '../index-version.ts';
 import { metaKey, placesPerIncarnation, readStoreId } from './schema.ts';
 import { TermTestSets, type Question, type Slice, type Turns } from './session.ts';
 import { Sql } from './sql.ts';
@@ -75,7 +75,6 @@ export function openReader(
 ): Reader {
   configure(db, cacheBytes);
   const sql = new Sql(db);
-  const versions = indexVersionsOf(readStoreId(db));
   const tests = new TermTestSets();
   db.function('holds', { deterministic: true }, (packed, number) =>
     tests.holds(packed as Uint8Array, Number(number)) ? 1 : 0,
@@ -83,6 +82,8 @@ export function openReader(
   db.function('fold', { deterministic: true }, (text) => String(text).toLowerCase());
   const scopes = new Map<number, Grants>();
   let catalog = new Catalog();
+  // Not read on opening: a fault of the file has to show in an answer, where it is recognised as damage.
+  let versions: IndexVersions | undefined;
 
   const slice: Slice = (work) => {
     db.exec('BEGIN');
@@ -90,6 +91,7 @@ export function openReader(
       const [sequence, version] = sql.first<[number, number]>(newest, [])!;
       catalog.refresh(db, version);
       tests.clear();
+      versions ??= indexVersionsOf(readStoreId(db));
       return work({ sql, catalog, sequence, versions, tests });
     } catch (error) {
       // It may hold half of what was added.

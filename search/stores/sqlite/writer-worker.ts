@@ -3,7 +3,7 @@
 import { workerData } from 'node:worker_threads';
 
 import type { LogLimits } from './change-log.ts';
-import { markDamaged, openIndexFile } from './file.ts';
+import { isContradicted, isDamage, markDamaged, openIndexFile, type IndexFile } from './file.ts';
 import type { PackedBatch } from './messages.ts';
 import { serve, tell } from './worker-port.ts';
 import { Writer } from './writer.ts';
@@ -30,16 +30,33 @@ const mostBytes = 64 << 20;
 const data = workerData as WriterData;
 // With digits below the millisecond two stores that commit in the same one seldom issue the same version.
 const nowUs = (): number => Date.now() * 1000 + (Math.floor(performance.now() * 1000) % 1000);
-const index = openIndexFile({ ...data, nowUs, onSetAside: (message) => tell({ kind: 'set-aside', message }) });
-const writer = new Writer(index.db, index.file, {
-  log: data.log,
-  maxBytes: data.maxBytes,
-  nowUs,
-  onStopped: (types) => tell({ kind: 'stopped', types }),
-  onTrouble: (message) => tell({ kind: 'trouble', message }),
-});
+const { index, writer } = open() ?? open() ?? fail();
 let queue: Waiting[] = [];
 let isScheduled = false;
+
+/** Undefined when the file proved damaged as soon as it was read: it is marked, so that the next opening sets it aside. */
+function open(): { readonly index: IndexFile; readonly writer: Writer } | undefined {
+  const index = openIndexFile({ ...data, nowUs, onSetAside: (message) => tell({ kind: 'set-aside', message }) });
+  try {
+    const writer = new Writer(index.db, index.file, {
+      log: data.log,
+      maxBytes: data.maxBytes,
+      nowUs,
+      onStopped: (types) => tell({ kind: 'stopped', types }),
+      onTrouble: (message) => tell({ kind: 'trouble', message }),
+    });
+    return { index, writer };
+  } catch (error) {
+    if (isDamage(error)) markDamaged(index.file, (error as Error).message);
+    index.close();
+    if (isDamage(error)) return undefined;
+    throw error;
+  }
+}
+
+function fail(): never {
+  throw new Error('a new index is damaged as soon as it is made: the disk cannot be trusted');
+}
 
 function apply(batch: PackedBatch): Promise<Commit> {
   return new Promise((resolve, reject) => {
@@ -68,9 +85,18 @@ function commit(): void {
   for (const [i, result] of results.entries()) {
     const { resolve, reject } = now[i]!;
     if ('commit' in result) resolve(result.commit);
-    else reject(result.error);
+    else {
+      if (isContradicted(index.db, result.error)) onDamage(result.error);
+      reject(result.error);
+    }
   }
   if (queue.length > 0) schedule();
+}
+
+function onDamage(error: unknown): void {
+  const message = (error as Error).message;
+  markDamaged(index.file, message);
+  tell({ kind: 'damaged', message });
 }
 
 function countOfNext(): number {
@@ -95,9 +121,5 @@ serve(
       index.close();
     },
   },
-  (error) => {
-    const message = (error as Error).message;
-    markDamaged(index.file, message);
-    tell({ kind: 'damaged', message });
-  },
+  onDamage,
 );

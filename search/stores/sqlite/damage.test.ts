@@ -1,0 +1,51 @@
+// A file whose pages are damaged behind a sound head. Easy to get wrong: SQLite opens it, and only what is read next says so.
+import assert from 'node:assert/strict';
+import { closeSync, fstatSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+import { rowWrite, typeInfo } from './model.fixture.ts';
+import { openSqliteStore } from './store.ts';
+
+test('C59: a store damaged in its middle is set aside and opened empty, whether that shows at once or later', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'portcullis-damage-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const pods = typeInfo('', 'pods');
+  const incarnation = { id: 'record/1', cluster: 'one' };
+  const upserts = Array.from({ length: 400 }, (_, i) => ({
+    ...{ cluster: 'one', incarnation: incarnation.id, type: pods, namespace: 'default', name: `p${i}`, uid: `u${i}` },
+    ...{ ownerUid: '', createdAtMs: 0, resourceVersion: String(i + 1), labels: {}, rest: { text: 'x'.repeat(500) } },
+  })).map(rowWrite);
+  const position = { resourceVersion: '9', confirmedAtMs: 1 };
+  const first = await openSqliteStore({ directory, onDamage: assert.fail });
+  await first.apply({ incarnation, type: pods, upserts, deletes: [], position });
+  await first.close();
+  for (const part of [0.02, 0.25, 0.6]) {
+    const handle = openSync(join(directory, 'index.db'), 'r+');
+    const { size } = fstatSync(handle);
+    writeSync(handle, Buffer.alloc(Math.floor(size / 3), 'damage '), 0, undefined, 4096 + Math.floor(size * part));
+    closeSync(handle);
+    let broken = 0;
+    const told: string[] = [];
+    const open = () =>
+      openSqliteStore({ directory, onDamage: (message) => told.push(message), onBroken: () => (broken += 1) });
+    let store = await open();
+    t.after(() => store.close().catch(() => undefined));
+    const write = () => store.apply({ incarnation, type: pods, upserts, deletes: [], position });
+    const rewritten = await write().catch((error: unknown) => error);
+    if (rewritten instanceof Error) {
+      assert.ok(broken > 0, `${rewritten.message} and nobody was told to open it again`);
+      await store.close();
+      store = await open();
+      assert.deepEqual(await store.types(), []);
+      await write();
+    }
+    assert.ok(
+      told.some((message) => /set aside as .*\.aside and is built anew/.test(message)),
+      told.join('\n'),
+    );
+    assert.equal((await store.types())[0]?.objects, 400);
+    await store.close();
+  }
+});
