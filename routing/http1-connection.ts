@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import type { GatewayError } from '../cache/errors.ts';
 import { ResponseFault } from './chunked-body.ts';
 import type { Carrier, Call } from './call.ts';
+import { readDirectly } from './direct-read.ts';
 import { badResponse, errorCode, fail, memberFault } from './member-faults.ts';
 import type { MemberLabel } from './member-faults.ts';
 import { makeResponseParser } from './response-parser.ts';
@@ -51,7 +52,7 @@ export class Http1Connection implements Carrier, ResponseSink {
     this.#member = member;
     this.#owner = owner;
     this.#parser = makeResponseParser(this);
-    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
+    readDirectly(socket, (chunk) => this.#onData(chunk));
     socket.on('drain', () => this.#call?.drained());
     socket.on('end', () => this.#onEnd());
     socket.on('error', (error) => this.#break(memberFault(error, member, 'request')));

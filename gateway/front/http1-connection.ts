@@ -2,6 +2,7 @@
 // (pipelined requests, a body nobody asked for yet) are held, bounded, and read by nobody until the request before them is over.
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '../../cache/errors.ts';
+import { readDirectly } from '../../routing/direct-read.ts';
 import type { BodyReader } from '../../routing/exchange.ts';
 import type { Arrival, Peer } from '../exchange.ts';
 import { answerHead } from './http1-answer.ts';
@@ -76,6 +77,7 @@ export class Http1Connection implements RequestCarrier {
   readonly #onClose = (): void => this.#closed();
   /** Since when bytes wait that nobody takes, as the sweep saw it. */
   #stuckSinceMs = Number.POSITIVE_INFINITY;
+  readonly #giveBack: () => void;
   readonly #onDrain = (): void => {
     this.#stuckSinceMs = Number.POSITIVE_INFINITY;
     this.#inbound?.drained();
@@ -85,7 +87,8 @@ export class Http1Connection implements RequestCarrier {
     this.socket = socket;
     this.#peer = peer;
     this.#listener = listener;
-    socket.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose).on('drain', this.#onDrain);
+    this.#giveBack = readDirectly(socket, this.#onData);
+    socket.on('end', this.#onEnd).on('close', this.#onClose).on('drain', this.#onDrain);
   }
 
   /** Closes a connection whose client took too long to send, see {@link deadlineMs}, or takes nothing of its answer. */
@@ -316,7 +319,8 @@ export class Http1Connection implements RequestCarrier {
     this.#heldBytes = 0;
     clearTimeout(this.#lingering);
     const { socket } = this;
-    socket.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose).off('drain', this.#onDrain);
+    this.#giveBack();
+    socket.off('end', this.#onEnd).off('close', this.#onClose).off('drain', this.#onDrain);
     socket.pause();
     this.#listener.onReleased(this);
   }

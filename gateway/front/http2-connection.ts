@@ -3,6 +3,7 @@
 // with the first, or an attacker chooses what we believe.
 import type { Duplex } from 'node:stream';
 import { maxClientStreams, maxHeaderBytes, maxHeaderPairs } from '../../cache/limits.ts';
+import { readDirectly } from '../../routing/direct-read.ts';
 import type { Arrival, Peer } from '../exchange.ts';
 import { FloodBudget } from './http2-budget.ts';
 import {
@@ -73,6 +74,7 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
   #ending: Ending = 'open';
   #announcedAtMs = 0;
   #reading = true;
+  readonly #giveBack: () => void;
 
   constructor(socket: Duplex, peer: Peer, listener: Http2Listener) {
     this.#socket = socket;
@@ -81,7 +83,8 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
     this.sender = new Http2Sender(socket, listener.turn, this.#budget);
     this.sender.output.frame(frameType.settings, 0, 0, ourSettings());
     this.sender.sendWindowUpdate(0, connectionWindowBytes - startWindowBytes);
-    socket.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose).on('drain', this.#onDrain);
+    this.#giveBack = readDirectly(socket, this.#onData);
+    socket.on('end', this.#onEnd).on('close', this.#onClose).on('drain', this.#onDrain);
   }
 
   /** Looks after a connection whose client sends nothing; called about once a second. */
@@ -158,18 +161,16 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
     sender.sendGoAway(this.#ids.last, code);
     for (const stream of this.#streams.values()) stream.lose();
     sender.output.flush();
-    this.#socket.off('data', this.#onData).off('end', this.#onEnd).off('drain', this.#onDrain);
+    this.#giveBack();
+    this.#socket.off('end', this.#onEnd).off('drain', this.#onDrain);
     endLingering(this.#socket);
   }
 
   #release(): void {
     this.#ending = 'closed';
     this.#reader.stop();
-    this.#socket
-      .off('data', this.#onData)
-      .off('end', this.#onEnd)
-      .off('close', this.#onClose)
-      .off('drain', this.#onDrain);
+    this.#giveBack();
+    this.#socket.off('end', this.#onEnd).off('close', this.#onClose).off('drain', this.#onDrain);
     for (const one of this.sender.output.stop()) (one as Http2Stream).undelivered();
     for (const stream of this.#streams.values()) stream.lose();
     this.#listener.onReleased(this);
