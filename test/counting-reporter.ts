@@ -9,9 +9,7 @@ export interface Counts {
   readonly skipped: number;
   /** Name and reason of every skipped test. */
   readonly skips: readonly string[];
-  /** How many tests passed, by file. */
-  readonly passedIn: Readonly<Record<string, number>>;
-  /** Every failed test with its file; a file that ended without a test's name is there once. */
+  /** Every failed test with the file it is written in. */
   readonly failures: readonly { readonly file: string; readonly name: string }[];
 }
 
@@ -19,7 +17,6 @@ export default async function* countingReporter(source: AsyncIterable<TestEvent>
   let passed = 0;
   let failed = 0;
   const skips: string[] = [];
-  const passedIn: Record<string, number> = {};
   const failures: { file: string; name: string }[] = [];
   for await (const event of source) {
     if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
@@ -28,13 +25,11 @@ export default async function* countingReporter(source: AsyncIterable<TestEvent>
     // With process isolation every file is reported as a test as well.
     if (data.nesting === 0 && data.name === data.file) continue;
     if (data.skip !== undefined && data.skip !== false) skips.push(`${data.name}: ${String(data.skip)}`);
-    else if (event.type === 'test:pass') {
-      passed += 1;
-      passedIn[data.file ?? ''] = (passedIn[data.file ?? ''] ?? 0) + 1;
-    } else {
+    else if (event.type === 'test:pass') passed += 1;
+    else {
       failed += 1;
       failures.push({ file: data.file ?? '', name: data.name });
     }
   }
-  yield JSON.stringify({ passed, failed, skipped: skips.length, skips, passedIn, failures } satisfies Counts);
+  yield JSON.stringify({ passed, failed, skipped: skips.length, skips, failures } satisfies Counts);
 }

@@ -18,15 +18,17 @@ export async function auditMark(file: string): Promise<number> {
   return (await stat(file).catch(() => ({ size: 0 }))).size;
 }
 
-/** Complete events from byte `mark` on. */
+/** Complete events that begin at byte `mark` or behind it: the size of a file may be that of half a write, and then a mark is inside of a line. */
 export async function readAudit(file: string, mark = 0): Promise<readonly AuditEvent[]> {
   const size = await auditMark(file);
   if (size <= mark) return [];
+  const start = Math.max(0, mark - 1);
   const handle = await open(file);
   try {
-    const buffer = Buffer.alloc(size - mark);
-    const { bytesRead } = await handle.read(buffer, 0, buffer.length, mark);
-    const text = buffer.subarray(0, bytesRead).toString('utf8');
+    const buffer = Buffer.alloc(size - start);
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, start);
+    const bytes = buffer.subarray(0, bytesRead);
+    const text = (mark === 0 ? bytes : bytes.subarray(bytes.indexOf('\n') + 1)).toString('utf8');
     const complete = text.slice(0, text.lastIndexOf('\n') + 1);
     return complete
       .split('\n')
