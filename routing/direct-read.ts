@@ -1,5 +1,5 @@
 // Hands what a socket reads to its one reader without the buffer of a Readable between them, which costs a look into its state, an event and a tick for
-// every piece (4 % of a request, measured). Easy to get wrong: order. While the socket is paused, or something waits in its buffer, pieces go the usual way.
+// every piece (a tenth of a request, measured). Easy to get wrong: order. While the socket is paused, or something waits in its buffer, pieces go the usual way.
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
