@@ -29,7 +29,7 @@ export const chain = linked(
   observe, //      metrics and log, opened now, closed when the exchange ends
   describe, //     one parse of the path: surface, cluster, verb, resource; 400, 404 or 421
   authenticate, // user, or 401
-  audit, //        what is recorded of it; 503 when a change could not be
+  audit, //        what is recorded of it, and its trace; 503 when a change could not be
   authorize, //    --as and rules: 403; the caller's credential is out of the state from here on
   admit, //        a place of user, cluster and gateway, or a wait in turn, or 429
   fanOut, //       every cluster (`*`)? each asked as the caller, one answer ──► end

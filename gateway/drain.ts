@@ -5,6 +5,9 @@ import { GatewayError } from '../cache/errors.ts';
 import type { OpenStreams } from '../routing/open-streams.ts';
 import type { Listener } from './front/server.ts';
 
+/** How long the end of the process waits for a webhook, whose events wait on disk then, and for a collector of spans. */
+export const flushMs = 3000;
+
 /** What is drained and how long it may take. */
 export interface DrainParts {
   readonly listener: Pick<Listener, 'drain'>;

@@ -8,7 +8,9 @@ import { versionInfo } from './api/local.ts';
 import { makeChecks, staleInputs } from './checks.ts';
 import type { Config } from './config.ts';
 import { bookmarkIntervalMs, makeDoor, makeWays } from './door.ts';
-import { drain } from './drain.ts';
+import { assembled } from './closing.ts';
+import type { Closers } from './closing.ts';
+import { drain, flushMs } from './drain.ts';
 import { makeGatewayIndex } from './gateway-index.ts';
 import { startHub } from './hub.ts';
 import type { Log } from './log.ts';
@@ -37,31 +39,19 @@ export interface Gateway {
   close(): void;
 }
 
-/** How long the end of the process waits for a webhook, whose events wait on disk then, and for a collector of spans. */
-export const flushMs = 3000;
-
 /**
  * Starts a gateway.
  * @throws ConfigurationError for what the operator wrote; Error with the system's code when an address is taken
  */
 export async function startGateway(config: Config, log: Log, version: string): Promise<Gateway> {
-  const closers: (() => void)[] = [];
-  const closeAll = (): void => {
-    for (const close of closers.splice(0).toReversed()) close();
-  };
-  try {
-    return await assemble(config, log, version, closers, closeAll);
-  } catch (error) {
-    closeAll();
-    throw error;
-  }
+  return await assembled((closers, closeAll) => assemble(config, log, version, closers, closeAll));
 }
 
 async function assemble(
   config: Config,
   log: Log,
   version: string,
-  closers: (() => void)[],
+  closers: Closers,
   closeAll: () => void,
 ): Promise<Gateway> {
   let unready = false;

@@ -1,6 +1,5 @@
 // The Kubernetes listener: one TLS port, HTTP/1.1 and HTTP/2 by ALPN, no ALPN means HTTP/1.1 (kubectl exec dials so). Easy to get wrong:
 // what waits for a client (idle connections, unfinished heads) must end by itself; one sweep over all connections costs less than timers.
-import type { AddressInfo } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import type { Server, TLSSocket } from 'node:tls';
 import { boundConnections } from '../limits/connection-bounds.ts';
@@ -8,6 +7,7 @@ import type { BoundConnections, ConnectionBounds } from '../limits/connection-bo
 import type { Arrival, Peer } from '../exchange.ts';
 import { formatHostPort } from '../host-port.ts';
 import type { HostPort } from '../host-port.ts';
+import { listenAt } from '../listen.ts';
 import { Http1Connection } from './http1-connection.ts';
 import type { Http1Listener } from './http1-connection.ts';
 import { Http2Connection } from './http2-connection.ts';
@@ -131,18 +131,6 @@ export async function startListener(
       clearInterval(sweeping);
     },
   };
-}
-
-async function listenAt(tls: Server, at: HostPort): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    tls.once('error', reject);
-    tls.listen(at.port, at.host, () => {
-      tls.removeListener('error', reject);
-      tls.on('error', () => undefined);
-      resolve();
-    });
-  });
-  return (tls.address() as AddressInfo).port;
 }
 
 function secure({ cert, key, clientCa }: TlsMaterial): {

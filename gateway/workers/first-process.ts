@@ -6,9 +6,12 @@ import { addressFault } from '../address-fault.ts';
 import { startAudit } from '../audit/audit.ts';
 import type { AuditSink } from '../audit/sink.ts';
 import { makeChecks, staleInputs } from '../checks.ts';
+import { assembled } from '../closing.ts';
+import type { Closers } from '../closing.ts';
 import type { Config } from '../config.ts';
+import { flushMs } from '../drain.ts';
 import { makeWays } from '../door.ts';
-import { flushMs, probeTiming } from '../gateway.ts';
+import { probeTiming } from '../gateway.ts';
 import type { Gateway } from '../gateway.ts';
 import type { HealthCheck } from '../health.ts';
 import { startHub } from '../hub.ts';
@@ -47,23 +50,14 @@ const endingMs = 5_000;
  * @throws as `startGateway` does; Error when a worker cannot start
  */
 export async function startWorkers(config: Config, log: Log, version: string): Promise<Gateway> {
-  const closers: (() => void)[] = [];
-  const closeAll = (): void => {
-    for (const close of closers.splice(0).toReversed()) close();
-  };
-  try {
-    return await assemble(config, log, version, closers, closeAll);
-  } catch (error) {
-    closeAll();
-    throw error;
-  }
+  return await assembled((closers, closeAll) => assemble(config, log, version, closers, closeAll));
 }
 
 async function assemble(
   config: Config,
   log: Log,
   version: string,
-  closers: (() => void)[],
+  closers: Closers,
   closeAll: () => void,
 ): Promise<Gateway> {
   const workers = config.workers ?? 1;

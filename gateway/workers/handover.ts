@@ -1,9 +1,10 @@
 // The listening socket of a gateway with workers: the first process accepts, and hands each connection unread to the worker with the fewest. Easy to get
 // wrong: the socket is never closed while workers come and go; connections that find none wait for the next, but not for ever.
 import { createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { formatHostPort } from '../host-port.ts';
 import type { HostPort } from '../host-port.ts';
+import { listenAt } from '../listen.ts';
 
 /** See the file comment. */
 export interface Handover {
@@ -58,15 +59,7 @@ export async function startHandover(at: HostPort, options: HandoverOptions): Pro
     waiting.delete(socket);
     socket.destroy();
   };
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(at.port, at.host, () => {
-      server.removeListener('error', reject);
-      server.on('error', () => undefined);
-      resolve();
-    });
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listenAt(server, at);
   return {
     url: `https://${formatHostPort({ host: at.host, port })}`,
     flush() {

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import { startAudit } from '../audit/audit.ts';
 import { makeDoor, makeWays } from '../door.ts';
-import { drain } from '../drain.ts';
+import { drain, flushMs } from '../drain.ts';
 import type { OpenServer } from '../front/server.ts';
 import { makeLog } from '../log.ts';
 import { startOutgoingIdentities } from '../outgoing.ts';
@@ -25,7 +25,6 @@ export interface Worker {
   tell(message: ToWorker): void;
 }
 
-const tracingFlushMs = 3000;
 /** For connections to close that were cut. */
 const closingMs = 500;
 
@@ -100,7 +99,7 @@ export async function startWorker(start: WorkerStart, first: FirstProcess): Prom
     listener.close();
     // What cut connections still tell is recorded.
     await Promise.race([connections.whenNone(), new Promise((resolve) => setTimeout(resolve, closingMs))]);
-    await tracing?.flush(tracingFlushMs);
+    await tracing?.flush(flushMs);
     first.send({ kind: 'drained' });
   };
   const probed = (found: Extract<ToWorker, { kind: 'probed' }>['found']): void => {

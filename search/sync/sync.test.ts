@@ -4,6 +4,7 @@ import type { ClusterSpec } from '../../cache/records.ts';
 import { createClusterStore, type ClusterStore } from '../../cache/store.ts';
 import { makeFakeMember, type FakeMember } from './fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from './fake-store.fixture.ts';
+import { until } from './follow.fixture.ts';
 import { makeSelection } from './selection.ts';
 import { startSync, type SyncOptions } from './sync.ts';
 import { defaultSyncTiming, type SyncHandle } from './sync-types.ts';
@@ -92,19 +93,6 @@ function memberWith(...names: readonly string[]): FakeMember {
   const member = makeFakeMember({ ...kinds }, new Set([pods, '/api/v1/secrets', widgets]));
   for (const name of names) member.put(pods, { namespace: 'a', name });
   return member;
-}
-
-async function until(check: () => void): Promise<void> {
-  const endMs = performance.now() + 5_000;
-  for (;;) {
-    try {
-      check();
-      return;
-    } catch (error) {
-      if (performance.now() > endMs) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
-  }
 }
 
 const podNames = (store: FakeStore): readonly string[] => Object.keys(store.rows(podType));
