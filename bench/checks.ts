@@ -1,6 +1,6 @@
 // The bounds of the acceptance rows that the bench decides, as data, and what the samples of a run say about each. Easy to get wrong: a check
 // that was not measured is not a check that passed.
-import { dataPathChecks } from './data-path-checks.ts';
+import { dataPathChecks, rowRatio } from './data-path-checks.ts';
 import type { Sample } from './scenarios/scenario.ts';
 import { fairnessLanes } from './scenarios/fairness.ts';
 import { hubLanes } from './scenarios/hub.ts';
@@ -53,17 +53,7 @@ const rows: Readonly<Record<string, string>> = {
 };
 
 function ratio(scenario: string, value: string, says: string, lanes: readonly [string, string], bound: number): Check {
-  const [of, against] = lanes;
-  return {
-    row: rows[scenario] ?? 'A13',
-    says,
-    scenario,
-    kind: 'ratio',
-    of: { lane: of, value },
-    against: { lane: against, value },
-    bound,
-    unit: '×',
-  };
+  return rowRatio(rows[scenario] ?? 'A13', scenario, value, says, lanes, bound);
 }
 
 function listGrowth(lane: string, protocol: string): Check {

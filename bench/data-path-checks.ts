@@ -6,20 +6,27 @@ import { observabilityLanes } from './scenarios/observability.ts';
 
 /** See the file comment. */
 export const dataPathChecks: readonly Check[] = [
-  ratio('D1', 'get-64', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 0.75),
-  ratio('D1', 'get-64', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 0.55),
-  ratio('D1', 'get-64', 'cpuUs', 'CPU per request, h1, against nginx', ['portcullis-h1', 'nginx-h1'], 1.8),
-  ratio('D1', 'get-64', 'cpuUs', 'CPU per request, h2, against nginx', ['portcullis-h2', 'nginx-h2'], 1.3),
-  ratio('D1', 'get-64', 'cpuUs', 'CPU per request, against express + http-proxy', ['portcullis-h1', 'express-h1'], 0.3),
+  rowRatio('D1', 'get-64', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 0.75),
+  rowRatio('D1', 'get-64', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 0.55),
+  rowRatio('D1', 'get-64', 'cpuUs', 'CPU per request, h1, against nginx', ['portcullis-h1', 'nginx-h1'], 1.8),
+  rowRatio('D1', 'get-64', 'cpuUs', 'CPU per request, h2, against nginx', ['portcullis-h2', 'nginx-h2'], 1.3),
+  rowRatio(
+    'D1',
+    'get-64',
+    'cpuUs',
+    'CPU per request, against express + http-proxy',
+    ['portcullis-h1', 'express-h1'],
+    0.3,
+  ),
   ...(['h1', 'h2'] as const).flatMap((protocol): Check[] => {
     const lanes = [`portcullis-${protocol}`, `direct-${protocol}`] as const;
     return [
-      ratio('D2', 'get-1', 'p50Ms', `p50 at 1 connection, ${protocol}, against direct`, lanes, 1.15),
-      ratio('D2', 'get-1', 'p99Ms', `p99 at 1 connection, ${protocol}, against direct`, lanes, 1.3),
+      rowRatio('D2', 'get-1', 'p50Ms', `p50 at 1 connection, ${protocol}, against direct`, lanes, 1.15),
+      rowRatio('D2', 'get-1', 'p99Ms', `p99 at 1 connection, ${protocol}, against direct`, lanes, 1.3),
     ];
   }),
   ...(['h1', 'h2'] as const).map((protocol) =>
-    ratio(
+    rowRatio(
       'D2',
       'get-16',
       'requestsPerSecond',
@@ -29,7 +36,7 @@ export const dataPathChecks: readonly Check[] = [
     ),
   ),
   ...(['h1', 'h2'] as const).map((protocol) =>
-    ratio(
+    rowRatio(
       'D3',
       'list-1mb',
       'cpuMsPerMb',
@@ -47,8 +54,8 @@ export const dataPathChecks: readonly Check[] = [
     bound: 25,
     unit: 'KB',
   },
-  ratio('D4', 'events-1k', 'p99Ms', 'p99 of an event, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 1.5),
-  ratio(
+  rowRatio('D4', 'events-1k', 'p99Ms', 'p99 of an event, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 1.5),
+  rowRatio(
     'D6',
     'observability',
     'cpuUs',
@@ -56,7 +63,7 @@ export const dataPathChecks: readonly Check[] = [
     [observabilityLanes.observed, observabilityLanes.plain],
     1.1,
   ),
-  ratio(
+  rowRatio(
     'D7',
     'identities',
     'cpuUs',
@@ -66,7 +73,8 @@ export const dataPathChecks: readonly Check[] = [
   ),
 ];
 
-function ratio(
+/** A bound of one lane's value over another's. */
+export function rowRatio(
   row: string,
   scenario: string,
   value: string,

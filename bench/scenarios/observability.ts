@@ -5,12 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-import { cpuSecondsBetween, readCpu } from '../accounting.ts';
-import { openLoad } from '../load.ts';
-import { configMapPath } from '../member.ts';
 import { startPortcullis } from '../targets/portcullis.ts';
 import { freePort, type RunningTarget } from '../targets/target.ts';
-import { errorsOf, interleave, onStub, type Bench, type Scenario } from './scenario.ts';
+import { sampleLane } from './one-lane.ts';
+import { interleave, onStub, type Bench, type Scenario } from './scenario.ts';
 
 /** Lane names. */
 export const observabilityLanes = {
@@ -122,27 +120,6 @@ function scrape(port: number): { readonly stop: () => void } {
   return { stop: () => clearInterval(timer) };
 }
 
-async function measure(bench: Bench, target: RunningTarget, seconds: number, maxRequests?: number) {
-  const load = await openLoad(bench.loadBinary, {
-    mode: 'requests',
-    address: target.address,
-    caFile: target.caFile,
-    protocol: 'h1',
-    seconds,
-    warmupSeconds: 0.3,
-    ...(maxRequests === undefined ? {} : { maxRequests }),
-    groups: [{ name: 'all', connections, method: 'GET', path: target.prefix + configMapPath, headers: target.headers }],
-  });
-  try {
-    const before = readCpu(target.pid as number);
-    const result = await load.go();
-    const [seen] = result.groups;
-    if (seen === undefined) throw new Error('the load generator returned no group');
-    const spent = cpuSecondsBetween(before, readCpu(target.pid as number));
-    const { requestsPerSecond, p50Ms, p99Ms } = seen;
-    const cpuUs = (spent * 1e6) / (seen.requests + seen.errors);
-    return { values: { requestsPerSecond, p50Ms, p99Ms, cpuUs, loadCpuShare: result.cpuShare }, ...errorsOf(result) };
-  } finally {
-    await load.close();
-  }
+function measure(bench: Bench, target: RunningTarget, seconds: number, maxRequests?: number) {
+  return sampleLane(bench, target, { connections, seconds, maxRequests });
 }

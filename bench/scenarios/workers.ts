@@ -1,11 +1,9 @@
 // Two workers beside one process, over the same member: does a second core serve, and what does a request cost then. Easy to get wrong: on two cores the load
 // and the member take one of them, so it is the CPU per request of all processes that is compared, and throughput only told.
-import { cpuSecondsBetween, readCpu, residentBytes } from '../accounting.ts';
-import { openLoad } from '../load.ts';
-import { configMapPath } from '../member.ts';
 import { startPortcullis } from '../targets/portcullis.ts';
 import type { RunningTarget } from '../targets/target.ts';
-import { errorsOf, interleave, type Bench, type Scenario } from './scenario.ts';
+import { sampleLane } from './one-lane.ts';
+import { interleave, type Bench, type Scenario } from './scenario.ts';
 
 /** Lane names by the number of workers. */
 export const workerLanes = { one: 'portcullis-1-worker', two: 'portcullis-2-workers' } as const;
@@ -18,7 +16,6 @@ const connections = 64;
 const sampleSeconds = 2;
 /** As in requests.ts, and each worker compiles for itself. */
 const firstWarmup = { requests: 120_000, seconds: 120 };
-const warmupSeconds = 0.3;
 
 /** GETs of a 1 KB ConfigMap over 64 connections of HTTP/1.1. */
 export const workers: Scenario = {
@@ -45,34 +42,6 @@ export const workers: Scenario = {
   },
 };
 
-async function measure(bench: Bench, target: RunningTarget, seconds: number, maxRequests?: number) {
-  const load = await openLoad(bench.loadBinary, {
-    mode: 'requests',
-    address: target.address,
-    caFile: target.caFile,
-    protocol: 'h1',
-    seconds,
-    warmupSeconds,
-    ...(maxRequests === undefined ? {} : { maxRequests }),
-    groups: [{ name: 'all', connections, method: 'GET', path: target.prefix + configMapPath, headers: target.headers }],
-  });
-  try {
-    const before = readCpu(target.pid!);
-    const result = await load.go();
-    const [seen] = result.groups;
-    if (seen === undefined) throw new Error('the load generator returned no group');
-    const spent = cpuSecondsBetween(before, readCpu(target.pid!));
-    const values = {
-      requestsPerSecond: seen.requestsPerSecond,
-      p50Ms: seen.p50Ms,
-      p99Ms: seen.p99Ms,
-      cpuUs: (spent * 1e6) / (seen.requests + seen.errors),
-      coresUsed: spent / result.seconds,
-      residentMb: residentBytes(target.pid!) / 1024 ** 2,
-      loadCpuShare: result.cpuShare,
-    };
-    return { values, ...errorsOf(result) };
-  } finally {
-    await load.close();
-  }
+function measure(bench: Bench, target: RunningTarget, seconds: number, maxRequests?: number) {
+  return sampleLane(bench, target, { connections, seconds, maxRequests });
 }

@@ -1,0 +1,48 @@
+// One sample of GETs of the 1 KB ConfigMap at one gateway, for scenarios that compare gateways of ours. Easy to get wrong: requests that failed cost CPU, too.
+import { cpuSecondsBetween, readCpu, residentBytes } from '../accounting.ts';
+import { openLoad } from '../load.ts';
+import { configMapPath } from '../member.ts';
+import type { RunningTarget } from '../targets/target.ts';
+import { errorsOf, type Bench } from './scenario.ts';
+
+const warmupSeconds = 0.3;
+
+/** How it is asked; all connections speak HTTP/1.1. */
+export interface LaneLoad {
+  readonly connections: number;
+  readonly seconds: number;
+  readonly maxRequests?: number | undefined;
+}
+
+/** @throws Error when the load generator saw no group */
+export async function sampleLane(bench: Bench, target: RunningTarget, { connections, seconds, maxRequests }: LaneLoad) {
+  const running = await openLoad(bench.loadBinary, {
+    mode: 'requests',
+    address: target.address,
+    caFile: target.caFile,
+    protocol: 'h1',
+    seconds,
+    warmupSeconds,
+    ...(maxRequests === undefined ? {} : { maxRequests }),
+    groups: [{ name: 'all', connections, method: 'GET', path: target.prefix + configMapPath, headers: target.headers }],
+  });
+  try {
+    const before = readCpu(target.pid!);
+    const result = await running.go();
+    const [seen] = result.groups;
+    if (seen === undefined) throw new Error('the load generator returned no group');
+    const spent = cpuSecondsBetween(before, readCpu(target.pid!));
+    const values = {
+      requestsPerSecond: seen.requestsPerSecond,
+      p50Ms: seen.p50Ms,
+      p99Ms: seen.p99Ms,
+      cpuUs: (spent * 1e6) / (seen.requests + seen.errors),
+      coresUsed: spent / result.seconds,
+      residentMb: residentBytes(target.pid!) / 1024 ** 2,
+      loadCpuShare: result.cpuShare,
+    };
+    return { values, ...errorsOf(result) };
+  } finally {
+    await running.close();
+  }
+}
