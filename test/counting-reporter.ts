@@ -9,15 +9,15 @@ export interface Counts {
   readonly skipped: number;
   /** Name and reason of every skipped test. */
   readonly skips: readonly string[];
-  /** Every failed test with the file it is written in. */
-  readonly failures: readonly { readonly file: string; readonly name: string }[];
+  /** Name of every failed test. */
+  readonly failures: readonly string[];
 }
 
 export default async function* countingReporter(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   let passed = 0;
   let failed = 0;
   const skips: string[] = [];
-  const failures: { file: string; name: string }[] = [];
+  const failures: string[] = [];
   for await (const event of source) {
     if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
     const { data } = event;
@@ -28,7 +28,7 @@ export default async function* countingReporter(source: AsyncIterable<TestEvent>
     else if (event.type === 'test:pass') passed += 1;
     else {
       failed += 1;
-      failures.push({ file: data.file ?? '', name: data.name });
+      failures.push(data.name);
     }
   }
   yield JSON.stringify({ passed, failed, skipped: skips.length, skips, failures } satisfies Counts);

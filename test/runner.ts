@@ -91,7 +91,7 @@ export async function runTests(
 function readCounts(path: string, files: readonly string[]): Counts {
   const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
   if (text !== '') return JSON.parse(text) as Counts;
-  const failures = files.map((file) => ({ file, name: 'the process ended before it told what it counted' }));
+  const failures = files.map((file) => `${file}: the process ended before it told what it counted`);
   return { passed: 0, failed: 1, skipped: 0, skips: [], failures };
 }
 

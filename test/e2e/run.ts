@@ -20,7 +20,7 @@ for (const file of filesToRepeat(first.map(([name]) => name))) {
   await run(file);
 }
 for (const [file, { failures }] of first) {
-  for (const { name } of failures) console.log(`failed the first time: ${file}: ${name}`);
+  for (const name of failures) console.log(`failed the first time: ${file}: ${name}`);
 }
 process.exitCode = conclude([...results.values()], []);
 
