@@ -22,7 +22,7 @@ import type { LoadRecord } from './load.ts';
 import { eventually } from './polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
-const requestsPerSecond = 200;
+const requestsPerSecond = Number(process.env['ROTATION_RPS'] ?? 200);
 /** A change must be in use by then (the row's bound). */
 const settledMs = 1_000;
 let plane: ControlPlane;

@@ -19,8 +19,7 @@ import type { FaultSite } from './site.ts';
 const mebibyte = 1024 * 1024;
 /** What a stalled stream may cost, kernel buffers of the way not counted. */
 const stalledBytes = 32 * mebibyte;
-/** 5,000 need some 20,000 descriptors and two cores of their own. */
-const vanished = isReal ? 1_500 : 300;
+const vanished = isReal ? 5_000 : 300;
 const execs = isReal ? 30 : 10;
 /** These tests move much data: members must have time to answer PINGs meanwhile, so the gateway hurries half as much. */
 const clientScale = Math.min(1, timeScale * 2);
@@ -34,7 +33,11 @@ let ownWatches = 0;
 
 before(async () => {
   printScale('client faults', `its gateway at ${clientScale}, ${vanished} watches and ${execs} execs vanish`);
-  site = await startFaultSite({ proxied: ['m1'], kubelet: true, gateway: { env: clientEnvironment } });
+  site = await startFaultSite({
+    proxied: ['m1'],
+    kubelet: true,
+    gateway: { env: clientEnvironment, args: ['--max-cluster-streams', '10000'] },
+  });
   ownWatches = await openAtMember();
   const m1 = site.member('m1');
   await m1.apply(boxPod('box', 'default'), { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'hot' } });

@@ -17,10 +17,10 @@ import { clusterPath, startHubGateway, startHubSite } from '../hub/site.ts';
 import type { HubSite } from '../hub/site.ts';
 import { startFaultyHub } from './review-faults.ts';
 import type { FaultyHub, ReviewFault } from './review-faults.ts';
-import { figure, isReal, printScale, scaled, scaledEnvironment, slackMs } from './scale.ts';
+import { figure, isReal, longFaultMinutes, printScale, scaled, scaledEnvironment, slackMs } from './scale.ts';
 
 const ttlMs = scaled(10_000);
-const awayMs = isReal ? 60_000 : ttlMs + 6_000;
+const awayMs = isReal ? longFaultMinutes * 60_000 : ttlMs + 6_000;
 const namespace = `${clusterPath('m1')}/api/v1/namespaces/default`;
 let site: HubSite;
 let hub: Member;

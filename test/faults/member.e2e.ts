@@ -20,7 +20,8 @@ const watchCount = 40;
 /** How soon clients must hear of a killed member. */
 const endsWithinMs = 1_000;
 const stoppedForMs = isReal ? 300_000 : scaled(100_000);
-const flaps = isReal ? 18 : 5;
+/** A flap is twice {@link flapMs}: ninety take half an hour. */
+const flaps = isReal ? 90 : 5;
 const flapMs = isReal ? 10_000 : 1_000;
 const execPath = '/clusters/m1/proxy/api/v1/namespaces/default/pods/box/exec';
 let site: FaultSite;

@@ -22,10 +22,13 @@ import { carol, configMapsOf } from './site.ts';
 import { startWatching } from './watching.ts';
 import type { Watching } from './watching.ts';
 
-/** The largest that leaves two cores room for clients, replicas and the API server at once; 10,000 need more of them. */
-const watchCount = isReal ? 800 : 400;
+/** Each change goes to every watch: with 10,000 of them a change is seconds of work for clients, replicas and the API server on the same cores. */
+const watchCount = isReal ? 10_000 : 400;
 const requestsPerSecond = 100;
-const changeCount = isReal ? 120 : 40;
+const changeCount = isReal ? 16 : 40;
+const changeEveryMs = isReal ? 5_000 : 150;
+/** One person has all of them, to one cluster. */
+const limits = ['--max-cluster-streams', '--max-user-streams'].flatMap((flag) => [flag, String(watchCount * 2)]);
 /** How long a balancer may take to notice. */
 const noticedAfterMs = 300;
 const own = '/api/v1/namespaces/team-a/configmaps';
@@ -63,6 +66,7 @@ async function startReplica(): Promise<GatewayProcess> {
     users: [carol],
     dataDir,
     env: scaledEnvironment,
+    args: limits,
     config: { shutdownDelaySeconds: 5, shutdownGraceSeconds: 30 },
   });
   alive.set(replica.port, replica);
@@ -96,7 +100,7 @@ async function endOne(
     () => list.metadata.resourceVersion,
   );
   const { watches } = watching;
-  await eventually('all watches are open', () => watches.every(({ isOpen }) => isOpen), { timeoutMs: 60_000 });
+  await eventually('all watches are open', () => watches.every(({ isOpen }) => isOpen), { timeoutMs: 300_000 });
   const requests = startShortRequests(server, requestsPerSecond, (n) => `${configMapsOf('m1')}?limit=1&n=${n}`);
   const written: string[] = [];
   let faultMs = 0;
@@ -110,12 +114,12 @@ async function endOne(
       faultMs = performance.now();
       isOver = fault(first);
     }
-    await delay(150);
+    await delay(changeEveryMs);
   }
   await isOver;
   alive.delete(first.port);
   await eventually('every watch has every change', () => watches.every(({ seen }) => seen.length >= changeCount), {
-    timeoutMs: 60_000,
+    timeoutMs: 300_000,
   });
   const done = await requests.stop();
   for (const { seen, faults } of watches) {

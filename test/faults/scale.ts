@@ -11,6 +11,9 @@ if (!(timeScale >= 0.05 && timeScale <= 1)) throw new Error(`a time scale of ${w
 /** Whether faults last as long as they are said to and scales are those of a run by hand. */
 export const isReal = timeScale === 1;
 
+/** Minutes of a fault that lasts as long as one wants; a quarter of an hour says no less than an hour, so it is chosen by who runs it. */
+export const longFaultMinutes = Number(process.env['PORTCULLIS_FAULTS_MINUTES'] ?? '1');
+
 /** What a gateway process needs in its environment to hurry. */
 export const scaledEnvironment: Readonly<Record<string, string>> = isReal
   ? {}
