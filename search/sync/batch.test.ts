@@ -52,15 +52,3 @@ test('T163: of changes of one object that come together the last is written, wha
     assert.equal(position?.resourceVersion, String(changes.length - 1));
   }
 });
-
-test('T164: waits grow to a bound, each loop has its own, and what works begins anew', () => {
-  const waits = makeBackoff(800, 30_000, () => 1);
-  const other = makeBackoff(800, 30_000, () => 0);
-  const next = (count: number, of = waits): readonly number[] => Array.from({ length: count }, () => of.next());
-  // Clusterpedia's are 1, 2, 4, 5, 5 and then 10 s and more; these are client-go's.
-  assert.deepEqual(next(8), [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000]);
-  assert.deepEqual(next(2, other), [400, 800], 'spread over the upper half, and another loop waits for itself');
-  waits.reset();
-  assert.deepEqual(next(2), [800, 1600]);
-  assert.equal(other.next(), 1600);
-});

@@ -1,6 +1,5 @@
 // Follows one cluster: which life of it is there, what it serves, what of that is chosen. Easy to get wrong: a member made anew behind the same address
 // must lose every row of its former life before the first of the new one is written, or two lives would be listed as one.
-import { makeBackoff } from '../../cache/backoff.ts';
 import type { IndexStore, StoredType } from '../stores/store.ts';
 import { typeKey, type Incarnation, type ResourceType } from '../types.ts';
 import { pause } from './bounds.ts';
@@ -10,6 +9,7 @@ import { makeCustomTypes } from './custom-resources.ts';
 import { crdType, discoverTypes, readCustomTypes, type MemberTypes } from './discovery.ts';
 import { OtherIncarnation, readIncarnation, shareNext } from './incarnation.ts';
 import { setbackOf, SyncSetback } from './member-faults.ts';
+import { makeRetryDelays } from './retry-delays.ts';
 import { chooseTypes, type ClusterChoice } from './selection.ts';
 import type { AskMember, ClusterState, SyncFault, SyncTiming, TypeState } from './sync-types.ts';
 import { makeTypeSet, type TypeSet } from './type-set.ts';
@@ -58,7 +58,7 @@ interface Life {
 export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
   const { cluster, ask, store, timing, random, log } = options;
   const closing = new AbortController();
-  const waits = makeBackoff(timing.firstBackoffMs, timing.maxBackoffMs, random);
+  const waits = makeRetryDelays(timing.clusterRetry, random);
   let life: Life | undefined;
   let fault: SyncFault | undefined;
   let refused: ClusterState['refused'] = [];

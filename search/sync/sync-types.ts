@@ -2,6 +2,7 @@
 // is followed for rights alone is in here, too; only a chosen one may be served.
 import type { MemberAnswer } from '../../routing/member-call.ts';
 import type { Incarnation, ResourceType, TypeInfo } from '../types.ts';
+import { defaultRetryDelays, type RetryDelays } from './retry-delays.ts';
 
 /** Why something is not followed now. Messages hold no secret and say what to do. */
 export interface SyncFault {
@@ -98,6 +99,8 @@ export interface SyncTiming {
   readonly watchSecondsMax: number;
   /** How long after its `timeoutSeconds` a watch that is still open counts as dead. */
   readonly stallGraceMs: number;
+  /** Before a cluster is tried again that cannot be identified, read or followed; what follows one type waits as client-go's reflector does. */
+  readonly clusterRetry: RetryDelays;
   readonly firstBackoffMs: number;
   readonly maxBackoffMs: number;
   /** A watch that has brought nothing for so long is asked after: see `confirm` in follow.ts. */
@@ -126,6 +129,7 @@ export const defaultSyncTiming: SyncTiming = Object.freeze({
   stallGraceMs: 30_000,
   quietMs: 10_000,
   unconfirmedMs: 75_000,
+  clusterRetry: defaultRetryDelays,
   firstBackoffMs: 800,
   maxBackoffMs: 30_000,
   healthyMs: 5_000,

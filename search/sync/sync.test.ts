@@ -24,6 +24,7 @@ const podType = { group: '', resource: 'pods' };
 const widgetType = { group: 'example.com', resource: 'widgets' };
 const timing = {
   ...defaultSyncTiming,
+  clusterRetry: { firstMs: 1, maxMs: 2, fastTries: 5, slowMs: 2 },
   firstBackoffMs: 1,
   maxBackoffMs: 2,
   batchWaitMs: 1,

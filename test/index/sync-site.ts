@@ -55,6 +55,9 @@ export interface SyncSite {
   close(): Promise<void>;
 }
 
+/** Short enough for tests in which a member comes back. */
+const clusterRetry = { firstMs: 50, maxMs: 500, fastTries: 5, slowMs: 500 };
+
 /** Starts it; the folder of the store is the caller's, so that another one can go on with it. */
 export async function startSyncSite(options: {
   readonly directory: string;
@@ -89,7 +92,7 @@ export async function startSyncSite(options: {
     store,
     selection: makeSelection(options.resources, undefined),
     log: { info: () => undefined, warn: () => undefined },
-    timing: { firstBackoffMs: 50, maxBackoffMs: 500, discoveryPauseMs: 100, ...options.timing },
+    timing: { clusterRetry, firstBackoffMs: 50, maxBackoffMs: 500, discoveryPauseMs: 100, ...options.timing },
   });
   return {
     clusters,
