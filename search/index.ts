@@ -164,6 +164,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       rights: scopes,
       catalog: makeCatalogReader({ store, states: () => sync.state(), isChosen }),
       states: () => sync.state(),
+      statesOf: (types) => sync.stateOf(types),
       settled: makeSettled(sync, performance.now()),
       feed,
       openStreams,

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { StoredType } from '../stores/store.ts';
-import type { ClusterState, TypeState } from '../sync/sync-types.ts';
+import type { ClusterState, PartState, TypeState } from '../sync/sync-types.ts';
 import { typeKey } from '../types.ts';
 import type { TypeInfo } from '../types.ts';
-import { scopeOfViews, servedTypes, typeView } from './catalog.ts';
-import type { Catalog } from './catalog.ts';
+import { catalogOf, scopeOfViews, servedTypes, typeView } from './catalog.ts';
 import { clusterWarnings } from './cluster-warnings.ts';
 
 const widgets = { group: 'x.io', resource: 'widgets' };
@@ -27,21 +26,18 @@ function stored(cluster: string, type: TypeInfo): StoredType {
   const position = { resourceVersion: '1', confirmedAtMs: 1 };
   return { incarnation: { id: `${cluster}/1`, cluster }, type, position, objects: 1 };
 }
-function catalogOf(...all: readonly StoredType[]): Catalog {
-  return { all, of: () => all };
-}
 const scopeOf = (...clusters: readonly string[]) => ({
   grants: new Map(clusters.map((cluster) => [`${cluster}/1`, new Map([['widgets.x.io', 'all' as const]])])),
   digest: clusters.join(),
 });
 
 test('a version is the stored one, the same object by another name, or not to be had here', () => {
-  const catalog = catalogOf(
+  const catalog = catalogOf([
     stored('same', typeOf('v1', ['v1', 'v1beta1'])),
     stored('none', typeOf('v1beta1', ['v1beta1', 'v1'], true)),
     stored('other', typeOf('v1beta1', ['v1beta1', 'v1'])),
     stored('old', typeOf('v1beta1')),
-  );
+  ]);
   const view = typeView(catalog, widgets, 'v1', () => true)!;
   assert.equal(view.apiVersion, 'x.io/v1');
   assert.deepEqual([...view.rewritten], ['none/1']);
@@ -61,7 +57,7 @@ test('a version is the stored one, the same object by another name, or not to be
 });
 
 test('a version that no known cluster serves is none, and one that a member serves but nobody keeps is a view of nothing', () => {
-  const catalog = catalogOf(stored('a', typeOf('v1', ['v1', 'v1beta1'])));
+  const catalog = catalogOf([stored('a', typeOf('v1', ['v1', 'v1beta1']))]);
   assert.equal(
     typeView(catalog, widgets, 'v3', () => true),
     undefined,
@@ -90,6 +86,8 @@ function state(changes: Partial<TypeState> = {}): TypeState {
 function cluster(name: string, types: readonly TypeState[], fault?: ClusterState['fault']): ClusterState {
   return { cluster: name, uid: name, incarnation: { id: `${name}/1`, cluster: name }, fault, types, refused: [] };
 }
+
+const partOf = (state: ClusterState): PartState => ({ ...state, hasTypes: state.types.length > 0 });
 
 test('what is kept for rights alone is not served; what is chosen is there before its first row', () => {
   const rights = stored('a', typeOf('v1'));
@@ -123,7 +121,7 @@ test('warnings name clusters in reach whose rows are missing or old, with the ag
     hidden: [{ cluster: 'hidden', reason: 'RightsStale', message: 'nothing of cluster "hidden" is shown' }],
   } as const;
   const told = (clusters?: readonly string[]): string[] =>
-    clusterWarnings({ types: [widgets], clusters }, answer, states, 301_000).map(
+    clusterWarnings({ types: [widgets], clusters }, answer, states.map(partOf), 301_000).map(
       (each) => `${each.cluster}: ${each.text}`,
     );
   assert.deepEqual(told(), [
@@ -134,7 +132,7 @@ test('warnings name clusters in reach whose rows are missing or old, with the ag
   ]);
   assert.deepEqual(told(['fine', 'secret']), []);
   assert.deepEqual(
-    clusterWarnings({ types: [{ group: '', resource: 'pods' }], clusters: ['down'] }, answer, states, 0),
+    clusterWarnings({ types: [{ group: '', resource: 'pods' }], clusters: ['down'] }, answer, states.map(partOf), 0),
     [],
   );
 });

@@ -13,6 +13,7 @@ import { scopeConcerns, scopeWithout } from './visible.ts';
 export interface Catalog {
   readonly all: readonly StoredType[];
   of(type: TypeKey): readonly StoredType[];
+  has(incarnation: string, type: TypeKey): boolean;
 }
 
 /** `group/version`, or the version alone for the core group. */
@@ -74,15 +75,17 @@ export function servedTypes(
   ];
 }
 
-function catalogOf(all: readonly StoredType[]): Catalog {
-  const byType = new Map<TypeKey, StoredType[]>();
-  for (const stored of all) {
-    const key = typeKey(stored.type);
-    const list = byType.get(key);
-    if (list === undefined) byType.set(key, [stored]);
-    else list.push(stored);
-  }
-  return { all, of: (type) => byType.get(type) ?? [] };
+/** A catalog of what is served. */
+export function catalogOf(all: readonly StoredType[]): Catalog {
+  const byType = Map.groupBy(all, ({ type }) => typeKey(type));
+  const holders = new Map(
+    [...byType].map(([key, stored]) => [key, new Set(stored.map(({ incarnation }) => incarnation.id))]),
+  );
+  return {
+    all,
+    of: (type) => byType.get(type) ?? [],
+    has: (incarnation, type) => holders.get(type)?.has(incarnation) === true,
+  };
 }
 
 /** A type in the version asked for, and what of the index can be shown in it. */
@@ -132,17 +135,18 @@ export function scopeOfViews(
   catalog: Catalog,
 ): { readonly scope: RowScope; readonly warnings: readonly Warning[] } {
   const byKey = new Map(views.map((view) => [typeKey(view.type), view]));
-  const served = new Set(catalog.all.map(({ incarnation, type }) => `${incarnation.id} ${typeKey(type)}`));
   const warnings: Warning[] = [];
-  for (const { incarnation, type } of catalog.all) {
-    const view = byKey.get(typeKey(type));
-    const why = view?.leftOut.get(incarnation.id);
-    if (why === undefined || !scopeConcerns(scope, incarnation.id, typeKey(type))) continue;
-    const text = `left out: the index ${why}; ask /clusters/${incarnation.cluster}/proxy for ${view!.apiVersion}`;
-    warnings.push({ cluster: incarnation.cluster, text });
+  for (const [key, { leftOut, apiVersion }] of byKey) {
+    if (leftOut.size === 0) continue;
+    for (const { incarnation } of catalog.of(key)) {
+      const why = leftOut.get(incarnation.id);
+      if (why === undefined || !scopeConcerns(scope, incarnation.id, key)) continue;
+      const text = `left out: the index ${why}; ask /clusters/${incarnation.cluster}/proxy for ${apiVersion}`;
+      warnings.push({ cluster: incarnation.cluster, text });
+    }
   }
   const isLeftOut = (incarnation: string, type: TypeKey): boolean =>
-    !served.has(`${incarnation} ${type}`) || byKey.get(type)?.leftOut.has(incarnation) === true;
+    !catalog.has(incarnation, type) || byKey.get(type)?.leftOut.has(incarnation) === true;
   return { scope: scopeWithout(scope, isLeftOut), warnings };
 }
 

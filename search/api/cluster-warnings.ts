@@ -1,7 +1,7 @@
 // What an answer says of clusters whose rows are missing, old or hidden. Easy to get wrong: only clusters the caller may reach may be named, and each
 // only for what the question would have shown of it.
 import type { ScopeAnswer } from '../rights/scopes.ts';
-import type { ClusterState, TypeState } from '../sync/sync-types.ts';
+import type { PartState, TypeState } from '../sync/sync-types.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
 import type { Warning } from './answer-body.ts';
@@ -17,7 +17,7 @@ export interface AskedOf {
 export function clusterWarnings(
   { types, clusters }: AskedOf,
   { hidden, reachable, scope }: ScopeAnswer,
-  states: readonly ClusterState[],
+  states: readonly PartState[],
   nowMs: number,
 ): readonly Warning[] {
   const isAsked = (cluster: string): boolean => clusters === undefined || clusters.includes(cluster);
@@ -35,7 +35,7 @@ export function clusterWarnings(
 }
 
 function faultsOf(
-  state: ClusterState,
+  state: PartState,
   keys: ReadonlySet<string>,
   scope: ScopeAnswer['scope'],
   nowMs: number,
@@ -49,7 +49,7 @@ function faultsOf(
     texts.push(
       `${named(missing)} not indexed yet${missing.every(mayKnow) ? progressOf(missing) : ''}${faultText(missing, state)}`,
     );
-  else if (state.types.length === 0 && state.fault !== undefined) texts.push(`not indexed yet: ${state.fault.message}`);
+  else if (!state.hasTypes && state.fault !== undefined) texts.push(`not indexed yet: ${state.fault.message}`);
   const old = mine.filter(mayKnow).filter(({ isWhole, phase, fault }) => {
     return (
       isWhole && (state.fault !== undefined || (fault !== undefined && (phase === 'failing' || phase === 'stopped')))
@@ -74,7 +74,7 @@ function progressOf(types: readonly TypeState[]): string {
   return ` (${only.listed.done} of ${only.listed.of} objects)`;
 }
 
-function faultText(types: readonly TypeState[], state: ClusterState): string {
+function faultText(types: readonly TypeState[], state: PartState): string {
   const fault = types.find((type) => type.fault !== undefined)?.fault ?? state.fault;
   return fault === undefined ? '' : `: ${fault.message}`;
 }

@@ -50,15 +50,16 @@ export async function readListPage(
 ): Promise<ListedPage> {
   const { store, continueKeys } = parts;
   // Of what was asked, not of what happens to be there: a type that comes later must not make tokens worthless.
-  const use: ContinueUse = {
+  const useOf = (): ContinueUse => ({
     query: queryDigest(askedQuery),
     userName: request.user.name,
     userUid: request.user.uid,
     store: store.id,
-  };
+  });
   const expiresAtMs = parts.now() + tokenLifeMs;
   let state: ContinueState | undefined;
   if (asked.continueToken !== undefined) {
+    const use = useOf();
     const opened = openContinue(continueKeys, use, asked.continueToken);
     const oldestResourceVersion = await store.oldestResourceVersion();
     if (isExpired(opened, { nowMs: parts.now(), oldestResourceVersion, store: store.id }))
@@ -90,7 +91,7 @@ export async function readListPage(
   let continueToken: string | undefined;
   if (page.next !== undefined && asked.continueStyle === 'decimal') continueToken = String(offset + (asked.limit ?? 0));
   if (page.next !== undefined && asked.continueStyle === 'opaque')
-    continueToken = sealContinue(continueKeys, use, { after: page.next, resourceVersion, expiresAtMs });
+    continueToken = sealContinue(continueKeys, useOf(), { after: page.next, resourceVersion, expiresAtMs });
   const meta = { resourceVersion, continueToken, remaining: page.remaining };
   if (injection === undefined) return { page, meta, warnings: [] };
   return { page: { ...page, chunks: injection.inject(page.chunks) }, meta, warnings: injection.warnings };

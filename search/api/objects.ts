@@ -164,13 +164,16 @@ async function answerGet(
   if (row === undefined) throw new GatewayError('NOT_FOUND', `${what} ${JSON.stringify(path.name)} not found`, details);
   if (rows.length > 1) throw ambiguous(what, path.name!, rows, details);
   const show = objectForm(plan.views, { onlyMetadata, fields: asked.fields });
-  const version = readDocument(row.raw, versionPath)[0]?.[0] ?? '';
   const body =
     as === 'Table'
       ? oneDocument(
           tableDocument(
             tableOf(type, type.version, parts.now()),
-            { resourceVersion: version, continueToken: undefined, remaining: undefined },
+            {
+              resourceVersion: readDocument(row.raw, versionPath)[0]?.[0] ?? '',
+              continueToken: undefined,
+              remaining: undefined,
+            },
             objectForm(plan.views, asked),
             includeObject(urlParameters(request.query.slice(1))),
           ),

@@ -3,7 +3,8 @@
 import type { OpenStreams } from '../../routing/open-streams.ts';
 import type { ContinueKeys } from '../query/continue.ts';
 import type { IndexStore } from '../stores/store.ts';
-import type { ClusterState } from '../sync/sync-types.ts';
+import type { ClusterState, PartState } from '../sync/sync-types.ts';
+import type { TypeKey } from '../types.ts';
 import type { ChangeFeed } from '../watch/feed.ts';
 import type { Catalog } from './catalog.ts';
 import type { StatusJson } from './request.ts';
@@ -15,6 +16,7 @@ export interface AnswerParts {
   readonly rights: IndexRights;
   readonly catalog: () => Promise<Catalog>;
   readonly states: () => readonly ClusterState[];
+  readonly statesOf: (types: ReadonlySet<TypeKey>) => readonly PartState[];
   /** Resolves when what is being indexed for the first time is there, or after a few seconds. */
   readonly settled: () => Promise<void>;
   readonly feed: ChangeFeed;

@@ -59,8 +59,9 @@ export async function planAnswer(parts: AnswerParts, question: PlanQuestion): Pr
   if (views.length === 0 && types.length === 1) throw notIndexed(only!, only!.version, cluster);
   const scope = question.byOwner === true ? await scopeOfOwners(parts, question, catalog) : answer.scope;
   const shown = scopeOfViews(scope, views, catalog);
-  const asked = { types: views.map(({ type }) => type), clusters };
-  const faults = clusterWarnings(asked, answer, parts.states(), parts.now());
+  const asked = views.map(({ type }) => type);
+  const states = parts.statesOf(new Set(asked.map(typeKey)));
+  const faults = clusterWarnings({ types: asked, clusters }, answer, states, parts.now());
   return { views, scope: shown.scope, warnings: [...faults, ...shown.warnings], reachable: answer.reachable };
 }
 

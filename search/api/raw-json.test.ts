@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { partialObject, project, wantedParts, withApiVersion, textAt, withAnnotation } from './raw-json.ts';
+import { partialObject, piecesOf, project, wantedParts, withApiVersion, textAt, withAnnotation } from './raw-json.ts';
 
 const object = Buffer.from(
   String.raw`{ "kind":"Pod","spec":{"2":1.0,"1":9007199254740993,"apiVersion":"x","list":[{"a":1e2,"b":[]},{"a":"\u003c"}]},"apiVersion":"v1","metadata":{"name":"p","labels":{"__proto__":"\u003c"}, "uid":"u"}}`,
@@ -52,4 +52,24 @@ test('a projection holds what was asked for in its own bytes, what identifies th
   );
   const second = wantedParts([[...keys('spec', 'list'), { kind: 'index', index: 1 }]]);
   assert.match(project(object, second).toString(), /"spec":\{"list":\[\{"a":"\\u003c"\}\]\}/);
+});
+
+test('items that stand behind each other with commas between are one piece of the same memory, others get commas of their own', () => {
+  const memory = new TextEncoder().encode(',{"a":1},{"b":2} {"c":3},{"d":4}');
+  const at = (start: number): Uint8Array => memory.subarray(start, start + 7);
+  const text = (pieces: readonly Uint8Array[]): string => Buffer.concat(pieces).toString();
+  const [a, b, c, d] = [at(1), at(9), at(17), at(25)] as const;
+  const other = Buffer.from('{"e":5}');
+  const neighbours = piecesOf([a, b], true);
+  assert.equal(neighbours.length, 1);
+  assert.equal(neighbours[0]!.buffer, memory.buffer);
+  assert.equal(text(neighbours), '{"a":1},{"b":2}');
+  const later = piecesOf([a, b], false);
+  assert.equal(later.length, 1);
+  assert.equal(text(later), ',{"a":1},{"b":2}');
+  for (const items of [[a, b, c, d], [b, a], [a, c], [d, other, a], [other, other], [a, a], [c], []]) {
+    const list = items.map((item) => Buffer.from(item).toString()).join();
+    assert.equal(text(piecesOf(items, true)), list);
+    assert.equal(text(piecesOf(items, false)), items.length === 0 ? '' : `,${list}`);
+  }
 });

@@ -190,12 +190,35 @@ function projectList(bytes: Buffer, at: number, wanted: Wanted, pieces: Buffer[]
 
 const separator = Buffer.from(',');
 
-/** The items of one chunk with commas between them and, where something went before, one in front. */
-export function joined(items: readonly Uint8Array[], isFirst: boolean): Buffer {
+/**
+ * The items of one chunk with commas between them and, where something went before, one in front. Items that stand one behind the other in memory with a
+ * comma between, as a store gives them, are one piece: nothing of them is copied.
+ */
+export function piecesOf(items: readonly Uint8Array[], isFirst: boolean): Uint8Array[] {
   const pieces: Uint8Array[] = [];
+  let memory: Uint8Array = noBytes;
+  let start = 0;
+  let end = 0;
+  const endRun = (): void => {
+    if (end > start) pieces.push(memory.subarray(start, end));
+  };
   for (const [i, item] of items.entries()) {
-    if (i > 0 || !isFirst) pieces.push(separator);
-    pieces.push(item);
+    const at = item.byteOffset;
+    const isSameMemory = item.buffer === memory.buffer;
+    if (isSameMemory && i > 0 && at === end + 1 && memory[end] === byte.comma) {
+      end = at + item.byteLength;
+      continue;
+    }
+    endRun();
+    if (!isSameMemory) memory = new Uint8Array(item.buffer);
+    const needsComma = i > 0 || !isFirst;
+    const hasComma = needsComma && at > 0 && memory[at - 1] === byte.comma;
+    if (needsComma && !hasComma) pieces.push(separator);
+    start = hasComma ? at - 1 : at;
+    end = at + item.byteLength;
   }
-  return Buffer.concat(pieces);
+  endRun();
+  return pieces;
 }
+
+const noBytes: Uint8Array = new Uint8Array();

@@ -4,7 +4,7 @@ import type { OpenStreams } from '../../routing/open-streams.ts';
 import type { RowRead } from '../stores/store.ts';
 import { beginBody, ClientGone, sendWhole } from './answer-body.ts';
 import type { Warning } from './answer-body.ts';
-import { joined } from './raw-json.ts';
+import { asBuffer, piecesOf } from './raw-json.ts';
 import type { IndexRequest } from './request.ts';
 
 /** A document around rows. */
@@ -27,10 +27,10 @@ export async function sendRows(
     const first = await rows.next();
     const items = first.done === true ? [] : first.value.map((row) => document.item(row));
     const second = first.done === true ? first : await rows.next();
-    const opening = Buffer.concat([document.head, joined(items, true)]);
+    const opening = [document.head, ...piecesOf(items, true)];
     if (second.done === true) {
       // Most answers: short enough to be sent with their length in one piece.
-      sendWhole(request, Buffer.concat([opening, document.tail]), warnings);
+      sendWhole(request, Buffer.concat([...opening, document.tail]), warnings);
       return;
     }
     await streamOn(
@@ -46,7 +46,7 @@ export async function sendRows(
 }
 
 interface Begun {
-  readonly opening: Buffer;
+  readonly opening: readonly Uint8Array[];
   readonly isFirst: boolean;
   readonly second: readonly RowRead[];
   readonly rows: AsyncIterator<readonly RowRead[]>;
@@ -66,16 +66,12 @@ async function streamOn(
   }
   let isFirst = begun.isFirst;
   try {
-    await body.write(opening);
+    await body.write(inOne(opening));
     let chunk: readonly RowRead[] | undefined = second;
     while (chunk !== undefined) {
       if (chunk.length > 0) {
-        await body.write(
-          joined(
-            chunk.map((row) => document.item(row)),
-            isFirst,
-          ),
-        );
+        const items = chunk.map((row) => document.item(row));
+        await body.write(inOne(piecesOf(items, isFirst)));
         isFirst = false;
       }
       const next = await rows.next();
@@ -89,4 +85,8 @@ async function streamOn(
     parts.onError(error);
     body.abort();
   }
+}
+
+function inOne(pieces: readonly Uint8Array[]): Buffer {
+  return pieces.length === 1 ? asBuffer(pieces[0]!) : Buffer.concat(pieces);
 }

@@ -37,21 +37,18 @@ export function scopeWithout(
   isLeftOut: (incarnation: string, type: TypeKey) => boolean,
 ): RowScope {
   const leftOut: string[] = [];
+  for (const [incarnation, types] of grants) {
+    for (const type of types.keys()) if (isLeftOut(incarnation, type)) leftOut.push(`${incarnation} ${type}`);
+  }
+  if (leftOut.length === 0) return { grants, digest };
+  const without = new Set(leftOut);
   const kept = new Map(
     [...grants].map(([incarnation, types]) => [
       incarnation,
-      new Map(
-        [...types].filter(([type]) => {
-          const isKept = !isLeftOut(incarnation, type);
-          if (!isKept) leftOut.push(`${incarnation} ${type}`);
-          return isKept;
-        }),
-      ),
+      new Map([...types].filter(([type]) => !without.has(`${incarnation} ${type}`))),
     ]),
   );
-  return leftOut.length === 0
-    ? { grants, digest }
-    : { grants: kept, digest: `${digest} without ${leftOut.toSorted().join()}` };
+  return { grants: kept, digest: `${digest} without ${leftOut.toSorted().join()}` };
 }
 
 /** The parts of two scopes in which they differ, to be compared row by row. */

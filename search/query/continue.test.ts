@@ -52,6 +52,14 @@ test('E9: a token that was changed at any character, cut or spelt otherwise is r
     if (other !== token) assert.throws(() => openContinue([key], use, other), isRefused, other);
 });
 
+test('no two tokens of a thread share a nonce, and their order shows how many there are to nobody', () => {
+  const nonces = Array.from({ length: 600 }, () =>
+    Buffer.from(sealContinue([key], use, state).split('.')[2]!, 'base64url').toString('hex', 0, 28),
+  );
+  assert.equal(new Set(nonces).size, nonces.length);
+  assert.notDeepEqual(nonces.toSorted(), nonces);
+});
+
 test('a token is too old by its time or by the log, and is resumed at the same place', () => {
   const at = (nowMs: number, oldestResourceVersion: string, of = store) =>
     isExpired({ ...state, store }, { nowMs, oldestResourceVersion, store: of });

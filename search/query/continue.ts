@@ -1,7 +1,7 @@
 // Opaque continue tokens: where a list goes on, encrypted, and bound to the question, to who asked it and to the store whose pages it is for. Easy to get
 // wrong: a token is shown to its caller, so its last key (a name of a row the caller may no longer see) must not be readable, and nobody may make or change
 // one; but one of another replica is no fault of its caller and must say so, or a client that is sent to and fro gives up.
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, randomFillSync } from 'node:crypto';
 import { GatewayError } from '../../cache/errors.ts';
 import type { Cursor } from '../stores/store.ts';
 import type { ListQuery } from './list-query.ts';
@@ -39,7 +39,9 @@ const prefix = 'p1.';
 /** `p1.<id of the store>.<sealed>`. */
 const tokenForm = /^p1\.([\da-f]{16})\.([\w-]+)$/;
 const saltBytes = 16;
+const nonceBytes = 12;
 const tagBytes = 16;
+const sealedBytes = saltBytes + nonceBytes + tagBytes;
 const shortestKey = 32;
 const longestToken = 64 * 1024;
 
@@ -50,11 +52,11 @@ export function isContinueToken(text: string): boolean {
 
 /** @throws RangeError for a key shorter than 32 bytes */
 export function sealContinue(keys: ContinueKeys, use: ContinueUse, state: ContinueState): string {
-  const salt = randomBytes(saltBytes);
-  const { key, iv } = derive(keys[0], salt);
-  const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes }).setAAD(boundTo(use, use.store));
+  const { salt, key, nonce } = nextNonce(keys[0]);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: tagBytes });
+  cipher.setAAD(boundTo(use, use.store));
   const plain = JSON.stringify([state.after, state.resourceVersion, state.expiresAtMs]);
-  const sealed = Buffer.concat([salt, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  const sealed = Buffer.concat([salt, nonce, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()]);
   return `${prefix}${use.store}.${sealed.toString('base64url')}`;
 }
 
@@ -67,7 +69,7 @@ export function openContinue(keys: ContinueKeys, use: ContinueUse, token: string
   const [, store, text] = (token.length <= longestToken ? tokenForm.exec(token) : null) ?? [];
   const sealed = Buffer.from(text ?? '', 'base64url');
   // base64url takes more than one spelling of the same bytes; only the one that was given is ours.
-  if (store !== undefined && text === sealed.toString('base64url') && sealed.length > saltBytes + tagBytes) {
+  if (store !== undefined && text === sealed.toString('base64url') && sealed.length > sealedBytes) {
     for (const key of keys) {
       const plain = decrypt(key, boundTo(use, store), sealed);
       if (plain !== undefined) {
@@ -84,22 +86,56 @@ export function openContinue(keys: ContinueKeys, use: ContinueUse, token: string
 }
 
 function decrypt(secret: Uint8Array, bound: Buffer, sealed: Buffer): string | undefined {
-  const { key, iv } = derive(secret, sealed.subarray(0, saltBytes));
-  const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes }).setAAD(bound);
+  const nonceAt = saltBytes;
+  const textAt = saltBytes + nonceBytes;
+  const key = keyOf(secret, sealed.subarray(0, saltBytes));
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(nonceAt, textAt), { authTagLength: tagBytes });
+  decipher.setAAD(bound);
   decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes));
   try {
-    const plain = decipher.update(sealed.subarray(saltBytes, sealed.length - tagBytes));
+    const plain = decipher.update(sealed.subarray(textAt, sealed.length - tagBytes));
     return Buffer.concat([plain, decipher.final()]).toString('utf8');
   } catch {
     return undefined;
   }
 }
 
-/** A key and nonce of its own for each token: random nonces under one key may not be used more than 2^32 times. */
-function derive(secret: Uint8Array, salt: Uint8Array): { readonly key: Buffer; readonly iv: Buffer } {
+/** What seals the tokens of one thread: a key of its own out of a secret that replicas share, and nonces drawn many at a time. */
+interface Sealer {
+  readonly salt: Buffer;
+  readonly key: Buffer;
+  readonly nonces: Buffer;
+  sealed: number;
+}
+
+const sealers = new WeakMap<Uint8Array, Sealer>();
+/** Random nonces under one key must be fewer than 2^32 (NIST SP 800-38D section 8.3); so few hardly ever meet. */
+const mostSealed = 2 ** 24;
+const noncesAtOnce = 256;
+
+function nextNonce(secret: Uint8Array): { readonly salt: Buffer; readonly key: Buffer; readonly nonce: Buffer } {
+  let sealer = sealers.get(secret);
+  if (sealer === undefined || sealer.sealed >= mostSealed) {
+    const salt = randomBytes(saltBytes);
+    sealer = { salt, key: derive(secret, salt), nonces: Buffer.alloc(nonceBytes * noncesAtOnce), sealed: 0 };
+    sealers.set(secret, sealer);
+  }
+  const { salt, key, nonces } = sealer;
+  const at = (sealer.sealed++ % noncesAtOnce) * nonceBytes;
+  if (at === 0) randomFillSync(nonces);
+  return { salt, key, nonce: nonces.subarray(at, at + nonceBytes) };
+}
+
+/** Of the tokens of this thread, which are most, it is at hand. */
+function keyOf(secret: Uint8Array, salt: Buffer): Buffer {
+  const own = sealers.get(secret);
+  return own?.salt.equals(salt) === true ? own.key : derive(secret, salt);
+}
+
+/** @throws RangeError for a secret that is too short */
+function derive(secret: Uint8Array, salt: Uint8Array): Buffer {
   if (secret.length < shortestKey) throw new RangeError(`a key of continue tokens has ${shortestKey} bytes or more`);
-  const derived = Buffer.from(hkdfSync('sha256', secret, salt, 'continue token', 44));
-  return { key: derived.subarray(0, 32), iv: derived.subarray(32) };
+  return Buffer.from(hkdfSync('sha256', secret, salt, 'continue token', 32));
 }
 
 function boundTo({ query, userName, userUid }: ContinueUse, store: string): Buffer {
@@ -134,9 +170,7 @@ export function resumed(state: ContinueState, expiresAtMs: number): ContinueStat
 
 /** Equal for queries that are written with the same values, in any order of their fields. */
 export function queryDigest(query: ListQuery): string {
-  return createHash('sha256')
-    .update(JSON.stringify(sorted(query)))
-    .digest('base64url');
+  return hash('sha256', JSON.stringify(sorted(query)), 'base64url');
 }
 
 function sorted(value: unknown): unknown {

@@ -1,6 +1,6 @@
 // The arithmetic of grants: what two of them have in common, what one allows, and a text that tells them apart. Easy to get wrong: a name without
 // a namespace stands for that name in every namespace, so what it has in common with a list of namespaces is that name in each of them.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Grant } from './scope.ts';
 
 /** The part of a {@link Grant} that is a list. */
@@ -79,7 +79,7 @@ export function grantDigest(grant: Grant): string {
 
 /** Short stand-in for a text. */
 export function textDigest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url');
+  return hash('sha256', text, 'base64url');
 }
 
 const digests = new WeakMap<ListedGrant, string>();

@@ -1,7 +1,7 @@
 // Follows one cluster: which life of it is there, what it serves, what of that is chosen. Easy to get wrong: a member made anew behind the same address
 // must lose every row of its former life before the first of the new one is written, or two lives would be listed as one.
 import type { IndexStore, StoredType } from '../stores/store.ts';
-import { typeKey, type Incarnation, type ResourceType } from '../types.ts';
+import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../types.ts';
 import { pause } from './bounds.ts';
 import type { BatchLimits } from './batch.ts';
 import { watchApiServices } from './change-signal.ts';
@@ -11,7 +11,7 @@ import { OtherIncarnation, readIncarnation, shareNext } from './incarnation.ts';
 import { setbackOf, SyncSetback } from './member-faults.ts';
 import { makeRetryDelays } from './retry-delays.ts';
 import { chooseTypes, type ClusterChoice } from './selection.ts';
-import type { AskMember, ClusterState, SyncFault, SyncTiming, TypeState } from './sync-types.ts';
+import type { AskMember, ClusterState, PartState, SyncFault, SyncTiming, TypeState } from './sync-types.ts';
 import { makeTypeSet, type TypeSet } from './type-set.ts';
 
 /** As far as it is written to. */
@@ -41,6 +41,7 @@ export interface ClusterSyncOptions {
 
 export interface ClusterSync {
   state(): ClusterState;
+  stateOf(types: ReadonlySet<TypeKey>): PartState;
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined;
   /** What is chosen may have changed. */
   reconsider(): void;
@@ -206,8 +207,8 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
     tell(setbackOf(error, cluster.name, 'index').fault);
   });
 
-  const storedStates = (): readonly TypeState[] =>
-    options.stored.map(({ type, position, objects }) =>
+  const storedStates = (stored: readonly StoredType[]): readonly TypeState[] =>
+    stored.map(({ type, position, objects }) =>
       Object.freeze({
         type,
         isChosen: chooseTypes(new Map([[typeKey(type), type]]), options.choice()).chosen.some(
@@ -223,21 +224,32 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
       }),
     );
 
+  const incarnationNow = (): Incarnation | undefined => life?.incarnation ?? options.stored[0]?.incarnation;
+
   return {
     state: () =>
       Object.freeze({
         cluster: cluster.name,
         uid: cluster.uid,
-        incarnation: life?.incarnation ?? options.stored[0]?.incarnation,
+        incarnation: incarnationNow(),
         fault,
-        types: life?.isFollowed === true ? life.set.states() : storedStates(),
+        types: life?.isFollowed === true ? life.set.states() : storedStates(options.stored),
         refused,
       }),
+    stateOf: (types) => {
+      const told = { cluster: cluster.name, incarnation: incarnationNow(), fault };
+      if (life?.isFollowed !== true) {
+        const stored = options.stored.filter(({ type }) => types.has(typeKey(type)));
+        return { ...told, types: storedStates(stored), hasTypes: options.stored.length > 0 };
+      }
+      const { set } = life;
+      return { ...told, types: [...types].flatMap((key) => set.of(key)?.state() ?? []), hasTypes: set.size > 0 };
+    },
     confirmedAtMs(incarnation, type) {
       const key = typeKey(type);
       if (life?.incarnation.id === incarnation) {
-        const state = life.set.state(key);
-        if (state !== undefined || life.isFollowed) return state?.confirmedAtMs;
+        const follower = life.set.of(key);
+        if (follower !== undefined || life.isFollowed) return follower?.confirmedAtMs();
       }
       const stored = options.stored.find((each) => each.incarnation.id === incarnation && typeKey(each.type) === key);
       return stored === undefined || stored.position.confirmedAtMs === 0 ? undefined : stored.position.confirmedAtMs;

@@ -47,6 +47,8 @@ export interface FollowOptions {
 export interface Follower {
   readonly type: TypeInfo;
   state(): TypeState;
+  /** That of the state. */
+  confirmedAtMs(): number | undefined;
   /** Stops reading and commits what was read, waiting at most `graceMs` for the store. */
   close(graceMs?: number): Promise<void>;
 }
@@ -363,6 +365,7 @@ export function startFollower(options: FollowOptions): Follower {
         fault: storeFault ?? fault,
       });
     },
+    confirmedAtMs: () => confirmedAtMs,
     async close(graceMs = 2_000) {
       reading.abort();
       // A store that does not answer must not keep the process.

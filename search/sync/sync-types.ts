@@ -1,7 +1,7 @@
 // What following members tells others: how far each type of each cluster is, and since when nobody has confirmed it. Easy to get wrong: a type that
 // is followed for rights alone is in here, too; only a chosen one may be served.
 import type { MemberAnswer } from '../../routing/member-call.ts';
-import type { Incarnation, ResourceType, TypeInfo } from '../types.ts';
+import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 import { defaultRetryDelays, type RetryDelays } from './retry-delays.ts';
 
 /** Why something is not followed now. Messages hold no secret and say what to do. */
@@ -56,10 +56,18 @@ export interface ClusterState {
   readonly refused: readonly { readonly resource: string; readonly message: string }[];
 }
 
+/** How one cluster is followed as far as some types go. */
+export interface PartState extends Pick<ClusterState, 'cluster' | 'incarnation' | 'fault' | 'types'> {
+  /** It has types, these or others. */
+  readonly hasTypes: boolean;
+}
+
 /** Follows clusters until closed. */
 export interface SyncHandle {
   /** One entry a cluster that is indexed, sorted by name. */
   state(): readonly ClusterState[];
+  /** The same of these types alone, unsorted: every answer asks for it, and there may be thousands of types. */
+  stateOf(types: ReadonlySet<TypeKey>): readonly PartState[];
   /** Unix milliseconds; undefined when nothing of it was ever confirmed, or it is not kept. */
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined;
   /** Called when clusters, incarnations, types or phases changed; progress alone does not count. Returns the way to end it. */

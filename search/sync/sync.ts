@@ -145,6 +145,7 @@ export async function startSync(options: SyncOptions): Promise<SyncHandle> {
 
   return {
     state: () => [...entries.values()].map(({ sync }) => sync.state()).sort(byName),
+    stateOf: (types) => [...entries.values()].map(({ sync }) => sync.stateOf(types)),
     confirmedAtMs(incarnation, type) {
       const uid = incarnation.slice(0, incarnation.lastIndexOf('/'));
       return entries.get(uid)?.sync.confirmedAtMs(incarnation, type);

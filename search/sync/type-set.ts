@@ -38,7 +38,8 @@ export interface TypeSet {
    */
   follow(chosen: readonly ChosenType[], isAbsent: (key: TypeKey) => boolean): Promise<void>;
   states(): readonly TypeState[];
-  state(key: TypeKey): TypeState | undefined;
+  readonly size: number;
+  of(key: TypeKey): Follower | undefined;
   close(): Promise<void>;
 }
 
@@ -111,7 +112,10 @@ export function makeTypeSet(options: TypeSetOptions): TypeSet {
       if (ended.length > 0) options.onState();
     },
     states: () => [...followers.values()].map(({ follower }) => follower.state()),
-    state: (key) => followers.get(key)?.follower.state(),
+    get size() {
+      return followers.size;
+    },
+    of: (key) => followers.get(key)?.follower,
     async close() {
       await Promise.all([...followers.values()].map(({ follower }) => follower.close()));
     },

@@ -11,6 +11,7 @@ export interface BodyChunk {
   readonly places: readonly ChunkPlace[];
   readonly types: readonly TypeKey[];
   readonly rows: readonly ChunkRow[];
+  /** With a comma before each: what goes on as a list is sent as it is. */
   readonly bodies: Uint8Array;
 }
 
@@ -22,6 +23,7 @@ export type ChunkRow = readonly [type: number, place: number, name: string, uid:
 /** A chunk ends with the row that reaches this. */
 export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
+const comma = 0x2c;
 /** Read by one statement at first, and at most once it is known how large rows are. */
 const firstRows = 8;
 const mostRows = 256;
@@ -54,11 +56,12 @@ export function readBodies(session: Session, ids: Float64Array, sequence: number
     }
   }
   // Not filled with zeros first, and not of a pool: it is handed over.
-  const packed = Buffer.allocUnsafeSlow(bytes);
+  const packed = Buffer.allocUnsafeSlow(bytes + bodies.length);
   let at = 0;
   for (const body of bodies) {
-    packed.set(body, at);
-    at += body.byteLength;
+    packed[at] = comma;
+    packed.set(body, at + 1);
+    at += 1 + body.byteLength;
   }
   const { catalog } = session;
   return {

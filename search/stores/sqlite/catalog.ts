@@ -3,6 +3,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 
 import type { TypeKey } from '../../types.ts';
+import { compareText } from './order.ts';
 import { placesPerIncarnation } from './schema.ts';
 
 export interface IncarnationRecord {
@@ -27,6 +28,7 @@ export class Catalog {
   readonly places = new Map<number, Place>();
   /** By number of the incarnation, then by namespace. */
   readonly placesOf = new Map<number, Map<string, Place>>();
+  readonly #inOrder = new Map<number, readonly Place[]>();
   /** {@link metaKey.catalog} it was read at. */
   version = -1;
 
@@ -68,6 +70,17 @@ export class Catalog {
   addPlace(place: Place): void {
     this.places.set(place.number, place);
     this.placesOf.get(place.incarnation.number)!.set(place.namespace, place);
+    this.#inOrder.delete(place.incarnation.number);
+  }
+
+  /** Some places of one incarnation, sorted by namespace. */
+  sorted(incarnation: number, numbers: ReadonlySet<number>): readonly Place[] {
+    const all = this.placesOf.get(incarnation)!;
+    // Few of many are sorted for themselves; the others are taken out of what is sorted already.
+    if (numbers.size * fewOf < all.size) return [...numbers].map((number) => this.place(number)).sort(byNamespace);
+    let inOrder = this.#inOrder.get(incarnation);
+    if (inOrder === undefined) this.#inOrder.set(incarnation, (inOrder = [...all.values()].sort(byNamespace)));
+    return inOrder.filter(({ number }) => numbers.has(number));
   }
 
   place(number: number): Place {
@@ -75,6 +88,12 @@ export class Catalog {
     if (place === undefined) throw new Error(`the index has no place ${number}`);
     return place;
   }
+}
+
+const fewOf = 16;
+
+function byNamespace({ namespace: one }: Place, { namespace: other }: Place): number {
+  return compareText(one, other);
 }
 
 interface TypeRow {

@@ -337,8 +337,9 @@ function rowsOf({ types, places, rows, bodies }: BodyChunk): readonly RowRead[] 
   let at = 0;
   return rows.map(([type, place, name, uid, bytes]) => {
     const [cluster, incarnation, namespace] = places[place]!;
-    const raw = bodies.subarray(at, at + bytes);
-    at += bytes;
+    // Behind a comma each.
+    const raw = bodies.subarray(at + 1, at + 1 + bytes);
+    at += 1 + bytes;
     return { type: types[type]!, cluster, incarnation, namespace, name, uid, raw };
   });
 }
