@@ -25,6 +25,8 @@ const execs = isReal ? 30 : 10;
 const clientScale = Math.min(1, timeScale * 2);
 const clientEnvironment: Record<string, string> =
   clientScale === 1 ? {} : { PORTCULLIS_TEST_TIME_SCALE: String(clientScale) };
+/** All come from one address and go to one member. */
+const manyClients = ['--max-cluster-streams', '10000', '--max-address-connections', '10000'];
 /** What a client that takes nothing of a stream is given. */
 const lostMs = 60_000 * clientScale;
 let site: FaultSite;
@@ -36,7 +38,7 @@ before(async () => {
   site = await startFaultSite({
     proxied: ['m1'],
     kubelet: true,
-    gateway: { env: clientEnvironment, args: ['--max-cluster-streams', '10000'] },
+    gateway: { env: clientEnvironment, args: manyClients },
   });
   ownWatches = await openAtMember();
   const m1 = site.member('m1');
