@@ -10,15 +10,36 @@ export type Found = string | null | undefined;
 export interface DocumentPaths {
   readonly paths: readonly (readonly PathStep[])[];
   readonly compiled: PathSet;
+  /** Of each path a key as it stands in a document that has it; undefined when some path has none that can be looked for. */
+  readonly tokens: readonly Buffer[] | undefined;
 }
 
 export function documentPaths(paths: readonly (readonly PathStep[])[]): DocumentPaths {
-  return { paths, compiled: compilePaths(paths) };
+  const tokens = paths.flatMap((path) => tokenOf(path) ?? []);
+  return { paths, compiled: compilePaths(paths), tokens: tokens.length === paths.length ? tokens : undefined };
+}
+
+const plain = /^[-\w.]+$/;
+const escape = Buffer.from(String.raw`\u`);
+
+/** The last key that has one way to be written but for `\u`, in its quotes: the last is what a document without the path most likely lacks. */
+function tokenOf(path: readonly PathStep[]): Buffer | undefined {
+  const step = path.findLast((each) => each.kind === 'key' && plain.test(each.key));
+  return step?.kind === 'key' ? Buffer.from(`"${step.key}"`) : undefined;
+}
+
+/** Whether a document can have none of the paths, by a search for their keys: many times as fast as to read it. */
+function lacksAll(document: Uint8Array, { tokens }: DocumentPaths): boolean {
+  if (tokens === undefined) return false;
+  const bytes = Buffer.from(document.buffer, document.byteOffset, document.byteLength);
+  return tokens.every((token) => !bytes.includes(token)) && !bytes.includes(escape);
 }
 
 /** The values of each path of an object: bytes of JSON, or what JSON.parse made of them. */
-export function readDocument(document: unknown, { paths, compiled }: DocumentPaths): readonly (readonly Found[])[] {
+export function readDocument(document: unknown, of: DocumentPaths): readonly (readonly Found[])[] {
+  const { paths, compiled } = of;
   if (document instanceof Uint8Array) {
+    if (lacksAll(document, of)) return paths.map(() => []);
     return readPaths(document, compiled).map((slices) => slices.map((slice) => scalarText(document, slice)));
   }
   return paths.map((path) => walk(document, path, 0).map(parsedText));

@@ -64,3 +64,18 @@ test('bytes and the parsed object give the same values of any paths', () => {
     { numRuns: 300 },
   );
 });
+
+test('E9: a path is found however its keys are written, and not where they stand as values or elsewhere', () => {
+  const read = (path: string, text: string) => readDocument(Buffer.from(text), documentPaths([parsePath(path)]))[0];
+  assert.deepEqual(read('spec.a', String.raw`{"spec":{"\u0061":"x"}}`), ['x']);
+  assert.deepEqual(read("metadata.annotations['a.io/b']", String.raw`{"metadata":{"annotations":{"a.io\/b":"x"}}}`), [
+    'x',
+  ]);
+  assert.deepEqual(read("metadata.annotations['a.io/b']", '{"metadata":{"annotations":{"a.io/c":"x"}}}'), []);
+  assert.deepEqual(read('spec.a', '{"spec":{"b":"a"},"a":"x"}'), []);
+  assert.deepEqual(read('spec.a', '{"spec":{"b":"x"}}'), []);
+  assert.deepEqual(readDocument(Buffer.from('{"a":"x"}'), documentPaths([parsePath('b'), parsePath('a')])), [
+    [],
+    ['x'],
+  ]);
+});

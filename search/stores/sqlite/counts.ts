@@ -1,10 +1,10 @@
 // Counts rows of a question, in all or by cluster, namespace or type. Easy to get wrong: what counters answer must be what reading the rows would
 // give, and what only bodies can tell is never counted without reading them.
-import { extentRows, type Extent } from './extents.ts';
+import { extentRows, rowsByPlace, type Extent } from './extents.ts';
 import { KeyStream } from './key-stream.ts';
 import type { KeyRow } from './order.ts';
 import { planTypes, sliceMs, whereOf, type Question, type Session, type Turns, type TypePlan } from './session.ts';
-import { cheapestAccess, inExtent, joined } from './sources.ts';
+import { cheapestAccess, inPlaces, isOfSingles, joined } from './sources.ts';
 
 /** Rows of a question. */
 export async function countRows(turns: Turns, question: Question): Promise<number> {
@@ -37,7 +37,7 @@ export async function countBy(
       }
       for (const [number, n] of countPlaces(session, plan, question)) {
         const place = session.catalog.place(number);
-        add(by === 'namespace' ? place.namespace : place.incarnation.cluster, n);
+        if (n > 0) add(by === 'namespace' ? place.namespace : place.incarnation.cluster, n);
       }
     },
     row: (_session, { type, place }) =>
@@ -64,7 +64,18 @@ export async function eachPlan({ slice, pause }: Turns, question: Question, visi
 }
 
 /** Visits all rows, in any order. */
-export async function eachRow({ slice, pause }: Turns, question: Question, visit: PlanVisitor['row']): Promise<void> {
+async function eachRow(turns: Turns, question: Question, visit: PlanVisitor['row']): Promise<void> {
+  await eachRows(turns, question, (session, rows) => {
+    for (const row of rows) visit(session, row);
+  });
+}
+
+/** Visits all rows, in any order, some at a time. */
+export async function eachRows(
+  { slice, pause }: Turns,
+  question: Question,
+  visit: (session: Session, rows: readonly KeyRow[]) => void,
+): Promise<void> {
   const query = { ...question.query, order: [] };
   const stream = new KeyStream({ ...question, query }, undefined, { offset: 0, limit: undefined });
   for (let isDone = false; !isDone;) {
@@ -74,7 +85,7 @@ export async function eachRow({ slice, pause }: Turns, question: Question, visit
       do {
         const rows = stream.next(session);
         if (rows === undefined) return true;
-        for (const row of rows) visit(session, row);
+        visit(session, rows);
       } while (performance.now() < untilMs);
       return false;
     });
@@ -101,8 +112,9 @@ function countIncarnations({ sql }: Session, { t, incarnationsJson }: Extent): r
   );
 }
 
-function countPlan({ sql }: Session, plan: TypePlan, { query }: Question): number {
-  if (isExtentOnly(plan)) return extentRows(sql, plan.extent);
+function countPlan(session: Session, plan: TypePlan, { query }: Question): number {
+  if (isExtentOnly(plan)) return extentRows(session, plan.extent);
+  const { sql } = session;
   const access = cheapestAccess(plan, query);
   const isOfRows = access.rest.length > 0 || !access.isOfPostings;
   const id = isOfRows ? 'o.id' : 'x.id';
@@ -114,18 +126,21 @@ function countPlan({ sql }: Session, plan: TypePlan, { query }: Question): numbe
   }, 0);
 }
 
-function countPlaces({ sql }: Session, plan: TypePlan, { query }: Question): readonly (readonly [number, number])[] {
+function countPlaces(session: Session, plan: TypePlan, { query }: Question): readonly (readonly [number, number])[] {
   const { extent } = plan;
-  if (isExtentOnly(plan) && extent.ids.length === 0) {
-    const member = inExtent(extent, 'x');
+  const { sql } = session;
+  if (isExtentOnly(plan)) {
+    const singles = extent.singles.rows.map(({ place }) => [place.number, 1] as const);
+    if (isOfSingles(extent)) return singles;
+    const member = inPlaces(extent, 'x');
     if (extent.incarnations.length === 0 && extent.places.length > 0) {
-      return sql.all<[number, number]>(
-        'SELECT x.place, x.n FROM json_each(?) j CROSS JOIN counter x ON x.t = ? AND x.place = j.value',
-        [extent.placesJson, extent.t],
-      );
+      return [...rowsByPlace(session, extent.t, extent.places, extent.placesJson), ...singles];
     }
     const where = whereOf([{ text: 'x.t = ?', values: [extent.t] }, ...(member === undefined ? [] : [member])]);
-    return sql.all<[number, number]>(`SELECT x.place, x.n FROM counter x WHERE ${where.text}`, where.values);
+    return [
+      ...sql.all<[number, number]>(`SELECT x.place, x.n FROM counter x WHERE ${where.text}`, where.values),
+      ...singles,
+    ];
   }
   const access = cheapestAccess(plan, query);
   return joined(access).flatMap(({ from, where, repeats }) => {

@@ -5,7 +5,9 @@ import { LRUCache } from 'lru-cache';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { Grant } from '../../rights/scope.ts';
 import type { TypeKey } from '../../types.ts';
-import { incarnationOf, type Catalog } from './catalog.ts';
+import type { Catalog, Place } from './catalog.ts';
+import type { Session } from './session.ts';
+import { SingleRows, type SingleList } from './single-rows.ts';
 import type { Sql } from './sql.ts';
 
 /** Grants of a scope as a reader keeps them. */
@@ -19,6 +21,8 @@ export interface Extent {
   readonly except: ReadonlySet<number>;
   readonly places: readonly number[];
   readonly ids: readonly number[];
+  /** The objects of {@link Extent.ids}. */
+  readonly singles: SingleList;
   /** Nothing of this type is outside of it. */
   readonly isWhole: boolean;
   /** {@link Extent.incarnations}, {@link Extent.except} and {@link Extent.places} as JSON. */
@@ -36,15 +40,12 @@ interface Granted {
   readonly catalogVersion: number;
   readonly incarnations: readonly number[];
   readonly except: ReadonlySet<number>;
-  readonly places: ReadonlySet<number>;
   readonly placeList: readonly number[];
   readonly isWhole: boolean;
   readonly incarnationsJson: string;
   readonly exceptJson: string;
   readonly placesJson: string;
-  readonly named: readonly (readonly [place: number, name: string])[];
-  readonly namedAnywhere: ReadonlyMap<string, ReadonlySet<number>>;
-  readonly filter: KeyFilter;
+  readonly singles: SingleRows;
   /** Rows as last counted, single objects not among them. */
   counted: { readonly rows: number; readonly typeRows: number; readonly atMs: number } | undefined;
 }
@@ -57,32 +58,47 @@ const mostRemembered = 16;
 const countedForMs = 2000;
 
 /** Undefined when nothing of the type can be in it. */
-export function extentOf(
-  sql: Sql,
-  catalog: Catalog,
-  query: ListQuery,
-  type: TypeKey,
-  grants: Grants,
-): Extent | undefined {
+export function extentOf(session: Session, query: ListQuery, type: TypeKey, grants: Grants): Extent | undefined {
+  const { sql, catalog } = session;
   const t = catalog.types.get(type);
   if (t === undefined) return undefined;
   const known = remembered({ sql, catalog, t }, query, type, grants);
   const { incarnations, except, placeList, placesJson, incarnationsJson, exceptJson, isWhole } = known;
-  const ids = resolveNames(sql, catalog, t, known);
+  const singles = known.singles.list(session);
+  const { ids } = singles;
   if (incarnations.length === 0 && placeList.length === 0 && ids.length === 0) return undefined;
   const nowMs = performance.now();
   if (known.counted === undefined || nowMs - known.counted.atMs > countedForMs) {
-    known.counted = { rows: countRows(sql, t, known), typeRows: countType(sql, t), atMs: nowMs };
+    known.counted = { rows: countRows(session, t, known, known.placeList), typeRows: countType(sql, t), atMs: nowMs };
   }
   const { typeRows } = known.counted;
   const rows = known.counted.rows + ids.length;
   const json = { incarnationsJson, exceptJson, placesJson };
-  return { t, type, incarnations, except, places: placeList, ids, isWhole, ...json, rows, typeRows };
+  return { t, type, incarnations, except, places: placeList, ids, singles, isWhole, ...json, rows, typeRows };
 }
 
 /** Rows in it, exactly. */
-export function extentRows(sql: Sql, extent: Extent): number {
-  return countRows(sql, extent.t, extent) + extent.ids.length;
+export function extentRows(session: Session, extent: Extent): number {
+  return countRows(session, extent.t, extent, extent.places) + extent.ids.length;
+}
+
+/** From so many places on, their rows are summed in memory. */
+const manyPlaces = 50;
+
+/** Rows of each of some places; empty ones may be missing. */
+export function rowsByPlace(
+  session: Session,
+  t: number,
+  places: readonly number[],
+  placesJson: string,
+): readonly (readonly [place: number, rows: number])[] {
+  if (places.length === 0) return [];
+  if (places.length < manyPlaces) {
+    const text = 'SELECT c.place, c.n FROM json_each(?) p CROSS JOIN counter c ON c.t = ? AND c.place = p.value';
+    return session.sql.all<[number, number]>(text, [placesJson, t]);
+  }
+  const counts = session.memory.rowCounts(session, t);
+  return places.map((place) => [place, counts.of(place)] as const);
 }
 
 interface OfType {
@@ -138,30 +154,36 @@ function grantedTo({ sql, catalog, t }: OfType, query: ListQuery, type: TypeKey,
   const whole = new Set(incarnations);
   const followed = sql.all<[number]>('SELECT inc FROM follow WHERE t = ?', [t]);
   const placeList = [...places];
+  const isLeftOut = ({ number, namespace }: Place): boolean => places.has(number) || !filter.namespace(namespace);
   return {
     catalogVersion: catalog.version,
     incarnations,
     except,
-    places,
     placeList,
     isWhole: except.size === 0 && followed.every(([inc]) => whole.has(inc)),
     incarnationsJson: JSON.stringify(incarnations),
     exceptJson: JSON.stringify([...except]),
     placesJson: JSON.stringify(placeList),
-    named,
-    namedAnywhere,
-    filter,
+    singles: new SingleRows({ t, type, named, namedAnywhere, isLeftOut }),
     counted: undefined,
   };
 }
 
-type Counted = Pick<Extent, 'isWhole' | 'incarnationsJson' | 'exceptJson' | 'placesJson'>;
+type Counted = Pick<Extent, 'isWhole' | 'incarnationsJson' | 'except' | 'exceptJson' | 'placesJson'>;
 
 /** Rows of whole incarnations and places, by the counters. */
-function countRows(sql: Sql, t: number, { isWhole, incarnationsJson, exceptJson, placesJson }: Counted): number {
+function countRows(
+  session: Session,
+  t: number,
+  { isWhole, incarnationsJson, except, exceptJson, placesJson }: Counted,
+  places: readonly number[],
+): number {
+  const { sql } = session;
   if (isWhole) return countType(sql, t);
+  const countPlaces = (some: readonly number[], json: string): number =>
+    rowsByPlace(session, t, some, json).reduce((sum, [, n]) => sum + n, 0);
   const inIncarnations = incarnationsJson === '[]' ? 0 : countIncarnations(sql, t, incarnationsJson);
-  return inIncarnations - countPlaces(sql, t, exceptJson) + countPlaces(sql, t, placesJson);
+  return inIncarnations - countPlaces([...except], exceptJson) + countPlaces(places, placesJson);
 }
 
 function countType(sql: Sql, t: number): number {
@@ -171,12 +193,6 @@ function countType(sql: Sql, t: number): number {
 function countIncarnations(sql: Sql, t: number, incarnationsJson: string): number {
   const text = 'SELECT sum(f.objects) FROM json_each(?) j CROSS JOIN follow f ON f.t = ? AND f.inc = j.value';
   return sql.first<[number | null]>(text, [incarnationsJson, t])![0] ?? 0;
-}
-
-function countPlaces(sql: Sql, t: number, placesJson: string): number {
-  if (placesJson === '[]') return 0;
-  const text = 'SELECT sum(c.n) FROM json_each(?) p CROSS JOIN counter c ON c.t = ? AND c.place = p.value';
-  return sql.first<[number | null]>(text, [placesJson, t])![0] ?? 0;
 }
 
 interface KeyFilter {
@@ -205,33 +221,4 @@ function excepted(catalog: Catalog, { notNamespaces = [] }: ListQuery, incarnati
     }
   }
   return except;
-}
-
-function resolveNames(
-  sql: Sql,
-  catalog: Catalog,
-  t: number,
-  { named, namedAnywhere, places, filter }: Granted,
-): readonly number[] {
-  const ids = new Set<number>();
-  if (named.length > 0) {
-    const rows = sql.all<[number, number]>(
-      `SELECT o.id, o.place FROM json_each(?) j CROSS JOIN obj o INDEXED BY obj_key
-      ON o.t = ? AND o.place = j.value ->> 0 AND o.name = j.value ->> 1`,
-      [JSON.stringify(named), t],
-    );
-    for (const [id, place] of rows) if (!places.has(place)) ids.add(id);
-  }
-  if (namedAnywhere.size > 0) {
-    const rows = sql.all<[number, number, string]>(
-      `SELECT o.id, o.place, o.name FROM json_each(?) j CROSS JOIN obj o INDEXED BY obj_name
-      ON o.t = ? AND o.name = j.value`,
-      [JSON.stringify([...namedAnywhere.keys()]), t],
-    );
-    for (const [id, place, name] of rows) {
-      if (!namedAnywhere.get(name)!.has(incarnationOf(place)) || places.has(place)) continue;
-      if (filter.namespace(catalog.place(place).namespace)) ids.add(id);
-    }
-  }
-  return [...ids];
 }

@@ -1,22 +1,26 @@
 // Counts rows by the values of a label or a path, and completes values. Easy to get wrong: a row with several values of a path counts once for each
 // value, and a row without one counts nowhere.
-import { GatewayError } from '../../../cache/errors.ts';
 import { documentPaths, readDocument } from '../../query/document.ts';
 import { parsePath, printPath } from '../../query/path.ts';
-import { typeKey } from '../../types.ts';
 import { indexedPaths } from '../indexed-paths.ts';
 import type { FacetBy, FacetCount } from '../store.ts';
+import { BodyBudget } from './body-budget.ts';
 import { labelKey } from './conditions.ts';
-import { countBy, eachPlan, eachRow, isExtentOnly } from './counts.ts';
+import { countBy, eachPlan, eachRows, isExtentOnly } from './counts.ts';
+import { extentRows } from './extents.ts';
 import { compareText } from './order.ts';
-import { whereOf, type Question, type Session, type Turns, type TypePlan } from './session.ts';
+import { planTypes, whereOf, type Question, type Session, type Turns, type TypePlan } from './session.ts';
+import type { Piece } from './sql.ts';
 import { cheapestAccess, inExtent, joined, type Access } from './sources.ts';
+import type { TermCounts } from './term-counts.ts';
 import { fieldPath, labelPath, unpackTerms } from './terms.ts';
 
-/** Bodies that are read for a facet of a path that is not indexed; beyond them it is refused. */
-export const maxRowsReadForFacet = 20_000;
+/** Bodies that are read by one statement. */
+const bodiesAtOnce = 64;
 /** From so many rows on, postings are read in their order instead of row by row. */
 const manyRows = 20_000;
+/** From so many rows on, they are counted by what is remembered of places. */
+const leastRemembered = 300;
 
 /** The most frequent values first, equal ones by value. */
 export async function readFacets(
@@ -64,6 +68,7 @@ async function countValues(
     return counts;
   }
   const term = label === undefined ? fieldPath(printed) : labelPath(label);
+  await prepareCounts(turns, question, term);
   await eachPlan(turns, question, {
     plan: (session, plan) => {
       for (const [value, n] of countTerms(session, plan, question, { path: term, prefix })) add(value, n);
@@ -77,6 +82,19 @@ async function countValues(
     },
   });
   return counts;
+}
+
+/** Has counts ready for those who see some places of many. */
+async function prepareCounts(turns: Turns, question: Question, path: string): Promise<void> {
+  const { memory, types } = turns.slice((session) => {
+    return { memory: session.memory, types: planTypes(session, question).filter(isOfPlaces) };
+  });
+  for (const { extent } of types) await memory.prepareTermCounts(turns, extent.t, path);
+}
+
+/** Whether a plan is about places, and about so many rows that counts of places are worth keeping. */
+function isOfPlaces(plan: TypePlan): boolean {
+  return isExtentOnly(plan) && !plan.extent.isWhole && plan.extent.rows >= leastRemembered;
 }
 
 interface TermRange {
@@ -97,11 +115,17 @@ function countTerms(
     text: 'k.t = ? AND k.path = ? AND substr(k.value, 1, ?) = ?',
     values: [extent.t, path, [...prefix].length, prefix],
   };
-  const access = cheapestAccess(plan, query);
   const terms = 'term k INDEXED BY term_key';
   if (isExtentOnly(plan) && extent.isWhole) {
     return sql.all(`SELECT k.value, k.n FROM ${terms} WHERE ${range.text} AND k.n > 0`, range.values);
   }
+  const known = isOfPlaces(plan) ? session.memory.termCounts(session, extent.t, path) : undefined;
+  if (known !== undefined) {
+    const singles = extent.singles.terms(session);
+    const counts = known.count(session.memory.places.among(extent));
+    return valuesOf(session, countIds(singles, counts, known), range);
+  }
+  const access = cheapestAccess(plan, query);
   if (access.cost >= manyRows && plan.only === undefined) {
     const member = inExtent(extent, 'x');
     const isBare = plan.conditions.pieces.length === 0;
@@ -125,13 +149,28 @@ function rowsTerms({ sql }: Session, access: Access): readonly Uint8Array[] {
   });
 }
 
-function countTermsOfRows(
-  { sql }: Session,
+type Values = readonly (readonly [value: string, count: number])[];
+
+function countTermsOfRows(session: Session, rows: readonly Uint8Array[], range: Piece): Values {
+  return valuesOf(session, countIds(rows, new Map(), undefined), range);
+}
+
+/** Adds each row's terms, or those of them that may be of a path. */
+function countIds(
   rows: readonly Uint8Array[],
-  range: { readonly text: string; readonly values: readonly (string | number)[] },
-): readonly (readonly [string, number])[] {
-  const byId = new Map<number, number>();
-  for (const row of rows) for (const id of unpackTerms(row)) byId.set(id, (byId.get(id) ?? 0) + 1);
+  byId: Map<number, number>,
+  known: TermCounts | undefined,
+): ReadonlyMap<number, number> {
+  for (const row of rows) {
+    for (const id of unpackTerms(row)) {
+      if (known === undefined || known.mayBeTerm(id)) byId.set(id, (byId.get(id) ?? 0) + 1);
+    }
+  }
+  return byId;
+}
+
+/** The values of terms that are of a range, with their counts. */
+function valuesOf({ sql }: Session, byId: ReadonlyMap<number, number>, range: Piece): Values {
   return sql
     .all<[number, string]>(
       `SELECT k.id, k.value FROM json_each(?) j CROSS JOIN term k NOT INDEXED ON k.id = j.value WHERE ${range.text}`,
@@ -147,15 +186,20 @@ async function countInBodies(
   add: (value: string, n: number) => void,
 ): Promise<void> {
   const paths = documentPaths([parsePath(path, true)]);
-  let rows = 0;
-  await eachRow(turns, question, ({ sql }, { id }) => {
-    if (++rows > maxRowsReadForFacet) {
-      const types = question.query.types.map(typeKey).join(', ');
-      const message = `"${path}" is not indexed for ${types}, and more than ${maxRowsReadForFacet} objects would have to be read: narrow the query`;
-      throw new GatewayError('BAD_REQUEST', message);
+  const budget = new BodyBudget(path, question.query.types);
+  turns.slice((session) => {
+    const plans = planTypes(session, question).filter((plan) => isExtentOnly(plan) && !plan.conditions.recheck);
+    budget.expect(plans.reduce((sum, { extent }) => sum + extentRows(session, extent), 0));
+  });
+  await eachRows(turns, question, ({ sql }, rows) => {
+    for (let at = 0; at < rows.length; at += bodiesAtOnce) {
+      const ids = rows.slice(at, at + bodiesAtOnce).map(({ id }) => id);
+      const text = 'SELECT b.raw FROM json_each(?) j CROSS JOIN body b ON b.id = j.value';
+      for (const [raw] of sql.all<[Uint8Array]>(text, [JSON.stringify(ids)])) {
+        budget.read(raw.byteLength);
+        const found = readDocument(raw, paths)[0]!;
+        for (const value of new Set(found)) if (typeof value === 'string') add(value, 1);
+      }
     }
-    const body = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [id]);
-    const found = body === undefined ? [] : readDocument(body[0], paths)[0]!;
-    for (const value of new Set(found)) if (typeof value === 'string') add(value, 1);
   });
 }

@@ -1,11 +1,15 @@
 // All rows of a question in order: the walks of its types merged, what only bodies can tell filtered out. Easy to get wrong: a walk looks at the
 // database only while a transaction is open, and goes on in the next one after a pause.
+import { printPath } from '../../query/path.ts';
 import type { Cursor } from '../store.ts';
+import { BodyBudget } from './body-budget.ts';
 import type { KeyRow, RowOrder } from './order.ts';
 import { incarnationsOf, incarnationWalk, isByIncarnation } from './incarnation-walk.ts';
 import { readCursor, rowOrder } from './order.ts';
 import { planTypes, type Question, type Session, type TypePlan } from './session.ts';
-import { accessOf, cheapestAccess, type Access } from './sources.ts';
+import { isOrderOfSingles, singlesWalk } from './singles-walk.ts';
+import { accessToSingles, cheapestAccess, isOfSingles, type Access } from './sources.ts';
+import { isPassedInMemory } from './created-skip.ts';
 import { collect, columnWalk, placeWalk, sortedWalk, walkOf, type Walk } from './walks.ts';
 
 /** One type's walk with rows that were read ahead. */
@@ -48,6 +52,9 @@ export class KeyStream {
   readonly #question: Question;
   readonly #after: KeyRow | undefined;
   readonly #wanted: number;
+  readonly #offset: number;
+  /** Of all types together. */
+  readonly #budget: BodyBudget | undefined;
   /** Rows before the first one that this gives. */
   readonly rowsBefore: number;
   #lanes: Lane[] | undefined;
@@ -60,6 +67,9 @@ export class KeyStream {
     const start = cursor === undefined ? undefined : readCursor(this.order, cursor);
     this.#after = start?.row;
     this.rowsBefore = start?.rowsUpTo ?? 0;
+    this.#offset = offset;
+    const { paths } = this.order;
+    if (paths.length > 0) this.#budget = new BodyBudget(paths.map(printPath).join(', '), question.query.types);
     this.#wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit + 1;
   }
 
@@ -151,9 +161,14 @@ export class KeyStream {
       last: undefined,
       spentMs: 0,
     });
-    if (kind === undefined || access.cost * collectCost < this.#walkCost(plan)) {
+    // Names or uids that were asked for may be fewer.
+    const isListed = plan.only !== undefined || (access.cost < plan.extent.rows && !access.isOfPostings);
+    if (isOfSingles(plan.extent) && isOrderOfSingles(this.order) && !isListed) {
+      return [lane(singlesWalk(this.order, this.#after))];
+    }
+    if (kind === undefined || access.cost * collectCost < this.#walkCost(session, plan)) {
       if (!this.#goesByIncarnation(plan, access)) {
-        return [lane(sortedWalk(collect(session, plan, access, this.order, this.#after)))];
+        return [lane(sortedWalk(collect(session, plan, access, this.order, this.#after, this.#budget)))];
       }
       return [lane(incarnationWalk(this.order, this.#after)), ...this.#singles(session, plan, lane)];
     }
@@ -163,9 +178,10 @@ export class KeyStream {
 
   /** Single objects are not in the places that are walked. */
   #singles(session: Session, plan: TypePlan, lane: (walk: Walk) => Lane): Lane[] {
-    const { ids } = plan.extent;
-    if (ids.length === 0) return [];
-    return [lane(sortedWalk(collect(session, plan, accessOf(plan, ids), this.order, this.#after)))];
+    const { rows } = plan.extent.singles;
+    if (rows.length === 0) return [];
+    if (isOrderOfSingles(this.order)) return [lane(singlesWalk(this.order, this.#after))];
+    return [lane(sortedWalk(collect(session, plan, accessToSingles(plan, rows), this.order, this.#after)))];
   }
 
   /** Whether rows with a term are many, and the first incarnations' will do. */
@@ -175,13 +191,16 @@ export class KeyStream {
   }
 
   /** Rows a walk has to look at, if what matches is spread evenly. */
-  #walkCost({ extent, conditions, only }: TypePlan): number {
+  #walkCost(session: Session, plan: TypePlan): number {
+    const { extent, conditions, only } = plan;
     if (only !== undefined) return Number.POSITIVE_INFINITY;
     const share = conditions.best === undefined ? 1 : conditions.best.postings / Math.max(1, extent.typeRows);
     const matching = Math.max(1, Math.min(1, share) * extent.rows);
     // A walk along a column passes rows outside of the extent too.
     const all = walkOf(this.order) === 'places' ? extent.rows : extent.typeRows;
-    const passed = (Math.min(this.#wanted, matching) * all) / matching;
+    const isPassed = this.#after === undefined && isPassedInMemory(session, plan, this.order, this.#offset);
+    const wanted = isPassed ? this.#wanted - this.#offset : this.#wanted;
+    const passed = (Math.min(wanted, matching) * all) / matching;
     // Labels follow names and clusters: what matches may all stand at the end.
     return conditions.best === undefined ? passed : Math.min(all, passed * unevenness);
   }

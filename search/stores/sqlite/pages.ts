@@ -2,6 +2,7 @@
 // may run, and the page says the state its first slice saw.
 import type { Cursor, PageRequest } from '../store.ts';
 import { countRows } from './counts.ts';
+import { prepareSkip } from './created-skip.ts';
 import { KeyStream } from './key-stream.ts';
 import { makeCursor, type KeyRow } from './order.ts';
 import { sliceMs, type Question, type Session, type Turns } from './session.ts';
@@ -24,6 +25,7 @@ export async function readPage<First>(
 ): Promise<KeyPage & { readonly first: First }> {
   const { slice, pause } = turns;
   const { limit, offset = 0, after, withRemaining = false } = page;
+  if (after === undefined) await prepareSkip(turns, question, offset);
   const stream = new KeyStream(question, after, { offset, limit });
   const ids: number[] = [];
   let sequence: number | undefined;

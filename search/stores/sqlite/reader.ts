@@ -14,6 +14,7 @@ import type { Grants } from './extents.ts';
 import { readFacets, readFacetValues } from './facets.ts';
 import { configure } from './file.ts';
 import { readPage, type KeyPage } from './pages.ts';
+import { ReaderMemory } from './reader-memory.ts';
 import { indexVersionsOf, type IndexVersions } from '../index-version.ts';
 import { metaKey, placesPerIncarnation, readStoreId } from './schema.ts';
 import { TermTestSets, type Question, type Slice, type Turns } from './session.ts';
@@ -81,24 +82,25 @@ export function openReader(
   );
   db.function('fold', { deterministic: true }, (text) => String(text).toLowerCase());
   const scopes = new Map<number, Grants>();
+  const memory = new ReaderMemory();
   let catalog = new Catalog();
   // Not read on opening: a fault of the file has to show in an answer, where it is recognised as damage.
   let versions: IndexVersions | undefined;
 
   const slice: Slice = (work) => {
-    db.exec('BEGIN');
+    sql.all('BEGIN', []);
     try {
       const [sequence, version] = sql.first<[number, number]>(newest, [])!;
       catalog.refresh(db, version);
       tests.clear();
       versions ??= indexVersionsOf(readStoreId(db));
-      return work({ sql, catalog, sequence, versions, tests });
+      return work({ sql, catalog, sequence, versions, tests, memory });
     } catch (error) {
       // It may hold half of what was added.
       catalog = new Catalog();
       throw error;
     } finally {
-      db.exec('COMMIT');
+      sql.all('COMMIT', []);
     }
   };
   const turns: Turns = { slice, pause: () => new Promise((resolve) => setImmediate(resolve)) };

@@ -7,6 +7,7 @@ import type { Catalog } from './catalog.ts';
 import { compileConditions, type Conditions } from './conditions.ts';
 import { extentOf, type Extent, type Grants } from './extents.ts';
 import { ownedIds } from './owners.ts';
+import type { ReaderMemory } from './reader-memory.ts';
 import type { Piece, Sql } from './sql.ts';
 import { unpackTerms } from './terms.ts';
 
@@ -45,6 +46,7 @@ export interface Session {
   readonly sequence: number;
   readonly versions: IndexVersions;
   readonly tests: TermTestSets;
+  readonly memory: ReaderMemory;
 }
 
 /** Runs work in a transaction of its own. */
@@ -74,7 +76,7 @@ export function planTypes(session: Session, { query, grants }: Question): readon
   if (only?.length === 0) return [];
   const types = new Map<TypeKey, ResourceType>(query.types.map((type) => [typeKey(type), type]));
   return [...types].flatMap(([key, type]): readonly TypePlan[] => {
-    const extent = extentOf(sql, catalog, narrowed, key, grants);
+    const extent = extentOf(session, narrowed, key, grants);
     if (extent === undefined) return [];
     const conditions = compileConditions(sql, session.tests, narrowed, extent.t, type);
     return conditions.isNever ? [] : [{ type: key, extent, conditions, only }];

@@ -4,6 +4,7 @@ import type { ListQuery } from '../../query/list-query.ts';
 import { incarnationOf } from './catalog.ts';
 import { placesPerIncarnation } from './schema.ts';
 import type { Extent } from './extents.ts';
+import type { KeyRow } from './order.ts';
 import type { TypePlan } from './session.ts';
 import type { Piece } from './sql.ts';
 import type { TermSet } from './term-sets.ts';
@@ -21,7 +22,25 @@ const shift = Math.log2(placesPerIncarnation);
 /** Membership in the extent of a row or posting named by `alias`; undefined when everything is in it. */
 export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
   if (extent.isWhole) return undefined;
-  const { incarnations, incarnationsJson, except, exceptJson, places, placesJson, ids } = extent;
+  const { ids, singles } = extent;
+  const any = placesPieces(extent, alias);
+  if (ids.length > 0) any.push({ text: `${alias}.id IN (SELECT value FROM json_each(?))`, values: [singles.idsJson] });
+  return anyOf(any);
+}
+
+/** The same without single objects: of a counter's place, or of a posting's. */
+export function inPlaces(extent: Extent, alias: 'x'): Piece | undefined {
+  return extent.isWhole ? undefined : anyOf(placesPieces(extent, alias));
+}
+
+function anyOf(any: readonly Piece[]): Piece {
+  if (any.length === 0) return { text: '0', values: [] };
+  return { text: `(${any.map(({ text }) => text).join(' OR ')})`, values: any.flatMap(({ values }) => values) };
+}
+
+/** A place is not looked up in an index by them: a list of thousands were read once for each term. */
+function placesPieces(extent: Extent, alias: 'o' | 'x'): Piece[] {
+  const { incarnations, incarnationsJson, except, exceptJson, places, placesJson } = extent;
   const any: Piece[] = [];
   if (incarnations.length > 0) {
     const text = `(${alias}.place >> ${shift}) IN (SELECT value FROM json_each(?))`;
@@ -31,12 +50,9 @@ export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
     else any.push({ text: `(${text} AND ${not})`, values: [...values, exceptJson] });
   }
   if (places.length > 0) {
-    any.push({ text: `${alias}.place IN (SELECT value FROM json_each(?))`, values: [placesJson] });
+    any.push({ text: `+${alias}.place IN (SELECT value FROM json_each(?))`, values: [placesJson] });
   }
-  if (ids.length > 0) {
-    any.push({ text: `${alias}.id IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(ids)] });
-  }
-  return { text: `(${any.map(({ text }) => text).join(' OR ')})`, values: any.flatMap(({ values }) => values) };
+  return any;
 }
 
 /** All rows of the extent, by places. */
@@ -56,13 +72,13 @@ export function byExtent(extent: Extent): readonly Way[] {
     const text = 'json_each(?) j CROSS JOIN obj o INDEXED BY obj_key ON o.t = ? AND o.place = j.value';
     ways.push(way({ text, values: [placesJson, t] }));
   }
-  if (ids.length > 0) ways.push(byIds(ids, t));
+  if (ids.length > 0) ways.push(byIds(extent.singles.idsJson, t));
   return ways;
 }
 
-export function byIds(ids: readonly number[], t: number, ...where: readonly Piece[]): Way {
+export function byIds(idsJson: string, t: number, ...where: readonly Piece[]): Way {
   const text = 'json_each(?) j CROSS JOIN obj o NOT INDEXED ON o.id = j.value';
-  return way({ text, values: [JSON.stringify(ids)] }, { text: 'o.t = ?', values: [t] }, ...where);
+  return way({ text, values: [idsJson] }, { text: 'o.t = ?', values: [t] }, ...where);
 }
 
 /** By whole values of a column: names or uids. */
@@ -109,19 +125,23 @@ export interface Access {
 const lookUpCost = 2;
 
 /** The cheapest way to all rows of a plan. */
-export function cheapestAccess({ extent, conditions, only }: TypePlan, { names, uids }: ListQuery): Access {
+export function cheapestAccess(plan: TypePlan, { names, uids }: ListQuery): Access {
+  const { extent, conditions, only } = plan;
   const { t } = extent;
   const rest = conditions.pieces;
   const member = inExtent(extent, 'o');
   const members = member === undefined ? [] : [member];
-  if (only !== undefined) return { ways: [byIds(only, t, ...members)], rest, cost: only.length, isOfPostings: false };
+  if (only !== undefined)
+    return { ways: [byIds(JSON.stringify(only), t, ...members)], rest, cost: only.length, isOfPostings: false };
   const { best } = conditions;
-  const byPlace: Access = {
-    ways: conditions.scansNames && extent.isWhole ? [byNameScan(extent)] : byExtent(extent),
-    rest,
-    cost: extent.rows,
-    isOfPostings: false,
-  };
+  const byPlace: Access = isOfSingles(extent)
+    ? accessToSingles(plan, extent.singles.rows)
+    : {
+        ways: conditions.scansNames && extent.isWhole ? [byNameScan(extent)] : byExtent(extent),
+        rest,
+        cost: extent.rows,
+        isOfPostings: false,
+      };
   const listed = (column: 'name' | 'uid', list: readonly string[] | undefined): readonly Access[] => {
     if (list === undefined) return [];
     const values = [...new Set(list)];
@@ -161,10 +181,28 @@ export function termsInIncarnation({ extent, conditions }: TypePlan, best: TermS
   return { ways: [way], rest, cost: best.postings, isOfPostings: false };
 }
 
-/** Lists some objects, whatever the conditions. */
-export function accessOf(plan: TypePlan, ids: readonly number[]): Access {
-  const { extent, conditions } = plan;
-  return { ways: [byIds(ids, extent.t)], rest: conditions.pieces, cost: ids.length, isOfPostings: false };
+/** Whether an extent is nothing but single objects. */
+export function isOfSingles({ incarnations, places }: Extent): boolean {
+  return incarnations.length === 0 && places.length === 0;
+}
+
+/** More terms than this are not looked up for each object. */
+const mostTermsProbed = 8;
+
+/** Some of an extent's single objects: those without a wanted term are not looked at. */
+export function accessToSingles({ extent, conditions }: TypePlan, rows: readonly KeyRow[]): Access {
+  const { best, pieces } = conditions;
+  const cost = rows.length;
+  if (best === undefined || best.ids.length > mostTermsProbed) {
+    const ids = rows === extent.singles.rows ? extent.singles.idsJson : JSON.stringify(rows.map(({ id }) => id));
+    return { ways: [byIds(ids, extent.t)], rest: pieces, cost, isOfPostings: false };
+  }
+  const text = `json_each(?) j CROSS JOIN posting x
+    ON x.term IN (${best.ids.map(() => '?').join(', ')}) AND x.place = j.value ->> 0 AND x.id = j.value ->> 1
+    CROSS JOIN obj o NOT INDEXED ON o.id = x.id`;
+  const from = { text, values: [JSON.stringify(rows.map(({ id, place }) => [place.number, id])), ...best.ids] };
+  const ways = [{ from, where: [], repeats: best.ids.length > 1 }];
+  return { ways, rest: pieces.filter(({ terms }) => terms !== best), cost, isOfPostings: false };
 }
 
 /** A way over postings, as one over their rows. */

@@ -1,8 +1,9 @@
 // Streams of rows in the query's order, one type at a time, resumable after any row: along an index where the order allows, else collected and sorted.
 // Easy to get wrong: no statement stays open between two calls, and rows equal in the leading key must all be there before they are sorted.
 import { readDocument, documentPaths } from '../../query/document.ts';
-import { GatewayError } from '../../../cache/errors.ts';
+import { mostBodies, type BodyBudget } from './body-budget.ts';
 import { incarnationOf, type Catalog, type Place } from './catalog.ts';
+import { passInMemory } from './created-skip.ts';
 import { compareText, comparePlaceClusters, sortValue, type KeyRow, type RowOrder, type SortKey } from './order.ts';
 import { placesPerIncarnation } from './schema.ts';
 import { whereOf, type Session, type TypePlan } from './session.ts';
@@ -15,9 +16,6 @@ export interface Walk {
   readonly skip?: (session: Session, plan: TypePlan, count: number) => number;
   readonly next: (session: Session, plan: TypePlan, want: number) => readonly KeyRow[] | undefined;
 }
-
-/** Orders by a path of the object read each row's body: with more rows the query is refused. */
-export const maxRowsSortedByPath = 20_000;
 
 /** A walk pauses after so long, whether or not it has found anything. */
 export const atOnceMs = 15;
@@ -35,29 +33,39 @@ function keyRow({ catalog }: Session, plan: TypePlan, [id, place, name, created,
   return { id, type: plan.type, place: catalog.place(place), name, created, rv, sort: [] };
 }
 
-/** All rows of an access that come after a row, sorted at once. */
-export function collect(session: Session, plan: TypePlan, access: Access, order: RowOrder, after?: KeyRow): KeyRow[] {
+/**
+ * All rows of an access that come after a row, sorted at once.
+ * @param budget for an order by paths of the object, which reads each row's body
+ */
+export function collect(
+  session: Session,
+  plan: TypePlan,
+  access: Access,
+  order: RowOrder,
+  after?: KeyRow,
+  budget?: BodyBudget,
+): KeyRow[] {
   const rows: KeyRow[] = [];
   for (const way of joined(access)) {
     const all = whereOf([...way.where, ...access.rest]);
-    const text = `SELECT ${way.repeats ? 'DISTINCT ' : ''}${columnsOf(order)} FROM ${way.from.text} WHERE ${all.text}`;
+    // Each is read, so there is nothing to be had from more than may be.
+    const limit = budget === undefined ? '' : ` LIMIT ${mostBodies + 1}`;
+    const text = `SELECT ${way.repeats ? 'DISTINCT ' : ''}${columnsOf(order)} FROM ${way.from.text} WHERE ${all.text}${limit}`;
     for (const row of session.sql.all<Row>(text, [...way.from.values, ...all.values])) {
       rows.push(keyRow(session, plan, row));
     }
+    budget?.expect(rows.length);
   }
-  const sortable = order.paths.length === 0 ? rows : withSortValues(session, rows, order);
+  const sortable = budget === undefined ? rows : withSortValues(session, rows, order, budget);
   const wanted = after === undefined ? sortable : sortable.filter((row) => order.compare(row, after) > 0);
   return wanted.sort(order.compare);
 }
 
-function withSortValues({ sql }: Session, rows: readonly KeyRow[], order: RowOrder): KeyRow[] {
-  if (rows.length > maxRowsSortedByPath) {
-    const message = `${rows.length} objects are more than can be sorted by a field (${maxRowsSortedByPath}): narrow the query, or order by cluster, namespace, name, created_at or resource_version`;
-    throw new GatewayError('BAD_REQUEST', message);
-  }
+function withSortValues({ sql }: Session, rows: readonly KeyRow[], order: RowOrder, budget: BodyBudget): KeyRow[] {
   const paths = documentPaths(order.paths);
   return rows.map((row) => {
     const body = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [row.id])!;
+    budget.read(body[0].byteLength);
     const sort = readDocument(body[0], paths).map(([first]) => sortValue(first));
     return { ...row, sort };
   });
@@ -126,6 +134,12 @@ export function columnWalk(column: Column, order: RowOrder, after: KeyRow | unde
   return {
     skip: (session, plan, count) => {
       if (column === 'rv') return 0;
+      const passed = passInMemory(session, plan, order, count);
+      if (passed !== undefined) {
+        if (passed.created === undefined) isOver = true;
+        else from = { value: passed.created, isAfter: false };
+        return passed.before;
+      }
       const all = whereFrom(plan, []);
       const rows = `FROM obj o INDEXED BY ${index} WHERE`;
       const text = `SELECT o.${column} ${rows} ${all.text} ORDER BY ${orderBy} LIMIT 1 OFFSET ?`;
@@ -329,6 +343,7 @@ function* perIncarnation(
   ].filter((place) => place !== undefined);
   for (const head of heads.sort(byFirst)) {
     const number = head.incarnation.number;
+    // Sorting what is sorted already takes one comparison each.
     const found = single.get(number) ?? nonEmpty(number);
     yield* found.filter((place) => isWanted(place)).sort(compare);
   }
@@ -339,6 +354,6 @@ function* perIncarnation(
       start,
       start + placesPerIncarnation - 1,
     ]);
-    return rows.filter(([place]) => !except.has(place)).map(([place]) => catalog.place(place));
+    return catalog.sorted(number, new Set(rows.map(([place]) => place).filter((place) => !except.has(place))));
   }
 }
