@@ -25,7 +25,7 @@ export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
 const comma = 0x2c;
 /** Read by one statement at first, and at most once it is known how large rows are. */
-const firstRows = 8;
+const firstRows = 16;
 const mostRows = 256;
 
 interface StoredRow {

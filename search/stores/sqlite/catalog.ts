@@ -73,14 +73,14 @@ export class Catalog {
     this.#inOrder.delete(place.incarnation.number);
   }
 
-  /** Some places of one incarnation, sorted by namespace. */
-  sorted(incarnation: number, numbers: ReadonlySet<number>): readonly Place[] {
-    const all = this.placesOf.get(incarnation)!;
-    // Few of many are sorted for themselves; the others are taken out of what is sorted already.
-    if (numbers.size * fewOf < all.size) return [...numbers].map((number) => this.place(number)).sort(byNamespace);
-    let inOrder = this.#inOrder.get(incarnation);
-    if (inOrder === undefined) this.#inOrder.set(incarnation, (inOrder = [...all.values()].sort(byNamespace)));
-    return inOrder.filter(({ number }) => numbers.has(number));
+  /** All places of one incarnation, sorted by namespace. */
+  inOrder(incarnation: number): readonly Place[] {
+    let places = this.#inOrder.get(incarnation);
+    if (places === undefined) {
+      places = [...this.placesOf.get(incarnation)!.values()].sort(byNamespace);
+      this.#inOrder.set(incarnation, places);
+    }
+    return places;
   }
 
   place(number: number): Place {
@@ -89,8 +89,6 @@ export class Catalog {
     return place;
   }
 }
-
-const fewOf = 16;
 
 function byNamespace({ namespace: one }: Place, { namespace: other }: Place): number {
   return compareText(one, other);

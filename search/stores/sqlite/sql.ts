@@ -40,7 +40,8 @@ export class Sql {
   #prepare(text: string): StatementSync {
     const known = this.#prepared.get(text);
     if (known !== undefined) return known;
-    const statement = this.db.prepare(text);
+    // SQLite looks at the value of `LIMIT ?` to plan, and so prepares the statement anew whenever one is bound; at an expression it does not look.
+    const statement = this.db.prepare(text.replaceAll('LIMIT ?', 'LIMIT ? + 0'));
     statement.setReturnArrays(true);
     this.#prepared.set(text, statement);
     return statement;

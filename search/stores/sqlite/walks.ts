@@ -312,7 +312,9 @@ function placesInOrder(session: Session, plan: TypePlan, order: RowOrder, after:
   const compare = (one: Place, other: Place): number => byFirst(one, other) || bySecond(one, other);
   const isWanted = (place: Place): boolean => after === undefined || compare(place, after.place) >= 0;
   const catalog = session.catalog;
-  if (first.by === 'cluster') return perIncarnation(session, plan, { byFirst, compare, isWanted });
+  if (first.by === 'cluster') {
+    return perIncarnation(session, plan, { byFirst, compare, isWanted, ascending: second.direction === 1 });
+  }
   const numbers = plan.extent.incarnations.flatMap((number) => [...catalog.placesOf.get(number)!.values()]);
   const places = [...numbers.filter(({ number }) => !plan.extent.except.has(number)), ...listed(catalog, plan)];
   return places.filter(isWanted).sort(compare)[Symbol.iterator]();
@@ -326,13 +328,15 @@ interface PlaceOrder {
   readonly byFirst: (one: Place, other: Place) => number;
   readonly compare: (one: Place, other: Place) => number;
   readonly isWanted: (place: Place) => boolean;
+  /** By namespace within a cluster. */
+  readonly ascending: boolean;
 }
 
 /** One incarnation's places are read when the walk comes to it. */
 function* perIncarnation(
   session: Session,
   plan: TypePlan,
-  { byFirst, compare, isWanted }: PlaceOrder,
+  { byFirst, compare, isWanted, ascending }: PlaceOrder,
 ): Generator<Place> {
   const { catalog, sql } = session;
   const { t, incarnations, except } = plan.extent;
@@ -343,17 +347,26 @@ function* perIncarnation(
   ].filter((place) => place !== undefined);
   for (const head of heads.sort(byFirst)) {
     const number = head.incarnation.number;
-    // Sorting what is sorted already takes one comparison each.
-    const found = single.get(number) ?? nonEmpty(number);
-    yield* found.filter((place) => isWanted(place)).sort(compare);
+    const listedHere = single.get(number);
+    if (listedHere === undefined) yield* wholeIncarnation(number);
+    else yield* listedHere.filter((place) => isWanted(place)).sort(compare);
   }
-  function nonEmpty(number: number): readonly Place[] {
+  /** Most questions are answered from the first places, so which of the others have rows is looked up once they are needed. */
+  function* wholeIncarnation(number: number): Generator<Place> {
+    const inOrder = ascending ? catalog.inOrder(number) : catalog.inOrder(number).toReversed();
+    const wanted = inOrder.filter((place) => !except.has(place.number) && isWanted(place));
+    yield* wanted.slice(0, firstBatch);
+    if (wanted.length <= firstBatch) return;
+    const withRows = nonEmpty(number);
+    for (const place of wanted.slice(firstBatch)) if (withRows.has(place.number)) yield place;
+  }
+  function nonEmpty(number: number): ReadonlySet<number> {
     const start = number * placesPerIncarnation;
     const rows = sql.all<[number]>('SELECT place FROM counter WHERE t = ? AND place BETWEEN ? AND ?', [
       t,
       start,
       start + placesPerIncarnation - 1,
     ]);
-    return catalog.sorted(number, new Set(rows.map(([place]) => place).filter((place) => !except.has(place))));
+    return new Set(rows.map(([place]) => place));
   }
 }
