@@ -51,8 +51,19 @@ export const hostileQuestions: readonly HostileQuestion[] = [
     name: 'values of a label with a long prefix',
     path: `${index}/values?resource=pods.v1.&by=${encodeURIComponent("metadata.labels['app']")}&prefix=${'a'.repeat(4000)}`,
   },
-  // Up to 20,000 bodies are read for it, in slices between which others are answered; beyond that it is refused.
+  // Refused: each object would have to be read.
   { name: 'facets by a path that is not indexed', path: `${index}/facets?resource=pods.v1.&by=spec.a` },
+  { name: 'values of a path that is not indexed', path: `${index}/values?resource=pods.v1.&by=spec.priority` },
+  asked('an order by a path that is not indexed', 'orderby', 'spec.terminationGracePeriodSeconds'),
+  // About as many as are read: 1,407 pods.
+  {
+    name: 'facets by such a path in two namespaces',
+    path: `${index}/facets?resource=pods.v1.&by=spec.terminationGracePeriodSeconds&namespaces=team-01,team-03`,
+  },
+  {
+    name: 'facets by such a path that no object has, in two namespaces',
+    path: `${index}/facets?resource=pods.v1.&by=spec.a&namespaces=team-01,team-03`,
+  },
   { name: 'lists in lists', path: `${index}/query`, body: `{"resource":"pods.v1.","filter":${'['.repeat(20_000)}` },
   { name: 'objects in objects', path: `${index}/query`, body: '{"a":'.repeat(20_000) },
 ];

@@ -14,6 +14,7 @@ import { clusterName, clusterObjects, objectsPerCluster, type GeneratedObject } 
 import { benchHttp } from './http.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 import { newest, questions, type Question } from './questions.ts';
+import { benchUsers } from './users.ts';
 
 export const searchUsage = `npm run bench -- search [options]
   --clusters N    clusters of ${objectsPerCluster} objects, default 20; 200 for the figures of the documentation
@@ -81,6 +82,7 @@ async function benchStore(directory: string, clusters: number, rounds: number): 
       `${clusters * objectsPerCluster} objects written at ${Math.round(rate)}/s on average (generating them not counted)`,
     );
     if (rate < leastRate) failures.push(`the load: ${Math.round(rate)}/s, wanted ${leastRate}/s`);
+    failures.push(...(await benchUsers(join(directory, 'index', 'index.db'), clusters, incarnationId, print)));
     await postgres.load({ clusters }, print);
     print(`rival: Clusterpedia's schema on PostgreSQL ${postgres.version}`);
     const scope = wholeScope(clusters);

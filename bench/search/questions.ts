@@ -15,13 +15,13 @@ export interface Question {
   readonly atLeast: number;
 }
 
-const pods = allOf({ group: '', resource: 'pods' });
+export const pods = allOf({ group: '', resource: 'pods' });
 const where = `"group" = '' AND version = 'v1' AND resource = 'pods'`;
 const select = `SELECT object FROM resources WHERE ${where}`;
 const count = `SELECT count(*) FROM resources WHERE ${where}`;
 const app = `object->'metadata'->'labels'->>'app' = 'web'`;
 const env = `object->'metadata'->'labels'->>'env' IN ('prod', 'staging')`;
-const webLabels: ListQuery['labels'] = [
+export const webLabels: ListQuery['labels'] = [
   { key: 'app', operator: 'In', values: ['web'] },
   { key: 'env', operator: 'In', values: ['prod', 'staging'] },
 ];
@@ -31,6 +31,7 @@ const field = (path: string, operator: 'Equals' | 'Contains', value: string): Li
 });
 const orderByName: ListQuery['order'] = [{ by: 'name', descending: false }];
 const page = { limit: 50 };
+export const webByName: ListQuery = { ...pods, labels: webLabels, order: orderByName };
 /** All pods, the newest first. */
 export const newest: ListQuery = { ...pods, order: [{ by: 'created_at', descending: true }] };
 
@@ -46,12 +47,7 @@ export function questions(
   const owned = `owner_uid IN (SELECT uid FROM resources WHERE cluster = '${first}' AND owner_uid = '${owner}')`;
   return [
     ask('a namespace, 50', { ...pods, namespaces: ['team-10'] }, page, `${select} AND namespace = 'team-10' LIMIT 50`),
-    ask(
-      'b two labels by name, 50',
-      { ...pods, labels: webLabels, order: orderByName },
-      page,
-      `${select} AND ${app} AND ${env} ORDER BY name LIMIT 50`,
-    ),
+    ask('b two labels by name, 50', webByName, page, `${select} AND ${app} AND ${env} ORDER BY name LIMIT 50`),
     ask('b count', { ...pods, labels: webLabels }, 'count', `${count} AND ${app} AND ${env}`),
     ask(
       'c part of the name, 50',

@@ -79,3 +79,16 @@ test('E9: a path is found however its keys are written, and not where they stand
     ['x'],
   ]);
 });
+
+test('a path behind long texts with quotes and backslashes is found', () => {
+  for (const length of [0, 20, 21, 22, 23, 24, 25, 26, 60]) {
+    for (const end of ['', '\\', '"', '\\"', '"\\', '\\\\', '""', '\\\\"\\']) {
+      const document = {
+        note: `${'x'.repeat(length)}${end}`,
+        [`${'k'.repeat(length)}${end}`]: 1,
+        spec: { a: 'found' },
+      };
+      assert.deepEqual(slices(JSON.stringify(document), 'spec.a'), [['"found"']], JSON.stringify(document));
+    }
+  }
+});

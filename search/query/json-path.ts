@@ -164,13 +164,24 @@ function skipSpace(bytes: Buffer, start: number): number {
 
 /** @param start of the opening quote; returns what follows the closing one */
 function skipString(bytes: Buffer, start: number): number {
-  for (let at = start + 1; at < bytes.length; at++) {
+  const near = Math.min(bytes.length, start + nearBytes);
+  let at = start + 1;
+  for (; at < near; at++) {
     const byte = bytes[at];
     if (byte === 0x22) return at + 1;
     if (byte === 0x5c) at++;
   }
+  // Long ones are searched many bytes at a time: the end is a quote after an even number of backslashes.
+  for (let quote = bytes.indexOf(0x22, at); quote >= 0; quote = bytes.indexOf(0x22, quote + 1)) {
+    let slash = quote;
+    while (slash > at && bytes[slash - 1] === 0x5c) slash--;
+    if ((quote - slash) % 2 === 0) return quote + 1;
+  }
   throw broken(bytes.length);
 }
+
+/** What a search through many bytes costs to begin with, in bytes looked at one by one. */
+const nearBytes = 24;
 
 /** Passes over one value of any depth without recursion. */
 function skipValue(bytes: Buffer, start: number): number {

@@ -6,7 +6,7 @@ import { rowOrder, type RowOrder } from './order.ts';
 import { planTypes, type Question, type Session, type Turns, type TypePlan } from './session.ts';
 
 /** For fewer rows than this no column is made. */
-const leastPrepared = 1000;
+const leastPrepared = 100;
 /** Fewer rows than this are passed over in the file even so. */
 const leastPassed = 20;
 
