@@ -30,6 +30,12 @@ function refused(query: string | (() => unknown), message: RegExp): void {
   });
 }
 
+test('a path without parameters is the same question as with one that means nothing', () => {
+  const places = [{}, { cluster: 'c' }, { namespace: 'n' }, { cluster: 'c', namespace: 'n', name: 'o' }];
+  for (const place of [...places, { types: [pods, { group: 'apps', resource: 'deployments' }] }])
+    assert.deepEqual(ask('', place), ask('nothing=1', place));
+});
+
 test('T11-T16: clusters, namespaces and names by URL and by label', () => {
   is(ask(''), {});
   is(ask('clusters=cluster-1'), { clusters: ['cluster-1'] });

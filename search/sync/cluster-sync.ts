@@ -243,7 +243,11 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
         return { ...told, types: storedStates(stored), hasTypes: options.stored.length > 0 };
       }
       const { set } = life;
-      return { ...told, types: [...types].flatMap((key) => set.of(key)?.state() ?? []), hasTypes: set.size > 0 };
+      const stateOfType = (key: TypeKey): readonly TypeState[] => {
+        const follower = set.of(key);
+        return follower === undefined || (fault === undefined && follower.isCurrent()) ? [] : [follower.state()];
+      };
+      return { ...told, types: [...types].flatMap(stateOfType), hasTypes: set.size > 0 };
     },
     confirmedAtMs(incarnation, type) {
       const key = typeKey(type);

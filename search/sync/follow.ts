@@ -49,6 +49,8 @@ export interface Follower {
   state(): TypeState;
   /** That of the state. */
   confirmedAtMs(): number | undefined;
+  /** Its rows are whole, and nothing is in the way of the next change. */
+  isCurrent(): boolean;
   /** Stops reading and commits what was read, waiting at most `graceMs` for the store. */
   close(graceMs?: number): Promise<void>;
 }
@@ -366,6 +368,7 @@ export function startFollower(options: FollowOptions): Follower {
       });
     },
     confirmedAtMs: () => confirmedAtMs,
+    isCurrent: () => isWhole && phase === 'watching' && fault === undefined && storeFault === undefined,
     async close(graceMs = 2_000) {
       reading.abort();
       // A store that does not answer must not keep the process.

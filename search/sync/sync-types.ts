@@ -56,7 +56,7 @@ export interface ClusterState {
   readonly refused: readonly { readonly resource: string; readonly message: string }[];
 }
 
-/** How one cluster is followed as far as some types go. */
+/** How one cluster is followed as far as some types go; those that are whole and followed without a fault are left out. */
 export interface PartState extends Pick<ClusterState, 'cluster' | 'incarnation' | 'fault' | 'types'> {
   /** It has types, these or others. */
   readonly hasTypes: boolean;
@@ -66,7 +66,7 @@ export interface PartState extends Pick<ClusterState, 'cluster' | 'incarnation' 
 export interface SyncHandle {
   /** One entry a cluster that is indexed, sorted by name. */
   state(): readonly ClusterState[];
-  /** The same of these types alone, unsorted: every answer asks for it, and there may be thousands of types. */
+  /** What there is to tell of these types, unsorted: every answer asks for it, and there may be thousands of types. */
   stateOf(types: ReadonlySet<TypeKey>): readonly PartState[];
   /** Unix milliseconds; undefined when nothing of it was ever confirmed, or it is not kept. */
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined;

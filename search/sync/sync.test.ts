@@ -4,10 +4,12 @@ import type { ClusterSpec } from '../../cache/records.ts';
 import { createClusterStore, type ClusterStore } from '../../cache/store.ts';
 import { makeFakeMember, type FakeMember } from './fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from './fake-store.fixture.ts';
+import { crdType } from './discovery.ts';
 import { until } from './follow.fixture.ts';
 import { makeSelection } from './selection.ts';
 import { startSync, type SyncOptions } from './sync.ts';
 import { defaultSyncTiming, type SyncHandle } from './sync-types.ts';
+import { typeKey } from '../types.ts';
 
 const pods = '/api/v1/pods';
 const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -291,6 +293,18 @@ describe('sync', () => {
     assert.equal(one!.types.find(({ type }) => type.resource === 'pods')?.phase, 'waiting');
     assert.equal(handle.confirmedAtMs('r1/life-1', podType), confirmed);
     assert.equal(two!.fault, undefined);
+    await until(() => {
+      const [down, well] = handle.stateOf(new Set([typeKey(podType)]));
+      assert.deepEqual(
+        [down?.cluster, down?.fault, down?.types.map(({ phase }) => phase)],
+        ['m1', one!.fault, ['waiting']],
+      );
+      assert.deepEqual(
+        [well?.cluster, well?.types, well?.hasTypes],
+        ['m2', [], true],
+        'there is nothing to tell of it',
+      );
+    });
   });
 
   it('what the member forbids is named; everything else is followed', async (t) => {
@@ -307,6 +321,8 @@ describe('sync', () => {
     );
     await until(() => assert.equal(stateOf(handle, 'customresourcedefinitions')?.fault?.reason, 'Forbidden'));
     assert.equal(handle.state()[0]?.fault, undefined);
+    const crdsOf = handle.stateOf(new Set([typeKey(crdType)]))[0]?.types;
+    assert.equal(crdsOf?.[0]?.fault?.reason, 'Forbidden');
   });
 
   it('a label and the fields of a PediaCluster choose for their cluster; what is no longer chosen is forgotten', async (t) => {
