@@ -273,10 +273,10 @@ describe('response parser against hostile members', () => {
   });
 
   it('reads a large head that comes byte by byte in linear time', () => {
-    const text = `${ok}Content-Length: 0\r\nX: ${'y'.repeat(500_000)}\r\n\r\n`;
+    const text = `${ok}Content-Length: 0\r\nX: ${'y'.repeat(200_000)}\r\n\r\n`;
     const bytes = Buffer.from(text);
     const parsed = parsePieces(cut(bytes, [...bytes.keys()].slice(1)));
-    assert.equal(parsed.headers[3]!.length, 500_000);
+    assert.equal(parsed.headers[3]!.length, 200_000);
   });
 
   it('never does anything but refuse or parse on damaged responses', () => {

@@ -2,6 +2,7 @@
 // dynamic table is switched off and only :status is read.
 import { once } from 'node:events';
 import { connect } from 'node:tls';
+import { trusting } from './raw-client.ts';
 import type { Door } from './raw-client.ts';
 
 /** How a raw stream ended: a status code, or that it was reset, or that the whole connection was. */
@@ -24,7 +25,7 @@ export interface RawHttp2Request {
 
 /** Sends one request on a connection of its own and waits for its first answer. */
 export async function rawHttp2(door: Door, request: RawHttp2Request): Promise<RawOutcome> {
-  const socket = connect({ host: '127.0.0.1', port: door.port, ca: door.ca, ALPNProtocols: ['h2'] });
+  const socket = connect({ host: '127.0.0.1', port: door.port, secureContext: trusting(door), ALPNProtocols: ['h2'] });
   socket.on('error', () => undefined);
   await once(socket, 'secureConnect');
   const { promise, resolve } = Promise.withResolvers<RawOutcome>();

@@ -79,6 +79,7 @@ const named = (count: number): readonly { readonly namespace: undefined; readonl
   [...new Set(incarnations.flatMap((_, at) => rowsOf(at).map(({ name }) => name)))]
     .slice(0, count)
     .map((name) => ({ namespace: undefined, name }));
+const thirtyFive = named(35);
 /** Who asks. */
 const users: readonly {
   readonly who: string;
@@ -97,7 +98,7 @@ const users: readonly {
   { who: 'a user with 3,000 namespaces', grantOf: () => everyPair },
   {
     who: 'a user with 35 names in each cluster',
-    grantOf: () => ({ namespaces: [], names: named(35) }),
+    grantOf: () => ({ namespaces: [], names: thirtyFive }),
   },
   { who: 'an administrator', grantOf: () => 'all' },
 ];
