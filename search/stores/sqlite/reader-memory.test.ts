@@ -8,14 +8,14 @@ import { allOf, type ListQuery } from '../../query/list-query.ts';
 import type { Grant } from '../../rights/scope.ts';
 import type { FacetBy, FacetCount, PageRequest } from '../store.ts';
 import type { Grants } from './extents.ts';
-import { listModel, rowWrite, typeInfo, type ModelRow } from './model.fixture.ts';
+import { isGranted, listModel, rowWrite, typeInfo, type ModelRow } from './model.fixture.ts';
 import { openReader } from './reader.ts';
 import { openSqliteStore } from './store.ts';
 
 const pods = typeInfo('', 'pods');
 const incarnations = ['east', 'west'].map((cluster) => ({ id: `record-${cluster}/system-${cluster}`, cluster }));
 const namespaces = Array.from({ length: 60 }, (_, i) => `team-${i}`);
-const perCluster = 800;
+const perCluster = 640;
 
 /** @param round what of the object changes */
 function row(at: number, i: number, round: number): ModelRow {
@@ -86,11 +86,15 @@ test('E8: what a reader remembers stays what a look at every row finds, while ro
         [],
       );
     }
-    for (let round = 1; round <= 5; round++) {
+    for (let round = 1; round <= 4; round++) {
+      const everything = { digest: '', grants: users[0]![1] };
+      const models = pages.map(([query]) => listModel([...rows.values()], query, everything));
+      const listed = listModel([...rows.values()], list, everything);
       for (const [number, [who, grants]] of users.entries()) {
         const scope = { number, grants, dropped: [] };
-        for (const [query, page] of pages) {
-          const all = listModel([...rows.values()], query, { digest: '', grants });
+        const seen = (model: readonly ModelRow[]) => model.filter((one) => isGranted(one, { digest: '', grants }));
+        for (const [i, [query, page]] of pages.entries()) {
+          const all = seen(models[i]!);
           const from = page.offset ?? 0;
           const { first } = await reader.operations.list({ query, scope, page });
           const expected = all.slice(from, from + page.limit!).map(({ uid }) => uid);
@@ -100,7 +104,7 @@ test('E8: what a reader remembers stays what a look at every row finds, while ro
             `${who}, round ${round}, ${JSON.stringify([query, page])}`,
           );
         }
-        const all = listModel([...rows.values()], list, { digest: '', grants });
+        const all = seen(listed);
         assert.equal(await reader.operations.count({ query: list, scope }), all.length, `${who}, round ${round}`);
         for (const by of facets) {
           const found = await reader.operations.facets({ query: list, scope, by, limit: 1000 });
