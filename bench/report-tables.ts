@@ -92,6 +92,8 @@ export const columns: Readonly<Record<string, readonly Column[]>> = {
   registrations: [
     ...requestColumns,
     { value: 'rssMb', heading: 'RSS MB', digits: 0 },
+    { value: 'cpuUsWithProbes', heading: 'with probes, µs/req', digits: 0 },
+    { value: 'idleCores', heading: 'idle, cores', digits: 3 },
     { value: 'startSeconds', heading: 'start to last cluster, s', digits: 1 },
   ],
 };

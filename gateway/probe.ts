@@ -23,8 +23,12 @@ export const defaultProbeTiming: ProbeTiming = { intervalMs: 10_000, jitter: 0.2
 /** What the first probe of each cluster known at the start is given: a handshake and a few small requests. */
 const firstProbeMs = 2;
 
-/** Rights are asked for again only after this time: they seldom change. */
+/** Probes a second of all clusters together; with more clusters each is asked less often, since requests learn at once that one is gone. */
+const probesPerSecond = 100;
+
+/** Rights and version are asked for again only after this time, or this many intervals where these are longer: they seldom change. */
 const rightsIntervalMs = 60_000;
+const rightsEveryIntervals = 6;
 
 /** Probes without an answer after which requests are no longer sent. */
 const silencesToTrip = 2;
@@ -75,8 +79,10 @@ export function startProbe(parts: {
     if (closed || now === undefined) return;
     const status = withTransitions(now.status, found);
     if (store.setStatus(uid, status)) logChange(log, record.spec.name, now.status, status);
-    schedule(uid, timing.intervalMs * (1 + (Math.random() * 2 - 1) * timing.jitter));
+    schedule(uid, intervalMs() * (1 + (Math.random() * 2 - 1) * timing.jitter));
   };
+
+  const intervalMs = (): number => probeIntervalMs(timing.intervalMs, timers.size);
 
   const look = async (record: ClusterRecord, uid: string): Promise<ClusterStatus> => {
     const { name } = record.spec;
@@ -92,7 +98,9 @@ export function startProbe(parts: {
         record.spec.credential?.invalidate();
         findings?.credentialRefused(record.spec);
       }
-      const version = await versionOf(target, record, timing.timeoutMs);
+      const areRightsDue = performance.now() - (rights.get(uid)?.atMs ?? -Infinity) >= rightsIntervalOf(intervalMs());
+      const isVersionDue = areRightsDue || record.status.version === '' || !wasAvailable(record);
+      const version = isVersionDue ? await versionOf(target, record, timing.timeoutMs) : record.status.version;
       const available =
         ready.status === 401
           ? condition(
@@ -107,7 +115,7 @@ export function startProbe(parts: {
         ready.status >= 500
           ? condition('Ready', 'False', 'NotReady', `/readyz answered ${ready.status}`)
           : condition('Ready', 'True', 'Ready', '/readyz answers');
-      const impersonation = ready.status === 401 ? [] : await rightsOf(uid, target, ready.status);
+      const impersonation = ready.status === 401 ? [] : await rightsOf(uid, target, ready.status, areRightsDue);
       return statusOf(
         record,
         [...refusals(record), available, readiness, ...impersonation],
@@ -152,14 +160,17 @@ export function startProbe(parts: {
     uid: string,
     target: Awaited<ReturnType<typeof locate>>,
     readyStatus: number,
+    areDue: boolean,
   ): Promise<readonly Condition[]> => {
-    if (identity === 'self') return [];
     const known = rights.get(uid);
-    if (known !== undefined && performance.now() - known.atMs < rightsIntervalMs) return known.conditions;
-    const findings = [
-      await impersonationFinding(target, timing.timeoutMs, readyStatus),
-      await scopeFinding(target, timing.timeoutMs),
-    ];
+    if (known !== undefined && !areDue) return known.conditions;
+    const findings =
+      identity === 'self'
+        ? []
+        : [
+            await impersonationFinding(target, timing.timeoutMs, readyStatus),
+            await scopeFinding(target, timing.timeoutMs),
+          ];
     const conditions = findings.flatMap((found) => (found === undefined ? [] : [{ ...found, lastTransitionTime: '' }]));
     rights.set(uid, { atMs: performance.now(), conditions });
     return conditions;
@@ -191,6 +202,20 @@ export function startProbe(parts: {
       for (const timer of timers.values()) clearTimeout(timer);
     },
   };
+}
+
+/** The time between two probes of a cluster, milliseconds, when so many are probed. */
+export function probeIntervalMs(wantedMs: number, clusters: number): number {
+  return Math.max(wantedMs, (clusters * 1000) / probesPerSecond);
+}
+
+function rightsIntervalOf(intervalMs: number): number {
+  return Math.max(rightsIntervalMs, rightsEveryIntervals * intervalMs);
+}
+
+/** An API server that was away may be another version now. */
+function wasAvailable({ status }: ClusterRecord): boolean {
+  return status.conditions.some(({ type, status: is }) => type === 'Available' && is === 'True');
 }
 
 function condition(type: string, status: Condition['status'], reason: string, message: string): Condition {
