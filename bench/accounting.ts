@@ -1,6 +1,7 @@
 // What a target costs: CPU time and resident memory of its whole process tree, read from /proc. Easy to get wrong: /proc/PID/stat counts in
 // ticks of 10 ms, far too coarse for a two-second sample of a cheap proxy, so threads are read from schedstat (nanoseconds) where it is there.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** One reading of a process tree. */
 export interface CpuReading {
@@ -55,6 +56,13 @@ export function cpuSecondsBetween(before: CpuReading, after: CpuReading): number
   for (const [thread, onCpu] of after.threads) nanoseconds += onCpu - (before.threads.get(thread) ?? 0);
   const fine = nanoseconds / 1e9;
   return coarse - fine > toleratedLossSeconds ? coarse : fine;
+}
+
+/** Cores a process tree uses during so many seconds in which nobody asks it anything: its watches, probes and timers. */
+export async function restingCores(pid: number, seconds: number): Promise<number> {
+  const before = readCpu(pid);
+  await delay(seconds * 1000);
+  return cpuSecondsBetween(before, readCpu(pid)) / seconds;
 }
 
 /** Resident memory of the tree in bytes (VmRSS). */

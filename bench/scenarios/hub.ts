@@ -2,10 +2,9 @@
 // same requests, and what either does when nobody asks (watches, probes, leases) is taken off, or a short sample would be mostly that.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 
 import { clusterPath, startHubSite, type HubSite } from '../../test/hub/site.ts';
-import { cpuSecondsBetween, readCpu } from '../accounting.ts';
+import { cpuSecondsBetween, readCpu, restingCores } from '../accounting.ts';
 import { openLoad } from '../load.ts';
 import { errorsOf, interleave, type Bench, type Scenario } from './scenario.ts';
 
@@ -78,15 +77,18 @@ async function measure(bench: Bench, site: HubSite, caFile: string, seconds: num
     ],
   });
   try {
-    const idleFrom = { gateway: readCpu(pids.gateway), aggregator: readCpu(pids.aggregator) };
-    await delay(idleSeconds * 1000);
+    const [gateway, aggregator] = await Promise.all([
+      restingCores(pids.gateway, idleSeconds),
+      restingCores(pids.aggregator, idleSeconds),
+    ]);
+    const idleCores = { gateway, aggregator };
     const before = { gateway: readCpu(pids.gateway), aggregator: readCpu(pids.aggregator) };
     const result = await load.go();
     const after = { gateway: readCpu(pids.gateway), aggregator: readCpu(pids.aggregator) };
     const [seen] = result.groups;
     if (seen === undefined) throw new Error('the load generator returned no group');
     const perRequest = (who: 'gateway' | 'aggregator'): number => {
-      const idle = (cpuSecondsBetween(idleFrom[who], before[who]) / idleSeconds) * result.seconds;
+      const idle = idleCores[who] * result.seconds;
       return ((cpuSecondsBetween(before[who], after[who]) - idle) * 1e6) / seen.requests;
     };
     return {

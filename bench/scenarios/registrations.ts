@@ -3,10 +3,9 @@
 import { readFileSync } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 
 import type { SimulatedHubAddress, SimulatedHubSettings } from '../../test/hub/simulated-hub.ts';
-import { cpuSecondsBetween, readCpu, residentBytes } from '../accounting.ts';
+import { cpuSecondsBetween, readCpu, residentBytes, restingCores } from '../accounting.ts';
 import { openLoad } from '../load.ts';
 import { configMapPath } from '../member.ts';
 import { startProcess, type BenchProcess } from '../process.ts';
@@ -170,11 +169,8 @@ async function measure(bench: Bench, fleet: Fleet, seconds: number) {
   try {
     const pid = gateway.pid as number;
     // Probes go on whether anybody asks or not; what they cost is a figure of its own.
-    const idleFrom = readCpu(pid);
-    const idle = bench.options.quick ? idleSeconds * quickFactor : idleSeconds;
-    await delay(idle * 1000);
+    const idleCores = await restingCores(pid, idleSeconds * (bench.options.quick ? quickFactor : 1));
     const before = readCpu(pid);
-    const idleCores = cpuSecondsBetween(idleFrom, before) / idle;
     const result = await load.go();
     const spent = cpuSecondsBetween(before, readCpu(pid));
     const requests = result.groups.reduce((sum, group) => sum + group.requests, 0);

@@ -2,7 +2,7 @@
 // Easy to get wrong: hub, members and gateway share this machine, so a start that waits for its hub's CPU is not the gateway's.
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { cpuSecondsBetween, readCpu, residentBytes } from '../accounting.ts';
+import { residentBytes, restingCores } from '../accounting.ts';
 import { startFleet } from './registrations.ts';
 import { interleave, onStub, slowRounds, type Bench, type Scenario } from './scenario.ts';
 
@@ -41,13 +41,12 @@ async function measure(bench: Bench, lane: string): Promise<Record<string, numbe
   try {
     await delay(quick ? 500 : settleMs + probeIntervalSeconds * 1000);
     const pid = gateway.pid as number;
-    const before = { gateway: readCpu(pid), hub: readCpu(hub.pid) };
     const seconds = quick ? 1 : idleSeconds;
-    await delay(seconds * 1000);
+    const [gatewayCores, hubCores] = await Promise.all([restingCores(pid, seconds), restingCores(hub.pid, seconds)]);
     return {
       startSeconds,
-      idleCpu: (cpuSecondsBetween(before.gateway, readCpu(pid)) / seconds) * 100,
-      hubCpu: (cpuSecondsBetween(before.hub, readCpu(hub.pid)) / seconds) * 100,
+      idleCpu: gatewayCores * 100,
+      hubCpu: hubCores * 100,
       rssMb: residentBytes(pid) / 1e6,
     };
   } finally {
