@@ -4,7 +4,7 @@ import type { ResourceType } from '../types.ts';
 import { parseFieldSelector } from './field-selector.ts';
 import { readFilters } from './filter.ts';
 import { goQuote, parseLabelSelector } from './label-selector.ts';
-import { allOf, type FieldRequirement, type ListQuery, type OwnerQuery, type PathStep } from './list-query.ts';
+import type { FieldRequirement, ListQuery, OwnerQuery, PathStep } from './list-query.ts';
 import { liftKeyConditions } from './lift-keys.ts';
 import { nativeConditions } from './native-fields.ts';
 import { readLabelOrder, readOrder, splitOutsideQuotes } from './order-by.ts';
@@ -55,7 +55,6 @@ const longestText = 1024;
  * @throws GatewayError BAD_REQUEST for what cannot be read or is over a limit
  */
 export function readQuery(parameters: Parameters, place: QueryPlace): AskedQuery {
-  if (parameters.names.length === 0) return plainQuery(place);
   refuseSql(parameters);
   const selector = takeSearchLabels(parseLabelSelector(parameters.text('labelSelector') ?? ''));
   const fieldSelector = parseFieldSelector(parameters.text('fieldSelector') ?? '').map(
@@ -91,32 +90,6 @@ export function readQuery(parameters: Parameters, place: QueryPlace): AskedQuery
       ...page.warnings,
       ...selector.unknown.map((key) => `the search label ${goQuote(key)} is not known and was ignored`),
     ],
-  };
-}
-
-/** The question of a path alone: most questions for one object are such. */
-function plainQuery({ types, cluster, namespace, name }: QueryPlace): AskedQuery {
-  const only = (value: string | undefined): readonly string[] | undefined =>
-    value === undefined ? undefined : [value];
-  return {
-    query: {
-      ...allOf(...types),
-      ...present('clusters', only(cluster)),
-      ...present('namespaces', only(namespace)),
-      ...present('names', only(name)),
-    },
-    page: {
-      limit: undefined,
-      offset: undefined,
-      continueToken: undefined,
-      continueStyle: 'opaque',
-      withRemaining: false,
-    },
-    onlyMetadata: false,
-    injectEvents: false,
-    forward: false,
-    fields: undefined,
-    warnings: [],
   };
 }
 
