@@ -98,7 +98,8 @@ export function startProbe(parts: {
         record.spec.credential?.invalidate();
         findings?.credentialRefused(record.spec);
       }
-      const areRightsDue = performance.now() - (rights.get(uid)?.atMs ?? -Infinity) >= rightsIntervalOf(intervalMs());
+      const known = rights.get(uid);
+      const areRightsDue = known === undefined || performance.now() - known.atMs >= rightsIntervalOf(intervalMs());
       const isVersionDue = areRightsDue || record.status.version === '' || !wasAvailable(record);
       const version = isVersionDue ? await versionOf(target, record, timing.timeoutMs) : record.status.version;
       const available =
@@ -115,7 +116,9 @@ export function startProbe(parts: {
         ready.status >= 500
           ? condition('Ready', 'False', 'NotReady', `/readyz answered ${ready.status}`)
           : condition('Ready', 'True', 'Ready', '/readyz answers');
-      const impersonation = ready.status === 401 ? [] : await rightsOf(uid, target, ready.status, areRightsDue);
+      let impersonation: readonly Condition[] = [];
+      if (ready.status !== 401)
+        impersonation = areRightsDue ? await rightsOf(uid, target, ready.status) : known.conditions;
       return statusOf(
         record,
         [...refusals(record), available, readiness, ...impersonation],
@@ -160,10 +163,7 @@ export function startProbe(parts: {
     uid: string,
     target: Awaited<ReturnType<typeof locate>>,
     readyStatus: number,
-    areDue: boolean,
   ): Promise<readonly Condition[]> => {
-    const known = rights.get(uid);
-    if (known !== undefined && !areDue) return known.conditions;
     const findings =
       identity === 'self'
         ? []
