@@ -81,6 +81,8 @@ export async function readListPage(
     ...(offset === 0 ? {} : { offset }),
     ...(state === undefined ? {} : { after: state.after }),
     ...(asked.withRemaining ? { withRemaining: true } : {}),
+    // Only a token can go on behind a row that is not on the page.
+    overBudget: asked.continueStyle === 'opaque' ? 'end' : 'refuse',
   });
   if (version.exact !== undefined && version.exact !== page.resourceVersion)
     throw new GatewayError(
@@ -93,8 +95,13 @@ export async function readListPage(
   if (page.next !== undefined && asked.continueStyle === 'opaque')
     continueToken = sealContinue(continueKeys, useOf(), { after: page.next, resourceVersion, expiresAtMs });
   const meta = { resourceVersion, continueToken, remaining: page.remaining };
-  if (injection === undefined) return { page, meta, warnings: [] };
-  return { page: { ...page, chunks: injection.inject(page.chunks) }, meta, warnings: injection.warnings };
+  const warnings = (page.warnings ?? []).map((text) => ({ cluster: undefined, text }));
+  if (injection === undefined) return { page, meta, warnings };
+  return {
+    page: { ...page, chunks: injection.inject(page.chunks) },
+    meta,
+    warnings: [...warnings, ...injection.warnings],
+  };
 }
 
 /** Sends a page; a token that is too old is answered with a fresh one. */
@@ -116,7 +123,7 @@ export async function sendListPage(
     sendWhole(request, Buffer.from(`${JSON.stringify(body)}\n`), [], undefined, error.status);
     return;
   }
-  await sendRows(request, document(listed.meta), listed.page.chunks, [...warnings, ...listed.warnings], parts);
+  await sendRows(request, document(listed.meta), listed.page.chunks, [...listed.warnings, ...warnings], parts);
 }
 
 /** Warnings about the question itself. */

@@ -50,7 +50,7 @@ export async function answerQuestion(
   const warnings = [...askedWarnings(asked), ...made.warnings];
   const types = made.views.map(({ type }) => `${type.resource}.${type.version}.${type.group}`);
   if (part === 'counts') {
-    const count = await parts.store.count(query, made.scope);
+    const count = await parts.store.count(query, made.scope, 'refuse');
     sendJson(request, { kind: 'Counts', apiVersion: searchVersion, resources: types, count }, warnings);
     return;
   }

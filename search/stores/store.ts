@@ -68,9 +68,14 @@ export interface PageRequest {
   readonly after?: Cursor;
   /** Whether the rows after this page are counted. */
   readonly withRemaining?: boolean;
+  /**
+   * What becomes of a page with a limit where finding its rows means to read more objects than a question may: it ends early and `next` goes on behind
+   * what was looked at (without an offset only), or is refused. Undefined: it reads on.
+   */
+  readonly overBudget?: 'end' | 'refuse';
 }
 
-/** Keys of the last row of a page, in the query's order. JSON. */
+/** Keys of the last row of a page, or of the last that was looked at, in the query's order. JSON. */
 export type Cursor = readonly (string | number)[];
 
 /** One row as read. */
@@ -90,7 +95,10 @@ export interface Page {
   readonly resourceVersion: string;
   /** Where the next page begins; undefined on the last one. */
   readonly next: Cursor | undefined;
+  /** Undefined also where counting would mean to read more objects than a question may. */
   readonly remaining: number | undefined;
+  /** Why it ended early, or why nothing was counted: for whoever asked. */
+  readonly warnings?: readonly string[];
   /** In order, in chunks that are read as they are asked for; no read transaction waits for the consumer. */
   readonly chunks: AsyncIterable<readonly RowRead[]>;
 }
@@ -143,9 +151,11 @@ export interface IndexStore {
   forget(incarnation: string, type?: ResourceType): Promise<Commit>;
 
   list(query: ListQuery, scope: RowScope, page: PageRequest): Promise<Page>;
-  count(query: ListQuery, scope: RowScope): Promise<number>;
+  /** @throws GatewayError (rejects) BAD_REQUEST with `refuse` when more objects would have to be read than a question may */
+  count(query: ListQuery, scope: RowScope, overBudget?: 'refuse'): Promise<number>;
+  /** @throws GatewayError (rejects) BAD_REQUEST when more objects would have to be read than a question may */
   facets(query: ListQuery, scope: RowScope, by: FacetBy, limit: number): Promise<readonly FacetCount[]>;
-  /** Values of a label or path that begin with `prefix`, among the rows of the query. */
+  /** Values of a label or path that begin with `prefix`, among the rows of the query. @throws GatewayError (rejects) as `facets` */
   values(query: ListQuery, scope: RowScope, by: FacetBy, prefix: string, limit: number): Promise<readonly string[]>;
 
   /** The newest 19-digit resourceVersion whose changes are all readable. */

@@ -24,6 +24,8 @@ export interface Conditions {
   readonly scansNames: boolean;
   /** What only a body can tell. */
   readonly recheck: Matcher | undefined;
+  /** The paths that is about, as people write them. */
+  readonly rechecked: readonly string[];
   /** No row can satisfy them. */
   readonly isNever: boolean;
 }
@@ -57,6 +59,7 @@ class Compiler {
   readonly #type: ResourceType;
   readonly #indexed: ReadonlySet<string>;
   readonly #pieces: ConditionPiece[] = [];
+  readonly #rechecked: string[] = [];
   #best: TermSet | undefined;
   #isNever = false;
 
@@ -77,6 +80,7 @@ class Compiler {
     const unanswered = query.labels.filter((requirement) => {
       const terms = labelTerms(this.#sql, this.#t, requirement);
       if (terms !== undefined) this.#require(terms);
+      else this.#rechecked.push(printPath(labelSteps(requirement.key)));
       return terms === undefined;
     });
     for (const text of query.text) this.#text(text);
@@ -93,6 +97,7 @@ class Compiler {
       best: this.#best,
       scansNames: query.nameContains.length > 0 || query.text.length > 0,
       recheck: isWhole ? undefined : compileMatcher(rest),
+      rechecked: this.#rechecked,
       isNever: this.#isNever,
     };
   }
@@ -122,19 +127,19 @@ class Compiler {
     const column = columnPiece(field);
     if (column !== undefined) return column;
     const terms = this.#termsOf(field);
-    if (terms === undefined) return undefined;
+    if (terms === undefined) {
+      this.#rechecked.push(printPath(field.path));
+      return undefined;
+    }
     if (isRequired) this.#prefer(terms);
     return this.#pieceOf(terms);
   }
 
   /** @returns false when only the body can tell */
   #anyOf(any: readonly FieldRequirement[]): boolean {
-    const pieces: Piece[] = [];
-    for (const field of any) {
-      const piece = this.#field(field, false);
-      if (piece === undefined) return false;
-      pieces.push(piece);
-    }
+    // Also behind one that no index tells: each such path is named.
+    const pieces = any.flatMap((field) => this.#field(field, false) ?? []);
+    if (pieces.length < any.length) return false;
     if (pieces.length === 0) this.#isNever = true;
     else {
       const text = `(${pieces.map((piece) => piece.text).join(' OR ')})`;
@@ -191,6 +196,10 @@ const labelOperators = {
   Lt: undefined,
   Contains: undefined,
 } as const;
+
+function labelSteps(key: string): readonly PathStep[] {
+  return ['metadata', 'labels', key].map((step) => ({ kind: 'key', key: step }));
+}
 
 /** The label a path is, if it is `metadata.labels['key']`. */
 export function labelKey(path: readonly PathStep[]): string | undefined {

@@ -1,30 +1,32 @@
 // Counts rows of a question, in all or by cluster, namespace or type. Easy to get wrong: what counters answer must be what reading the rows would
 // give, and what only bodies can tell is never counted without reading them.
+import type { BodyLooks } from './body-budget.ts';
 import { extentRows, rowsByPlace, type Extent } from './extents.ts';
 import { KeyStream } from './key-stream.ts';
 import type { KeyRow } from './order.ts';
 import { planTypes, sliceMs, whereOf, type Question, type Session, type Turns, type TypePlan } from './session.ts';
 import { cheapestAccess, inPlaces, isOfSingles, joined } from './sources.ts';
 
-/** Rows of a question. */
-export async function countRows(turns: Turns, question: Question): Promise<number> {
+/** Rows of a question. @throws TooManyBodies (rejects) */
+export async function countRows(turns: Turns, question: Question, looks: BodyLooks): Promise<number> {
   let sum = 0;
-  await eachPlan(turns, question, {
+  await eachPlan(turns, question, looks, {
     plan: (session, plan) => (sum += countPlan(session, plan, question)),
     row: () => sum++,
   });
   return sum;
 }
 
-/** Rows of a question by what a place or a type is called. */
+/** Rows of a question by what a place or a type is called. @throws TooManyBodies (rejects) */
 export async function countBy(
   turns: Turns,
   question: Question,
+  looks: BodyLooks,
   by: 'cluster' | 'namespace' | 'type',
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
   const add = (value: string, n: number): unknown => counts.set(value, (counts.get(value) ?? 0) + n);
-  await eachPlan(turns, question, {
+  await eachPlan(turns, question, looks, {
     plan: (session, plan) => {
       if (by === 'type') {
         const n = countPlan(session, plan, question);
@@ -52,36 +54,41 @@ export interface PlanVisitor {
   readonly row: (session: Session, row: KeyRow) => unknown;
 }
 
-/** Visits each plan in one transaction; or, when one of them needs bodies, every row in several. */
-export async function eachPlan({ slice, pause }: Turns, question: Question, visitor: PlanVisitor): Promise<void> {
+/** Visits each plan in one transaction; or, when one of them needs bodies, every row in several. @throws TooManyBodies (rejects) */
+export async function eachPlan(
+  { slice, pause }: Turns,
+  question: Question,
+  looks: BodyLooks,
+  visitor: PlanVisitor,
+): Promise<void> {
   const isDone = slice((session) => {
     const plans = planTypes(session, question);
     if (plans.some(({ conditions }) => conditions.recheck !== undefined)) return false;
     for (const plan of plans) visitor.plan(session, plan);
     return true;
   });
-  if (!isDone) await eachRow({ slice, pause }, question, visitor.row);
-}
-
-/** Visits all rows, in any order. */
-async function eachRow(turns: Turns, question: Question, visit: PlanVisitor['row']): Promise<void> {
-  await eachRows(turns, question, (session, rows) => {
-    for (const row of rows) visit(session, row);
+  if (isDone) return;
+  await eachRows({ slice, pause }, question, looks, (session, rows) => {
+    for (const row of rows) visitor.row(session, row);
   });
 }
 
-/** Visits all rows, in any order, some at a time. */
+/** Visits all rows, in any order, some at a time. @throws TooManyBodies (rejects) */
 export async function eachRows(
   { slice, pause }: Turns,
   question: Question,
+  looks: BodyLooks,
   visit: (session: Session, rows: readonly KeyRow[]) => void,
 ): Promise<void> {
   const query = { ...question.query, order: [] };
-  const stream = new KeyStream({ ...question, query }, undefined, { offset: 0, limit: undefined });
+  const stream = new KeyStream({ ...question, query }, undefined, { offset: 0, limit: undefined }, looks);
+  let isFirst = true;
   for (let isDone = false; !isDone;) {
     isDone = slice((session) => {
       const untilMs = performance.now() + sliceMs;
       stream.enter(session);
+      if (isFirst && looks.over !== undefined) looks.budget.expect(leastRechecked(session, question));
+      isFirst = false;
       do {
         const rows = stream.next(session);
         if (rows === undefined) return true;
@@ -89,11 +96,20 @@ export async function eachRows(
       } while (performance.now() < untilMs);
       return false;
     });
+    if (stream.cutAt !== undefined) throw looks.budget.tooMany();
     if (!isDone) await pause();
   }
 }
 
-/** Whether nothing but the extent says which rows. */
+/** Rows that are surely looked into: refused before that, a question that asks too much costs next to nothing. */
+function leastRechecked(session: Session, question: Question): number {
+  const plans = planTypes(session, question).filter(
+    (plan) => isExtentOnly(plan) && plan.conditions.recheck !== undefined,
+  );
+  return plans.reduce((sum, { extent }) => sum + extentRows(session, extent), 0);
+}
+
+/** Whether nothing but the extent, or what only bodies can tell, says which rows. */
 export function isExtentOnly({ conditions, only }: TypePlan): boolean {
   return conditions.pieces.length === 0 && only === undefined;
 }

@@ -4,7 +4,7 @@ import { documentPaths, readDocument } from '../../query/document.ts';
 import { parsePath, printPath } from '../../query/path.ts';
 import { indexedPaths } from '../indexed-paths.ts';
 import type { FacetBy, FacetCount } from '../store.ts';
-import { BodyBudget } from './body-budget.ts';
+import { BodyBudget, type BodyLimits, type BodyLooks } from './body-budget.ts';
 import { labelKey } from './conditions.ts';
 import { countBy, eachPlan, eachRows, isExtentOnly } from './counts.ts';
 import { extentRows } from './extents.ts';
@@ -22,28 +22,30 @@ const manyRows = 20_000;
 /** From so many rows on, they are counted by what is remembered of places. */
 const leastRemembered = 300;
 
-/** The most frequent values first, equal ones by value. */
+/** The most frequent values first, equal ones by value. @throws TooManyBodies (rejects) */
 export async function readFacets(
   turns: Turns,
   question: Question,
   by: FacetBy,
   limit: number,
+  bodyLimits?: BodyLimits,
 ): Promise<readonly FacetCount[]> {
-  const counts = await countValues(turns, question, by, '');
+  const counts = await countValues(turns, question, by, '', bodyLimits);
   return [...counts]
     .map(([value, count]) => ({ value, count }))
     .sort((one, other) => other.count - one.count || compareText(one.value, other.value))
     .slice(0, limit);
 }
 
-/** Values that begin with a text, in order. */
+/** Values that begin with a text, in order. @throws TooManyBodies (rejects) */
 export async function readFacetValues(
   turns: Turns,
   question: Question,
   by: FacetBy,
   { prefix, limit }: { readonly prefix: string; readonly limit: number },
+  bodyLimits?: BodyLimits,
 ): Promise<readonly string[]> {
-  const counts = await countValues(turns, question, by, prefix);
+  const counts = await countValues(turns, question, by, prefix, bodyLimits);
   return [...counts.keys()]
     .filter((value) => value.startsWith(prefix))
     .sort(compareText)
@@ -55,8 +57,11 @@ async function countValues(
   question: Question,
   by: FacetBy,
   prefix: string,
+  bodyLimits: BodyLimits | undefined,
 ): Promise<ReadonlyMap<string, number>> {
-  if (typeof by === 'string') return countBy(turns, question, by);
+  // One for what filters and what is counted: a body that is looked into twice costs twice.
+  const looks: BodyLooks = { budget: new BodyBudget(question.query.types, bodyLimits), over: 'refuse' };
+  if (typeof by === 'string') return countBy(turns, question, looks, by);
   const counts = new Map<string, number>();
   const add = (value: string, n: number): void => void counts.set(value, (counts.get(value) ?? 0) + n);
   const path = 'path' in by ? parsePath(by.path, true) : undefined;
@@ -64,12 +69,12 @@ async function countValues(
   const types = question.query.types;
   const printed = path === undefined ? '' : printPath(path);
   if (label === undefined && types.some((type) => !indexedPaths(type).includes(printed))) {
-    await countInBodies(turns, question, printed, add);
+    await countInBodies(turns, question, looks, printed, add);
     return counts;
   }
   const term = label === undefined ? fieldPath(printed) : labelPath(label);
   await prepareCounts(turns, question, term);
-  await eachPlan(turns, question, {
+  await eachPlan(turns, question, looks, {
     plan: (session, plan) => {
       for (const [value, n] of countTerms(session, plan, question, { path: term, prefix })) add(value, n);
     },
@@ -94,7 +99,8 @@ async function prepareCounts(turns: Turns, question: Question, path: string): Pr
 
 /** Whether a plan is about places, and about so many rows that counts of places are worth keeping. */
 function isOfPlaces(plan: TypePlan): boolean {
-  return isExtentOnly(plan) && !plan.extent.isWhole && plan.extent.rows >= leastRemembered;
+  const isTold = isExtentOnly(plan) && plan.conditions.recheck === undefined;
+  return isTold && !plan.extent.isWhole && plan.extent.rows >= leastRemembered;
 }
 
 interface TermRange {
@@ -182,16 +188,18 @@ function valuesOf({ sql }: Session, byId: ReadonlyMap<number, number>, range: Pi
 async function countInBodies(
   turns: Turns,
   question: Question,
+  looks: BodyLooks,
   path: string,
   add: (value: string, n: number) => void,
 ): Promise<void> {
   const paths = documentPaths([parsePath(path, true)]);
-  const budget = new BodyBudget(path, question.query.types);
+  const { budget } = looks;
+  budget.isFor([path]);
   turns.slice((session) => {
     const plans = planTypes(session, question).filter((plan) => isExtentOnly(plan) && !plan.conditions.recheck);
     budget.expect(plans.reduce((sum, { extent }) => sum + extentRows(session, extent), 0));
   });
-  await eachRows(turns, question, ({ sql }, rows) => {
+  await eachRows(turns, question, looks, ({ sql }, rows) => {
     for (let at = 0; at < rows.length; at += bodiesAtOnce) {
       const ids = rows.slice(at, at + bodiesAtOnce).map(({ id }) => id);
       const text = 'SELECT b.raw FROM json_each(?) j CROSS JOIN body b ON b.id = j.value';

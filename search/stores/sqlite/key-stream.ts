@@ -1,8 +1,9 @@
 // All rows of a question in order: the walks of its types merged, what only bodies can tell filtered out. Easy to get wrong: a walk looks at the
 // database only while a transaction is open, and goes on in the next one after a pause.
+import type { Matcher } from '../../query/match.ts';
 import { printPath } from '../../query/path.ts';
 import type { Cursor } from '../store.ts';
-import { BodyBudget } from './body-budget.ts';
+import type { BodyLooks } from './body-budget.ts';
 import type { KeyRow, RowOrder } from './order.ts';
 import { incarnationsOf, incarnationWalk, isByIncarnation } from './incarnation-walk.ts';
 import { readCursor, rowOrder } from './order.ts';
@@ -10,7 +11,7 @@ import { planTypes, type Question, type Session, type TypePlan } from './session
 import { isOrderOfSingles, singlesWalk } from './singles-walk.ts';
 import { accessToSingles, cheapestAccess, isOfSingles, type Access } from './sources.ts';
 import { isPassedInMemory } from './created-skip.ts';
-import { collect, columnWalk, placeWalk, sortedWalk, walkOf, type Walk } from './walks.ts';
+import { collect, columnWalk, matchKey, placeWalk, sortedWalk, walkOf, type Walk } from './walks.ts';
 
 /** One type's walk with rows that were read ahead. */
 interface Lane {
@@ -54,28 +55,38 @@ export class KeyStream {
   readonly #wanted: number;
   readonly #offset: number;
   /** Of all types together. */
-  readonly #budget: BodyBudget | undefined;
+  readonly #looks: BodyLooks;
   /** Rows before the first one that this gives. */
   readonly rowsBefore: number;
   #lanes: Lane[] | undefined;
   #plans: ReadonlyMap<string, TypePlan> = new Map();
+  /** By type; kept when the type has no more rows, since some of them were read ahead. */
+  readonly #rechecks = new Map<string, Matcher>();
   #given = 0;
+  #readAhead = recheckedAtOnce;
+  #last: KeyRow | undefined;
+  #isCut = false;
 
-  constructor(question: Question, cursor: Cursor | undefined, { offset, limit }: Wanted) {
+  /** @param looks whether it is cut where too many bodies tell what matches; an order by paths of them is refused then */
+  constructor(question: Question, cursor: Cursor | undefined, { offset, limit }: Wanted, looks: BodyLooks) {
     this.#question = question;
+    this.#looks = looks;
     this.order = rowOrder(question.query);
     const start = cursor === undefined ? undefined : readCursor(this.order, cursor);
     this.#after = start?.row;
     this.rowsBefore = start?.rowsUpTo ?? 0;
     this.#offset = offset;
-    const { paths } = this.order;
-    if (paths.length > 0) this.#budget = new BodyBudget(paths.map(printPath).join(', '), question.query.types);
+    looks.budget.isFor(this.order.paths.map(printPath));
     this.#wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit + 1;
   }
 
   /** Begins a slice: plans anew for a new transaction. */
   enter(session: Session): void {
     this.#plans = new Map(planTypes(session, this.#question).map((plan) => [plan.type, plan]));
+    for (const { type, conditions } of this.#plans.values()) {
+      this.#looks.budget.isFor(conditions.rechecked);
+      if (conditions.recheck !== undefined) this.#rechecks.set(type, conditions.recheck);
+    }
     this.#lanes ??= [...this.#plans.values()].flatMap((plan) => this.#lanesOf(session, plan));
   }
 
@@ -90,33 +101,60 @@ export class KeyStream {
     return skipped;
   }
 
+  /** The last row that was looked at, of a stream that ended before the last one because its budget was spent. */
+  get cutAt(): KeyRow | undefined {
+    return this.#isCut ? this.#last : undefined;
+  }
+
   /** Some of the next rows, in order; undefined at the end. An empty list means that some were looked at in vain. */
   next(session: Session): readonly KeyRow[] | undefined {
-    const hasRecheck = [...this.#plans.values()].some(({ conditions }) => conditions.recheck !== undefined);
-    const want = hasRecheck ? recheckedAtOnce : Math.min(mostReadAhead, Math.max(1, this.#wanted - this.#given));
-    const rows = this.#merged(session, want);
+    if (this.#isCut) return undefined;
+    // Bodies that are read to be sorted are looked into then.
+    const isRechecked = this.#rechecks.size > 0 && this.order.paths.length === 0;
+    const wanted = Math.max(1, this.#wanted - this.#given);
+    const rows = isRechecked
+      ? this.#merged(session, Math.min(recheckedAtOnce, wanted), this.#readAhead)
+      : this.#merged(session, Math.min(mostReadAhead, wanted), Math.min(mostReadAhead, wanted));
     if (rows === undefined) return undefined;
-    const kept = hasRecheck ? rows.filter((row) => this.#holds(session, row)) : rows;
+    const kept = isRechecked ? this.#matching(session, rows) : rows;
     this.#given += kept.length;
     return kept;
   }
 
-  #holds({ sql }: Session, row: KeyRow): boolean {
-    const recheck = this.#plans.get(row.type)?.conditions.recheck;
-    if (recheck === undefined) return true;
-    const body = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [row.id]);
-    if (body === undefined) return false;
-    const { cluster } = row.place.incarnation;
-    return recheck(body[0], { cluster, type: row.type, namespace: row.place.namespace, name: row.name });
+  /** Of rows in order those that match, up to where the budget is spent. */
+  #matching(session: Session, rows: readonly KeyRow[]): readonly KeyRow[] {
+    const { budget, over } = this.#looks;
+    // As they are looked at in vain: each reading of a walk may cost as much as many rows.
+    this.#readAhead = Math.min(this.#readAhead * 4, mostReadAhead);
+    if (over !== undefined) this.#readAhead = Math.max(recheckedAtOnce, Math.min(this.#readAhead, budget.left));
+    const kept: KeyRow[] = [];
+    for (const row of rows) {
+      const recheck = this.#rechecks.get(row.type);
+      if (recheck !== undefined && over !== undefined && budget.isSpent) {
+        this.#isCut = true;
+        break;
+      }
+      if (recheck === undefined || this.#holds(session, row, recheck)) kept.push(row);
+      this.#last = row;
+    }
+    return kept;
   }
 
-  #merged(session: Session, want: number): readonly KeyRow[] | undefined {
+  #holds({ sql }: Session, row: KeyRow, recheck: Matcher): boolean {
+    const body = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [row.id]);
+    if (body === undefined) return false;
+    this.#looks.budget.spend(body[0].byteLength);
+    return recheck(body[0], matchKey(row));
+  }
+
+  /** @param readAhead rows that a walk is asked for where it has none at hand */
+  #merged(session: Session, want: number, readAhead: number): readonly KeyRow[] | undefined {
     const lanes = this.#lanes!;
     const rows: KeyRow[] = [];
     while (rows.length < want) {
       let best: Lane | undefined;
       for (const lane of lanes) {
-        if (!this.#fill(session, lane, want)) continue;
+        if (!this.#fill(session, lane, readAhead)) continue;
         if (best === undefined || this.order.compare(lane.rows[lane.at]!, best.rows[best.at]!) < 0) best = lane;
       }
       if (best === undefined) return rows.length === 0 ? undefined : rows;
@@ -152,6 +190,7 @@ export class KeyStream {
     const { query } = this.#question;
     const access = cheapestAccess(plan, query);
     const kind = walkOf(this.order);
+    const budget = this.order.paths.length > 0 ? this.#looks.budget : undefined;
     const lane = (walk: Walk): Lane => ({
       type: plan.type,
       walk,
@@ -168,7 +207,7 @@ export class KeyStream {
     }
     if (kind === undefined || access.cost * collectCost < this.#walkCost(session, plan)) {
       if (!this.#goesByIncarnation(plan, access)) {
-        return [lane(sortedWalk(collect(session, plan, access, this.order, this.#after, this.#budget)))];
+        return [lane(sortedWalk(collect(session, plan, access, this.order, this.#after, budget)))];
       }
       return [lane(incarnationWalk(this.order, this.#after)), ...this.#singles(session, plan, lane)];
     }

@@ -2,6 +2,7 @@
 import { workerData } from 'node:worker_threads';
 
 import type { BodyChunk } from './bodies.ts';
+import type { BodyLimits } from './body-budget.ts';
 import { markDamaged } from './file.ts';
 import { openReader } from './reader.ts';
 import { Handover, serve, tell } from './worker-port.ts';
@@ -10,10 +11,11 @@ import { Handover, serve, tell } from './worker-port.ts';
 export interface ReaderData {
   readonly file: string;
   readonly cacheBytes: number;
+  readonly bodyLimits: BodyLimits | undefined;
 }
 
-const { file, cacheBytes } = workerData as ReaderData;
-const { operations, close } = openReader(file, cacheBytes);
+const { file, cacheBytes, bodyLimits } = workerData as ReaderData;
+const { operations, close } = openReader(file, cacheBytes, undefined, bodyLimits);
 
 const buffersOf = (chunk: BodyChunk): readonly ArrayBuffer[] => [chunk.bodies.buffer as ArrayBuffer];
 

@@ -2,11 +2,13 @@
 // which is synchronous; nothing may wait while it is.
 import { DatabaseSync } from 'node:sqlite';
 
+import { GatewayError } from '../../../cache/errors.ts';
 import type { TypeInfo, TypeKey } from '../../types.ts';
 import { typeKey, type ResourceType } from '../../types.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { FacetBy, FacetCount, PageRequest, StoredType } from '../store.ts';
 import { readBodies, type BodyChunk } from './bodies.ts';
+import { BodyBudget, type BodyLimits } from './body-budget.ts';
 import { Catalog } from './catalog.ts';
 import { isInLog, oldestSequence, readChanges, type Changes } from './change-reader.ts';
 import { countRows } from './counts.ts';
@@ -45,7 +47,7 @@ export interface VersionColumns {
 export interface ReaderOperations {
   readonly list: (input: Asked & { readonly page: PageRequest }) => Promise<KeyPage & { readonly first: BodyChunk }>;
   readonly bodies: (input: { readonly ids: Float64Array; readonly sequence: number }) => BodyChunk;
-  readonly count: (input: Asked) => Promise<number>;
+  readonly count: (input: Asked & { readonly overBudget?: 'refuse' | undefined }) => Promise<number>;
   readonly facets: (input: Asked & { readonly by: FacetBy; readonly limit: number }) => Promise<readonly FacetCount[]>;
   readonly values: (
     input: Asked & { readonly by: FacetBy; readonly prefix: string; readonly limit: number },
@@ -68,11 +70,15 @@ export interface Reader {
 
 const newest = `SELECT value, (SELECT value FROM meta WHERE key = '${metaKey.catalog}') FROM meta WHERE key = '${metaKey.sequence}'`;
 
-/** @param db a connection to the file, to be closed with the reader */
+/**
+ * @param db a connection to the file, to be closed with the reader
+ * @param bodyLimits what one question may read of bodies
+ */
 export function openReader(
   file: string,
   cacheBytes: number,
   db: DatabaseSync = new DatabaseSync(file, { readOnly: true }),
+  bodyLimits?: BodyLimits,
 ): Reader {
   configure(db, cacheBytes);
   const sql = new Sql(db);
@@ -96,8 +102,8 @@ export function openReader(
       versions ??= indexVersionsOf(readStoreId(db));
       return work({ sql, catalog, sequence, versions, tests, memory });
     } catch (error) {
-      // It may hold half of what was added.
-      catalog = new Catalog();
+      // It may hold half of what was added; not so where a question was refused.
+      if (!(error instanceof GatewayError)) catalog = new Catalog();
       throw error;
     } finally {
       sql.all('COMMIT', []);
@@ -111,11 +117,14 @@ export function openReader(
   };
 
   const operations: ReaderOperations = {
-    list: (asked) => readPage(turns, question(asked), asked.page, readBodies),
+    list: (asked) => readPage(turns, question(asked), asked.page, bodyLimits, readBodies),
     bodies: ({ ids, sequence }) => slice((session) => readBodies(session, ids, sequence)),
-    count: (asked) => countRows(turns, question(asked)),
-    facets: (asked) => readFacets(turns, question(asked), asked.by, asked.limit),
-    values: (asked) => readFacetValues(turns, question(asked), asked.by, asked),
+    count: (asked) => {
+      const budget = new BodyBudget(asked.query.types, bodyLimits);
+      return countRows(turns, question(asked), { budget, over: asked.overBudget });
+    },
+    facets: (asked) => readFacets(turns, question(asked), asked.by, asked.limit, bodyLimits),
+    values: (asked) => readFacetValues(turns, question(asked), asked.by, asked, bodyLimits),
     types: () => slice(() => storedTypes(sql)),
     versions: ({ incarnation, type }) =>
       slice((session) => {

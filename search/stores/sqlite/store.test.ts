@@ -9,8 +9,10 @@ import { allOf, type FieldRequirement, type ListQuery, type PathStep } from '../
 import { parsePath } from '../../query/path.ts';
 import type { Grant, RowScope } from '../../rights/scope.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
-import type { FacetBy, Page, RowRead } from '../store.ts';
+import type { Cursor, FacetBy, Page, RowRead } from '../store.ts';
+import type { BodyChunk } from './bodies.ts';
 import { documentOf, label, listModel, rowWrite, typeInfo, type ModelRow } from './model.fixture.ts';
+import { openReader } from './reader.ts';
 import { openSqliteStore, type SqliteStore } from './store.ts';
 
 /** More find more; PORTCULLIS_STORE_RUNS asks for them. */
@@ -264,6 +266,40 @@ describe('a store of random rows', () => {
     );
   });
 
+  test('E9: pages that end early are together what a look at every row finds, for every query, order and scope', async () => {
+    const reader = openReader(join(directory, 'index.db'), 8 << 20, undefined, { bodies: 3, bytes: 1 << 20 });
+    let number = 0;
+    const filterArbitrary = fc.record({
+      path: fc.constantFrom(path('spec.zone'), path('status.conditions')),
+      operator: fc.constantFrom('NotEquals', 'Exists', 'DoesNotExist'),
+      values: fc.constant(['north']),
+    });
+    const property = fc.asyncProperty(queryArbitrary, filterArbitrary, scopeArbitrary, fc.nat(5), async (...asked) => {
+      const [any, filter, scope, size] = asked;
+      const order = any.order.filter(({ by }) => typeof by === 'string');
+      const query: ListQuery = { ...any, order, fields: [...any.fields, filter] };
+      const found: string[] = [];
+      number++;
+      for (let after: Cursor | undefined; ;) {
+        const sent = { number, grants: scope.grants, dropped: [number - 1] };
+        const page = { limit: size + 1, overBudget: 'end', ...(after === undefined ? {} : { after }) } as const;
+        const { first, next, warnings } = await reader.operations.list({ query, scope: sent, page });
+        assert.ok(first.rows.length <= size + 1);
+        assert.equal(warnings !== undefined, next !== undefined && first.rows.length <= size);
+        found.push(...labelsOf(first));
+        if (next === undefined) break;
+        assert.notDeepEqual(next, after);
+        after = next;
+      }
+      assert.deepEqual(found, model(query, scope).map(label));
+    });
+    try {
+      await fc.assert(property, { numRuns: runs });
+    } finally {
+      reader.close();
+    }
+  });
+
   test('facets and values are those of the rows', async () => {
     const byArbitrary = fc.constantFrom<FacetBy>(
       'cluster',
@@ -324,6 +360,14 @@ describe('a store of random rows', () => {
     assert.deepEqual(seen, new Map(expected));
   });
 });
+
+/** As {@link label} has it. */
+function labelsOf({ rows, types: keys, places }: BodyChunk): readonly string[] {
+  return rows.map(([type, place, name, uid]) => {
+    const [cluster, , namespace] = places[place]!;
+    return [cluster, namespace, name, keys[type], uid].join('/');
+  });
+}
 
 function facetValues(row: ModelRow, by: FacetBy): readonly string[] {
   if (by === 'cluster') return [row.cluster];

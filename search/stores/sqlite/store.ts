@@ -11,6 +11,7 @@ import { indexVersionsOf } from '../index-version.ts';
 import { allIndexedPaths } from '../indexed-paths.ts';
 import type { Commit, IndexStore, LogEntry, Page, RowRead } from '../store.ts';
 import type { BodyChunk } from './bodies.ts';
+import type { BodyLimits } from './body-budget.ts';
 import type { Changes } from './change-reader.ts';
 import { defaultLogLimits, type LogLimits } from './change-log.ts';
 import { packBatch, type WorkerEvent } from './messages.ts';
@@ -32,6 +33,8 @@ export interface SqliteOptions {
   /** Page cache of each thread, bytes. Default: 64 MiB for the writer, and for a reader up to 256 MiB where an eighth of the memory is as much. */
   readonly cacheBytes?: number;
   readonly log?: Partial<LogLimits>;
+  /** What one question may read of bodies where no index tells. */
+  readonly bodyLimits?: BodyLimits;
   /** An index was moved aside, is damaged and will be at the next start, or cannot go on as it should: to be said loudly. */
   readonly onDamage?: (message: string) => void;
   /** It cannot go on: closed and opened again it does, empty if it was damaged. May be told several times. */
@@ -92,7 +95,11 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     await writer.close();
     throw openingError(error);
   }
-  const readerData: ReaderData = { file: opened.file, cacheBytes: cacheBytes ?? readerCacheBytes() };
+  const readerData: ReaderData = {
+    file: opened.file,
+    cacheBytes: cacheBytes ?? readerCacheBytes(),
+    bodyLimits: options.bodyLimits,
+  };
   const readers = startReaders(readerCount, readerData, onEvent, onDeath);
   return storeOf({ writer, readers, points: openPointReader(opened.file) }, opened, () => stopped);
 }
@@ -235,7 +242,7 @@ function storeOf(
       const keys = await askOf('list', query, scope, { page });
       return pageOf(keys, versions.make(keys.sequence), (ids, at) => ask('bodies', { ids, sequence: at }));
     },
-    count: (query, scope) => askOf('count', query, scope),
+    count: (query, scope, overBudget) => askOf('count', query, scope, { overBudget }),
     facets: (query, scope, by, limit) => askOf('facets', query, scope, { by, limit }),
     values: (query, scope, by, prefix, limit) => askOf('values', query, scope, { by, prefix, limit }),
     resourceVersion: () => versions.make(sequence),
@@ -291,7 +298,7 @@ function order(one: string, other: string): number {
 type ReadChunk = (ids: Float64Array, sequence: number) => Promise<BodyChunk>;
 
 function pageOf(
-  { sequence, ids, next, remaining, first }: KeyPage & { first: BodyChunk },
+  { sequence, ids, next, remaining, warnings, first }: KeyPage & { first: BodyChunk },
   resourceVersion: string,
   read: ReadChunk,
 ): Page {
@@ -299,6 +306,7 @@ function pageOf(
     resourceVersion,
     next,
     remaining,
+    ...(warnings === undefined ? {} : { warnings }),
     chunks: { [Symbol.asyncIterator]: () => chunksOf(ids, sequence, first, read) },
   };
 }

@@ -1,7 +1,8 @@
 // Streams of rows in the query's order, one type at a time, resumable after any row: along an index where the order allows, else collected and sorted.
 // Easy to get wrong: no statement stays open between two calls, and rows equal in the leading key must all be there before they are sorted.
 import { readDocument, documentPaths } from '../../query/document.ts';
-import { mostBodies, type BodyBudget } from './body-budget.ts';
+import type { RowKey } from '../../query/match.ts';
+import type { BodyBudget } from './body-budget.ts';
 import { incarnationOf, type Catalog, type Place } from './catalog.ts';
 import { passInMemory } from './created-skip.ts';
 import { compareText, comparePlaceClusters, sortValue, type KeyRow, type RowOrder, type SortKey } from './order.ts';
@@ -35,7 +36,7 @@ function keyRow({ catalog }: Session, plan: TypePlan, [id, place, name, created,
 
 /**
  * All rows of an access that come after a row, sorted at once.
- * @param budget for an order by paths of the object, which reads each row's body
+ * @param budget for an order by paths of the object, which reads each row's body and then leaves out what that tells is not wanted
  */
 export function collect(
   session: Session,
@@ -49,26 +50,38 @@ export function collect(
   for (const way of joined(access)) {
     const all = whereOf([...way.where, ...access.rest]);
     // Each is read, so there is nothing to be had from more than may be.
-    const limit = budget === undefined ? '' : ` LIMIT ${mostBodies + 1}`;
+    const limit = budget === undefined ? '' : ` LIMIT ${budget.limits.bodies + 1}`;
     const text = `SELECT ${way.repeats ? 'DISTINCT ' : ''}${columnsOf(order)} FROM ${way.from.text} WHERE ${all.text}${limit}`;
     for (const row of session.sql.all<Row>(text, [...way.from.values, ...all.values])) {
       rows.push(keyRow(session, plan, row));
     }
     budget?.expect(rows.length);
   }
-  const sortable = budget === undefined ? rows : withSortValues(session, rows, order, budget);
+  const sortable = budget === undefined ? rows : withSortValues(session, plan, rows, order, budget);
   const wanted = after === undefined ? sortable : sortable.filter((row) => order.compare(row, after) > 0);
   return wanted.sort(order.compare);
 }
 
-function withSortValues({ sql }: Session, rows: readonly KeyRow[], order: RowOrder, budget: BodyBudget): KeyRow[] {
+function withSortValues(
+  { sql }: Session,
+  { conditions }: TypePlan,
+  rows: readonly KeyRow[],
+  order: RowOrder,
+  budget: BodyBudget,
+): KeyRow[] {
   const paths = documentPaths(order.paths);
-  return rows.map((row) => {
-    const body = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [row.id])!;
-    budget.read(body[0].byteLength);
-    const sort = readDocument(body[0], paths).map(([first]) => sortValue(first));
-    return { ...row, sort };
+  return rows.flatMap((row) => {
+    const [raw] = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [row.id])!;
+    budget.read(raw.byteLength);
+    if (conditions.recheck?.(raw, matchKey(row)) === false) return [];
+    const sort = readDocument(raw, paths).map(([first]) => sortValue(first));
+    return [{ ...row, sort }];
   });
+}
+
+/** A row as a matcher wants to know where it stands. */
+export function matchKey({ type, place, name }: KeyRow): RowKey {
+  return { cluster: place.incarnation.cluster, type, namespace: place.namespace, name };
 }
 
 /** Rows that are already there. */
