@@ -65,8 +65,8 @@ export function indexRules(chosen: readonly string[] = defaultIndexResources): r
   return [
     ...always,
     ...rules,
-    // Discovery, which everybody who is authenticated may read unless a cluster was hardened.
-    { nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*'], verbs: ['get'] },
+    // Discovery and OpenAPI, which everybody who is authenticated may read unless a cluster was hardened.
+    { nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/openapi/*'], verbs: ['get'] },
   ];
 }
 

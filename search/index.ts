@@ -3,13 +3,15 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Authorizer } from '../auth/authorize.ts';
-import type { ClusterSpec, IdentityMode } from '../cache/records.ts';
+import type { ClusterRecord, ClusterSpec, IdentityMode } from '../cache/records.ts';
 import type { ClusterStore } from '../cache/store.ts';
 import type { User } from '../cache/user.ts';
 import type { OpenStreams } from '../routing/open-streams.ts';
 import type { Connections } from '../routing/target.ts';
 import { answerIndexRequest } from './api/answers.ts';
 import { makeCatalogReader } from './api/catalog.ts';
+import { makeReadDocument } from './api/openapi-members.ts';
+import { makeUnionOpenapi } from './api/openapi-union.ts';
 import type { AnswerParts } from './api/parts.ts';
 import type { IndexRequest, StatusJson } from './api/request.ts';
 import { readContinueKeys } from './continue-keys.ts';
@@ -25,6 +27,7 @@ import { chooseTypes, makeSelection } from './sync/selection.ts';
 import { startSync } from './sync/sync.ts';
 import type { ClusterState, SyncHandle, SyncTiming } from './sync/sync-types.ts';
 import { typeKey } from './types.ts';
+import type { Incarnation } from './types.ts';
 import { makeChangeFeed } from './watch/feed.ts';
 
 /** As much of a log as the index writes to. */
@@ -153,8 +156,10 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     closers.push(() => scopes.close());
     const feed = makeChangeFeed(store);
     closers.push(() => feed.close());
+    const recordOf = ({ id }: Incarnation): ClusterRecord | undefined =>
+      records.getByUid(id.slice(0, id.lastIndexOf('/')));
     const isChosen = ({ incarnation, type }: StoredType): boolean => {
-      const record = records.getByUid(incarnation.id.slice(0, incarnation.id.lastIndexOf('/')));
+      const record = recordOf(incarnation);
       const choice = record === undefined ? undefined : selection(record.spec);
       if (choice === undefined) return false;
       return chooseTypes(new Map([[typeKey(type), type]]), choice).chosen.some((chosen) => chosen.isChosen);
@@ -166,6 +171,10 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       states: () => sync.state(),
       statesOf: (types) => sync.stateOf(types),
       settled: makeSettled(sync, performance.now()),
+      openapi: makeUnionOpenapi(
+        makeReadDocument((incarnation) => makeAskMember(() => recordOf(incarnation), connections, identity)),
+        (incarnation) => recordOf(incarnation)?.status.version ?? '',
+      ),
       feed,
       openStreams,
       continueKeys,

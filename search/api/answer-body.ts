@@ -65,12 +65,14 @@ export function sendWhole(
   warnings: readonly Warning[] = [],
   contentType?: string,
   status = 200,
+  more: readonly string[] = [],
 ): void {
   const { inbound, progress, auditId } = request;
-  const bodyless = inbound.method === 'HEAD';
+  const bodyless = inbound.method === 'HEAD' || status === 304;
   progress.status = status;
   progress.onAnswering?.();
-  const headers = [...jsonHeaders(auditId, contentType), 'Content-Length', String(body.length)];
+  const length = status === 304 ? [] : ['Content-Length', String(body.length)];
+  const headers = [...jsonHeaders(auditId, contentType), ...length, ...more];
   inbound.respond(status, [...headers, ...warningHeaders(warnings)], bodyless);
   if (!bodyless) {
     progress.bytesOut += body.length;

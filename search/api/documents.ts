@@ -1,7 +1,8 @@
 // Answers discovery, OpenAPI, version and health below the paths of the index. Easy to get wrong: kubectl asks for discovery before anything else, so it is
-// made from what is known here and never waits for a member; only OpenAPI, which few ask for, is asked of one.
+// made from what is known here and never waits for a member; only OpenAPI, which few ask for, is asked of them.
 import { GatewayError } from '../../cache/errors.ts';
 import type { User } from '../../cache/user.ts';
+import { headerValues } from '../../routing/headers.ts';
 import type { StoredType } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import { sendJson, sendWhole } from './answer-body.ts';
@@ -29,8 +30,12 @@ export async function answerDocument(request: IndexRequest, asked: AskedDocument
   await parts.settled();
   const types = await typesSeen(parts, request.user, cluster);
   const union = unionOf(types, cluster !== undefined);
-  if (document === 'openapi-v2' || (document === 'openapi-v3' && asked.version !== undefined)) {
-    await askOpenapi(request, asked, types, union);
+  if (document === 'openapi-v3' && asked.version !== undefined) {
+    await answerOpenapi(request, asked, parts, types, union);
+    return;
+  }
+  if (document === 'openapi-v2') {
+    await askOpenapi(request, asked, types);
     return;
   }
   if (document === 'openapi-v3') {
@@ -80,15 +85,57 @@ async function typesSeen(parts: AnswerParts, user: User, cluster: string | undef
   return own.filter((each) => isListed(each) || scopeConcerns(got.scope, each.incarnation.id, typeKey(each.type)));
 }
 
+/** One document of `/openapi/v3`: of the cluster in the path as that has it, else of the union. @throws GatewayError (rejects) NOT_FOUND, INDEX_UNAVAILABLE */
+async function answerOpenapi(
+  request: IndexRequest,
+  asked: AskedDocument,
+  { openapi }: AnswerParts,
+  types: readonly StoredType[],
+  { groups }: Union,
+): Promise<void> {
+  const group = asked.group!;
+  const version = asked.version!;
+  const offered = groups.get(group)?.get(version);
+  if (offered === undefined) throw notFound();
+  if (asked.cluster !== undefined || isForProtobufAlone(request)) {
+    await askOpenapi(request, asked, types);
+    return;
+  }
+  const names = new Set(offered.map(({ resource }) => resource));
+  const having = types.filter(
+    ({ type }) => type.group === group && names.has(type.resource) && type.versions.includes(version),
+  );
+  const document = await openapi.document(group, version, having);
+  if (document === undefined) {
+    // No cluster tells the index; one may tell the caller.
+    await askOpenapi(request, asked, types);
+    return;
+  }
+  const { body, etag, warnings } = document;
+  const known = headerValues(request.headers, 'if-none-match').flatMap((value) => value.split(','));
+  const isKnown = known.some((each) => each.trim().replace(/^W\//, '') === etag);
+  const validators = ['ETag', etag, 'Vary', 'Accept'];
+  if (isKnown) sendWhole(request, Buffer.alloc(0), warnings, undefined, 304, validators);
+  else sendWhole(request, body, warnings, undefined, 200, validators);
+}
+
+/** Such clients (kubectl before it writes) have a cluster's own document: documents of the union are JSON. */
+function isForProtobufAlone(request: IndexRequest): boolean {
+  try {
+    request.form(['']);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
 /** OpenAPI as a cluster has it: of the one in the path, else of the one with the most types of such a group, and of several the one heard of last. */
 async function askOpenapi(
   request: IndexRequest,
   { document, cluster, group, version }: AskedDocument,
   types: readonly StoredType[],
-  { groups }: Union,
 ): Promise<void> {
   const isAny = document === 'openapi-v2';
-  if (!isAny && groups.get(group!)?.has(version!) !== true) throw notFound();
   const having = types
     .filter(({ type }) => isAny || (type.group === group && type.versions.includes(version!)))
     .toSorted((one, other) => other.position.confirmedAtMs - one.position.confirmedAtMs);

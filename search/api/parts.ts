@@ -7,6 +7,7 @@ import type { ClusterState, PartState } from '../sync/sync-types.ts';
 import type { TypeKey } from '../types.ts';
 import type { ChangeFeed } from '../watch/feed.ts';
 import type { Catalog } from './catalog.ts';
+import type { UnionOpenapi } from './openapi-union.ts';
 import type { StatusJson } from './request.ts';
 import type { IndexRights } from './visible.ts';
 
@@ -19,6 +20,7 @@ export interface AnswerParts {
   readonly statesOf: (types: ReadonlySet<TypeKey>) => readonly PartState[];
   /** Resolves when what is being indexed for the first time is there, or after a few seconds. */
   readonly settled: () => Promise<void>;
+  readonly openapi: UnionOpenapi;
   readonly feed: ChangeFeed;
   readonly openStreams: OpenStreams;
   readonly continueKeys: ContinueKeys;

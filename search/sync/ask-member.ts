@@ -19,7 +19,7 @@ export function makeAskMember(
   connections: Connections,
   identity: IdentityMode,
 ): AskMember {
-  return async ({ path, accept = 'application/json', headTimeoutMs, wholeTimeoutMs, isWatch, signal }) => {
+  return async ({ path, accept = 'application/json', ifNoneMatch, headTimeoutMs, wholeTimeoutMs, isWatch, signal }) => {
     const record = getRecord();
     if (record === undefined) throw new GatewayError('CLUSTER_NOT_FOUND', 'the cluster is not registered any more');
     const target = await locate(record.spec.name, () => record, connections);
@@ -27,7 +27,10 @@ export function makeAskMember(
       identity: identity === 'self' ? 'self' : indexUser,
       method: 'GET',
       path,
-      headers: ['Accept', accept, 'User-Agent', 'portcullis-index'],
+      headers: [
+        ...['Accept', accept, 'User-Agent', 'portcullis-index'],
+        ...(ifNoneMatch === undefined ? [] : ['If-None-Match', ifNoneMatch]),
+      ],
       timeoutMs: headTimeoutMs,
       wholeTimeoutMs,
       longRunning: isWatch ?? false,

@@ -81,6 +81,8 @@ export interface MemberQuestion {
   /** Path and query. */
   readonly path: string;
   readonly accept?: string;
+  /** ETag of what is at hand: the answer is 304 when it is still that. */
+  readonly ifNoneMatch?: string;
   readonly headTimeoutMs: number;
   /** Until the last byte; absent for a watch. */
   readonly wholeTimeoutMs?: number;

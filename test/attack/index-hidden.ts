@@ -192,6 +192,26 @@ export function hiddenTests(world: () => IndexWorld): void {
       }
     });
 
+    test('C25 S25: OpenAPI describes the types of which a user may see something, though it is read for everybody', async () => {
+      const told = async (user: string, path: string): Promise<readonly string[] | number> => {
+        const { status, text, json } = await world().ask(`${proxy}/openapi/v3/${path}`, user);
+        if (user !== 'admin') assert.doesNotMatch(text, /canar|"kind":"Secret|\/status"/i);
+        if (status !== 200) return status;
+        const { paths } = json<{ readonly paths: object }>();
+        return [
+          ...new Set(Object.keys(paths).map((each) => each.replace('/{name}', '').split('/').at(-1)!)),
+        ].toSorted();
+      };
+      const canaries = 'apis/canary.example.org/v1';
+      assert.deepEqual(await told('admin', 'api/v1'), ['configmaps', 'namespaces', 'pods', 'secrets']);
+      assert.deepEqual(await told('admin', canaries), ['canaries']);
+      for (const user of ['bare', 'walled']) {
+        assert.deepEqual(await told(user, 'api/v1'), ['configmaps', 'namespaces', 'pods']);
+        assert.equal(await told(user, canaries), 404);
+      }
+      for (const path of ['api/v1', canaries]) assert.equal(await told('outside', path), 404);
+    });
+
     test('C25 S25: a watch that is asked to begin with versions tells nothing of what it may not see', async () => {
       const starts = ['resourceVersion=0', 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan'];
       const watches = starts.map((query) =>

@@ -240,6 +240,52 @@ test('E2: pages, orders and explain are as with one cluster; what is ambiguous i
   assert.ok(items.every(({ apiVersion }) => apiVersion === 'corpus.example.org/v1beta1'));
 });
 
+test('E2: explain knows the types of one group of which each member has another, and of one type the longer schema', async () => {
+  const text = (description: string): object => ({ type: 'string', description });
+  const definition = (name: string, spec: object): object => ({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${name}s.union.example.org` },
+    spec: {
+      group: 'union.example.org',
+      scope: 'Namespaced',
+      names: { plural: `${name}s`, singular: name, kind: name[0]!.toUpperCase() + name.slice(1) },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: spec } } } },
+        },
+      ],
+    },
+  });
+  const [m1, m2] = [plane.member('m1'), plane.member('m2')];
+  await m1.apply(definition('left', { port: text('Side of a ship') }), definition('ship', { mast: text('One mast') }));
+  await m2.apply(
+    definition('right', { starboard: text('Other side of a ship') }),
+    definition('ship', { mast: text('Two masts'), sail: text('Canvas') }),
+  );
+  const says = async (asked: string, pattern: RegExp): Promise<void> =>
+    void (await eventually(
+      `explain ${asked} says ${pattern}`,
+      async () => pattern.test(await kubectl('explain', asked).catch(String)),
+      { timeoutMs: 60_000 },
+    ));
+  await says('lefts.spec.port', /KIND:\s+Left\n[^]*Side of a ship/);
+  await says('rights.spec.starboard', /KIND:\s+Right\n[^]*Other side of a ship/);
+  await says('ships.spec.sail', /KIND:\s+Ship\n[^]*Canvas/);
+  assert.match(await kubectl('explain', 'ships.spec.mast'), /Two masts/);
+  assert.match(await kubectl('explain', 'lefts', '--recursive'), /spec\s+<Object>\n\s+port\s+<string>/);
+  // What each member alone says of its own.
+  for (const [member, asked] of [
+    [m1, 'lefts.spec'],
+    [m2, 'rights.spec'],
+    [m2, 'ships.spec'],
+  ] as const)
+    assert.equal(await kubectl('explain', asked), await direct(member, 'explain', asked));
+});
+
 test('E2: kubectl get -w tells what happens in either member', async () => {
   const watching = spawn(
     plane.binaries['kubectl']!,

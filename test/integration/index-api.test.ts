@@ -264,7 +264,7 @@ test('a user sees their rows and nothing that tells of others: lists, counts, fa
   assert.deepEqual((await site.ask(`${resources}/api`, 'nobody')).json<{ versions: unknown }>().versions, []);
 });
 
-test('discovery in both forms and OpenAPI are of the union, the latter as a cluster has it', async () => {
+test('discovery in both forms and OpenAPI are of the union', async () => {
   const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
   const groups = (await site.ask(`${proxy}/apis`, 'admin', { headers: { accept } })).json<{
     kind: string;
@@ -277,6 +277,12 @@ test('discovery in both forms and OpenAPI are of the union, the latter as a clus
   const document = await site.ask(`${proxy}/openapi/v3/apis/apps/v1`);
   assert.match(document.json<{ openapi: string }>().openapi, /^3\./);
   assert.equal((await site.ask(`${proxy}/openapi/v3/apis/example.org/v1`)).status, 404);
+  const path = `${proxy}/openapi/v3/apis/apps/v1`;
+  const etag = String(document.headers['etag']);
+  const again = await site.ask(path, 'admin', { headers: { 'if-none-match': etag } });
+  assert.deepEqual([again.status, again.text, again.headers['etag']], [304, '', etag]);
+  // As each cluster itself says it, where one is named.
+  assert.equal((await site.ask(`${proxy}/clusters/alpha/openapi/v3/apis/apps/v1`)).status, 200);
   for (const group of ['clusterpedia.io', 'search.portcullis.io']) {
     const { versions } = (await site.ask(`/apis/${group}`)).json<{ versions: { groupVersion: string }[] }>();
     assert.equal(

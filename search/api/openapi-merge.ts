@@ -1,0 +1,216 @@
+// Makes one OpenAPI document of a group-version from those of several clusters, as kube-openapi's pkg/aggregator joins the documents of servers. Easy to get
+// wrong: a schema means what it says together with all it refers to, so equal texts whose references mean different things are different schemas.
+import { isDeepStrictEqual } from 'node:util';
+
+/** Parsed JSON of an object. Keys come from members: `__proto__` may be among them, so that objects are made by `Object.fromEntries` only. */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** What is taken of one cluster's document. */
+export interface OpenapiPart {
+  readonly document: Json;
+  /** Plural names; each stands in one part only, so that no type is a mixture. */
+  readonly resources: readonly string[];
+}
+
+/** Deeper documents are no OpenAPI: nobody reads them, and walking them would end the stack. */
+const mostLevels = 200;
+/** References of a real document are followed in half as many; a member must not keep everybody waiting with a document made for it. */
+const mostRounds = 12;
+const schemaPrefix = '#/components/schemas/';
+const kindsKey = 'x-kubernetes-group-version-kind';
+/** Operations that the index does not serve. */
+const otherMethods: ReadonlySet<string> = new Set(['put', 'post', 'delete', 'options', 'head', 'patch', 'trace']);
+
+/** @throws Error for what is no JSON object, or is nested too deep */
+export function parseOpenapi(text: Buffer): Json {
+  const document: unknown = JSON.parse(text.toString('utf8'));
+  if (!isObject(document)) throw new Error('not a JSON object');
+  checkLevels(document, mostLevels);
+  return document;
+}
+
+/**
+ * The paths of the parts' resources that the index serves (list, get and the old watch, no writes and no subresources), and every schema these refer to;
+ * nothing else of the documents. A schema that differs from the one another part brought under the same name is renamed with all that refers to it:
+ * `_v2`, `_v3` and so on, as kube-openapi does; differences in the lists of kinds do not count, as there.
+ * @param parts the first keeps its names
+ */
+export function mergeOpenapi(parts: readonly OpenapiPart[], group: string, version: string): Json {
+  const paths: [string, unknown][] = [];
+  const schemas = new Map<string, unknown>();
+  for (const { document, resources } of parts) {
+    const own = resources.flatMap((resource) => servedPaths(document, root(group, version), resource));
+    const reached = reachedSchemas(document, own, group, version);
+    const names = chooseNames(reached, schemas);
+    for (const [name, schema] of reached) schemas.set(names.get(name)!, withReferences(schema, names));
+    for (const [path, item] of own) paths.push([path, withReferences(item, names)]);
+  }
+  const [first] = parts;
+  const { securitySchemes } = objectOf(first?.document['components']);
+  return {
+    openapi: '3.0.0',
+    info: first?.document['info'] ?? { title: 'Kubernetes', version: 'unknown' },
+    paths: Object.fromEntries(paths.toSorted(byFirst)),
+    components: {
+      schemas: Object.fromEntries([...schemas].toSorted(byFirst)),
+      ...(securitySchemes === undefined ? {} : { securitySchemes }),
+    },
+  };
+}
+
+/** What a document holds of a group-version. */
+export interface OpenapiSurvey {
+  /** Plural names of what can be got or listed. */
+  readonly resources: ReadonlySet<string>;
+  /** By kind: how many fields its schema has at all levels, those of other schemas left out. */
+  readonly fields: ReadonlyMap<string, number>;
+}
+
+/** Looks a document through. */
+export function surveyOpenapi(document: Json, group: string, version: string): OpenapiSurvey {
+  const at = root(group, version);
+  const last = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
+  const named = Object.keys(objectOf(document['paths']))
+    .filter((path) => path.startsWith(`${at}/`))
+    .map((path) => last(path.endsWith('/{name}') ? path.slice(0, -'/{name}'.length) : path));
+  const resources = [...new Set(named)].filter((name) => servedPaths(document, at, name).length > 0);
+  const fields = Object.values(schemasIn(document)).flatMap((schema) =>
+    listOf(objectOf(schema)[kindsKey])
+      .filter((each) => isObject(each) && each['group'] === group && each['version'] === version)
+      .map((each): [string, number] => [String((each as Json)['kind']), countFields(schema)]),
+  );
+  return { resources: new Set(resources), fields: new Map(fields) };
+}
+
+/** Where the document of a group-version is on a member. */
+export function root(group: string, version: string): string {
+  return group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+}
+
+function servedPaths(document: Json, at: string, resource: string): [string, Json][] {
+  const paths = objectOf(document['paths']);
+  const places = [at, `${at}/watch`].flatMap((place) => [place, `${place}/namespaces/{namespace}`]);
+  return places
+    .flatMap((place) => [`${place}/${resource}`, `${place}/${resource}/{name}`])
+    .flatMap((path): [string, Json][] => {
+      const item = Object.hasOwn(paths, path) ? paths[path] : undefined;
+      if (!isObject(item) || !Object.hasOwn(item, 'get')) return [];
+      return [[path, Object.fromEntries(Object.entries(item).filter(([key]) => !otherMethods.has(key)))]];
+    });
+}
+
+/** Schemas by name that something refers to, directly or through others. */
+function reachedSchemas(document: Json, from: unknown, group: string, version: string): Map<string, unknown> {
+  const all = schemasIn(document);
+  const reached = new Map<string, unknown>();
+  const waiting = [...namesIn(from)];
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    if (reached.has(name) || !Object.hasOwn(all, name)) continue;
+    const schema = withOwnKinds(all[name], group, version);
+    reached.set(name, schema);
+    waiting.push(...namesIn(schema));
+  }
+  return reached;
+}
+
+/** Schemas such as WatchEvent name a kind for every group the cluster has; which ones those are is nobody's business here. */
+function withOwnKinds(schema: unknown, group: string, version: string): unknown {
+  if (!isObject(schema) || !Object.hasOwn(schema, kindsKey)) return schema;
+  const kinds = listOf(schema[kindsKey]);
+  if (kinds.length === 1) return schema;
+  const own = kinds.filter((kind) => isObject(kind) && kind['group'] === group && kind['version'] === version);
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, key === kindsKey ? own : value]));
+}
+
+/**
+ * A name for each schema of a part among those that are there: its own where that is free or stands for the same. What is assumed the same is looked at
+ * again after each renaming of something it refers to, so that schemas that refer to each other in a circle are decided together.
+ */
+function chooseNames(
+  own: ReadonlyMap<string, unknown>,
+  there: ReadonlyMap<string, unknown>,
+): ReadonlyMap<string, string> {
+  const numbers = new Map([...own.keys()].map((name) => [name, 1]));
+  const names = new Map([...own.keys()].map((name) => [name, name]));
+  let isSettled = false;
+  for (let round = 1; !isSettled; round += 1) {
+    isSettled = true;
+    // A chain of references that takes longer is not worth it: then everything that is there is left alone, and all of this part is new.
+    const isSame = (chosen: string, schema: unknown): boolean =>
+      round <= mostRounds && isDeepStrictEqual(there.get(chosen), withReferences(schema, names));
+    for (const [name, schema] of own) {
+      for (;;) {
+        const chosen = names.get(name)!;
+        const isOther = chosen !== name && own.has(chosen);
+        if (!isOther && (!there.has(chosen) || isSame(chosen, schema))) break;
+        const next = numbers.get(name)! + 1;
+        numbers.set(name, next);
+        names.set(name, `${name}_v${next}`);
+        isSettled = false;
+      }
+    }
+  }
+  return names;
+}
+
+function* namesIn(value: unknown): Generator<string> {
+  if (Array.isArray(value)) for (const each of value as readonly unknown[]) yield* namesIn(each);
+  else if (isObject(value)) {
+    for (const [key, each] of Object.entries(value)) {
+      const name = key === '$ref' ? schemaNamed(each) : undefined;
+      if (name === undefined) yield* namesIn(each);
+      else yield name;
+    }
+  }
+}
+
+/** A field may be called `$ref`, too; then it has a schema and no text. */
+function schemaNamed(reference: unknown): string | undefined {
+  return typeof reference === 'string' && reference.startsWith(schemaPrefix)
+    ? reference.slice(schemaPrefix.length)
+    : undefined;
+}
+
+function withReferences(value: unknown, names: ReadonlyMap<string, string>): unknown {
+  if (Array.isArray(value)) return value.map((each) => withReferences(each, names));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => {
+      const name = key === '$ref' ? schemaNamed(each) : undefined;
+      return [key, name === undefined ? withReferences(each, names) : schemaPrefix + (names.get(name) ?? name)];
+    }),
+  );
+}
+
+function countFields(schema: unknown): number {
+  if (Array.isArray(schema)) return schema.reduce((sum: number, each) => sum + countFields(each), 0);
+  if (!isObject(schema)) return 0;
+  const own = Object.keys(objectOf(schema['properties'])).length;
+  return Object.values(schema).reduce((sum: number, each) => sum + countFields(each), own);
+}
+
+function checkLevels(value: unknown, left: number): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (left === 0) throw new Error(`more than ${mostLevels} levels`);
+  for (const each of Object.values(value)) checkLevels(each, left - 1);
+}
+
+function schemasIn(document: Json): Json {
+  return objectOf(objectOf(document['components'])['schemas']);
+}
+
+function byFirst([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
+  return one < other ? -1 : 1;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as readonly unknown[]) : [];
+}
+
+function objectOf(value: unknown): Json {
+  return isObject(value) ? value : {};
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
