@@ -25,8 +25,12 @@ export interface HubClientOptions {
 
 const defaultMaxAnswerBytes = 64 * 1024 * 1024;
 const tcpKeepAliveMs = 30_000;
-/** Of a POST to these nothing is stored, so it may be sent again like a GET. */
 const reviewPath = /^\/apis\/(?:authentication|authorization)\.k8s\.io\//;
+
+/** A review: a POST of which nothing is stored, so it may be sent again like a GET. */
+export function isReview({ method, path }: HubCall): boolean {
+  return method === 'POST' && reviewPath.test(path);
+}
 
 interface Sent {
   readonly request: ClientRequest;
@@ -89,7 +93,7 @@ export function makeHubClient(connection: HubConnection, options: HubClientOptio
     try {
       sent = await send(call, kind, signal);
     } catch (error) {
-      const harmless = call.method === 'GET' || (call.method === 'POST' && reviewPath.test(call.path));
+      const harmless = call.method === 'GET' || isReview(call);
       if (!harmless || !(error instanceof CutBeforeHead) || signal.aborted) throw error;
       transport?.closeIdle();
       sent = await send(call, kind, signal);
@@ -122,11 +126,10 @@ export function makeHubClient(connection: HubConnection, options: HubClientOptio
     const url = urlNow();
     if (closed) throw hubUnavailable(url, 'the gateway is stopping');
     const limit = new AbortController();
-    const waited = hubUnavailable(url, `nothing within ${call.timeoutMs / 1000} s`);
     const expire = (): void => {
       // Whatever idles may lead to the same dead end.
       transport?.closeIdle();
-      limit.abort(waited);
+      limit.abort(hubUnavailable(url, `nothing within ${call.timeoutMs / 1000} s`));
     };
     const timer = setTimeout(expire, call.timeoutMs);
     const leave = (): void => limit.abort(hubUnavailable(url, 'the request was given up'));

@@ -11,6 +11,7 @@ import type { HubConfig } from './hub-config.ts';
 import { startHubServing } from './hub-serving.ts';
 import type { HubServing } from './hub-serving.ts';
 import type { Log } from './log.ts';
+import { withCheapReviews } from './review-client.ts';
 
 /** A hub that is followed. */
 export interface Hub {
@@ -42,7 +43,7 @@ export async function startHub(config: HubConfig, log: Log, version: string): Pr
       'there is no hub: the process does not run in a pod with a ServiceAccount; give --hub-kubeconfig FILE';
     throw new ConfigurationError([{ file: '--hub-kubeconfig', message }]);
   }
-  const client = makeHubClient(connection, { version });
+  const client = withCheapReviews(makeHubClient(connection, { version }), connection, version);
   const access = startHubAccess(client, config, log);
   const closers = [() => connection.close(), () => client.close(), () => access.close()];
   const close = (): void => {
