@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../sim/types.ts';
 import { eventually } from '../e2e/polling.ts';
+import { testEarlyPages } from './index-early-pages.ts';
 import { eventSeeds, testInjectedEvents } from './index-events.ts';
 import { testForwardCases } from './index-peer-forwards.ts';
 import { objectCaseSeeds, objectCaseSeedsOfOne, objectCaseTypes, testObjectCases } from './index-peer-objects.ts';
@@ -107,6 +108,7 @@ testQueryCases(() => site);
 testObjectCases(() => site);
 testForwardCases(() => site);
 testInjectedEvents(() => site);
+testEarlyPages(() => site);
 
 test('a list is of all clusters, each item named with its cluster and otherwise as the cluster has it', async () => {
   for (const base of [resources, proxy]) {

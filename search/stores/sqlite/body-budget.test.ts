@@ -18,7 +18,7 @@ const pods = typeInfo('', 'pods');
 const deployments = typeInfo('apps', 'deployments');
 const types = [pods, deployments];
 const incarnations = ['east', 'west'].map((cluster) => ({ id: `record-${cluster}/system`, cluster }));
-const limits: BodyLimits = { bodies: 7, bytes: 8 << 20 };
+const limits: BodyLimits = { bodies: 7, bytes: 8 << 20, cpuMs: 60_000 };
 const tooMany = {
   code: 'BAD_REQUEST',
   message: /^"spec\.a" is not indexed.*more than 7 of them.*narrow.*status\.phase/,
@@ -262,6 +262,39 @@ describe('what only bodies can tell', () => {
     assert.deepEqual(await uidsOf(few.filteredList()), ['1', '5', '2']);
   });
 
+  test('E9: a page that has taken long ends early, but not before it has looked at some hundred', async () => {
+    const services = typeInfo('', 'services');
+    const many = Array.from({ length: 300 }, (_, i) => ({
+      ...rowAt(0, services),
+      name: `s-${1000 + i}`,
+      uid: `s${i}`,
+    }));
+    const incarnation = incarnations[0]!;
+    await store.apply({ incarnation, type: services, upserts: many.map(rowWrite), deletes: [] });
+    const hurried = openReader(join(directory, 'index.db'), 8 << 20, undefined, { ...limits, bodies: 1000, cpuMs: 0 });
+    try {
+      const all = {
+        number: 1,
+        grants: new Map([[incarnation.id, new Map([['services.', 'all' as const]])]]),
+        dropped: [],
+      };
+      const query = { ...allOf(services), fields: [onA('Equals', 'v0')] };
+      const pageOf = async (page: PageRequest) => {
+        const { ids, next } = await hurried.operations.list({ query, scope: all, page });
+        return { count: ids.length, next };
+      };
+      const first = await pageOf({ limit: 1000, overBudget: 'end' });
+      assert.ok(first.count >= 256 && first.count < 300, `${first.count} rows`);
+      const rest = await pageOf({ limit: 1000, overBudget: 'end', after: first.next! });
+      assert.deepEqual(rest, { count: 300 - first.count, next: undefined });
+      // What would be refused is not for the time it takes, which another run may not.
+      assert.deepEqual(await pageOf({ limit: 1000, overBudget: 'refuse' }), { count: 300, next: undefined });
+      assert.equal(await hurried.operations.count({ query, scope: all, overBudget: 'refuse' }), 300);
+    } finally {
+      hurried.close();
+    }
+  });
+
   test('E9: pages go on behind what was looked at while rows come and go, without losing or doubling one', async () => {
     const kept = { ...wanted, fields: [onA('In', 'v2', 'v3')] };
     for (const order of orders) {
@@ -299,4 +332,18 @@ test('E9: a few large bodies are as many as may be read, and one is always', () 
   budget.isFor(['spec.a']);
   budget.read(defaultBodyLimits.bytes);
   assert.throws(() => budget.read(1), { code: 'BAD_REQUEST', message: /1500 of them or 8 MiB/ });
+});
+
+test('E9: where much is read in each body, as many fewer are', () => {
+  const most = (...paths: readonly string[]): number => {
+    const budget = new BodyBudget([pods]);
+    budget.isFor(paths);
+    budget.isFor(paths);
+    return budget.most;
+  };
+  assert.equal(most('spec.a'), 1500);
+  assert.equal(most('spec.containers[].image', 'spec.b'), 1500);
+  assert.equal(most('spec.containers[].env[].value'), 750);
+  assert.equal(most(...Array.from({ length: 250 }, () => 'spec.a')), 93);
+  assert.equal(most(...Array.from({ length: 400 }, () => 'spec.a[].b[].c[]')), 2);
 });

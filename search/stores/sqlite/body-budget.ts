@@ -5,14 +5,18 @@ import { typeKey, type ResourceType } from '../../types.ts';
 import { indexedPaths } from '../indexed-paths.ts';
 import type { PageRequest } from '../store.ts';
 
-/** What one question may read; both at least 1. */
+/** What one question may read. */
 export interface BodyLimits {
+  /** At least 1; fewer where much is read in each. */
   readonly bodies: number;
+  /** The body with which they are reached is still read. */
   readonly bytes: number;
+  /** A page that may end early does after so many milliseconds of CPU as well; what would be refused is not, or it were so by chance. */
+  readonly cpuMs: number;
 }
 
 /** With 5 KiB each, 20 to 50 ms of CPU, as the machine is. */
-export const defaultBodyLimits: BodyLimits = { bodies: 1500, bytes: 8 << 20 };
+export const defaultBodyLimits: BodyLimits = { bodies: 1500, bytes: 8 << 20, cpuMs: 25 };
 
 /** What a question may look into, and what happens where that is not enough; undefined: it reads on. */
 export interface BodyLooks {
@@ -27,35 +31,57 @@ export class TooManyBodies extends GatewayError {
   }
 }
 
+/** Read on any page, however long it took to put its rows in order. */
+const leastBodies = 256;
+
+/** So many paths cost as much as to pass over the rest of a body; a path through a list costs as some. */
+const pathsInOne = 16;
+const listCost = 8;
+
 /** As many paths, and types with their paths, are named; of a path so many characters. */
 const mostNamed = 3;
 const longestNamed = 80;
 
 export class BodyBudget {
-  readonly limits: BodyLimits;
+  readonly #limits: BodyLimits;
   readonly #types: readonly ResourceType[];
-  readonly #paths = new Set<string>();
+  /** With how many conditions each has. */
+  readonly #paths = new Map<string, number>();
   #bodies = 0;
   #bytes = 0;
 
   constructor(types: readonly ResourceType[], limits: BodyLimits = defaultBodyLimits) {
     this.#types = types;
-    this.limits = limits;
+    this.#limits = limits;
   }
 
-  /** @param paths why bodies are read, as people write them: to be named where it is too much */
+  /** @param paths what is read in each body, as people write them, one for each condition; may be said again */
   isFor(paths: readonly string[]): void {
-    for (const path of paths) this.#paths.add(path);
+    for (const [path, { length }] of Map.groupBy(paths, (one) => one)) {
+      this.#paths.set(path, Math.max(length, this.#paths.get(path) ?? 0));
+    }
+  }
+
+  /** Bodies that may be read in all. */
+  get most(): number {
+    const costs = this.#paths.entries().map(([path, count]) => count * (1 + listCost * (path.split('[]').length - 1)));
+    const cost = costs.reduce((sum, one) => sum + one, 0);
+    return Math.max(1, Math.floor(this.#limits.bodies / Math.max(1, Math.ceil(cost / pathsInOne))));
+  }
+
+  /** Whether a page that may end early has read for so long; not before it has got on. */
+  isLate(cpuMs: number): boolean {
+    return cpuMs >= this.#limits.cpuMs && this.#bodies >= leastBodies;
   }
 
   /** Whether nothing more may be read. */
   get isSpent(): boolean {
-    return this.#bodies >= this.limits.bodies || this.#bytes >= this.limits.bytes;
+    return this.#bodies >= this.most || this.#bytes >= this.#limits.bytes;
   }
 
   /** Bodies that may still be read. */
   get left(): number {
-    return Math.max(0, this.limits.bodies - this.#bodies);
+    return Math.max(0, this.most - this.#bodies);
   }
 
   /** Before rows are read: as many as it is sure there are. @throws TooManyBodies */
@@ -90,7 +116,7 @@ export class BodyBudget {
 
   /** For a page that ended; the same on every page of a list, so that a client that shows a text once does. */
   endedText(): string {
-    return `a page ended early and its continue token goes on behind it: ${this.#why()}, at most ${this.#most()} for a page; narrow the query by cluster, namespace, name or label, ${this.#instead()}`;
+    return `a page ended early and its continue token goes on behind it: ${this.#why()}, at most ${this.#most()} or ${this.#limits.cpuMs} ms of CPU for a page; narrow the query by cluster, namespace, name or label, ${this.#instead()}`;
   }
 
   /** For a page without the count of what follows. */
@@ -99,7 +125,7 @@ export class BodyBudget {
   }
 
   #why(): string {
-    const paths = [...this.#paths];
+    const paths = [...this.#paths.keys()];
     const named = paths.slice(0, mostNamed).map((path) => {
       return `"${path.length > longestNamed ? `${path.slice(0, longestNamed)}…` : path}"`;
     });
@@ -109,8 +135,7 @@ export class BodyBudget {
   }
 
   #most(): string {
-    const { bodies, bytes } = this.limits;
-    return `${bodies} of them or ${bytes >> 20} MiB`;
+    return `${this.most} of them or ${this.#limits.bytes >> 20} MiB`;
   }
 
   #instead(): string {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -78,14 +78,19 @@ function write(writer: Writer, from: number, to: number): void {
   }
 }
 
+type Files = ReadonlyMap<string, Uint8Array>;
+
 /** The files as a crash leaves them. */
-function snapshot(directory: string, name: string): string {
-  const to = join(root, name);
-  mkdirSync(to);
-  for (const file of ['index.db', 'index.db-wal', 'index.db-checkpoint']) {
-    if (existsSync(join(directory, file))) cpSync(join(directory, file), join(to, file));
-  }
-  return to;
+function filesIn(directory: string): Files {
+  const names = ['index.db', 'index.db-wal', 'index.db-checkpoint'].filter((name) => existsSync(join(directory, name)));
+  return new Map(names.map((name) => [name, readFileSync(join(directory, name))]));
+}
+
+function folderOf(files: Files, name: string): string {
+  const directory = join(root, name);
+  mkdirSync(directory);
+  for (const [file, bytes] of files) writeFileSync(join(directory, file), bytes);
+  return directory;
 }
 
 /** Of every page as this connection sees it; what is made anew differs in its id only. */
@@ -147,15 +152,14 @@ function* places(size: number): Iterable<number> {
 /** Cuts and flips the log of a crashed index. */
 async function damageLog(
   context: TestContext,
-  crashed: string,
+  crashed: Files,
   check: (step: number, said: readonly string[]) => void,
 ): Promise<void> {
-  const log = readFileSync(join(crashed, 'index.db-wal'));
+  const log = crashed.get('index.db-wal')!;
   const known = new Map<string, number>();
   let tried = 0;
   const tryOut = async (damaged: Uint8Array): Promise<void> => {
-    const directory = snapshot(crashed, 'damaged');
-    writeFileSync(join(directory, 'index.db-wal'), damaged);
+    const directory = folderOf(new Map([...crashed, ['index.db-wal', damaged]]), 'damaged');
     const { step, said } = await checkPrefix(directory, known);
     check(step, said);
     tried += 1;
@@ -181,9 +185,9 @@ function openHolder({ file }: IndexFile): { readonly release: () => void } {
 test('E10: a log cut or flipped anywhere opens as a prefix of commits with their positions', async (context) => {
   const { directory, ...opened } = openNew('plain');
   write(writerOf(opened), 1, 6);
-  const crashed = snapshot(directory, 'plain-crashed');
+  const crashed = filesIn(directory);
   opened.index.close();
-  assert.equal((await checkPrefix(snapshot(crashed, 'whole'))).step, 6);
+  assert.equal((await checkPrefix(folderOf(crashed, 'whole'))).step, 6);
   await damageLog(context, crashed, (_step, said) => assert.deepEqual(said, []));
 });
 
@@ -196,10 +200,10 @@ test('E10: a damaged log of which all is in the file already loses only what cam
   checkpoint(opened.index.db, opened.index.file);
   write(writer, 5, 7);
   holder.release();
-  const crashed = snapshot(directory, 'done-crashed');
+  const crashed = filesIn(directory);
   opened.index.close();
-  assert.match(readFileSync(join(crashed, 'index.db-checkpoint'), 'utf8'), /done/);
-  assert.equal((await checkPrefix(snapshot(crashed, 'done-whole'))).step, 7);
+  assert.match(Buffer.from(crashed.get('index.db-checkpoint')), /done/);
+  assert.equal((await checkPrefix(folderOf(crashed, 'done-whole'))).step, 7);
   await damageLog(context, crashed, (step, said) => {
     assert.deepEqual(said, []);
     assert.ok(step >= 4);
@@ -215,10 +219,10 @@ test('E10: a log damaged while it was being copied is noticed, and the index bui
   // Copies only what the reader of step 3 may see.
   checkpoint(opened.index.db, opened.index.file);
   holder.release();
-  const crashed = snapshot(directory, 'begun-crashed');
+  const crashed = filesIn(directory);
   opened.index.close();
-  assert.match(readFileSync(join(crashed, 'index.db-checkpoint'), 'utf8'), /begun/);
-  assert.equal((await checkPrefix(snapshot(crashed, 'begun-whole'))).step, 6);
+  assert.match(Buffer.from(crashed.get('index.db-checkpoint')), /begun/);
+  assert.equal((await checkPrefix(folderOf(crashed, 'begun-whole'))).step, 6);
   await damageLog(context, crashed, (step, said) => {
     assert.equal(step, 0);
     assert.equal(said.length, 1);

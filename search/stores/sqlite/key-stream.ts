@@ -35,6 +35,8 @@ export interface Wanted {
 
 /** Bodies that are read at a time where they must be looked into. */
 const recheckedAtOnce = 64;
+/** Bodies between two looks at the CPU they took. */
+const checkedAtOnce = 16;
 /** Fewer rows than this are read and dropped. */
 const leastSkipped = 20;
 /** Rows read ahead at a time. */
@@ -63,7 +65,10 @@ export class KeyStream {
   /** By type; kept when the type has no more rows, since some of them were read ahead. */
   readonly #rechecks = new Map<string, Matcher>();
   #given = 0;
-  #readAhead = recheckedAtOnce;
+  #readAhead: number;
+  #checked = 0;
+  /** CPU of this thread: in slices that are over, when the slice began, and when it was last looked. */
+  readonly #cpu = { beforeUs: 0, fromUs: 0, untilUs: 0 };
   #last: KeyRow | undefined;
   #isCut = false;
 
@@ -77,11 +82,16 @@ export class KeyStream {
     this.rowsBefore = start?.rowsUpTo ?? 0;
     this.#offset = offset;
     looks.budget.isFor(this.order.paths.map(printPath));
+    // There, each reading of the walk is one of all rows.
+    this.#readAhead = walkOf(this.order) === 'rv' ? mostReadAhead : recheckedAtOnce;
     this.#wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit + 1;
   }
 
   /** Begins a slice: plans anew for a new transaction. */
   enter(session: Session): void {
+    const cpu = this.#cpu;
+    cpu.beforeUs += cpu.untilUs - cpu.fromUs;
+    cpu.fromUs = cpu.untilUs = threadCpuUs();
     this.#plans = new Map(planTypes(session, this.#question).map((plan) => [plan.type, plan]));
     for (const { type, conditions } of this.#plans.values()) {
       this.#looks.budget.isFor(conditions.rechecked);
@@ -130,7 +140,7 @@ export class KeyStream {
     const kept: KeyRow[] = [];
     for (const row of rows) {
       const recheck = this.#rechecks.get(row.type);
-      if (recheck !== undefined && over !== undefined && budget.isSpent) {
+      if (recheck !== undefined && over !== undefined && (budget.isSpent || (over === 'end' && this.#isLate()))) {
         this.#isCut = true;
         break;
       }
@@ -138,6 +148,13 @@ export class KeyStream {
       this.#last = row;
     }
     return kept;
+  }
+
+  #isLate(): boolean {
+    if (++this.#checked % checkedAtOnce !== 0) return false;
+    const cpu = this.#cpu;
+    cpu.untilUs = threadCpuUs();
+    return this.#looks.budget.isLate((cpu.beforeUs + cpu.untilUs - cpu.fromUs) / 1000);
   }
 
   #holds({ sql }: Session, row: KeyRow, recheck: Matcher): boolean {
@@ -243,4 +260,9 @@ export class KeyStream {
     // Labels follow names and clusters: what matches may all stand at the end.
     return conditions.best === undefined ? passed : Math.min(all, passed * unevenness);
   }
+}
+
+function threadCpuUs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return user + system;
 }

@@ -84,6 +84,10 @@ export async function readPage<First>(
   return warnings.length === 0 ? keys : { ...keys, warnings };
 
   async function remainingAfter(rows: number): Promise<number | undefined> {
+    if (stream.cutAt !== undefined) {
+      warnings.push(budget.uncountedText());
+      return undefined;
+    }
     try {
       const all = await countRows(turns, question, { budget, over });
       return Math.max(1, all - rows);

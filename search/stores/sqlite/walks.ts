@@ -50,7 +50,7 @@ export function collect(
   for (const way of joined(access)) {
     const all = whereOf([...way.where, ...access.rest]);
     // Each is read, so there is nothing to be had from more than may be.
-    const limit = budget === undefined ? '' : ` LIMIT ${budget.limits.bodies + 1}`;
+    const limit = budget === undefined ? '' : ` LIMIT ${budget.left + 1}`;
     const text = `SELECT ${way.repeats ? 'DISTINCT ' : ''}${columnsOf(order)} FROM ${way.from.text} WHERE ${all.text}${limit}`;
     for (const row of session.sql.all<Row>(text, [...way.from.values, ...all.values])) {
       rows.push(keyRow(session, plan, row));
