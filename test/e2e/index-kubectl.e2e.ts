@@ -109,13 +109,11 @@ async function create(member: Member, path: string, text: string): Promise<void>
 }
 
 async function kubectl(...args: readonly string[]): Promise<string> {
+  return (await outputs(...args)).stdout;
+}
+async function outputs(...args: readonly string[]): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const options = { env: { PATH: process.env['PATH'], HOME: plane.dir }, maxBuffer: 64 * 1024 * 1024 };
-  const { stdout } = await run(
-    plane.binaries['kubectl']!,
-    ['--kubeconfig', kubeconfig, '--context', 'portcullis-all', ...args],
-    options,
-  );
-  return stdout;
+  return run(plane.binaries['kubectl']!, ['--kubeconfig', kubeconfig, '--context', 'portcullis-all', ...args], options);
 }
 async function direct(member: Member, ...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await member.kubectl(args);
@@ -238,6 +236,24 @@ test('E2: pages, orders and explain are as with one cluster; what is ambiguous i
   const { items } = JSON.parse(beta) as { readonly items: readonly { readonly apiVersion: string }[] };
   assert.equal(items.length, 14);
   assert.ok(items.every(({ apiVersion }) => apiVersion === 'corpus.example.org/v1beta1'));
+});
+
+test('E9: kubectl goes on behind pages that ended early and are empty, and tells why once', async () => {
+  // So many paths through lists that a page looks into few objects.
+  const conditions = [
+    "aggregationRule.clusterRoleSelectors[].matchLabels['rbac.authorization.k8s.io/aggregate-to-view']=true",
+    ...Array.from({ length: 200 }, (_, i) => `rules[].x${i}[].y!=v`),
+  ];
+  const args = ['get', 'clusterroles', '--field-selector', conditions.join(','), '--chunk-size=5'];
+  const { stdout, stderr } = await outputs(...args);
+  assert.deepEqual(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/\s+/).slice(0, 2).join(' ')),
+    ['CLUSTER NAME', 'm1 view', 'm2 view'],
+  );
+  assert.equal(stderr.match(/a page ended early/g)?.length, 1, stderr);
 });
 
 test('E2: explain knows the types of one group of which each member has another, and of one type the longer schema', async () => {
