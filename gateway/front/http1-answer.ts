@@ -9,6 +9,8 @@ import { token } from '../../routing/field-syntax.ts';
 
 /** Pieces up to this size are copied together; larger ones go as they are. */
 const copiedBytes = 64 * 1024;
+/** What is written within one turn goes out at its end, unless it is more than this. */
+const mostPending = 2 * 1024 * 1024;
 
 /** Anything but tab, visible characters, blanks and the upper half of latin1. */
 const badValue = /[^\t\x20-\x7e\x80-\xff]/;
@@ -127,7 +129,7 @@ export class Http1Answer {
     }
     this.#pieces.push(chunk);
     this.#pendingBytes += chunk.length;
-    if (this.#pendingBytes >= copiedBytes) this.#flush();
+    if (this.#pendingBytes >= mostPending) this.#flush();
     else this.#queue();
     // What waits here counts as well: with it, the socket will say by itself that it drained.
     if (this.#pendingBytes + this.#socket.writableLength < this.#socket.writableHighWaterMark) return true;

@@ -58,10 +58,10 @@ export function jsonHeaders(auditId: string, contentType = 'application/json'): 
   ];
 }
 
-/** Sends an answer that is at hand whole. */
+/** Sends an answer that is at hand whole, in one piece or in several. */
 export function sendWhole(
   request: IndexRequest,
-  body: Buffer,
+  body: Buffer | readonly Buffer[],
   warnings: readonly Warning[] = [],
   contentType?: string,
   status = 200,
@@ -71,12 +71,14 @@ export function sendWhole(
   const bodyless = inbound.method === 'HEAD' || status === 304;
   progress.status = status;
   progress.onAnswering?.();
-  const length = status === 304 ? [] : ['Content-Length', String(body.length)];
+  const pieces = Buffer.isBuffer(body) ? [body] : body;
+  const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const length = status === 304 ? [] : ['Content-Length', String(bytes)];
   const headers = [...jsonHeaders(auditId, contentType), ...length, ...more];
   inbound.respond(status, [...headers, ...warningHeaders(warnings)], bodyless);
   if (!bodyless) {
-    progress.bytesOut += body.length;
-    inbound.write(body);
+    progress.bytesOut += bytes;
+    for (const piece of pieces) inbound.write(piece);
   }
   inbound.end();
 }

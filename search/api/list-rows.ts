@@ -123,7 +123,7 @@ export async function sendListPage(
     sendWhole(request, Buffer.from(`${JSON.stringify(body)}\n`), [], undefined, error.status);
     return;
   }
-  await sendRows(request, document(listed.meta), listed.page.chunks, [...listed.warnings, ...warnings], parts);
+  await sendRows(request, document(listed.meta), listed.page, [...listed.warnings, ...warnings], parts);
 }
 
 /** Warnings about the question itself. */

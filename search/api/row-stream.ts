@@ -1,7 +1,7 @@
 // Sends the rows of a page as one JSON document: what is before the items, the items as they are read, what is behind them. Easy to get wrong: what
 // fails before the first byte is a Status, what fails later must be seen by the client as cut, never as a shorter list.
 import type { OpenStreams } from '../../routing/open-streams.ts';
-import type { RowRead } from '../stores/store.ts';
+import type { Page, RowRead } from '../stores/store.ts';
 import { beginBody, ClientGone, sendWhole } from './answer-body.ts';
 import type { Warning } from './answer-body.ts';
 import { asBuffer, piecesOf } from './raw-json.ts';
@@ -18,7 +18,7 @@ export interface RowDocument {
 export async function sendRows(
   request: IndexRequest,
   document: RowDocument,
-  chunks: AsyncIterable<readonly RowRead[]>,
+  { chunks, release }: Pick<Page, 'chunks' | 'release'>,
   warnings: readonly Warning[],
   parts: { readonly openStreams: OpenStreams; onError(error: unknown): void },
 ): Promise<void> {
@@ -29,8 +29,9 @@ export async function sendRows(
     const second = first.done === true ? first : await rows.next();
     const opening = [document.head, ...piecesOf(items, true)];
     if (second.done === true) {
-      // Most answers: short enough to be sent with their length in one piece.
-      sendWhole(request, Buffer.concat([...opening, document.tail]), warnings);
+      // Most answers: short enough to be sent with their length. Not copied into one piece, and given back when the last byte has left.
+      if (release !== undefined) request.inbound.onClose((aborted) => aborted || release());
+      sendWhole(request, [...opening, document.tail].map(asBuffer), warnings);
       return;
     }
     await streamOn(

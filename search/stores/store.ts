@@ -101,6 +101,11 @@ export interface Page {
   readonly warnings?: readonly string[];
   /** In order, in chunks that are read as they are asked for; no read transaction waits for the consumer. */
   readonly chunks: AsyncIterable<readonly RowRead[]>;
+  /**
+   * Gives the memory of all rows back at once, where a store has it apart; after that no `raw` of the page may be looked at, by anybody. Whoever does not
+   * call it leaves that to garbage collection, which then runs often: memory outside of V8's heap counts as if it were in it.
+   */
+  readonly release?: () => void;
 }
 
 /** What facets group by: a key column or a path of the object. */

@@ -33,35 +33,30 @@ interface StoredRow {
   readonly place: number;
   readonly name: string;
   readonly uid: string;
-  readonly raw: Uint8Array;
+  readonly bytes: number;
+  /** Undefined where it is read later. */
+  readonly raw: Uint8Array | undefined;
 }
 
 /** @param sequence of the page */
 export function readBodies(session: Session, ids: Float64Array, sequence: number): BodyChunk {
   const changed =
-    session.sequence === sequence ? new Map() : changesSince(session, ids.subarray(0, chunkRows), sequence);
+    session.sequence === sequence ? undefined : changesSince(session, ids.subarray(0, chunkRows), sequence);
+  const isOfNow = changed === undefined || changed.size === 0;
   const rows: ChunkRow[] = [];
-  const bodies: Uint8Array[] = [];
   const types = new Numbering<number>();
   const places = new Numbering<number>();
+  const before: Uint8Array[] = [];
   let bytes = 0;
   let done = 0;
   while (done < ids.length && done < chunkRows && bytes < chunkBytes) {
     const some = ids.subarray(done, done + countOfNext(rows.length, bytes));
     done += some.length;
-    for (const row of readRows(session, some, changed)) {
-      bytes += row.raw.byteLength;
-      bodies.push(row.raw);
-      rows.push([types.of(row.t), places.of(row.place), row.name, row.uid, row.raw.byteLength]);
+    for (const row of isOfNow ? readHeads(session, some) : readRows(session, some, changed)) {
+      bytes += row.bytes;
+      if (row.raw !== undefined) before.push(row.raw);
+      rows.push([types.of(row.t), places.of(row.place), row.name, row.uid, row.bytes]);
     }
-  }
-  // Not filled with zeros first, and not of a pool: it is handed over.
-  const packed = Buffer.allocUnsafeSlow(bytes + bodies.length);
-  let at = 0;
-  for (const body of bodies) {
-    packed[at] = comma;
-    packed.set(body, at + 1);
-    at += 1 + body.byteLength;
   }
   const { catalog } = session;
   return {
@@ -72,14 +67,45 @@ export function readBodies(session: Session, ids: Float64Array, sequence: number
       return [incarnation.cluster, incarnation.id, namespace];
     }),
     rows,
-    bodies: packed,
+    bodies: isOfNow ? joinedBodies(session, ids.subarray(0, done)) : packed(before, bytes),
   };
+}
+
+/** One after the other as SQLite joins them, which is one piece of memory for all: none is made and thrown away for each row. */
+function joinedBodies({ sql }: Session, ids: Float64Array): Uint8Array {
+  const [joined] = sql.first<[Uint8Array | null]>(
+    `SELECT CAST(group_concat(',' || b.raw, '') AS BLOB) FROM json_each(?) j CROSS JOIN body b ON b.id = j.value`,
+    [JSON.stringify(Array.from(ids))],
+  )!;
+  return joined ?? new Uint8Array();
+}
+
+function packed(bodies: readonly Uint8Array[], bytes: number): Uint8Array {
+  // Not filled with zeros first, and not of a pool: it is handed over.
+  const all = Buffer.allocUnsafeSlow(bytes + bodies.length);
+  let at = 0;
+  for (const body of bodies) {
+    all[at] = comma;
+    all.set(body, at + 1);
+    at += 1 + body.byteLength;
+  }
+  return all;
 }
 
 /** As many as the rest of the chunk holds, if rows go on as they were. */
 function countOfNext(rows: number, bytes: number): number {
   if (rows === 0) return firstRows;
   return Math.max(1, Math.min(mostRows, Math.ceil(((chunkBytes - bytes) * rows) / Math.max(1, bytes))));
+}
+
+/** Rows in the order of the ids, without bodies; those that are gone are missing. */
+function readHeads({ sql }: Session, ids: Float64Array): readonly StoredRow[] {
+  const rows = sql.all<[number, number, string, string, number]>(
+    `SELECT o.t, o.place, o.name, o.uid, length(b.raw) FROM json_each(?) j
+    CROSS JOIN obj o NOT INDEXED ON o.id = j.value CROSS JOIN body b ON b.id = o.id`,
+    [JSON.stringify(Array.from(ids))],
+  );
+  return rows.map(([t, place, name, uid, bytes]) => ({ t, place, name, uid, bytes, raw: undefined }));
 }
 
 /** Rows in the order of the ids, those that changed as they were before; those that are gone are missing. */
@@ -89,9 +115,9 @@ function readRows(session: Session, ids: Float64Array, changed: ReadonlyMap<numb
     CROSS JOIN obj o NOT INDEXED ON o.id = j.value CROSS JOIN body b ON b.id = o.id`,
     [JSON.stringify(Array.from(ids))],
   );
-  const rows = current.map(([id, t, place, name, uid, raw]) => [id, { t, place, name, uid, raw }] as const);
-  if (changed.size === 0) return rows.map(([, row]) => row);
-  const byId = new Map(rows);
+  const byId = new Map(
+    current.map(([id, t, place, name, uid, raw]) => [id, { t, place, name, uid, raw, bytes: raw.byteLength }]),
+  );
   return [...ids].flatMap((id) => {
     const change = changed.get(id);
     return (change === undefined ? byId.get(id) : rowBefore(session, change)) ?? [];
@@ -118,7 +144,7 @@ function rowBefore({ sql }: Session, change: number): StoredRow | undefined {
   )!;
   if (kind === changeKind.added) return undefined;
   const [raw] = sql.first<[Uint8Array]>('SELECT raw FROM change_body WHERE sequence = ?', [change])!;
-  return { t, place, name, uid, raw };
+  return { t, place, name, uid, raw, bytes: raw.byteLength };
 }
 
 class Numbering<T> {

@@ -308,6 +308,7 @@ function pageOf(
     remaining,
     ...(warnings === undefined ? {} : { warnings }),
     chunks: { [Symbol.asyncIterator]: () => chunksOf(ids, sequence, first, read) },
+    ...(first.done < ids.length ? {} : { release: () => void (first.bodies.buffer as ArrayBuffer).transfer(0) }),
   };
 }
 
