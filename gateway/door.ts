@@ -8,6 +8,7 @@ import { makeOpenStreams } from '../routing/open-streams.ts';
 import type { OpenStreams } from '../routing/open-streams.ts';
 import { makeConnections } from '../routing/target.ts';
 import type { Connections } from '../routing/target.ts';
+import { makeSharedTlsSettings } from '../routing/tls-settings.ts';
 import { makeTransport, transportParts } from '../routing/transport.ts';
 import type { RunningAudit } from './audit/audit.ts';
 import { askLive } from './api/index-live.ts';
@@ -50,11 +51,13 @@ export function makeWays(store: Pick<ClusterReader, 'subscribe'>, config: Pick<C
   const longRunningCalls = Math.max(leastLongRunningCalls, config.limits.clusterStreams);
   const openStreams = makeOpenStreams();
   const onBody = makeBufferReclaim(youngCollector());
+  const tlsSettings = makeSharedTlsSettings();
   const connections = makeConnections(
     (spec, credential) =>
       makeTransport({
         ...transportParts(spec, credential),
         onBody,
+        tlsSettings,
         timeoutMs: times.connectTimeoutMs,
         limits: { ...times.transport, longRunningCalls },
       }),

@@ -1,10 +1,9 @@
 // Opens a connection to the API server of one cluster: TCP, the cluster's proxy if it has one, then TLS. Easy to get
 // wrong: a fault must never lead to a weaker attempt; there is no fallback from the proxy to direct, nor from a
 // verified to an unverified certificate.
-import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
-import { checkServerIdentity, connect as openTls, createSecureContext } from 'node:tls';
+import { checkServerIdentity, connect as openTls } from 'node:tls';
 import type { SecureContext } from 'node:tls';
 import type { AddressRule } from '../cache/address-rule.ts';
 import { connectTimeoutMs } from '../cache/limits.ts';
@@ -15,7 +14,8 @@ import { makeProxyDialer } from './proxy-connection.ts';
 import { proxyLabel } from './proxy-faults.ts';
 import { once, openTcp } from './sockets.ts';
 import type { Track } from './sockets.ts';
-import { systemRoots } from './system-roots.ts';
+import { makeSharedTlsSettings, UnreadableAuthority } from './tls-settings.ts';
+import type { HeldTlsSettings, SharedTlsSettings } from './tls-settings.ts';
 
 /** Where and how to connect: parts of a cluster record. */
 export interface DialTarget {
@@ -28,6 +28,8 @@ export interface DialTarget {
   readonly addressRule?: AddressRule | undefined;
   /** Longest wait for everything up to a finished TLS handshake; default 5 s. */
   readonly timeoutMs?: number;
+  /** What equal clusters share; absent: with nobody. */
+  readonly tlsSettings?: SharedTlsSettings | undefined;
 }
 
 /** Application protocols in order of preference. */
@@ -42,11 +44,13 @@ export interface Dialed {
   readonly protocol: 'h2' | 'http/1.1';
 }
 
-/** Opens connections to one cluster; keeps what they share: the TLS settings and the sessions to resume. */
+/** Opens connections to one cluster; keeps what they have in common: the TLS settings, and the sessions to resume, which are no other cluster's. */
 export interface Dialer {
   readonly member: MemberLabel;
   /** Rejects with a GatewayError; after `signal` fired, with MEMBER_UNAVAILABLE. */
   dial(protocols: Protocols, signal?: AbortSignal): Promise<Dialed>;
+  /** The cluster is left: what it shares with others is theirs alone. What is under way may still dial. */
+  release(): void;
 }
 
 /** Makes the dialer of one cluster record. Nothing is opened or parsed before the first dial. */
@@ -60,15 +64,17 @@ export function makeDialer(target: DialTarget): Dialer {
     verifiedName,
     ownAuthority: tls.ca !== undefined,
   };
-  let sharedContext: SecureContext | undefined;
+  const tlsSettings = target.tlsSettings ?? makeSharedTlsSettings();
+  let held: HeldTlsSettings | undefined;
+  let released = false;
   const proxyDialer =
-    proxy === undefined ? undefined : makeProxyDialer(proxy, endpoint, tls, member, target.addressRule);
+    proxy === undefined ? undefined : makeProxyDialer(proxy, endpoint, tls, member, target.addressRule, tlsSettings);
   /** The last TLS session of each protocol list; resuming one spares half of the handshake. */
   const sessions = new Map<string, Buffer>();
 
   function secureContext(): SecureContext {
-    sharedContext ??= memberContext(target, member);
-    return sharedContext;
+    held ??= holdSettings(target, member, released ? makeSharedTlsSettings() : tlsSettings);
+    return held.secureContext;
   }
 
   async function startTls(socket: Socket, protocols: Protocols, track: Track): Promise<Dialed> {
@@ -144,32 +150,30 @@ export function makeDialer(target: DialTarget): Dialer {
     });
   }
 
-  return { member, dial };
+  return {
+    member,
+    dial,
+    release() {
+      released = true;
+      held?.release();
+      proxyDialer?.release();
+    },
+  };
 }
 
-function memberContext(target: DialTarget, member: MemberLabel): SecureContext {
+function holdSettings(target: DialTarget, member: MemberLabel, settings: SharedTlsSettings): HeldTlsSettings {
   const { clientCertificate, tls } = target;
-  if (tls.ca !== undefined) checkAuthority(tls.ca, member);
-  // Without verification no roots are needed, and to read those of the system takes a tenth of a second.
-  const ca = tls.ca ?? (tls.insecure ? [] : systemRoots());
   try {
-    return createSecureContext({
-      ca,
-      cert: clientCertificate?.cert,
-      key: clientCertificate?.key,
-      minVersion: 'TLSv1.2',
+    return settings.hold({
+      authorities: tls.ca === undefined ? [] : [tls.ca],
+      // Without verification no roots are needed, and to read those of the system takes a tenth of a second.
+      systemRoots: tls.ca === undefined && !tls.insecure,
+      clientCertificate,
     });
   } catch (error) {
+    if (error instanceof UnreadableAuthority)
+      throw fail('MEMBER_TLS', 'the certificate authority of the cluster is not a PEM certificate', member, error);
     throw fail('MEMBER_CREDENTIAL', "the cluster's client certificate and key cannot be used", member, error);
-  }
-}
-
-/** createSecureContext skips what it cannot read, and the fault would show as an untrusted member. */
-function checkAuthority(ca: string, member: MemberLabel): void {
-  try {
-    void new X509Certificate(ca);
-  } catch (error) {
-    throw fail('MEMBER_TLS', 'the certificate authority of the cluster is not a PEM certificate', member, error);
   }
 }
 

@@ -81,6 +81,7 @@ export function makeEndpointPools(target: DialTarget, limits: PoolLimits): Endpo
       short.close(mode);
       longRunning.close(mode);
       longRunningHttp1.close(mode);
+      dialer.release();
     },
   };
 }

@@ -1,24 +1,25 @@
 // Opens the connection to a cluster's proxy: TCP or a Unix socket, with TLS and our certificate where the proxy wants
 // them, then the tunnel to the member. Easy to get wrong: what proves us to the proxy (its certificate, its headers) is
 // never shown to the member, and what proves us to the member never to the proxy.
-import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
-import { checkServerIdentity, connect as openTls, createSecureContext } from 'node:tls';
-import type { SecureContext } from 'node:tls';
+import { checkServerIdentity, connect as openTls } from 'node:tls';
 import type { AddressRule } from '../cache/address-rule.ts';
 import type { Endpoint, ProxyAddress, TlsTrust } from '../cache/records.ts';
 import type { MemberLabel } from './member-faults.ts';
 import { proxyFault, ProxyRefusal } from './proxy-faults.ts';
 import { once, openTcp, openUnix } from './sockets.ts';
 import type { Track } from './sockets.ts';
-import { systemRoots } from './system-roots.ts';
+import { makeSharedTlsSettings, UnreadableAuthority } from './tls-settings.ts';
+import type { HeldTlsSettings, SharedTlsSettings } from './tls-settings.ts';
 import { openTunnel } from './tunnel.ts';
 
 /** Opens connections through one proxy to one endpoint. */
 export interface ProxyDialer {
   /** A connection on which the next byte is the member's. Rejects with a GatewayError, MEMBER_PROXY. */
   open(track: Track): Promise<Socket>;
+  /** As {@link Dialer.release} of connect.ts. */
+  release(): void;
 }
 
 /** Makes it; opens and parses nothing yet. `trust` is the member's: its authority may also sign the proxy of a kubeconfig. */
@@ -28,15 +29,17 @@ export function makeProxyDialer(
   trust: TlsTrust,
   member: MemberLabel,
   addressRule?: AddressRule,
+  tlsSettings: SharedTlsSettings = makeSharedTlsSettings(),
 ): ProxyDialer {
-  let shared: SecureContext | undefined;
+  let held: HeldTlsSettings | undefined;
+  let released = false;
   const verifiedName = proxy.tls?.serverName ?? proxy.host;
 
   async function secure(plain: Socket, track: Track): Promise<Socket> {
-    shared ??= proxyContext(proxy, trust);
+    held ??= holdSettings(proxy, trust, released ? makeSharedTlsSettings() : tlsSettings);
     const secured = openTls({
       socket: plain,
-      secureContext: shared,
+      secureContext: held.secureContext,
       servername: isIP(verifiedName) === 0 ? verifiedName : '',
       ALPNProtocols: ['http/1.1'],
       checkServerIdentity: (_name, certificate) => checkServerIdentity(verifiedName, certificate),
@@ -61,6 +64,10 @@ export function makeProxyDialer(
         throw proxyFault(error, proxy, member);
       }
     },
+    release() {
+      released = true;
+      held?.release();
+    },
   };
 }
 
@@ -69,26 +76,14 @@ function socketPathOf(proxy: ProxyAddress): string {
   throw new ProxyRefusal('the path of its socket is not absolute');
 }
 
-function proxyContext(proxy: ProxyAddress, trust: TlsTrust): SecureContext {
+function holdSettings(proxy: ProxyAddress, trust: TlsTrust, settings: SharedTlsSettings): HeldTlsSettings {
   const { ca, cert, key } = proxy.tls ?? {};
-  if (ca !== undefined) checkAuthority(ca);
+  const authorities = [ca ?? trust.ca].filter((one) => one !== undefined);
   try {
-    return createSecureContext({
-      ca: ca ?? [...systemRoots(), ...(trust.ca === undefined ? [] : [trust.ca])],
-      cert,
-      key,
-      minVersion: 'TLSv1.2',
-    });
+    return settings.hold({ authorities, systemRoots: ca === undefined, clientCertificate: { cert, key } });
   } catch (error) {
+    if (error instanceof UnreadableAuthority)
+      throw new ProxyRefusal('the certificate authority for it is not a PEM certificate', { cause: error });
     throw new ProxyRefusal('the client certificate and key for it cannot be used', { cause: error });
-  }
-}
-
-/** createSecureContext skips what it cannot read, and the fault would show as an untrusted proxy. */
-function checkAuthority(ca: string): void {
-  try {
-    void new X509Certificate(ca);
-  } catch (error) {
-    throw new ProxyRefusal('the certificate authority for it is not a PEM certificate', { cause: error });
   }
 }

@@ -1,0 +1,88 @@
+// What TLS connections of equal trust and equal client certificate share: one SecureContext (25 KB and half a millisecond to make, a megabyte with the roots of
+// the system) for all clusters that have both byte for byte. Easy to get wrong: only these two are in it. Names to verify, ALPN and TLS sessions stay with each
+// cluster's dialer: a session resumed elsewhere would skip the check of a certificate that was made for another name.
+import { createHash, X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
+import { systemRoots } from './system-roots.ts';
+
+/** Everything a SecureContext of ours is made of. */
+export interface TlsParts {
+  /** PEM bundles that are trusted; empty with `systemRoots` off: nobody is. */
+  readonly authorities: readonly string[];
+  /** Trusts the roots of the system as well. */
+  readonly systemRoots: boolean;
+  readonly clientCertificate: { readonly cert?: string | undefined; readonly key?: string | undefined } | undefined;
+}
+
+/** A SecureContext in use. */
+export interface HeldTlsSettings {
+  readonly secureContext: SecureContext;
+  /** Whoever held it makes no new connections; those that are open keep what they need of it. Harmless when repeated. */
+  release(): void;
+}
+
+/** See the file comment. */
+export interface SharedTlsSettings {
+  /** @throws UnreadableAuthority; Error of Node or OpenSSL for a certificate and key that cannot be used. Neither is remembered. */
+  hold(parts: TlsParts): HeldTlsSettings;
+  /** How many different ones are held. */
+  readonly size: number;
+}
+
+/** An authority that is no PEM certificate: createSecureContext skips what it cannot read, and the fault would show as an untrusted peer. */
+export class UnreadableAuthority extends Error {}
+
+/** Makes an empty set. */
+export function makeSharedTlsSettings(): SharedTlsSettings {
+  const held = new Map<string, { readonly secureContext: SecureContext; holders: number }>();
+  return {
+    hold(parts) {
+      const key = keyOf(parts);
+      let entry = held.get(key);
+      if (entry === undefined) {
+        entry = { secureContext: secureContextOf(parts), holders: 0 };
+        held.set(key, entry);
+      }
+      const mine = entry;
+      mine.holders += 1;
+      let isHeld = true;
+      return {
+        secureContext: mine.secureContext,
+        release() {
+          if (!isHeld) return;
+          isHeld = false;
+          mine.holders -= 1;
+          if (mine.holders === 0) held.delete(key);
+        },
+      };
+    },
+    get size() {
+      return held.size;
+    },
+  };
+}
+
+/** A digest of all parts: private keys are not kept a second time. JSON tells apart what a joined text would not. */
+function keyOf({ authorities, systemRoots: isSystem, clientCertificate }: TlsParts): string {
+  const parts = [authorities, isSystem, clientCertificate?.cert ?? null, clientCertificate?.key ?? null];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
+}
+
+function secureContextOf({ authorities, systemRoots: isSystem, clientCertificate }: TlsParts): SecureContext {
+  for (const authority of authorities) checkAuthority(authority);
+  return createSecureContext({
+    ca: isSystem ? [...systemRoots(), ...authorities] : [...authorities],
+    cert: clientCertificate?.cert,
+    key: clientCertificate?.key,
+    minVersion: 'TLSv1.2',
+  });
+}
+
+function checkAuthority(pem: string): void {
+  try {
+    void new X509Certificate(pem);
+  } catch (error) {
+    throw new UnreadableAuthority('not a PEM certificate', { cause: error });
+  }
+}
