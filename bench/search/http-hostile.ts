@@ -16,10 +16,12 @@ const pods = '/apis/clusterpedia.io/v1beta1/resources/api/v1/pods?limit=50';
 const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const times = (count: number, text: (i: number) => string, between = ','): string =>
   Array.from({ length: count }, (_, i) => text(i)).join(between);
-const asked = (name: string, key: string, text: string): HostileQuestion => ({
+const asked = (name: string, key: string, text: string, ...more: readonly string[]): HostileQuestion => ({
   name,
-  path: `${pods}&${key}=${encodeURIComponent(text)}`,
+  path: [`${pods}&${key}=${encodeURIComponent(text)}`, ...more].join('&'),
 });
+/** All pods have the path, and none the value. */
+const noSuch = 'spec.terminationGracePeriodSeconds=31';
 
 export const hostileQuestions: readonly HostileQuestion[] = [
   asked(
@@ -63,6 +65,32 @@ export const hostileQuestions: readonly HostileQuestion[] = [
   {
     name: 'facets by such a path that no object has, in two namespaces',
     path: `${index}/facets?resource=pods.v1.&by=spec.a&namespaces=team-01,team-03`,
+  },
+  // No index tells which objects match: a page ends early and its token goes on, what has no token is refused.
+  asked('a filter by a path that is not indexed, of which none matches', 'filter', noSuch),
+  asked('a field selector by such a path', 'fieldSelector', noSuch),
+  asked('a filter by such a path that no object has', 'filter', 'spec.a=1'),
+  asked('a filter by such a path, by offsets', 'continue', '0', `filter=${noSuch}`),
+  asked('a filter by such a path, with what follows counted', 'filter', noSuch, 'withRemainingCount'),
+  asked('a filter by such a path, ordered by creation', 'filter', noSuch, 'orderby=created_at'),
+  asked('a filter by such a path, ordered by resourceVersion', 'filter', noSuch, 'orderby=resource_version'),
+  asked('a filter by such a path, ordered by cluster and creation', 'filter', noSuch, 'orderby=cluster,created_at'),
+  asked('a filter by such a path among a half by label', 'labelSelector', 'env in (prod,dev)', `filter=${noSuch}`),
+  asked('a filter by a path deep in lists', 'filter', 'spec.containers[].env[].value=v'),
+  asked(
+    'one of 250 paths deep in lists',
+    'filter',
+    times(250, (i) => `spec.containers[${i % 3}].env[${i % 8}].value=v${i}`),
+  ),
+  { name: 'counts with such a filter', path: `${index}/counts?resource=pods.v1.&filter=${noSuch}` },
+  { name: 'facets with such a filter', path: `${index}/facets?resource=pods.v1.&by=cluster&filter=${noSuch}` },
+  {
+    name: 'counts with such a filter in two namespaces',
+    path: `${index}/counts?resource=pods.v1.&filter=${noSuch}&namespaces=team-01,team-03`,
+  },
+  {
+    name: 'counts with a filter deep in lists, in a namespace',
+    path: `${index}/counts?resource=pods.v1.&filter=spec.containers[].env[].value=v&namespaces=team-03`,
   },
   { name: 'lists in lists', path: `${index}/query`, body: `{"resource":"pods.v1.","filter":${'['.repeat(20_000)}` },
   { name: 'objects in objects', path: `${index}/query`, body: '{"a":'.repeat(20_000) },

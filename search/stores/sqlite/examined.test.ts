@@ -125,6 +125,7 @@ const questions: readonly (readonly [string, ListQuery, PageRequest])[] = [
   ],
   ['by name', { ...list, order: [{ by: 'name', descending: false }] }, { limit: 50 }],
   ['the newest', newest, { limit: 50 }],
+  ['the newest, by cluster', { ...list, order: [{ by: 'cluster', descending: true }, ...newest.order] }, { limit: 50 }],
   ['the newest after 2,000', newest, { limit: 50, offset: 2000 }],
 ];
 
@@ -178,29 +179,27 @@ describe('E8: rows that are looked at for a page', () => {
     });
   }
 
-  test('pages by a label, cluster after cluster, are together what a look at every row finds, in its order', async () => {
+  test('pages of all and by a label, cluster after cluster, are together what a look at every row finds, in its order', async () => {
     const rows = incarnations.flatMap((_, at) => rowsOf(at));
-    const orders: readonly ListQuery['order'][] = [
-      [],
-      [{ by: 'cluster', descending: true }],
-      [
-        { by: 'cluster', descending: false },
-        { by: 'created_at', descending: true },
-      ],
+    const byCreation: ListQuery['order'] = [
+      { by: 'cluster', descending: false },
+      { by: 'created_at', descending: true },
+    ];
+    const labels: ListQuery['labels'] = [{ key: 'app', operator: 'In', values: ['app-3', 'app-8'] }];
+    const asked: readonly (readonly [ListQuery, number])[] = [
+      [{ ...list, labels }, 40],
+      [{ ...list, labels, order: [{ by: 'cluster', descending: true }] }, 40],
+      [{ ...list, labels, order: byCreation }, 40],
+      [{ ...list, clusters: incarnations.slice(0, 6).map(({ cluster }) => cluster), order: byCreation }, 110],
     ];
     const grant: Grant = { namespaces: namespaces.slice(3), names: [{ namespace: undefined, name: 'app-3-3' }] };
     for (const [number, granted] of (['all', grant] as const).entries())
-      for (const order of orders) {
-        const query: ListQuery = {
-          ...list,
-          order,
-          labels: [{ key: 'app', operator: 'In', values: ['app-3', 'app-8'] }],
-        };
+      for (const [query, limit] of asked) {
         const grants = new Map(incarnations.map(({ id }) => [id, new Map([['pods.', granted]])] as const));
         const scope = { number: 100 + number, grants, dropped: [] };
         const found: string[] = [];
         for (let after: PageRequest['after']; ;) {
-          const page = { limit: 40, ...(after === undefined ? {} : { after }) };
+          const page = { limit, ...(after === undefined ? {} : { after }) };
           const { first, next } = await reader.operations.list({ query, scope, page });
           found.push(...first.rows.map(([, , , uid]) => uid));
           if (next === undefined) break;

@@ -1,9 +1,9 @@
-// Rows that have a term, incarnation by incarnation: the first page of an order that begins with the cluster looks at no more than the first clusters' rows.
-// Easy to get wrong: the rows of one incarnation are all there before they are sorted, and the next is not begun while there are enough.
+// Rows incarnation by incarnation, all or those that have a term: the first page of an order that begins with the cluster looks at no more than the first
+// clusters' rows. Easy to get wrong: the rows of one incarnation are all there before they are sorted, and the next is not begun while there are enough.
 import { incarnationOf } from './catalog.ts';
 import { comparePlaceClusters, type KeyRow, type RowOrder } from './order.ts';
 import type { Session, TypePlan } from './session.ts';
-import { termsInIncarnation } from './sources.ts';
+import { rowsOfIncarnation, termsInIncarnation } from './sources.ts';
 import { atOnceMs, collect, type Walk } from './walks.ts';
 
 /** Whether an order takes one incarnation after the other. */
@@ -16,8 +16,8 @@ export function incarnationsOf({ extent }: TypePlan): readonly number[] {
   return [...new Set([...extent.incarnations, ...extent.places.map(incarnationOf)])];
 }
 
-/** @param plan has a condition on terms */
-export function incarnationWalk(order: RowOrder, after: KeyRow | undefined): Walk {
+/** @param isByTerms the plan has a condition on terms, by which rows are found */
+export function incarnationWalk(order: RowOrder, after: KeyRow | undefined, isByTerms: boolean): Walk {
   let left: readonly number[] | undefined;
   return {
     next: (session, plan, want) => {
@@ -30,8 +30,12 @@ export function incarnationWalk(order: RowOrder, after: KeyRow | undefined): Wal
         left = left.slice(1);
         const { best } = plan.conditions;
         // All rows with the term have gone since the walk began.
-        if (best === undefined) continue;
-        rows.push(...collect(session, plan, termsInIncarnation(plan, best, incarnation), order, after));
+        if (isByTerms && best === undefined) continue;
+        const access =
+          isByTerms && best !== undefined
+            ? termsInIncarnation(plan, best, incarnation)
+            : rowsOfIncarnation(plan, incarnation);
+        rows.push(...collect(session, plan, access, order, after));
       }
       return rows;
     },

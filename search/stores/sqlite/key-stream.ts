@@ -226,7 +226,8 @@ export class KeyStream {
       if (!this.#goesByIncarnation(plan, access)) {
         return [lane(sortedWalk(collect(session, plan, access, this.order, this.#after, budget)))];
       }
-      return [lane(incarnationWalk(this.order, this.#after)), ...this.#singles(session, plan, lane)];
+      const walk = incarnationWalk(this.order, this.#after, access.isOfPostings);
+      return [lane(walk), ...this.#singles(session, plan, lane)];
     }
     if (kind !== 'places') return [lane(columnWalk(kind, this.order, this.#after))];
     return [lane(placeWalk(this.order, this.#after)), ...this.#singles(session, plan, lane)];
@@ -240,9 +241,10 @@ export class KeyStream {
     return [lane(sortedWalk(collect(session, plan, accessToSingles(plan, rows), this.order, this.#after)))];
   }
 
-  /** Whether rows with a term are many, and the first incarnations' will do. */
+  /** Whether rows, or those with a term, are many, and the first incarnations' will do. */
   #goesByIncarnation(plan: TypePlan, access: Access): boolean {
-    if (!access.isOfPostings || !isByIncarnation(this.order) || this.#wanted === Number.POSITIVE_INFINITY) return false;
+    if (!access.isOfPostings && access.isOfExtent !== true) return false;
+    if (!isByIncarnation(this.order) || this.#wanted === Number.POSITIVE_INFINITY) return false;
     return access.cost > perIncarnation * (incarnationsOf(plan).length + this.#wanted);
   }
 

@@ -119,6 +119,8 @@ export interface Access {
   readonly cost: number;
   /** The ways are over postings; `joined` gives them the row. */
   readonly isOfPostings: boolean;
+  /** The ways are to every row of the extent. */
+  readonly isOfExtent?: boolean;
 }
 
 /** Looking up a posting's row, against reading the next row of an index. */
@@ -141,6 +143,7 @@ export function cheapestAccess(plan: TypePlan, { names, uids }: ListQuery): Acce
         rest,
         cost: extent.rows,
         isOfPostings: false,
+        isOfExtent: true,
       };
   const listed = (column: 'name' | 'uid', list: readonly string[] | undefined): readonly Access[] => {
     if (list === undefined) return [];
@@ -160,6 +163,22 @@ export function cheapestAccess(plan: TypePlan, { names, uids }: ListQuery): Acce
         ];
   const all = [byPlace, ...listed('name', names), ...listed('uid', uids), ...termed];
   return all.reduce((one, other) => (other.cost < one.cost ? other : one));
+}
+
+/** All rows of one incarnation; single objects of the extent are not among them. */
+export function rowsOfIncarnation({ extent, conditions }: TypePlan, incarnation: number): Access {
+  const { t, rows, incarnations, except, exceptJson, places } = extent;
+  const first = incarnation * placesPerIncarnation;
+  const rest = conditions.pieces;
+  if (!incarnations.includes(incarnation)) {
+    const here = places.filter((place) => incarnationOf(place) === incarnation);
+    const text = 'json_each(?) j CROSS JOIN obj o INDEXED BY obj_key ON o.t = ? AND o.place = j.value';
+    return { ways: [way({ text, values: [JSON.stringify(here), t] })], rest, cost: rows, isOfPostings: false };
+  }
+  const all = { text: 'o.t = ? AND o.place >= ? AND o.place < ?', values: [t, first, first + placesPerIncarnation] };
+  const not = { text: 'o.place NOT IN (SELECT value FROM json_each(?))', values: [exceptJson] };
+  const from = { text: 'obj o INDEXED BY obj_key', values: [] };
+  return { ways: [way(from, all, ...(except.size === 0 ? [] : [not]))], rest, cost: rows, isOfPostings: false };
 }
 
 /** By terms, of one incarnation; single objects of the extent are not among them. */
