@@ -33,7 +33,18 @@ test('a path that is refused is refused every time', () => {
 test('names that never come again do not fill the memory: the newest are kept, and readings stay right', () => {
   const read = makeGetReader();
   const first = read(member);
-  for (let i = 0; i < 1_100; i++) assert.equal(read(`${member}${i}`).info.name, `x${i}`);
+  for (let i = 0; i < 8_200; i++) assert.equal(read(`${member}${i}`).info.name, `x${i}`);
   assert.notEqual(read(member), first);
   assert.deepEqual(read(member), first);
+});
+
+test('a few paths of each of 2,000 clusters are read once, however often they come in turn', () => {
+  const read = makeGetReader();
+  const targets = Array.from(
+    { length: 8_000 },
+    (_, i) => `/clusters/c${i % 2_000}/proxy/api/v1/nodes/n${i % 4}${i >> 11}`,
+  );
+  const first = targets.map((target) => read(target));
+  const anew = targets.filter((target, i) => read(target) !== first[i]);
+  assert.deepEqual(anew, []);
 });

@@ -14,9 +14,12 @@ export interface RequestReading {
   readonly info: RequestInfo;
 }
 
-/** Readings of one method that are kept; when it is full it begins anew, so that names of a client cannot fill the memory. */
-const maxKept = 1024;
-const maxKeptLength = 512;
+/**
+ * Readings of one method that are kept, about 1 KB each: a few paths of each of 2,000 clusters, since a memory that is too small by one never finds anything.
+ * When it is full it begins anew, so that names of a client cannot fill the memory.
+ */
+const maxKept = 8192;
+const maxKeptLength = 256;
 /** Longer queries hold versions and tokens, which do not come again. */
 const maxKeptQuery = 32;
 

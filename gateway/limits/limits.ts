@@ -1,13 +1,14 @@
 // All bounds of one gateway, started together, and what metrics and readyz tell of them. Easy to get wrong: a gateway that is full is not
 // unhealthy; were it taken out of service, the others would be full next.
 import type { Registry } from 'prom-client';
-import { fullCollector } from '../../routing/buffer-reclaim.ts';
+import { fullCollector, shrinkingCollector } from '../../routing/buffer-reclaim.ts';
 import type { OpenStreams } from '../../routing/open-streams.ts';
 import { makeAdmission } from './admission.ts';
 import type { Admission, Refusal } from './admission.ts';
 import type { RequestAuthenticator } from '../../auth/authenticate.ts';
 import type { BoundConnections } from './connection-bounds.ts';
 import { guardLogins } from './failed-logins.ts';
+import { startHeapReturn } from './heap-return.ts';
 import type { HealthCheck } from '../health.ts';
 import { by, registerRead, single } from '../read-metric.ts';
 import type { Aggregator } from '../read-metric.ts';
@@ -51,6 +52,13 @@ export function startLimits(config: LimitsConfig, { openStreams, authenticate, o
     shed(shedding) {
       admission.shed(shedding ? 'the gateway is short of memory; ask again' : undefined);
       onMemory(shedding, memory.share);
+    },
+  });
+  const heap = startHeapReturn({
+    collect: shrinkingCollector(),
+    isIdle: () => {
+      const { reading, mutating } = admission.stats().inFlight;
+      return reading + mutating === 0;
     },
   });
   let connections: BoundConnections = { open: 0, dropped: 0 };
@@ -104,6 +112,7 @@ export function startLimits(config: LimitsConfig, { openStreams, authenticate, o
     close() {
       slow.close();
       memory.close();
+      heap.close();
     },
   };
 }

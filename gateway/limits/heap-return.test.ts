@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { shrinkingCollector } from '../../routing/buffer-reclaim.ts';
+import { startHeapReturn } from './heap-return.ts';
+
+const mib = 1024 ** 2;
+
+/** A heap whose size a test sets, and of which a collection leaves `live`. */
+function pretend(t: TestContext) {
+  const world = { heapMib: 200, liveMib: 90, busy: 0.1, idle: true, nowMs: 0, collected: 0 };
+  const heap = startHeapReturn({
+    collect: () => {
+      world.collected += 1;
+      world.heapMib = world.liveMib;
+    },
+    heapBytes: () => world.heapMib * mib,
+    busyShare: () => world.busy,
+    isIdle: () => world.idle,
+    nowMs: () => world.nowMs,
+  });
+  t.after(() => heap.close());
+  return { world, heap };
+}
+
+test('a process that rests gives back what its start took, and not while it works or anybody waits', (t) => {
+  const { world, heap } = pretend(t);
+  world.busy = 0.3;
+  heap.check();
+  world.busy = 0.1;
+  world.idle = false;
+  heap.check();
+  assert.equal(world.collected, 0);
+  world.idle = true;
+  heap.check();
+  assert.equal(world.collected, 1);
+});
+
+test('a small heap is left alone', (t) => {
+  const { world, heap } = pretend(t);
+  world.heapMib = 90;
+  heap.check();
+  assert.equal(world.collected, 0);
+});
+
+test('it is done again after half an hour at the earliest, and only when much has come to the heap', (t) => {
+  const { world, heap } = pretend(t);
+  heap.check();
+  world.heapMib = 400;
+  world.nowMs = 29 * 60_000;
+  heap.check();
+  assert.equal(world.collected, 1);
+  world.nowMs = 31 * 60_000;
+  world.heapMib = 150;
+  heap.check();
+  assert.equal(world.collected, 1, 'what it left the last time and little more');
+  world.heapMib = 400;
+  heap.check();
+  assert.equal(world.collected, 2);
+});
+
+test('without a collector nothing happens, and this V8 has one that leaves a small young generation', async (t) => {
+  const none = startHeapReturn({ collect: undefined, isIdle: () => true });
+  t.after(() => none.close());
+  none.check();
+  const { getHeapSpaceStatistics } = await import('node:v8');
+  const youngBytes = (): number =>
+    getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? 0;
+  let kept: number[][] = [];
+  for (let round = 0; round < 40 && youngBytes() < 16 * mib; round++) {
+    for (let i = 0; i < 50_000; i++) kept.push([i, i]);
+    if (kept.length > 400_000) kept = [];
+  }
+  const before = youngBytes();
+  shrinkingCollector()?.();
+  assert.ok(youngBytes() < before / 2, `${before} to ${youngBytes()}`);
+});
