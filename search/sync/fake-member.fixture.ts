@@ -53,6 +53,8 @@ export function makeFakeMember(
   let oldest = 100;
   let uids = 0;
   let objects = new Map<string, Map<string, string>>();
+  /** Of each collection after each of its changes, for lists of one version. */
+  let past: { readonly version: number; readonly path: string; readonly items: readonly string[] }[] = [];
   let events: Event[] = [];
   const watches = new Set<Watch>();
   const asked: string[] = [];
@@ -65,6 +67,7 @@ export function makeFakeMember(
   const tell = (path: string, type: string, object: string): void => {
     const line = `{"type":"${type}","object":${object}}`;
     events.push({ version, path, line });
+    past.push({ version, path, items: [...all(path).values()] });
     for (const watch of watches) if (watch.path === path) watch.push(line);
   };
   const metadataOf = ({ namespace, name }: FakeObject, uid: string): string =>
@@ -108,6 +111,7 @@ export function makeFakeMember(
     forgetHistory() {
       oldest = version;
       events = [];
+      past = [];
     },
     save: () => JSON.stringify([version, [...objects].map(([path, of]) => [path, [...of]])]),
     restore(state) {
@@ -116,6 +120,7 @@ export function makeFakeMember(
       oldest = saved;
       events = [];
       objects = new Map(of.map(([path, pairs]) => [path, new Map(pairs)]));
+      past = [...objects].map(([path, each]) => ({ version: saved, path, items: [...each.values()] }));
       member.endWatches();
     },
     async ask(question) {
@@ -124,22 +129,32 @@ export function makeFakeMember(
       const status = member.fault(question);
       if (status !== undefined) return answerOf(status, `{"kind":"Status","code":${status}}`);
       const url = new URL(question.path, 'https://member');
-      const { pathname: path, searchParams: query } = url;
+      const { pathname, searchParams: query } = url;
+      const [, root, namespace, plural] = /^(.*)\/namespaces\/([^/]+)\/([^/]+)$/.exec(pathname) ?? [];
+      const path = namespace === undefined ? pathname : `${root}/${plural}`;
       if (path === '/api/v1/namespaces/kube-system') return answerOf(200, `{"metadata":{"uid":"${member.uid}"}}`);
       if (path === '/api' || path === '/apis') return answerOf(200, discovery(path));
       if (kinds[path] === undefined) return answerOf(404, '404 page not found');
       if (query.get('watch') === 'true') return watch(path, Number(query.get('resourceVersion')), question);
-      return list(path, query);
+      return list(path, query, namespace);
     },
   };
 
-  function list(path: string, query: URLSearchParams): MemberAnswer {
+  function list(path: string, query: URLSearchParams, namespace: string | undefined): MemberAnswer {
     const [at = '0', asOf = String(version)] = (query.get('continue') ?? '').split(':').filter((part) => part !== '');
-    if (Number(asOf) < oldest) return answerOf(410, '{"kind":"Status","reason":"Expired","code":410}');
-    const items = [...all(path).values()];
+    const exact = query.get('resourceVersionMatch') === 'Exact' ? Number(query.get('resourceVersion')) : undefined;
+    if (Math.min(Number(asOf), exact ?? version) < oldest)
+      return answerOf(410, '{"kind":"Status","reason":"Expired","code":410}');
+    const named = query.get('fieldSelector')?.replace('metadata.name=', '');
+    const then = past.findLast((each) => each.path === path && each.version <= (exact ?? version))?.items;
+    const items = [...((exact === undefined ? undefined : then) ?? all(path).values())].filter(
+      (item) =>
+        (named === undefined || item.includes(`"metadata":{"name":"${named}"`)) &&
+        (namespace === undefined || item.includes(`"namespace":"${namespace}"`)),
+    );
     const until = Number(at) + Number(query.get('limit') ?? items.length);
     const token = until < items.length ? `,"continue":"${until}:${asOf}"` : '';
-    const head = `"metadata":{"resourceVersion":"${asOf}"${token}}`;
+    const head = `"metadata":{"resourceVersion":"${exact ?? asOf}"${token}}`;
     return answerOf(200, `{"kind":"${kinds[path]}List",${head},"items":[${items.slice(Number(at), until).join()}]}`);
   }
 

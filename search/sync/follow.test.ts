@@ -66,6 +66,48 @@ describe('a follower', () => {
     assert.equal(Object.keys(memberVersions(member)).length, 3);
   });
 
+  it('notices a member that went back and has got further than before until it is asked', async (t) => {
+    const { member, start, agree } = site(t);
+    fill(member, 3);
+    await start();
+    await agree();
+    await until(() => assert.equal(member.watches, 1));
+    const old = member.save();
+    member.put(pods, { namespace: 'a', name: 'lost' });
+    member.put(pods, { namespace: 'a', name: 'p1' });
+    await agree();
+    member.restore(old);
+    for (let i = 0; i < 5; i += 1) member.put(pods, { namespace: 'a', name: 'p2' });
+    await agree();
+    assert.equal(Object.keys(memberVersions(member)).length, 3);
+  });
+
+  it('lists nothing again where the object it saw last is still what it was, is forgotten, or was deleted since', async (t) => {
+    const { member, start, agree } = site(t);
+    fill(member, 3);
+    await start();
+    await agree();
+    const resumed = async (): Promise<void> => {
+      member.endWatches();
+      const before = member.asked.length;
+      await until(() => assert.ok(member.asked.slice(before).some((path) => path.includes('watch=true'))));
+      await agree();
+    };
+    await until(() => assert.equal(member.watches, 1));
+    member.put(pods, { namespace: 'a', name: 'p1' });
+    await agree();
+    const before = lists(member).length;
+    await resumed();
+    assert.ok(member.asked.some((path) => path.includes('/namespaces/a/pods?') && path.includes('Match=Exact')));
+    member.remove(pods, { namespace: 'a', name: 'p1' });
+    await resumed();
+    member.put(pods, { namespace: 'a', name: 'p2' });
+    await agree();
+    member.fault = ({ path }) => (path.includes('Exact') ? 410 : undefined);
+    await resumed();
+    assert.equal(lists(member).length, before);
+  });
+
   it('a resume that is too old becomes a list, which writes only what differs', async (t) => {
     const { member, store, start, agree } = site(t);
     fill(member, 10);

@@ -12,7 +12,7 @@ import { OtherIncarnation } from './incarnation.ts';
 import { Expired, refusalOf, setbackOf, SyncSetback } from './member-faults.ts';
 import { passes, typeName, typePath } from './member-paths.ts';
 import { makeRate } from './rate.ts';
-import { currentVersion, relist } from './relist.ts';
+import { currentVersion, hadThen, relist, seenOf, type SeenObject } from './relist.ts';
 import type { AskMember, SyncFault, SyncTiming, TypeFilter, TypeState } from './sync-types.ts';
 import { readMemberEvent } from './watch-event.ts';
 
@@ -70,6 +70,8 @@ export function startFollower(options: FollowOptions): Follower {
   const isSameForm = stored !== undefined && stored.type.keptAs === type.keptAs && stored.type.version === type.version;
   /** Up to where events were seen; '' when a list is needed. */
   let resourceVersion = isSameForm ? stored.position.resourceVersion : '';
+  /** The object that changed last of those that are there, to be asked for by its version. */
+  let seen: SeenObject | undefined;
   let isWhole = resourceVersion !== '';
   let rewrites = stored !== undefined && !isSameForm;
   let isOtherInfo = stored !== undefined && JSON.stringify(stored.type) !== JSON.stringify(type);
@@ -151,7 +153,7 @@ export function startFollower(options: FollowOptions): Follower {
           isFull = false;
           return;
         }
-        ({ resourceVersion, objects } = found);
+        ({ resourceVersion, objects, newest: seen } = found);
         rewrites = false;
       } finally {
         hasRows = true;
@@ -203,6 +205,7 @@ export function startFollower(options: FollowOptions): Follower {
     await options.verify();
     const current = await confirm();
     if (isOlder(current, resourceVersion)) return 'list';
+    if (seen !== undefined && (await hadThen({ ...options, signal: reading.signal }, seen)) === false) return 'list';
     // Names, versions or columns of the type are others than those that are kept with its rows.
     if (isOtherInfo && committed !== undefined) batcher.reach({ ...committed, resourceVersion }, true);
     isOtherInfo = false;
@@ -293,6 +296,7 @@ export function startFollower(options: FollowOptions): Follower {
       batcher.reach(position, false);
       return;
     }
+    if (!isGone) seen = seenOf(row) ?? seen;
     if (event.type === 'ADDED') objects += 1;
     else if (isGone) objects = Math.max(0, objects - 1);
     options.onObject?.(isGone ? 'gone' : 'there', event.object);

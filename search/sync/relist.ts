@@ -1,7 +1,8 @@
 // A whole list of a type against the rows that are kept: only what differs is written, what is gone is deleted. Easy to get wrong: pages of one list show
 // one moment, and when that is forgotten in the middle the whole list starts over; nothing may be deleted by half a list.
+import { isOlder } from '../../cache/object-set.ts';
 import type { IndexStore, RowWrite } from '../stores/store.ts';
-import type { Incarnation, TypeInfo } from '../types.ts';
+import type { Incarnation, ObjectKey, TypeInfo } from '../types.ts';
 import { keyText, type Batcher } from './batch.ts';
 import type { DocumentReader } from './document.ts';
 import { readListItems, type ListHead } from './list-items.ts';
@@ -40,6 +41,8 @@ export interface Relisted {
   readonly objects: number;
   /** Unix milliseconds; the list shows the member as it was then, or later. */
   readonly askedAtMs: number;
+  /** The object that changed last. */
+  readonly newest: SeenObject | undefined;
 }
 
 interface Known {
@@ -76,11 +79,13 @@ export async function relist(options: RelistOptions): Promise<Relisted> {
     let objects = 0;
     let resourceVersion = '';
     let continueToken = '';
+    let newest: SeenObject | undefined;
     do {
       const head = await page(continueToken === '' ? limit : { ...limit, continue: continueToken }, async (item) => {
         const row = reader.read(item);
         if (!passes(filter, type.namespaced, row)) return;
         objects += 1;
+        if (newest === undefined || isOlder(newest.resourceVersion, row.resourceVersion)) newest = seenOf(row);
         options.onObject?.(item);
         await write(row, attempt);
       });
@@ -91,7 +96,7 @@ export async function relist(options: RelistOptions): Promise<Relisted> {
     for (const { namespace, name, seen } of known.values()) {
       if (seen !== attempt) await batcher.remove({ namespace, name });
     }
-    return { resourceVersion, objects, askedAtMs };
+    return { resourceVersion, objects, askedAtMs, newest };
   }
 
   async function write(row: RowWrite, attempt: number): Promise<void> {
@@ -155,5 +160,50 @@ export async function currentVersion(
   for (;;) {
     const next = await items.next();
     if (next.done === true) return next.value.resourceVersion;
+  }
+}
+
+/** An object as the member had it at that version. */
+export interface SeenObject extends ObjectKey {
+  readonly resourceVersion: string;
+}
+
+/** Of a row; undefined when it has no version. */
+export function seenOf({ namespace, name, resourceVersion }: SeenObject): SeenObject | undefined {
+  return resourceVersion === '' ? undefined : { namespace, name, resourceVersion };
+}
+
+/**
+ * Whether the member's past is the one that was followed: an object that was seen with some version must have it in a list of that very version
+ * (resourceVersionMatch Exact, KEP-2523). A member that was set back, and has got further than where it was followed to before it is asked, shows other
+ * objects there; by its version of now it could not be told.
+ * @returns undefined when it cannot be said: API servers forget versions after five minutes or so
+ */
+export async function hadThen(
+  options: Pick<RelistOptions, 'ask' | 'type' | 'filter' | 'timing' | 'signal'>,
+  { namespace, name, resourceVersion }: SeenObject,
+): Promise<boolean | undefined> {
+  const { type, filter, timing } = options;
+  const only = { ...filter, names: [name], ...(type.namespaced ? { namespaces: [namespace] } : {}) };
+  const answer = await options.ask({
+    path: typePath(type, only, { resourceVersion, resourceVersionMatch: 'Exact', limit: '1' }),
+    headTimeoutMs: timing.headTimeoutMs,
+    wholeTimeoutMs: timing.headTimeoutMs,
+    signal: options.signal,
+  });
+  if (answer.status !== 200) {
+    answer.cancel();
+    return undefined;
+  }
+  const found: string[] = [];
+  const items = readListItems(answer.chunks);
+  for (;;) {
+    const next = await items.next();
+    if (next.done === true) {
+      // A server that does not know Exact answers with what it has now.
+      return next.value.resourceVersion === resourceVersion ? found.includes(resourceVersion) : undefined;
+    }
+    const { metadata } = JSON.parse(next.value.toString('utf8')) as { readonly metadata?: Partial<SeenObject> };
+    if (metadata?.name === name) found.push(String(metadata.resourceVersion));
   }
 }
