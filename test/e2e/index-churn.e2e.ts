@@ -1,10 +1,10 @@
-// Row E4 at the store: objects of real API servers change all the time while connections are cut, a server and a process that follows are killed;
-// afterwards the rows are the members' objects, and the log never went back. Easy to get wrong: a churn that stands still while a member is down proves little,
-// so the others' goes on.
+// Row E4: objects of real API servers change all the time while connections are cut, servers, gateways and processes that follow are killed, members wiped and
+// set back; afterwards the index is the members' objects, its log never went back, and every watcher has what the members have. Easy to get wrong: a churn
+// that stands still while a member is down proves little, so the others' goes on.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -12,10 +12,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { indexRules } from '../../cli/index-access.ts';
 import { startControlPlane } from '../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../controlplane/fixture.ts';
+import { startGatewayProcess, type GatewayProcess } from '../gateway-process.ts';
 import { startRelay, type Relay } from '../hub/relay.ts';
 import type { SyncProcessOptions } from '../index/sync-process.ts';
 import { memberSpec, startSyncSite, type SyncSite } from '../index/sync-site.ts';
+import { ask } from './kubectl-as.ts';
+import { backUpEtcd, wipeMember } from './member-lives.ts';
 import { eventually } from './polling.ts';
+import { startReplayedWatch, type ReplayedWatch } from './replayed-watch.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const configMaps = { group: '', resource: 'configmaps' };
@@ -29,27 +33,35 @@ const names = ['m1', 'm2', 'm3', 'm4'].slice(0, Number(process.env['PORTCULLIS_C
 let plane: ControlPlane;
 let relay: Relay;
 let site: SyncSite | undefined;
+let gateway: GatewayProcess | undefined;
+/** One that has taken the place of the fixture's. */
+let ownEtcd: ChildProcess | undefined;
 const agents: Agent[] = [];
 
 before(async () => {
   plane = await startControlPlane({ members: names, bare: names, audit: false });
   relay = await startRelay(Number(new URL(plane.member('m1').url).port));
-  const metadata = { name: 'portcullis-index' };
-  const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: metadata.name };
-  const subjects = [{ kind: 'User', apiGroup: rbac, name: 'portcullis:index' }];
-  for (const member of plane.members) {
-    await member.apply(
-      { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules: indexRules(['configmaps']) },
-      { apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata, roleRef, subjects },
-    );
-  }
+  for (const member of plane.members) await grantIndex(member);
 });
 after(async () => {
   for (const agent of agents) agent.destroy();
   await site?.close();
+  await gateway?.stop('SIGKILL');
   relay?.close();
+  // Its folder goes with the control plane.
+  ownEtcd?.kill('SIGKILL');
   await plane?.stop();
 });
+
+async function grantIndex(member: Member): Promise<void> {
+  const metadata = { name: 'portcullis-index' };
+  const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: metadata.name };
+  const subjects = [{ kind: 'User', apiGroup: rbac, name: 'portcullis:index' }];
+  await member.apply(
+    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules: indexRules(['configmaps']) },
+    { apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata, roleRef, subjects },
+  );
+}
 
 /** Sends requests to a member over kept connections; status 0 while it does not answer. */
 function sender(member: Member): (method: string, path: string, body?: object) => Promise<number> {
@@ -75,18 +87,21 @@ function sender(member: Member): (method: string, path: string, body?: object) =
     });
 }
 
-/** Creates, changes and deletes by chance until told to stop; how many changes were answered with success. */
+/** Creates, changes and deletes by chance until told to stop, and catches up after a pause; how many changes were answered with success. */
 async function churn(member: Member, signal: AbortSignal): Promise<number> {
   const send = sender(member);
+  const there = new Set<string>();
   let done = 0;
   const one = async (turn: number): Promise<void> => {
     const name = `churn-${Math.floor(Math.random() * 300)}`;
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { turn: String(turn) } };
-    const statuses =
-      Math.random() < 0.25
-        ? [await send('DELETE', `${collection}/${name}`)]
-        : [await send('PUT', `${collection}/${name}`, object), await send('POST', collection, object)];
-    if (statuses.some((status) => status >= 200 && status < 300)) done += 1;
+    const method = !there.has(name) ? 'POST' : Math.random() < 0.25 ? 'DELETE' : 'PUT';
+    const path = method === 'POST' ? collection : `${collection}/${name}`;
+    const status = await send(method, path, method === 'DELETE' ? undefined : object);
+    if (status >= 200 && status < 300) done += 1;
+    // A member that was wiped or set back has other objects than were made.
+    if (status === 404 || (method === 'DELETE' && status === 200)) there.delete(name);
+    else if (status !== 0) there.add(name);
   };
   const startedMs = performance.now();
   for (let turn = 0; !signal.aborted; turn += 1) {
@@ -226,4 +241,130 @@ test('E4: after churn with cuts, silence, a killed member and a killed process t
     `${entries} entries of ${changes.join(' + ')} changes`,
   );
   console.log(`changes ${changes.join(' + ')}, log entries ${entries}, objects seen ${newest.size}`);
+});
+
+const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
+const carol = { name: 'carol', groups: [], token: 'carol-at-the-gateway' };
+
+async function startGateway(): Promise<GatewayProcess> {
+  const dataDir = join(plane.dir, 'gateway');
+  mkdirSync(dataDir, { recursive: true });
+  const kubeconfig = join(dataDir, 'members.kubeconfig');
+  const text = readFileSync(plane.gatewayKubeconfig, 'utf8');
+  writeFileSync(kubeconfig, text.replaceAll(plane.member('m1').url, `https://127.0.0.1:${relay.port}`));
+  return await startGatewayProcess({
+    kubeconfigs: [kubeconfig],
+    users: [carol],
+    dataDir,
+    port: gateway?.port ?? 0,
+    args: ['--index-resources', 'configmaps', '--index-rights', 'rbac'],
+  });
+}
+
+/** Version by uid of what some members have. */
+async function memberVersions(members: readonly Member[]): Promise<ReadonlyMap<string, bigint>> {
+  const versions = new Map<string, bigint>();
+  for (const member of members) {
+    const { items } = JSON.parse((await member.request('GET', collection)).body) as {
+      readonly items: readonly { readonly metadata: { readonly uid: string; readonly resourceVersion: string } }[];
+    };
+    for (const { metadata } of items) versions.set(metadata.uid, BigInt(metadata.resourceVersion));
+  }
+  return new Map([...versions].toSorted());
+}
+
+test('E4: each watcher has in the end what the members have, after kills of gateway and member, cut lines, a wiped member and one set back', async () => {
+  await site?.close();
+  site = undefined;
+  gateway = await startGateway();
+  const line = await startRelay(gateway.port);
+  let isSetBack = false;
+  const over = new AbortController();
+  const watchers: ReplayedWatch[] = [];
+  try {
+    const start = (name: string, path: string): void => {
+      const whom = { ca: gateway!.caPem, port: line.port, token: carol.token };
+      watchers.push(startReplayedWatch({ ...whom, isSetBack: () => isSetBack, name, path }));
+    };
+    start('merged', `${proxy}${collection}`);
+    start('of Clusterpedia', `/apis/clusterpedia.io/v1beta1/resources${collection}`);
+    for (const name of names) start(name, `${proxy}/clusters/${name}${collection}`);
+    await eventually('all watch', () => watchers.every(({ counts }) => counts.watches > 0), { timeoutMs: 60_000 });
+
+    const churning = plane.members.map((member) => churn(member, over.signal));
+    const last = plane.members.at(-1)!;
+    const repeated: readonly (() => Promise<void>)[] = [
+      async () => {
+        line.set('cut');
+        await delay(300);
+        line.set('open');
+      },
+      async () => {
+        await gateway!.stop('SIGKILL');
+        gateway = await startGateway();
+      },
+      async () => {
+        await plane.member('m2').kill();
+        await delay(500);
+        await plane.member('m2').restart();
+      },
+      async () => {
+        relay.set('silent');
+        await delay(1_000);
+        relay.set('cut');
+        relay.set('open');
+      },
+    ];
+    const once: readonly (() => Promise<void>)[] = [
+      async () => {
+        await wipeMember(last);
+        await grantIndex(last);
+      },
+      async () => {
+        const backup = backUpEtcd(plane, 'etcd-backup');
+        await delay(2_000);
+        isSetBack = true;
+        ownEtcd = await backup.restore();
+      },
+    ];
+    const faults = [...repeated, ...once];
+    const endMs = performance.now() + seconds * 1000;
+    for (let turn = 0; performance.now() < endMs || turn < faults.length; turn += 1) {
+      await (faults[turn] ?? repeated[turn % repeated.length]!)();
+      await delay(1_000);
+    }
+    over.abort();
+    const changes = await Promise.all(churning);
+
+    await eventually(
+      'index and watchers have what the members have',
+      async () => {
+        const wanted = await memberVersions(plane.members);
+        const listed = await ask(gateway!, carol.token, 'GET', `${proxy}${collection}`);
+        const { items } = JSON.parse(listed.body.toString('utf8')) as {
+          readonly items: readonly { readonly metadata: { readonly uid: string; readonly resourceVersion: string } }[];
+        };
+        const rows = items.map(({ metadata }) => [metadata.uid, BigInt(metadata.resourceVersion)] as const);
+        assert.equal(new Set(rows.map(([uid]) => uid)).size, rows.length, 'no row twice');
+        assert.deepEqual(new Map(rows.toSorted()), wanted, 'rows');
+        for (const watcher of watchers) {
+          const own = plane.members.filter(({ name }) => name === watcher.name);
+          const expected = own.length === 0 ? wanted : await memberVersions(own);
+          assert.deepEqual(new Map([...watcher.versions()].toSorted()), expected, watcher.name);
+        }
+        return true;
+      },
+      { timeoutMs: 60_000, everyMs: 500 },
+    );
+    for (const { name, faults: told, counts } of watchers) {
+      assert.deepEqual(told, [], name);
+      assert.ok(counts.events > 0 && counts.watches > 2, `${name}: ${JSON.stringify(counts)}`);
+    }
+    const told = watchers.map(({ name, counts }) => `${name} ${JSON.stringify(counts)}`).join(', ');
+    console.log(`changes ${changes.join(' + ')}; ${told}`);
+  } finally {
+    over.abort();
+    await Promise.all(watchers.map((watcher) => watcher.close()));
+    line.close();
+  }
 });
