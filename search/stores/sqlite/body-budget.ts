@@ -11,7 +11,7 @@ export interface BodyLimits {
   readonly bodies: number;
   /** The body with which they are reached is still read. */
   readonly bytes: number;
-  /** A page that may end early does after so many milliseconds of CPU as well; what would be refused is not, or it were so by chance. */
+  /** A page that may end early does after so many milliseconds of CPU as well; what could only be refused is not, which would be by chance. */
   readonly cpuMs: number;
 }
 
@@ -47,12 +47,14 @@ export class BodyBudget {
   readonly #types: readonly ResourceType[];
   /** With how many conditions each has. */
   readonly #paths = new Map<string, number>();
+  #most: number;
   #bodies = 0;
   #bytes = 0;
 
   constructor(types: readonly ResourceType[], limits: BodyLimits = defaultBodyLimits) {
     this.#types = types;
     this.#limits = limits;
+    this.#most = limits.bodies;
   }
 
   /** @param paths what is read in each body, as people write them, one for each condition; may be said again */
@@ -60,13 +62,14 @@ export class BodyBudget {
     for (const [path, { length }] of Map.groupBy(paths, (one) => one)) {
       this.#paths.set(path, Math.max(length, this.#paths.get(path) ?? 0));
     }
+    let cost = 0;
+    for (const [path, count] of this.#paths) cost += count * (1 + listCost * (path.split('[]').length - 1));
+    this.#most = Math.max(1, Math.floor(this.#limits.bodies / Math.max(1, Math.ceil(cost / pathsInOne))));
   }
 
   /** Bodies that may be read in all. */
   get most(): number {
-    const costs = this.#paths.entries().map(([path, count]) => count * (1 + listCost * (path.split('[]').length - 1)));
-    const cost = costs.reduce((sum, one) => sum + one, 0);
-    return Math.max(1, Math.floor(this.#limits.bodies / Math.max(1, Math.ceil(cost / pathsInOne))));
+    return this.#most;
   }
 
   /** Whether a page that may end early has read for so long; not before it has got on. */
@@ -76,12 +79,12 @@ export class BodyBudget {
 
   /** Whether nothing more may be read. */
   get isSpent(): boolean {
-    return this.#bodies >= this.most || this.#bytes >= this.#limits.bytes;
+    return this.#bodies >= this.#most || this.#bytes >= this.#limits.bytes;
   }
 
   /** Bodies that may still be read. */
   get left(): number {
-    return Math.max(0, this.most - this.#bodies);
+    return Math.max(0, this.#most - this.#bodies);
   }
 
   /** Before rows are read: as many as it is sure there are. @throws TooManyBodies */
@@ -103,25 +106,29 @@ export class BodyBudget {
   /** What to refuse a question with. */
   tooMany(): TooManyBodies {
     return new TooManyBodies(
-      `${this.#why()}, and there are more than ${this.#most()}: narrow the query by cluster, namespace, name or label, ${this.#instead()}`,
+      `${this.#why()}, and there are more than ${this.#mostText()}: narrow the query by cluster, namespace, name or label, ${this.#instead()}`,
     );
   }
 
   /** The same for a page that could end early and go on by cursor, if it was asked so. */
   tooManyForPage(): TooManyBodies {
     return new TooManyBodies(
-      `${this.#why()}, and this page needs more than ${this.#most()}: leave withContinue and a decimal continue away and go on with the token of each page, narrow the query by cluster, namespace, name or label, ${this.#instead()}`,
+      `${this.#why()}, and this page needs more than ${this.#mostText()}: leave withContinue and a decimal continue away and go on with the token of each page, narrow the query by cluster, namespace, name or label, ${this.#instead()}`,
     );
   }
 
   /** For a page that ended; the same on every page of a list, so that a client that shows a text once does. */
   endedText(): string {
-    return `a page ended early and its continue token goes on behind it: ${this.#why()}, at most ${this.#most()} or ${this.#limits.cpuMs} ms of CPU for a page; narrow the query by cluster, namespace, name or label, ${this.#instead()}`;
+    return `a page ended early and its continue token goes on behind it: ${this.#why()}, ${this.#forPage()}; narrow the query by cluster, namespace, name or label, ${this.#instead()}`;
   }
 
   /** For a page without the count of what follows. */
   uncountedText(): string {
-    return `remainingItemCount is left out: ${this.#why()}, and there are more than ${this.#most()}`;
+    return `remainingItemCount is left out: ${this.#why()}, ${this.#forPage()}`;
+  }
+
+  #forPage(): string {
+    return `at most ${this.#mostText()} or ${this.#limits.cpuMs} ms of CPU for a page`;
   }
 
   #why(): string {
@@ -134,8 +141,8 @@ export class BodyBudget {
     return `${named.join(', ')}${more} ${verb} not indexed, so that each object has to be read`;
   }
 
-  #most(): string {
-    return `${this.most} of them or ${this.#limits.bytes >> 20} MiB`;
+  #mostText(): string {
+    return `${this.#most} of them or ${this.#limits.bytes >> 20} MiB`;
   }
 
   #instead(): string {
