@@ -1,8 +1,8 @@
 // Rows E2 and E4 at their root: what sync keeps of a real kube-apiserver is what its GET answers, through CRDs that come and go, a restart, a member wiped
 // and made anew behind the same address, and one restored to an older revision. Easy to get wrong: each fault must really have happened.
 import assert from 'node:assert/strict';
-import { spawn, type ChildProcess } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { indexRules } from '../../cli/index-access.ts';
@@ -10,6 +10,7 @@ import { startControlPlane } from '../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../controlplane/fixture.ts';
 import { readSpelt, withoutRemoved } from '../index/lossless-json.ts';
 import { memberSpec, startSyncSite, type SyncSite } from '../index/sync-site.ts';
+import { backUpEtcd, wipeMember } from './member-lives.ts';
 import { eventually } from './polling.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
@@ -31,8 +32,9 @@ before(async () => {
 });
 after(async () => {
   await site?.close();
-  await plane?.stop();
+  // Its folder goes with the control plane.
   ownEtcd?.kill('SIGKILL');
+  await plane?.stop();
 });
 
 /** What `generate member-access --index` prints. */
@@ -242,48 +244,16 @@ test('E4: a restart writes only what changed, and lists nothing again; so does t
   if (!/"code":410/.test(oldest)) assert.deepEqual(await listed(), []);
 });
 
-/** Command line of the etcd that serves the member. */
-function etcdProcess(): { readonly pid: number; readonly args: readonly string[] } {
-  const wanted = `--data-dir=${join(plane.dir, 'etcd')}`;
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    try {
-      const args = readFileSync(`/proc/${name}/cmdline`, 'utf8')
-        .split('\0')
-        .filter((each) => each !== '');
-      if (args.includes(wanted)) return { pid: Number(name), args };
-    } catch {
-      // It ended while it was looked at.
-    }
-  }
-  throw new Error('the etcd of the control plane was not found');
-}
-
 test('E4: a member restored to an older revision is noticed, though it refuses no watch', async () => {
   await send('POST', collection, configMap('kept', { a: 'old' }));
-  const { pid, args } = etcdProcess();
-  const backup = join(plane.dir, 'etcd-backup');
-  process.kill(pid, 'SIGSTOP');
-  cpSync(join(plane.dir, 'etcd'), backup, { recursive: true });
-  process.kill(pid, 'SIGCONT');
+  const backup = backUpEtcd(plane, 'etcd-backup');
   await send('PUT', `${collection}/kept`, configMap('kept', { a: 'new' }));
   await send('POST', collection, configMap('lost', { a: '1' }));
   await send('DELETE', `${collection}/escapes`);
   for (let i = 0; i < 20; i += 1) await send('PUT', `${collection}/kept`, configMap('kept', { a: `new-${i}` }));
   await assertSame(configMaps, 'v1');
   const newest = Number(JSON.parse(await send('GET', `${collection}/kept`)).metadata.resourceVersion);
-  await member.kill();
-  process.kill(pid, 'SIGKILL');
-  const [command = '', ...rest] = args.map((each) => (each.startsWith('--data-dir=') ? `--data-dir=${backup}` : each));
-  ownEtcd = await eventually('another etcd has the address', async () => {
-    const child = spawn(command, rest, { stdio: 'ignore', cwd: plane.dir });
-    const ended = await Promise.race([
-      new Promise<boolean>((resolve) => child.once('exit', () => resolve(true))),
-      new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 1500)),
-    ]);
-    return ended ? undefined : child;
-  });
-  await member.restart();
+  ownEtcd = await backup.restore();
   assert.equal(JSON.parse(await send('GET', `${collection}/kept`)).data.a, 'old');
   assert.ok(Number(JSON.parse(await send('GET', collection)).metadata.resourceVersion) < newest);
   await assertSame(configMaps, 'v1');
@@ -294,34 +264,7 @@ test('E4: a member restored to an older revision is noticed, though it refuses n
 test('E4: a member wiped and made anew behind the same address is another one: no row of its former life stays', async () => {
   const [stored] = await site!.store.types();
   const formerId = stored!.incarnation.id;
-  const endpoint = readFileSync(`/proc/${member.pid}/cmdline`, 'utf8')
-    .split('\0')
-    .find((each) => each.startsWith('--etcd-servers='))!
-    .slice('--etcd-servers='.length);
-  await member.kill();
-  const base64 = (text: string): string => Buffer.from(text).toString('base64');
-  const wiped = await fetch(`${endpoint}/v3/kv/deleterange`, {
-    method: 'POST',
-    body: JSON.stringify({ key: base64('/m1/'), range_end: base64('/m10') }),
-  });
-  assert.equal(wiped.status, 200);
-  await member.restart();
-  await member.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team-a' } });
-  await member.apply(
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRole',
-      metadata: { name: 'impersonate' },
-      rules: [{ apiGroups: ['*'], resources: ['users', 'groups'], verbs: ['impersonate'] }],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'impersonate' },
-      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'impersonate' },
-      subjects: [{ kind: 'User', apiGroup: rbac, name: 'portcullis-gateway' }],
-    },
-  );
+  await wipeMember(member);
   await grantIndex();
   await send('POST', collection, configMap('born', { a: '1' }));
   await assertSame(configMaps, 'v1');
@@ -329,5 +272,4 @@ test('E4: a member wiped and made anew behind the same address is another one: n
     const types = await site!.store.types();
     return types.length > 0 && types.every(({ incarnation }) => incarnation.id !== formerId);
   });
-  rmSync(join(plane.dir, 'etcd-backup'), { recursive: true, force: true, maxRetries: 3 });
 });
