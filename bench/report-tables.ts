@@ -76,7 +76,12 @@ export const columns: Readonly<Record<string, readonly Column[]>> = {
     { value: 'floodP50Ms', heading: 'p50 ms beside it', digits: 0 },
   ],
   observability: requestColumns,
-  identities: [...requestColumns, { value: 'rssMb', heading: 'RSS MB', digits: 0 }],
+  identities: [
+    ...requestColumns,
+    { value: 'cpuUsWithProbes', heading: 'with probes', digits: 0 },
+    { value: 'reviewsPerSecond', heading: 'reviews/s', digits: 0 },
+    { value: 'rssMb', heading: 'RSS MB', digits: 0 },
+  ],
   scale: [
     { value: 'startSeconds', heading: 'start to last cluster, s', digits: 1 },
     { value: 'rssMb', heading: 'RSS MB', digits: 0 },

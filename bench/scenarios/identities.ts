@@ -1,11 +1,13 @@
 // The same load spread over 2,000 clusters and 500 people, and on one of each: what caches by identity and cluster cost when they are full. Easy to get wrong: people
-// who each have a connection are the easy half; behind a hub's aggregator every connection carries them all, and that lane is the one judged.
-import { cpuSecondsBetween, readCpu, residentBytes } from '../accounting.ts';
+// who each have a connection are the easy half; behind a hub's aggregator every connection carries them all, and that lane is the one judged. Reviews are asked
+// because of requests, so they are in what is judged, but once in ten seconds for each pair of person and cluster, however many requests there are: a sample is
+// those ten seconds long, or it would hold the reviews of ten seconds beside the requests of one. Probes go on without requests and are taken off.
+import { cpuSecondsBetween, readCpu, residentBytes, restingCores } from '../accounting.ts';
 import { openLoad, type HeaderPairs, type LoadGroup } from '../load.ts';
 import { configMapPath } from '../member.ts';
 import type { BenchUser } from '../site.ts';
 import { userHeaders } from '../site.ts';
-import { prefix, startFleet, type Fleet } from './registrations.ts';
+import { prefix, reviewsOf, startFleet, type Fleet } from './registrations.ts';
 import { errorsOf, interleave, onStub, type Bench, type Scenario } from './scenario.ts';
 
 /** Lane names. */
@@ -19,7 +21,9 @@ type LaneName = (typeof identityLanes)[keyof typeof identityLanes];
 const clusterCount = 2_000;
 const userCount = 500;
 const connections = 64;
-const sampleSeconds = 3;
+/** How long the gateway takes an answer of its hub. */
+const sampleSeconds = 10;
+const idleSeconds = 2;
 /** Every cluster has its connections then, and V8 is done. */
 const firstWarmup = { requests: 80_000, seconds: 90 };
 
@@ -81,12 +85,13 @@ function headersOf(bench: Bench, user: BenchUser): HeaderPairs {
 
 async function measure(
   bench: Bench,
-  { gateway, clusters }: Fleet,
+  fleet: Fleet,
   lane: LaneName,
   people: readonly BenchUser[],
   seconds: number,
   maxRequests?: number,
 ) {
+  const { gateway, clusters } = fleet;
   const pid = gateway.pid as number;
   const groups = Array.from({ length: connections }, (_, connection): LoadGroup => {
     const variants = variantsOf(bench, lane, clusters, people, connection);
@@ -111,9 +116,12 @@ async function measure(
     groups,
   });
   try {
+    const idleCores = await restingCores(pid, bench.options.quick ? 0.2 : idleSeconds);
+    const reviewsBefore = await reviewsOf(fleet);
     const before = readCpu(pid);
     const result = await load.go();
     const spent = cpuSecondsBetween(before, readCpu(pid));
+    const reviews = (await reviewsOf(fleet)) - reviewsBefore;
     const { pooled } = result;
     if (pooled === undefined) throw new Error('the load generator gave no pooled result');
     const { requestsPerSecond, p50Ms, p99Ms } = pooled;
@@ -121,7 +129,9 @@ async function measure(
       requestsPerSecond,
       p50Ms,
       p99Ms,
-      cpuUs: (spent * 1e6) / pooled.requests,
+      cpuUs: ((spent - idleCores * result.seconds) * 1e6) / pooled.requests,
+      cpuUsWithProbes: (spent * 1e6) / pooled.requests,
+      reviewsPerSecond: reviews / result.seconds,
       rssMb: residentBytes(pid) / 1e6,
       loadCpuShare: result.cpuShare,
     };

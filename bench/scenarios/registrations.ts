@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 
 import type { SimulatedHubAddress, SimulatedHubSettings } from '../../test/hub/simulated-hub.ts';
 import { cpuSecondsBetween, readCpu, residentBytes, restingCores } from '../accounting.ts';
@@ -21,6 +22,7 @@ const connections = 16;
 const sampleSeconds = 3;
 const quickFactor = 0.15;
 const idleSeconds = 2;
+const hubAnswerMs = 10_000;
 const root = path.join(import.meta.dirname, '..', '..');
 
 /** A gateway behind a simulated hub. */
@@ -141,6 +143,17 @@ function hubKubeconfig({ url, caPem, token }: SimulatedHubAddress): string {
     users: [{ name: 'gateway', user: { token } }],
     contexts: [{ name: 'hub', context: { cluster: 'hub', user: 'gateway' } }],
   });
+}
+
+/** Reviews that the hub of a fleet has answered since it started. */
+export async function reviewsOf({ hub }: Pick<Fleet, 'hub'>): Promise<number> {
+  const told = (): readonly RegExpMatchArray[] => [...hub.words().matchAll(/^reviews (\d+)$/gm)];
+  const before = told().length;
+  hub.write('reviews');
+  for (const endMs = Date.now() + hubAnswerMs; Date.now() < endMs; await delay(5)) {
+    if (told().length > before) return Number(told().at(-1)?.[1]);
+  }
+  throw new Error('the simulated hub does not tell its reviews');
 }
 
 /** Where the n-th cluster is. */

@@ -26,6 +26,7 @@ export interface SimulatedHubAddress {
 const settings = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as SimulatedHubSettings;
 const text = (value: string): string => Buffer.from(value).toString('base64');
 const rbac = 'rbac.authorization.k8s.io';
+const reviewPath = /^\/apis\/(?:authentication|authorization)\.k8s\.io\/v1\/(?:tokenreviews|subjectaccessreviews)$/;
 
 const hub = await startSimulator({
   name: 'hub',
@@ -66,7 +67,11 @@ const hub = await startSimulator({
     })),
   ],
 });
+let reviews = 0;
+hub.audit.subscribe(({ path, isDone }) => {
+  if (isDone && reviewPath.test(path)) reviews += 1;
+});
 const address: SimulatedHubAddress = { url: hub.url, caPem: hub.caPem, token: hub.adminToken };
 process.stdout.write(`${JSON.stringify(address)}\n`);
-// Ends with whoever started it.
-process.stdin.on('end', () => process.exit(0)).resume();
+// Each line that comes is answered with the reviews so far. Ends with whoever started it.
+process.stdin.on('data', () => process.stdout.write(`reviews ${reviews}\n`)).on('end', () => process.exit(0));
