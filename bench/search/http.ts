@@ -1,5 +1,5 @@
-// The index over HTTP: `portcullis serve` over two members with 20,000 pods, against Clusterpedia's table behind an HTTPS server, asked in turns by the same
-// client over as many connections. Easy to get wrong: both must answer as many rows, so the items of an answer are counted before it is timed.
+// The index over HTTP: `portcullis serve` over two members with 20,000 pods, against Clusterpedia's API server as bench/rivals/clusterpedia rebuilds it,
+// asked in turns by the bench's load generator over as many connections. Easy to get wrong: both must answer as many rows, so the items of an answer are counted before it is timed.
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
@@ -7,6 +7,8 @@ import { join } from 'node:path';
 
 import { createAuthority } from '../../test/controlplane/certificates.ts';
 import { cpuSecondsBetween, readCpu, type CpuReading } from '../accounting.ts';
+import { buildGo } from '../go-build.ts';
+import { openLoad } from '../load.ts';
 import { startProcess, type BenchProcess, type LiveProcesses } from '../process.ts';
 import { median } from '../statistics.ts';
 import { freePort } from '../targets/target.ts';
@@ -19,10 +21,10 @@ const members = ['east', 'west'] as const;
 /** 2,500 pods each: 20,000 pods. */
 const generatedPerMember = 4;
 const connections = 4;
-const turnMs = 700;
-/** What is compiled only after some hundreds of questions is not timed; the first turn of each side goes on until then, but not for ever. */
-const warmAnswers = 500;
-const longestWarmingMs = 10_000;
+const turnSeconds = 0.8;
+const warmUpSeconds = 0.2;
+/** Before a question's first turn of either side: what is compiled only after some hundreds of answers is not timed. */
+const firstWarmUpSeconds = 4;
 const settleTimeoutMs = 300_000;
 
 const root = join(import.meta.dirname, '..', '..');
@@ -35,20 +37,24 @@ interface Target {
   readonly pathOf: (question: HttpQuestion) => string;
 }
 
-/** Connections of its own: kept ones are ended by a server that was not asked while the other had its turn. */
-interface Client {
-  /** A body; a number is a status other than 200. */
-  readonly ask: (port: number, path: string) => Promise<Buffer | number>;
-  readonly close: () => void;
-}
+/** Asks once, on a connection of its own. @returns a body; a number is a status other than 200 */
+type AskOnce = (port: number, path: string) => Promise<Buffer | number>;
 
 interface Site {
   readonly ours: Target;
   readonly rival: Target;
-  readonly connect: () => Client;
+  readonly askOnce: AskOnce;
+  readonly load: LoadClient;
   /** @returns the status */
   readonly askHostile: (question: HostileQuestion) => Promise<number>;
   readonly close: () => Promise<void>;
+}
+
+/** What every turn's load generator has in common. */
+interface LoadClient {
+  readonly binary: string;
+  readonly caFile: string;
+  readonly token: string;
 }
 
 /** @returns a line for each question that does not hold */
@@ -92,6 +98,8 @@ async function startSite(directory: string, print: (line: string) => void): Prom
   const pair = await authority.issue({ ...names, ipAddresses: ['127.0.0.1'] });
   const [cert, key] = [file('http.crt', pair.certPem), file('http.key', pair.keyPem)];
   const token = randomBytes(16).toString('hex');
+  const rivalBinary = await buildGo('rivals/clusterpedia', print);
+  const load = { binary: await buildGo('load', print), caFile: file('http-ca.crt', authority.certPem), token };
   const script = (name: string, ...args: readonly string[]): Promise<BenchProcess> => {
     const command = [join(import.meta.dirname, `${name}.ts`), ...args, cert, key];
     return startProcess({ name, command: process.execPath, args: command, firstLine: true }, live);
@@ -124,16 +132,19 @@ async function startSite(directory: string, print: (line: string) => void): Prom
     const nameOf = (index: number): string => members[Math.floor(index / generatedPerMember)]!;
     const clusters = members.length * generatedPerMember;
     await postgres.load({ clusters, nameOf, isWanted: ({ kind }) => kind === 'Pod' }, print);
+    const users = file('http-users.csv', `${token},reader,,system:masters\n`);
     const rival = await startProcess(
       {
         name: 'rival',
-        command: process.execPath,
-        args: [join(import.meta.dirname, 'rival-server.ts'), postgres.directory, cert, key, token],
+        command: rivalBinary,
+        args: [
+          ...['--socket', postgres.directory, '--cert', cert, '--key', key],
+          ...['--tokens', users, '--clusters', members.join(',')],
+        ],
         firstLine: true,
       },
       live,
     );
-    const users = file('http-users.csv', `${token},reader,,system:masters\n`);
     const port = await freePort();
     const args = [
       ...[join(root, 'bin', 'portcullis.mjs'), 'serve', '--listen', `127.0.0.1:${port}`, '--ops-listen', '127.0.0.1:0'],
@@ -142,18 +153,22 @@ async function startSite(directory: string, print: (line: string) => void): Prom
       ...['--index-resources', 'pods'],
     ];
     const gateway = await startProcess({ name: 'portcullis', command: process.execPath, args }, live);
-    const connect = (): Client => {
+    const askOnce: AskOnce = async (to, path) => {
       const agent = newAgent();
-      return { ask: asker(agent, token), close: () => agent.destroy() };
+      try {
+        return await ask(agent, token, to, path);
+      } finally {
+        agent.destroy();
+      }
     };
     const ours = { name: 'portcullis', port, pids: [gateway.pid], pathOf: ({ path }: HttpQuestion) => path };
     const theirs = {
       name: 'rival',
       port: Number(rival.firstLine),
       pids: [rival.pid, postgres.pid],
-      pathOf: ({ sql }: HttpQuestion) => `/?sql=${encodeURIComponent(sql)}`,
+      pathOf: ({ rivalPath }: HttpQuestion) => rivalPath,
     };
-    await untilIndexed(connect, port, gateway);
+    await untilIndexed(askOnce, port, gateway);
     const hostile = async (question: HostileQuestion): Promise<number> => {
       const agent = newAgent();
       try {
@@ -162,7 +177,7 @@ async function startSite(directory: string, print: (line: string) => void): Prom
         agent.destroy();
       }
     };
-    return { ours, rival: theirs, connect, askHostile: hostile, close };
+    return { ours, rival: theirs, askOnce, load, askHostile: hostile, close };
   } catch (error) {
     await close();
     throw error;
@@ -171,14 +186,11 @@ async function startSite(directory: string, print: (line: string) => void): Prom
 
 const countPath = '/apis/search.portcullis.io/v1alpha1/indexes/default/counts?resource=pods.v1.';
 
-async function untilIndexed(connect: () => Client, port: number, gateway: BenchProcess): Promise<void> {
+async function untilIndexed(askOnce: AskOnce, port: number, gateway: BenchProcess): Promise<void> {
   let last: unknown;
   for (const untilMs = Date.now() + settleTimeoutMs; Date.now() < untilMs && gateway.running();) {
-    const client = connect();
-    const answer = await client.ask(port, countPath).catch(String);
-    client.close();
-    last = answer;
-    if (Buffer.isBuffer(answer) && /"count":20000\b/.test(answer.toString('utf8'))) return;
+    last = await askOnce(port, countPath).catch(String);
+    if (Buffer.isBuffer(last) && /"count":20000\b/.test(last.toString('utf8'))) return;
     await pause(500);
   }
   throw new Error(`the members are not indexed: ${String(last)}\n${gateway.words()}`);
@@ -188,20 +200,19 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-function asker(agent: Agent, token: string): Client['ask'] {
+function ask(agent: Agent, token: string, port: number, path: string): Promise<Buffer | number> {
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' };
-  return (port, path) =>
-    new Promise((resolve, reject) => {
-      const request = httpsRequest({ host: '127.0.0.1', port, path, agent, headers });
-      request.once('error', reject);
-      request.once('response', (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.once('error', reject);
-        response.once('end', () => resolve(response.statusCode === 200 ? Buffer.concat(chunks) : response.statusCode!));
-      });
-      request.end();
+  return new Promise((resolve, reject) => {
+    const request = httpsRequest({ host: '127.0.0.1', port, path, agent, headers });
+    request.once('error', reject);
+    request.once('response', (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.once('error', reject);
+      response.once('end', () => resolve(response.statusCode === 200 ? Buffer.concat(chunks) : response.statusCode!));
     });
+    request.end();
+  });
 }
 
 interface Line {
@@ -209,22 +220,22 @@ interface Line {
   readonly holds: boolean;
 }
 
-async function compare({ ours, rival, connect }: Site, question: HttpQuestion, rounds: number): Promise<Line> {
-  const found = await rowsOf(ours, question, connect());
-  const theirs = await rowsOf(rival, question, connect());
-  const times: Record<string, Turn[]> = { [ours.name]: [], [rival.name]: [] };
-  for (let round = -1; round < rounds; round++) {
+async function compare(site: Site, question: HttpQuestion, rounds: number): Promise<Line> {
+  const { ours, rival } = site;
+  const found = await rowsOf(site, ours, question);
+  const theirs = await rowsOf(site, rival, question);
+  const turns = new Map<Target, Turn[]>([ours, rival].map((target) => [target, []]));
+  for (let round = 0; round < rounds; round++) {
     for (const target of round % 2 === 0 ? [ours, rival] : [rival, ours]) {
-      const turn = await takeTurn(target, question, connect(), round < 0 ? warmAnswers : 0);
-      // The first warms both up.
-      if (round >= 0) times[target.name]!.push(turn);
+      turns.get(target)!.push(await takeTurn(site, target, question, round === 0 ? firstWarmUpSeconds : warmUpSeconds));
     }
   }
-  const of = (target: Target, what: keyof Turn): number => median(times[target.name]!.map((turn) => turn[what]));
+  const of = (target: Target, what: keyof Turn): number => median(turns.get(target)!.map((turn) => turn[what]));
   const ratio = of(rival, 'ms') / of(ours, 'ms');
   const holds = found === theirs && ratio >= question.atLeast;
   const rows = found === theirs ? `${found} rows` : `${found} rows, the rival ${theirs}`;
-  const ms = (target: Target): string => `${of(target, 'ms').toFixed(2)} ms (CPU ${of(target, 'cpuMs').toFixed(2)} ms)`;
+  const ms = (target: Target): string =>
+    `${of(target, 'ms').toFixed(2)} ms (CPU ${of(target, 'cpuMs').toFixed(2)} ms, client ${percent(of(target, 'clientShare'))})`;
   const wanted = `wanted ${question.atLeast}`;
   return {
     text: `http ${question.name}: ${rows}, ${ms(ours)}, rival ${ms(rival)}: ${ratio.toFixed(1)} times (${wanted})`,
@@ -232,9 +243,12 @@ async function compare({ ours, rival, connect }: Site, question: HttpQuestion, r
   };
 }
 
-async function rowsOf(target: Target, question: HttpQuestion, client: Client): Promise<number> {
-  const answer = await client.ask(target.port, target.pathOf(question));
-  client.close();
+function percent(share: number): string {
+  return `${Math.round(100 * share)} % of the machine`;
+}
+
+async function rowsOf({ askOnce }: Site, target: Target, question: HttpQuestion): Promise<number> {
+  const answer = await askOnce(target.port, target.pathOf(question));
   if (typeof answer === 'number') throw new Error(`answered with ${answer}`);
   return question.counted(JSON.parse(answer.toString('utf8')) as never);
 }
@@ -258,38 +272,50 @@ async function spendOn({ ours, askHostile: ask }: Site, question: HostileQuestio
 
 /** What an answer took, and what it cost the target and all it has started. */
 interface Turn {
+  /** Median. */
   readonly ms: number;
   readonly cpuMs: number;
+  /** CPU of the load generator as a part of all cores. */
+  readonly clientShare: number;
 }
 
 async function takeTurn(
+  { load: { binary, caFile, token } }: Site,
   target: Target,
   question: HttpQuestion,
-  { ask, close }: Client,
-  leastAnswers: number,
+  warmupSeconds: number,
 ): Promise<Turn> {
-  const path = target.pathOf(question);
-  // Handshakes are no part of it.
-  await Promise.all(Array.from({ length: connections }, () => ask(target.port, path)));
-  const before = readAll(target);
-  const startMs = performance.now();
-  const isOver = (): boolean => {
-    const ms = performance.now() - startMs;
-    return ms >= turnMs && (times.length >= leastAnswers || ms >= longestWarmingMs);
-  };
-  const times: number[] = [];
-  const one = async (): Promise<void> => {
-    do {
-      const startedMs = performance.now();
-      if (typeof (await ask(target.port, path)) === 'number') throw new Error(`${target.name} refused ${path}`);
-      times.push(performance.now() - startedMs);
-    } while (!isOver());
-  };
-  await Promise.all(Array.from({ length: connections }, one));
-  const after = readAll(target);
-  close();
-  const cpuSeconds = before.reduce((sum, reading, i) => sum + cpuSecondsBetween(reading, after[i]!), 0);
-  return { ms: median(times), cpuMs: (cpuSeconds * 1000) / times.length };
+  const load = await openLoad(binary, {
+    mode: 'requests',
+    address: `127.0.0.1:${target.port}`,
+    caFile,
+    protocol: 'h1',
+    seconds: turnSeconds,
+    warmupSeconds,
+    groups: [
+      {
+        name: target.name,
+        connections,
+        method: 'GET',
+        path: target.pathOf(question),
+        headers: [
+          ['Authorization', `Bearer ${token}`],
+          ['Accept', 'application/json'],
+        ],
+      },
+    ],
+  });
+  try {
+    const before = readAll(target);
+    const { groups, cpuShare } = await load.go();
+    const after = readAll(target);
+    const { requests, errors, firstError, p50Ms } = groups[0]!;
+    if (errors > 0 || requests === 0) throw new Error(`${target.name}, ${question.name}: ${firstError ?? 'no answer'}`);
+    const cpuSeconds = before.reduce((sum, reading, i) => sum + cpuSecondsBetween(reading, after[i]!), 0);
+    return { ms: p50Ms, cpuMs: (cpuSeconds * 1000) / requests, clientShare: cpuShare };
+  } finally {
+    await load.close();
+  }
 }
 
 function readAll({ pids }: Target): readonly CpuReading[] {
