@@ -41,9 +41,9 @@ export function mergeOpenapi(parts: readonly OpenapiPart[], group: string, versi
   for (const { document, resources } of parts) {
     const own = resources.flatMap((resource) => servedPaths(document, root(group, version), resource));
     const reached = reachedSchemas(document, own, group, version);
-    const names = chooseNames(reached, schemas);
-    for (const [name, schema] of reached) schemas.set(names.get(name)!, withReferences(schema, names));
-    for (const [path, item] of own) paths.push([path, withReferences(item, names)]);
+    const renames = chooseNames(reached, schemas);
+    for (const [name, schema] of reached) schemas.set(renames.get(name) ?? name, withReferences(schema, renames));
+    for (const [path, item] of own) paths.push([path, withReferences(item, renames)]);
   }
   const [first] = parts;
   const { securitySchemes } = objectOf(first?.document['components']);
@@ -73,7 +73,7 @@ export function surveyOpenapi(document: Json, group: string, version: string): O
   const named = Object.keys(objectOf(document['paths']))
     .filter((path) => path.startsWith(`${at}/`))
     .map((path) => last(path.endsWith('/{name}') ? path.slice(0, -'/{name}'.length) : path));
-  const resources = [...new Set(named)].filter((name) => servedPaths(document, at, name).length > 0);
+  const resources = [...new Set(named)].filter((name) => name !== '' && servedPaths(document, at, name).length > 0);
   const fields = Object.values(schemasIn(document)).flatMap((schema) =>
     listOf(objectOf(schema)[kindsKey])
       .filter((each) => isObject(each) && each['group'] === group && each['version'] === version)
@@ -123,34 +123,45 @@ function withOwnKinds(schema: unknown, group: string, version: string): unknown 
 }
 
 /**
- * A name for each schema of a part among those that are there: its own where that is free or stands for the same. What is assumed the same is looked at
- * again after each renaming of something it refers to, so that schemas that refer to each other in a circle are decided together.
+ * New names for those schemas of a part whose own stands for another schema already. What is assumed to be the same is looked at again after each renaming of
+ * something it refers to, so that schemas that refer to each other in a circle are decided together.
  */
 function chooseNames(
   own: ReadonlyMap<string, unknown>,
   there: ReadonlyMap<string, unknown>,
 ): ReadonlyMap<string, string> {
-  const numbers = new Map([...own.keys()].map((name) => [name, 1]));
-  const names = new Map([...own.keys()].map((name) => [name, name]));
-  let isSettled = false;
-  for (let round = 1; !isSettled; round += 1) {
-    isSettled = true;
-    // A chain of references that takes longer is not worth it: then everything that is there is left alone, and all of this part is new.
-    const isSame = (chosen: string, schema: unknown): boolean =>
-      round <= mostRounds && isDeepStrictEqual(there.get(chosen), withReferences(schema, names));
-    for (const [name, schema] of own) {
-      for (;;) {
-        const chosen = names.get(name)!;
-        const isOther = chosen !== name && own.has(chosen);
-        if (!isOther && (!there.has(chosen) || isSame(chosen, schema))) break;
-        const next = numbers.get(name)! + 1;
-        numbers.set(name, next);
-        names.set(name, `${name}_v${next}`);
-        isSettled = false;
-      }
+  const referring = new Map<string, string[]>();
+  for (const [name, schema] of own) {
+    for (const named of new Set(namesIn(schema))) {
+      const of = referring.get(named);
+      if (of === undefined) referring.set(named, [name]);
+      else of.push(name);
     }
   }
-  return names;
+  const numbers = new Map<string, number>();
+  const renames = new Map<string, string>();
+  let open: Iterable<string> = own.keys();
+  for (let round = 1, isSettled = false; !isSettled; round += 1) {
+    // A chain of references that takes longer is not worth it: then everything that is there is left alone, and all of this part is new.
+    const isLast = round > mostRounds;
+    const next = new Set<string>();
+    for (const name of isLast ? own.keys() : open) {
+      for (;;) {
+        const chosen = renames.get(name) ?? name;
+        const isTaken = chosen !== name && own.has(chosen);
+        const isSame = (): boolean =>
+          !isLast && isDeepStrictEqual(there.get(chosen), withReferences(own.get(name), renames));
+        if (!isTaken && (!there.has(chosen) || isSame())) break;
+        const number = (numbers.get(name) ?? 1) + 1;
+        numbers.set(name, number);
+        renames.set(name, `${name}_v${number}`);
+        for (const each of referring.get(name) ?? []) next.add(each);
+      }
+    }
+    open = next;
+    isSettled = isLast || next.size === 0;
+  }
+  return renames;
 }
 
 function* namesIn(value: unknown): Generator<string> {
@@ -171,13 +182,14 @@ function schemaNamed(reference: unknown): string | undefined {
     : undefined;
 }
 
-function withReferences(value: unknown, names: ReadonlyMap<string, string>): unknown {
-  if (Array.isArray(value)) return value.map((each) => withReferences(each, names));
+function withReferences(value: unknown, renames: ReadonlyMap<string, string>): unknown {
+  if (renames.size === 0) return value;
+  if (Array.isArray(value)) return value.map((each) => withReferences(each, renames));
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => {
       const name = key === '$ref' ? schemaNamed(each) : undefined;
-      return [key, name === undefined ? withReferences(each, names) : schemaPrefix + (names.get(name) ?? name)];
+      return [key, name === undefined ? withReferences(each, renames) : schemaPrefix + (renames.get(name) ?? name)];
     }),
   );
 }
