@@ -37,6 +37,8 @@ let gateway: GatewayProcess | undefined;
 /** One that has taken the place of the fixture's. */
 let ownEtcd: ChildProcess | undefined;
 const agents: Agent[] = [];
+/** How long the last churn took, with what it was late. */
+let churnedSeconds = 0;
 
 before(async () => {
   plane = await startControlPlane({ members: names, bare: names, audit: false });
@@ -67,7 +69,7 @@ async function grantIndex(member: Member): Promise<void> {
 function sender(member: Member): (method: string, path: string, body?: object) => Promise<number> {
   const agent = new Agent({
     keepAlive: true,
-    maxSockets: 4,
+    maxSockets: 12,
     ca: member.caPem,
     cert: member.adminCertPem,
     key: member.adminKeyPem,
@@ -108,8 +110,9 @@ async function churn(member: Member, signal: AbortSignal): Promise<number> {
     const dueMs = startedMs + (turn * 1000) / changesPerSecond;
     if (dueMs > performance.now()) await delay(dueMs - performance.now());
     const under = one(turn);
-    if (turn % 4 === 0) await under;
+    if (turn % 12 === 0) await under;
   }
+  churnedSeconds = (performance.now() - startedMs) / 1000;
   await delay(500);
   return done;
 }
@@ -150,6 +153,12 @@ async function followAndDie(directory: string): Promise<void> {
     child.kill('SIGKILL');
     await gone;
   }
+}
+
+/** With the rate of all together, as far as the members were there. */
+function told(changes: readonly number[]): string {
+  const all = changes.reduce((sum, count) => sum + count, 0);
+  return `${changes.join(' + ')} (${Math.round(all / churnedSeconds)} a second)`;
 }
 
 const versionOf = (raw: Uint8Array | string): bigint =>
@@ -240,7 +249,7 @@ test('E4: after churn with cuts, silence, a killed member and a killed process t
     entries > changes.reduce((sum, count) => sum + count, 0) / 4,
     `${entries} entries of ${changes.join(' + ')} changes`,
   );
-  console.log(`changes ${changes.join(' + ')}, log entries ${entries}, objects seen ${newest.size}`);
+  console.log(`changes ${told(changes)}, log entries ${entries}, objects seen ${newest.size}`);
 });
 
 const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
@@ -360,8 +369,8 @@ test('E4: each watcher has in the end what the members have, after kills of gate
       assert.deepEqual(told, [], name);
       assert.ok(counts.events > 0 && counts.watches > 2, `${name}: ${JSON.stringify(counts)}`);
     }
-    const told = watchers.map(({ name, counts }) => `${name} ${JSON.stringify(counts)}`).join(', ');
-    console.log(`changes ${changes.join(' + ')}; ${told}`);
+    const counted = watchers.map(({ name, counts }) => `${name} ${JSON.stringify(counts)}`).join(', ');
+    console.log(`changes ${told(changes)}; ${counted}`);
   } finally {
     over.abort();
     await Promise.all(watchers.map((watcher) => watcher.close()));
