@@ -1,6 +1,7 @@
 // The connections to one endpoint of a cluster: short requests on pooled HTTP/1.1, long-running ones apart from them.
 // Easy to get wrong: watches must never use up the connections of short requests.
 import type { Socket } from 'node:net';
+import type { Endpoint } from '../cache/records.ts';
 import type { Call } from './call.ts';
 import { makeDialer } from './connect.ts';
 import type { Dialer, DialTarget } from './connect.ts';
@@ -48,40 +49,64 @@ export function makeEndpointPools(target: DialTarget, limits: PoolLimits): Endpo
     pending: limits.pending ?? 1024,
     idleTimeoutMs,
   });
-  const longRunningCalls = limits.longRunningCalls ?? 4096;
-  const longRunningHttp1 = new Http1Client(dialer, {
-    connections: longRunningCalls,
-    pending: longRunningCalls,
-    idleTimeoutMs,
-  });
-  const longRunning = new Http2Client(dialer, target.endpoint.scheme, longRunningHttp1, {
-    calls: longRunningCalls,
+  let closed: 'drain' | 'abort' | undefined;
+  // Made for the first of them: most of thousands of clusters are watched by nobody, and these are half of what an unused cluster takes.
+  let longRunning: LongRunning | undefined;
+  return {
+    dialer,
+    accept(call) {
+      if (!call.request.longRunning) return short.accept(call);
+      if (longRunning === undefined) {
+        longRunning = makeLongRunning(dialer, target.endpoint, limits, idleTimeoutMs);
+        // As if they had been there before it was closed.
+        if (closed !== undefined) closeBoth(longRunning, closed);
+      }
+      longRunning.http2.accept(call);
+      return undefined;
+    },
+    adopt: (socket) => short.adopt(socket),
+    stats() {
+      const one = short.stats();
+      const two = longRunning?.http1.stats();
+      const http2 = longRunning?.http2.stats();
+      return {
+        http1Idle: one.idle + (two?.idle ?? 0),
+        http1Active: one.active + (two?.active ?? 0),
+        http2Sessions: http2?.sessions ?? 0,
+        http2Streams: http2?.streams ?? 0,
+        pending: one.pending + (two?.pending ?? 0) + (http2?.pending ?? 0),
+      };
+    },
+    close(mode) {
+      if (closed !== 'abort') closed = mode;
+      short.close(mode);
+      if (longRunning !== undefined) closeBoth(longRunning, mode);
+      dialer.release();
+    },
+  };
+}
+
+/** Connections of requests that may stay open. */
+interface LongRunning {
+  readonly http2: Http2Client;
+  /** Where the endpoint speaks no HTTP/2. */
+  readonly http1: Http1Client;
+}
+
+function makeLongRunning(dialer: Dialer, { scheme }: Endpoint, limits: PoolLimits, idleTimeoutMs: number): LongRunning {
+  const calls = limits.longRunningCalls ?? 4096;
+  const http1 = new Http1Client(dialer, { connections: calls, pending: calls, idleTimeoutMs });
+  const http2 = new Http2Client(dialer, scheme, http1, {
+    calls,
     http1BelievedMs: 600_000,
     idleTimeoutMs,
     pingIntervalMs: limits.pingIntervalMs ?? defaultPoolTimes.pingIntervalMs,
     pingTimeoutMs: limits.pingTimeoutMs ?? defaultPoolTimes.pingTimeoutMs,
   });
-  return {
-    dialer,
-    accept: (call) => (call.request.longRunning ? longRunning : short).accept(call),
-    adopt: (socket) => short.adopt(socket),
-    stats() {
-      const one = short.stats();
-      const two = longRunningHttp1.stats();
-      const http2 = longRunning.stats();
-      return {
-        http1Idle: one.idle + two.idle,
-        http1Active: one.active + two.active,
-        http2Sessions: http2.sessions,
-        http2Streams: http2.streams,
-        pending: one.pending + two.pending + http2.pending,
-      };
-    },
-    close(mode) {
-      short.close(mode);
-      longRunning.close(mode);
-      longRunningHttp1.close(mode);
-      dialer.release();
-    },
-  };
+  return { http2, http1 };
+}
+
+function closeBoth({ http2, http1 }: LongRunning, mode: 'drain' | 'abort'): void {
+  http2.close(mode);
+  http1.close(mode);
 }
