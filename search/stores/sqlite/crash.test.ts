@@ -23,8 +23,8 @@ import { openSqliteStore } from './store.ts';
 import { Writer } from './writer.ts';
 
 /**
- * How many places each log is cut and flipped at. `all`: at every byte, of logs with pages of 512 bytes, which have the same frames and records in a
- * fifteenth of the bytes, in memory where the system has a folder for it; five to ten minutes of CPU a test. `all 1/4`: at the bytes of the first
+ * How many places each log is cut and flipped at. `all`: at every byte, of logs of two commits with pages of 512 bytes, which hold every kind of record in a
+ * seventieth of the bytes, in memory where the system has a folder for it; two to four minutes of CPU a test. `all 1/4`: at the bytes of the first
  * quarter, so that several processes can share them.
  */
 const cuts = process.env.PORTCULLIS_STORE_CUTS ?? '4';
@@ -50,7 +50,15 @@ function open(directory: string, now = nowUs): Opened {
 }
 
 /** An index to be crashed. */
-function openNew(name: string): Opened & { readonly directory: string } {
+interface Crashing {
+  readonly directory: string;
+  readonly index: IndexFile;
+  readonly writer: Writer;
+  /** Last of its steps, none of which is in the log. */
+  readonly step: number;
+}
+
+function openNew(name: string): Crashing {
   const directory = join(root, name);
   mkdirSync(directory);
   if (isAll !== undefined) {
@@ -59,7 +67,17 @@ function openNew(name: string): Opened & { readonly directory: string } {
     db.exec('PRAGMA page_size = 512; CREATE TABLE first (id); DROP TABLE first');
     db.close();
   }
-  return { ...open(directory), directory };
+  const opened = open(directory);
+  const writer = writerOf(opened);
+  const step = isAll === undefined ? 0 : 3;
+  write(writer, 1, step);
+  if (isAll !== undefined) checkpoint(opened.index.db, opened.index.file);
+  return { directory, index: opened.index, writer, step };
+}
+
+/** How many commits a part of a log has. */
+function commits(usual: number, ofAll = 1): number {
+  return isAll === undefined ? usual : ofAll;
 }
 
 function writerOf({ index }: Opened): Writer {
@@ -191,48 +209,51 @@ function openHolder({ file }: IndexFile): { readonly release: () => void } {
 }
 
 test('E10: a log cut or flipped anywhere opens as a prefix of commits with their positions', async (context) => {
-  const { directory, ...opened } = openNew('plain');
-  write(writerOf(opened), 1, 6);
+  const { directory, index, writer, step } = openNew('plain');
+  const last = step + commits(6, 2);
+  write(writer, step + 1, last);
   const crashed = filesIn(directory);
-  opened.index.close();
-  assert.equal((await checkPrefix(folderOf(crashed, 'whole'))).step, 6);
+  index.close();
+  assert.equal((await checkPrefix(folderOf(crashed, 'whole'))).step, last);
   await damageLog(context, crashed, (_step, said) => assert.deepEqual(said, []));
 });
 
 test('E10: a damaged log of which all is in the file already loses only what came after', async (context) => {
-  const { directory, ...opened } = openNew('done');
-  const writer = writerOf(opened);
-  write(writer, 1, 4);
+  const { directory, index, writer, step } = openNew('done');
+  const copied = step + commits(4);
+  const last = copied + commits(3);
+  write(writer, step + 1, copied);
   // A reader of the newest state lets everything be copied, but keeps the log from being emptied.
-  const holder = openHolder(opened.index);
-  checkpoint(opened.index.db, opened.index.file);
-  write(writer, 5, 7);
+  const holder = openHolder(index);
+  checkpoint(index.db, index.file);
+  write(writer, copied + 1, last);
   holder.release();
   const crashed = filesIn(directory);
-  opened.index.close();
+  index.close();
   assert.match(Buffer.from(crashed.get('index.db-checkpoint')!).toString('utf8'), /done/);
-  assert.equal((await checkPrefix(folderOf(crashed, 'done-whole'))).step, 7);
-  await damageLog(context, crashed, (step, said) => {
+  assert.equal((await checkPrefix(folderOf(crashed, 'done-whole'))).step, last);
+  await damageLog(context, crashed, (found, said) => {
     assert.deepEqual(said, []);
-    assert.ok(step >= 4);
+    assert.ok(found >= copied);
   });
 });
 
 test('E10: a log damaged while it was being copied is noticed, and the index built anew', async (context) => {
-  const { directory, ...opened } = openNew('begun');
-  const writer = writerOf(opened);
-  write(writer, 1, 3);
-  const holder = openHolder(opened.index);
-  write(writer, 4, 6);
-  // Copies only what the reader of step 3 may see.
-  checkpoint(opened.index.db, opened.index.file);
+  const { directory, index, writer, step } = openNew('begun');
+  const seen = step + commits(3);
+  const last = seen + commits(3);
+  write(writer, step + 1, seen);
+  const holder = openHolder(index);
+  write(writer, seen + 1, last);
+  // Copies only what the reader may see.
+  checkpoint(index.db, index.file);
   holder.release();
   const crashed = filesIn(directory);
-  opened.index.close();
+  index.close();
   assert.match(Buffer.from(crashed.get('index.db-checkpoint')!).toString('utf8'), /begun/);
-  assert.equal((await checkPrefix(folderOf(crashed, 'begun-whole'))).step, 6);
-  await damageLog(context, crashed, (step, said) => {
-    assert.equal(step, 0);
+  assert.equal((await checkPrefix(folderOf(crashed, 'begun-whole'))).step, last);
+  await damageLog(context, crashed, (found, said) => {
+    assert.equal(found, 0);
     assert.equal(said.length, 1);
   });
 });
