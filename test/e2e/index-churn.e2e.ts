@@ -302,15 +302,24 @@ test('E4: each watcher has in the end what the members have, after kills of gate
 
     const churning = plane.members.map((member) => churn(member, over.signal));
     const last = plane.members.at(-1)!;
+    /** Resolves when each watches anew: a watch that was not there yet would not be cut by what comes next. */
+    const watchedAgain = (before: readonly number[]): Promise<boolean> =>
+      eventually('all watch again', () => watchers.every(({ counts }, i) => counts.watches > before[i]!), {
+        timeoutMs: 60_000,
+      });
     const repeated: readonly (() => Promise<void>)[] = [
       async () => {
+        const before = watchers.map(({ counts }) => counts.watches);
         line.set('cut');
         await delay(300);
         line.set('open');
+        await watchedAgain(before);
       },
       async () => {
+        const before = watchers.map(({ counts }) => counts.watches);
         await gateway!.stop('SIGKILL');
         gateway = await startGateway();
+        await watchedAgain(before);
       },
       async () => {
         await plane.member('m2').kill();
