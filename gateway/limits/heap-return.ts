@@ -6,9 +6,11 @@ import type { Collector } from '../../routing/buffer-reclaim.ts';
 
 /** Between two looks; what the process did meanwhile decides. */
 const lookEveryMs = 2_000;
-/** Busy share of the event loop below which the process rests: probes of thousands of clusters take a tenth. */
+/** Share of a core below which the process rests: probes of thousands of clusters take a tenth. */
 const restingShare = 0.25;
-const collectEveryMs = 30 * 60_000;
+/** So many looks in a row must find it at rest: a start that waits for its hub rests in between. */
+const restingLooks = 5;
+const collectEveryMs = 5 * 60_000;
 /** The heap of a gateway that knows few clusters. */
 const smallHeapBytes = 48 * 1024 ** 2;
 /** Beyond half as much again as was left last time, this much more must be there. */
@@ -20,7 +22,7 @@ export interface HeapReturnOptions {
   readonly collect: Collector | undefined;
   /** Bytes of the heap, used or not. */
   readonly heapBytes?: () => number;
-  /** Share of the time since it was asked last that the event loop was busy, 0 to 1. */
+  /** Cores used since it was asked last. */
   readonly busyShare?: () => number;
   /** Nobody waits for an answer now. */
   readonly isIdle: () => boolean;
@@ -40,9 +42,10 @@ export function startHeapReturn(options: HeapReturnOptions): HeapReturn {
   const { busyShare = makeBusyShare(), nowMs = () => performance.now() } = options;
   let leftBytes = smallHeapBytes;
   let collectedAtMs = -Infinity;
+  let rested = 0;
   const check = (): void => {
-    const busy = busyShare();
-    if (collect === undefined || busy >= restingShare || !isIdle()) return;
+    rested = busyShare() < restingShare ? rested + 1 : 0;
+    if (collect === undefined || rested < restingLooks || !isIdle()) return;
     if (nowMs() - collectedAtMs < collectEveryMs || heapBytes() < leftBytes * 1.5 + worthBytes) return;
     collect();
     collectedAtMs = nowMs();
@@ -52,12 +55,16 @@ export function startHeapReturn(options: HeapReturnOptions): HeapReturn {
   return { check, close: () => clearInterval(timer) };
 }
 
+/** By CPU time: on a machine where others take turns, a process that waits for its own looks busy to the event loop. */
 function makeBusyShare(): () => number {
-  let last = performance.eventLoopUtilization();
+  let cpu = process.cpuUsage();
+  let atMs = performance.now();
   return () => {
-    const now = performance.eventLoopUtilization();
-    const { utilization } = performance.eventLoopUtilization(now, last);
-    last = now;
-    return utilization;
+    const { user, system } = process.cpuUsage(cpu);
+    const spentMs = (user + system) / 1000;
+    const passedMs = Math.max(1, performance.now() - atMs);
+    cpu = process.cpuUsage();
+    atMs = performance.now();
+    return spentMs / passedMs;
   };
 }
