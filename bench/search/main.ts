@@ -187,7 +187,8 @@ function incarnationId(index: number): string {
 function wholeScope(clusters: number): RowScope {
   const types = new Map([['pods.', 'all' as const] as const, ['replicasets.apps', 'all' as const] as const]);
   const grants = new Map(Array.from({ length: clusters }, (_, index) => [incarnationId(index), types]));
-  return { digest: 'everything', grants };
+  // Stores know a scope by its digest.
+  return { digest: `all of ${clusters} clusters`, grants };
 }
 
 interface Line {
@@ -237,7 +238,10 @@ async function askStore(store: SqliteStore, scope: RowScope, { query, ask }: Que
   if (ask === 'count') return store.count(query, scope);
   if ('facet' in ask) return (await store.facets(query, scope, ask.facet, 100_000)).length;
   let rows = 0;
-  for await (const chunk of (await store.list(query, scope, ask)).chunks) rows += chunk.length;
+  const page = await store.list(query, scope, ask);
+  for await (const chunk of page.chunks) rows += chunk.length;
+  // As every answer does.
+  page.release?.();
   return rows;
 }
 
