@@ -7,7 +7,7 @@ import { GatewayError } from './errors.ts';
 import { makeHubClient, type HubClientOptions } from './hub-client.ts';
 import type { HubAccess, HubConnection } from './hub-connection.ts';
 import type { HubClient, HubStream } from './hub-types.ts';
-import { connectionTo, startTestHub, until } from './test-hub.ts';
+import { connectionTo, faultOf, startTestHub, until } from './test-hub.ts';
 
 const authority = await makeTestAuthority('hub');
 const certificate = { ca: authority.ca, ...(await authority.issue(['ip:127.0.0.1'])) };
@@ -16,15 +16,6 @@ function clientOf(t: TestContext, connection: HubConnection, options: Partial<Hu
   const client = makeHubClient(connection, { version: '1.2.3', ...options });
   t.after(() => client.close());
   return client;
-}
-
-async function faultOf(promise: Promise<unknown>): Promise<GatewayError> {
-  const error = await promise.then(
-    () => assert.fail('it did not throw'),
-    (thrown: unknown) => thrown,
-  );
-  assert.ok(error instanceof GatewayError, String(error));
-  return error;
 }
 
 async function drain(stream: HubStream): Promise<void> {

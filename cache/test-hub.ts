@@ -1,10 +1,12 @@
 // A small https server that plays the hub in the tests of this room, one handler a test. Easy to get wrong: the tests are about faults, so it
 // answers nothing by itself and can cut every connection it has.
+import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { fixedCredential } from './credentials/fixed.ts';
+import { GatewayError } from './errors.ts';
 import type { HubAccess, HubConnection } from './hub-connection.ts';
 
 /** PEM texts: the certificate must be for 127.0.0.1. */
@@ -87,4 +89,14 @@ export async function until(claim: () => boolean, limitMs = 15_000): Promise<voi
     if (performance.now() > end) throw new Error(`it did not come to this: ${claim.toString()}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
+}
+
+/** What it rejects with. @throws AssertionError (rejects) when it does not, or with another kind of error */
+export async function faultOf(promise: Promise<unknown>): Promise<GatewayError> {
+  const error = await promise.then(
+    () => assert.fail('it did not throw'),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof GatewayError, String(error));
+  return error;
 }

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { test, type TestContext } from 'node:test';
-import { GatewayError } from '../cache/errors.ts';
 import type { HubAccess, HubConnection } from '../cache/hub-connection.ts';
 import { makeHubClient } from '../cache/hub-client.ts';
 import type { HubCall, HubClient } from '../cache/hub-types.ts';
 import { fixedCredential } from '../cache/credentials/fixed.ts';
-import { startTestHub, until } from '../cache/test-hub.ts';
+import { faultOf, startTestHub, until } from '../cache/test-hub.ts';
 import { makeTestAuthority } from '../routing/test-authority.ts';
 import { withCheapReviews } from './review-client.ts';
 
@@ -48,15 +47,6 @@ function echo(request: IncomingMessage, response: ServerResponse): void {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
   request.on('end', () => response.writeHead(201).end(Buffer.concat(chunks)));
-}
-
-async function faultOf(promise: Promise<unknown>): Promise<GatewayError> {
-  const error = await promise.then(
-    () => assert.fail('it did not throw'),
-    (thrown: unknown) => thrown,
-  );
-  assert.ok(error instanceof GatewayError, String(error));
-  return error;
 }
 
 test('reviews share a connection of their own and say what the client of the hub says; everything else is left to it', async (t) => {

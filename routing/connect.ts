@@ -14,8 +14,8 @@ import { makeProxyDialer } from './proxy-connection.ts';
 import { proxyLabel } from './proxy-faults.ts';
 import { once, openTcp } from './sockets.ts';
 import type { Track } from './sockets.ts';
-import { makeSharedTlsSettings, UnreadableAuthority } from './tls-settings.ts';
-import type { HeldTlsSettings, SharedTlsSettings } from './tls-settings.ts';
+import { makeTlsHold, UnreadableAuthority } from './tls-settings.ts';
+import type { SharedTlsSettings, TlsHold } from './tls-settings.ts';
 
 /** Where and how to connect: parts of a cluster record. */
 export interface DialTarget {
@@ -64,24 +64,19 @@ export function makeDialer(target: DialTarget): Dialer {
     verifiedName,
     ownAuthority: tls.ca !== undefined,
   };
-  const tlsSettings = target.tlsSettings ?? makeSharedTlsSettings();
-  let held: HeldTlsSettings | undefined;
-  let released = false;
+  const hold = makeTlsHold(target.tlsSettings);
   const proxyDialer =
-    proxy === undefined ? undefined : makeProxyDialer(proxy, endpoint, tls, member, target.addressRule, tlsSettings);
+    proxy === undefined
+      ? undefined
+      : makeProxyDialer(proxy, endpoint, tls, member, target.addressRule, target.tlsSettings);
   /** The last TLS session of each protocol list; resuming one spares half of the handshake. */
   const sessions = new Map<string, Buffer>();
-
-  function secureContext(): SecureContext {
-    held ??= holdSettings(target, member, released ? makeSharedTlsSettings() : tlsSettings);
-    return held.secureContext;
-  }
 
   async function startTls(socket: Socket, protocols: Protocols, track: Track): Promise<Dialed> {
     const sessionKey = protocols.join();
     const secured = openTls({
       socket,
-      secureContext: secureContext(),
+      secureContext: memberContext(target, member, hold),
       // SNI is never an IP address (RFC 6066 section 3).
       servername: isIP(verifiedName) === 0 ? verifiedName : '',
       ALPNProtocols: [...protocols],
@@ -101,7 +96,7 @@ export function makeDialer(target: DialTarget): Dialer {
   }
 
   async function open(protocols: Protocols, track: Track): Promise<Dialed> {
-    if (endpoint.scheme === 'https') secureContext();
+    if (endpoint.scheme === 'https') memberContext(target, member, hold);
     const socket =
       proxyDialer === undefined
         ? await openTcp(endpoint.host, endpoint.port, track, target.addressRule).catch((error: unknown) => {
@@ -154,17 +149,16 @@ export function makeDialer(target: DialTarget): Dialer {
     member,
     dial,
     release() {
-      released = true;
-      held?.release();
+      hold.release();
       proxyDialer?.release();
     },
   };
 }
 
-function holdSettings(target: DialTarget, member: MemberLabel, settings: SharedTlsSettings): HeldTlsSettings {
+function memberContext(target: DialTarget, member: MemberLabel, hold: TlsHold): SecureContext {
   const { clientCertificate, tls } = target;
   try {
-    return settings.hold({
+    return hold.contextOf({
       authorities: tls.ca === undefined ? [] : [tls.ca],
       // Without verification no roots are needed, and to read those of the system takes a tenth of a second.
       systemRoots: tls.ca === undefined && !tls.insecure,

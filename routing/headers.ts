@@ -290,3 +290,9 @@ export function headerValues(headers: RawHeaders, lowerName: string): string[] {
   }
   return values;
 }
+
+/** Whether a client has what an ETag stands for: `If-None-Match`, compared weakly (RFC 9110 section 13.1.2). */
+export function hasEtag(headers: RawHeaders, etag: string): boolean {
+  const known = headerValues(headers, 'if-none-match').flatMap((value) => value.split(','));
+  return known.some((each) => each.trim().replace(/^W\//, '') === etag);
+}

@@ -4,14 +4,15 @@
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { checkServerIdentity, connect as openTls } from 'node:tls';
+import type { SecureContext } from 'node:tls';
 import type { AddressRule } from '../cache/address-rule.ts';
 import type { Endpoint, ProxyAddress, TlsTrust } from '../cache/records.ts';
 import type { MemberLabel } from './member-faults.ts';
 import { proxyFault, ProxyRefusal } from './proxy-faults.ts';
 import { once, openTcp, openUnix } from './sockets.ts';
 import type { Track } from './sockets.ts';
-import { makeSharedTlsSettings, UnreadableAuthority } from './tls-settings.ts';
-import type { HeldTlsSettings, SharedTlsSettings } from './tls-settings.ts';
+import { makeTlsHold, UnreadableAuthority } from './tls-settings.ts';
+import type { SharedTlsSettings, TlsHold } from './tls-settings.ts';
 import { openTunnel } from './tunnel.ts';
 
 /** Opens connections through one proxy to one endpoint. */
@@ -29,17 +30,15 @@ export function makeProxyDialer(
   trust: TlsTrust,
   member: MemberLabel,
   addressRule?: AddressRule,
-  tlsSettings: SharedTlsSettings = makeSharedTlsSettings(),
+  tlsSettings?: SharedTlsSettings,
 ): ProxyDialer {
-  let held: HeldTlsSettings | undefined;
-  let released = false;
+  const hold = makeTlsHold(tlsSettings);
   const verifiedName = proxy.tls?.serverName ?? proxy.host;
 
   async function secure(plain: Socket, track: Track): Promise<Socket> {
-    held ??= holdSettings(proxy, trust, released ? makeSharedTlsSettings() : tlsSettings);
     const secured = openTls({
       socket: plain,
-      secureContext: held.secureContext,
+      secureContext: proxyContext(proxy, trust, hold),
       servername: isIP(verifiedName) === 0 ? verifiedName : '',
       ALPNProtocols: ['http/1.1'],
       checkServerIdentity: (_name, certificate) => checkServerIdentity(verifiedName, certificate),
@@ -64,10 +63,7 @@ export function makeProxyDialer(
         throw proxyFault(error, proxy, member);
       }
     },
-    release() {
-      released = true;
-      held?.release();
-    },
+    release: () => hold.release(),
   };
 }
 
@@ -76,11 +72,11 @@ function socketPathOf(proxy: ProxyAddress): string {
   throw new ProxyRefusal('the path of its socket is not absolute');
 }
 
-function holdSettings(proxy: ProxyAddress, trust: TlsTrust, settings: SharedTlsSettings): HeldTlsSettings {
+function proxyContext(proxy: ProxyAddress, trust: TlsTrust, hold: TlsHold): SecureContext {
   const { ca, cert, key } = proxy.tls ?? {};
   const authorities = [ca ?? trust.ca].filter((one) => one !== undefined);
   try {
-    return settings.hold({ authorities, systemRoots: ca === undefined, clientCertificate: { cert, key } });
+    return hold.contextOf({ authorities, systemRoots: ca === undefined, clientCertificate: { cert, key } });
   } catch (error) {
     if (error instanceof UnreadableAuthority)
       throw new ProxyRefusal('the certificate authority for it is not a PEM certificate', { cause: error });

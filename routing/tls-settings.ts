@@ -63,6 +63,30 @@ export function makeSharedTlsSettings(): SharedTlsSettings {
   };
 }
 
+/** What one dialer holds, from its first connection on. */
+export interface TlsHold {
+  /** The same every time, whatever the parts of a later call. @throws as {@link SharedTlsSettings.hold} */
+  contextOf(parts: TlsParts): SecureContext;
+  /** What is shared with others is theirs alone; who dials for the first time after that shares with nobody. */
+  release(): void;
+}
+
+/** Holds nothing yet. @param shared absent: it shares with nobody */
+export function makeTlsHold(shared: SharedTlsSettings = makeSharedTlsSettings()): TlsHold {
+  let from = shared;
+  let held: HeldTlsSettings | undefined;
+  return {
+    contextOf(parts) {
+      held ??= from.hold(parts);
+      return held.secureContext;
+    },
+    release() {
+      from = makeSharedTlsSettings();
+      held?.release();
+    },
+  };
+}
+
 /** A digest of all parts: private keys are not kept a second time. JSON tells apart what a joined text would not. */
 function keyOf({ authorities, systemRoots: isSystem, clientCertificate }: TlsParts): string {
   const parts = [authorities, isSystem, clientCertificate?.cert ?? null, clientCertificate?.key ?? null];

@@ -1,7 +1,7 @@
 // Documents that change only with the program: serialised once, with an ETag that spares clients a second copy. Easy to get wrong: Vary, without
 // which a cache hands the aggregated form of `/apis` to a client that asked for the legacy one.
 import { createHash } from 'node:crypto';
-import { headerValues } from '../../routing/headers.ts';
+import { hasEtag } from '../../routing/headers.ts';
 import type { RawHeaders } from '../../routing/transport-types.ts';
 import type { CompleteResponse } from '../status.ts';
 
@@ -40,10 +40,7 @@ export function documentResponse(
     'Audit-Id',
     auditId,
   ];
-  const known = headerValues(headers, 'if-none-match').flatMap((value) => value.split(','));
-  if (known.some((each) => each.trim().replace(/^W\//, '') === etag)) {
-    return { status: 304, headers: answer, body: Buffer.alloc(0) };
-  }
+  if (hasEtag(headers, etag)) return { status: 304, headers: answer, body: Buffer.alloc(0) };
   return {
     status: 200,
     headers: [

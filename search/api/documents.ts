@@ -2,7 +2,7 @@
 // made from what is known here and never waits for a member; only OpenAPI, which few ask for, is asked of them.
 import { GatewayError } from '../../cache/errors.ts';
 import type { User } from '../../cache/user.ts';
-import { headerValues } from '../../routing/headers.ts';
+import { hasEtag } from '../../routing/headers.ts';
 import type { StoredType } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import { sendJson, sendWhole } from './answer-body.ts';
@@ -112,10 +112,8 @@ async function answerOpenapi(
     return;
   }
   const { body, etag, warnings } = document;
-  const known = headerValues(request.headers, 'if-none-match').flatMap((value) => value.split(','));
-  const isKnown = known.some((each) => each.trim().replace(/^W\//, '') === etag);
   const validators = ['ETag', etag, 'Vary', 'Accept'];
-  if (isKnown) sendWhole(request, Buffer.alloc(0), warnings, undefined, 304, validators);
+  if (hasEtag(request.headers, etag)) sendWhole(request, Buffer.alloc(0), warnings, undefined, 304, validators);
   else sendWhole(request, body, warnings, undefined, 200, validators);
 }
 

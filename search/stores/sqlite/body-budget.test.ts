@@ -339,7 +339,7 @@ test('E9: where much is read in each body, as many fewer are', () => {
     const budget = new BodyBudget([pods]);
     budget.isFor(paths);
     budget.isFor(paths);
-    return budget.most;
+    return budget.left;
   };
   assert.equal(most('spec.a'), 1500);
   assert.equal(most('spec.containers[].image', 'spec.b'), 1500);

@@ -67,11 +67,6 @@ export class BodyBudget {
     this.#most = Math.max(1, Math.floor(this.#limits.bodies / Math.max(1, Math.ceil(cost / pathsInOne))));
   }
 
-  /** Bodies that may be read in all. */
-  get most(): number {
-    return this.#most;
-  }
-
   /** Whether a page that may end early has read for so long; not before it has got on. */
   isLate(cpuMs: number): boolean {
     return cpuMs >= this.#limits.cpuMs && this.#bodies >= leastBodies;
