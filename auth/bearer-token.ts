@@ -2,6 +2,7 @@
 // Authorization headers are refused, never one of them picked, and a malformed header is "no opinion", not an error.
 import { GatewayError } from '../cache/errors.ts';
 import { readOnce } from '../cache/repeated-headers.ts';
+import { withoutEnds } from '../cache/text-ends.ts';
 import { headerValues } from './header-values.ts';
 
 /** What the Authorization header says. At most one of the two is set; both are undefined when there is no such header. */
@@ -11,6 +12,9 @@ export interface BearerHeader {
   /** Why a header that is there holds no token; safe to show to the caller. */
   readonly hint: string | undefined;
 }
+
+/** Tab, line feed, vertical tab, form feed, carriage return, blank. */
+const isWhiteSpace = (code: number): boolean => code === 0x20 || (code >= 0x09 && code <= 0x0d);
 
 /**
  * Reads the token: outer white space trimmed, split at single spaces, scheme without regard to case, words after the token ignored.
@@ -22,7 +26,7 @@ export const readBearerToken = readOnce((rawHeaders): BearerHeader => {
     throw new GatewayError('BAD_HEADERS', 'the request has more than one Authorization header; send exactly one');
   }
   // Only ASCII white space: the value is bytes, and String.trim() would take 0xA0 for a space.
-  const header = (values[0] ?? '').replace(/^[\t\n\v\f\r ]+|[\t\n\v\f\r ]+$/g, '');
+  const header = withoutEnds(values[0] ?? '', isWhiteSpace);
   if (header === '') return { token: undefined, hint: undefined };
   const [scheme = '', token = '', ...rest] = header.split(' ', 3);
   if (scheme.toLowerCase() !== 'bearer') {

@@ -2,6 +2,7 @@
 // get wrong: it counts on WebSocket requests alone, and only beside another subprotocol, which is the one to answer with; the item itself
 // is never sent on nor echoed (routing/headers.ts drops it).
 import { GatewayError } from '../cache/errors.ts';
+import { isOws, withoutEnds } from '../cache/text-ends.ts';
 import { decodeHeaderText, headerValues } from './header-values.ts';
 
 const tokenPrefix = 'base64url.bearer.authorization.k8s.io.';
@@ -13,7 +14,7 @@ const tokenPrefix = 'base64url.bearer.authorization.k8s.io.';
 export function readWebSocketToken(rawHeaders: readonly string[]): string | undefined {
   const protocols = headerValues(rawHeaders, 'sec-websocket-protocol');
   if (protocols.length === 0 || !isWebSocketRequest(rawHeaders)) return undefined;
-  const items = protocols.flatMap((value) => value.split(',')).map((item) => item.replace(/^[\t ]+|[\t ]+$/g, ''));
+  const items = protocols.flatMap((value) => value.split(',')).map((item) => withoutEnds(item, isOws));
   const [item, ...more] = items.filter((one) => one.startsWith(tokenPrefix));
   if (item === undefined) return undefined;
   if (more.length > 0) throw bad('there is more than one bearer token among the WebSocket subprotocols');

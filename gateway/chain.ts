@@ -11,7 +11,7 @@ import type { Rooms } from './rooms.ts';
 import { admit } from './steps/admit.ts';
 import { audit } from './steps/audit.ts';
 import { authenticate } from './steps/authenticate.ts';
-import { authorize } from './steps/authorize.ts';
+import { authorize, authorizeAsSelf } from './steps/authorize.ts';
 import { describe } from './steps/describe.ts';
 import { dispatch } from './steps/dispatch.ts';
 import { fanOut, fanOutAsSelf } from './steps/fan-out.ts';
@@ -47,7 +47,7 @@ export const selfChain = linked(
   describe,
   authenticate,
   audit,
-  authorize,
+  authorizeAsSelf,
   admit,
   fanOutAsSelf,
   dispatch,

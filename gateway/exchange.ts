@@ -1,7 +1,7 @@
 // The state of one request at each stage of the chain, as types that build on one another: a step can only use what an earlier step
 // has established. Easy to get wrong: from Authorized on steps read
 // `headers`, which hold no credential of the caller, and never `inbound.headers` again, so they cannot leak one.
-import type { Decision } from '../auth/authorize.ts';
+import type { AttributesCluster, Decision } from '../auth/authorize.ts';
 import type { ClusterRecord, Credential } from '../cache/records.ts';
 import type { User } from '../cache/user.ts';
 import type { Inbound, InboundUpgrade } from '../routing/exchange.ts';
@@ -47,6 +47,7 @@ export class RequestState {
   readonly user = undefined;
   readonly headers = undefined;
   readonly access = undefined;
+  readonly judged = undefined;
   readonly record = undefined;
   readonly credential = undefined;
   readonly connection = undefined;
@@ -185,6 +186,8 @@ export interface Authorized extends Omit<Authenticated, 'caller'> {
   readonly headers: RawHeaders;
   /** Only of a request that names several clusters. */
   readonly access: ClusterAccess | undefined;
+  /** The cluster as rules have judged it; only of a request that names one. */
+  readonly judged: AttributesCluster | undefined;
 }
 
 export function authorized(
@@ -192,11 +195,13 @@ export function authorized(
   user: User,
   headers: RawHeaders,
   access: Authorized['access'],
+  judged: Authorized['judged'],
 ): Authorized {
   const open = state as Omit<Authenticated, 'caller'> as Open<Authorized>;
   open.user = user;
   open.headers = headers;
   open.access = access;
+  open.judged = judged;
   return open;
 }
 

@@ -61,6 +61,21 @@ test('S11: a redirect anywhere else is refused, however harmless', () => {
   }
 });
 
+test('S11: on a host of the cluster’s own, a path that begins with two slashes is another host and refused', () => {
+  const surface = route(parseTarget('/api/v1/namespaces/n/services/web/proxy/login'), 'm1');
+  assert.ok(surface.kind === 'member');
+  const behind: Endpoint = { ...endpoint, basePath: '/k8s' };
+  for (const [at, location, expected] of [
+    [endpoint, 'https://member.example:6443//evil.example/x', undefined],
+    [behind, '/k8s//evil.example/x', undefined],
+    [behind, 'https://member.example:6443/k8s//evil.example/x', undefined],
+    [endpoint, 'https://member.example:6443/api/v1//x', '/api/v1//x'],
+    [behind, '/k8s/api/v1/x', '/api/v1/x'],
+  ] as const) {
+    assert.equal(locationRewriter(surface, at)(location), expected, location);
+  }
+});
+
 test('the base path of a member behind another gateway is taken off', () => {
   const behind: Endpoint = { ...endpoint, basePath: '/k8s/clusters/c-1' };
   assert.equal(rewrite(application, '/k8s/clusters/c-1/api/v1/x', behind), '/clusters/m1/proxy/api/v1/x');

@@ -17,7 +17,9 @@ export function locationRewriter(
     if (path === undefined || /(?:^|\/)(?:\.|%2e){1,2}(?:[/?#;]|$)/i.test(path)) return undefined;
     if (!path.startsWith('/')) return path;
     const inner = path.startsWith(`${endpoint.basePath}/`) ? path.slice(endpoint.basePath.length) : path;
-    return surface.prefix + inner;
+    const moved = surface.prefix + inner;
+    // A member with a host of its own has no prefix: there a path of "//evil/x" would be another host.
+    return moved.startsWith('//') ? undefined : moved;
   };
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseTarget } from './path.ts';
-import { isLongRunning, requestInfo } from './request-info.ts';
+import { isLongRunning, queryValue, requestInfo, unescapeQuery } from './request-info.ts';
 
 function describe(method: string, target: string, upgrade = false): string {
   const parsed = parseTarget(target);
@@ -70,4 +70,53 @@ test('watches, logs, exec and proxies run without a deadline; a list does not', 
   assert.ok(long('/api/v1/namespaces/n/services/s/proxy/'));
   assert.ok(!long('/api/v1/pods'));
   assert.ok(!long('/api/v1/namespaces/n/pods/p'));
+});
+
+test('a parameter is found in whatever spelling its name came, and only then, for random queries', () => {
+  const parts = [
+    'watch',
+    'w',
+    '%77',
+    '%57',
+    'atch',
+    '%61tch',
+    '=',
+    '=1',
+    '&',
+    '&',
+    ';',
+    '%',
+    '%6',
+    '%3d',
+    '+',
+    '%2B',
+    ' ',
+    '%ff',
+    'é',
+    '?',
+  ];
+  /** What url.ParseQuery and Get do, in their own order. */
+  const plainly = (query: string, key: string): string | undefined => {
+    for (const pair of query.replace(/^\?/, '').split('&')) {
+      if (pair === '' || pair.includes(';')) continue;
+      const [name = '', ...rest] = pair.split('=');
+      const value = unescapeQuery(rest.join('='));
+      if (unescapeQuery(name) === key && value !== undefined) return value;
+    }
+    return undefined;
+  };
+  let state = 7;
+  const next = (below: number): number => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff;
+    return (state >>> 8) % below;
+  };
+  let found = 0;
+  for (let round = 0; round < 20_000; round++) {
+    const query =
+      (next(2) === 0 ? '?' : '') + Array.from({ length: next(12) }, () => parts[next(parts.length)]!).join('');
+    const expected = plainly(query, 'watch');
+    if (expected !== undefined) found += 1;
+    assert.equal(queryValue(query, 'watch'), expected, JSON.stringify(query));
+  }
+  assert.ok(found > 300, String(found));
 });

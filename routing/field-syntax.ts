@@ -1,5 +1,6 @@
 // The letters of HTTP field names and the blanks around values (RFC 9110 section 5), for whoever reads or writes HTTP/1.1. Easy to get wrong: blanks
 // are space and tab alone; String.trim() and \s take more.
+import { isOws } from '../cache/text-ends.ts';
 
 /** A token: a method, a field name. */
 export const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -8,11 +9,7 @@ export const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 export function trimmed(text: string, from: number, to: number): string {
   let start = from;
   let end = to;
-  while (start < end && isBlank(text.charCodeAt(start))) start++;
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
+  while (start < end && isOws(text.charCodeAt(start))) start++;
+  while (end > start && isOws(text.charCodeAt(end - 1))) end--;
   return text.slice(start, end);
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09;
 }

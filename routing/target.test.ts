@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ClusterSpec, Credential } from '../cache/records.ts';
-import { makeConnections } from './target.ts';
+import type { ClusterRecord, ClusterSpec, Credential, CredentialSource } from '../cache/records.ts';
+import { unknownStatus } from '../cache/store.ts';
+import { locate, makeConnections } from './target.ts';
 import type { Transport } from './transport-types.ts';
 
 const spec: ClusterSpec = {
@@ -51,4 +52,52 @@ describe('connections of a cluster', () => {
       assert.deepEqual(closed, ['drain']);
     });
   }
+});
+
+describe('a cluster whose credential is still being fetched', () => {
+  /** Asks for it, changes what is registered while the credential is on its way, and lets that arrive. */
+  async function locatedAcross(change: (before: ClusterRecord) => ClusterRecord | undefined): Promise<ClusterSpec> {
+    const { promise, resolve } = Promise.withResolvers<Credential>();
+    const source = { kind: 'exec', current: () => promise, invalidate: () => undefined } as CredentialSource;
+    const before: ClusterRecord = {
+      spec: { ...spec, credential: source },
+      status: unknownStatus,
+      createdAt: '',
+      resourceVersion: '1',
+    };
+    let now: ClusterRecord | undefined = before;
+    const made: string[] = [];
+    const connections = makeConnections(({ uid }) => {
+      made.push(uid);
+      return { close: () => undefined } as unknown as Transport;
+    });
+    const target = locate('m1', () => now, connections);
+    now = change(before);
+    resolve(credential);
+    const { record } = await target;
+    assert.deepEqual(made, [record.spec.uid]);
+    return record.spec;
+  }
+
+  it('is not found when it was removed meanwhile', async () => {
+    await assert.rejects(
+      locatedAcross(() => undefined),
+      { code: 'CLUSTER_NOT_FOUND' },
+    );
+  });
+
+  it('cannot be used when it was closed meanwhile', async () => {
+    const problem = { reason: 'NotAccepted', message: 'the hub does not accept it any more' };
+    await assert.rejects(
+      locatedAcross((before) => ({ ...before, spec: { ...before.spec, problem } })),
+      { code: 'CLUSTER_UNUSABLE' },
+    );
+  });
+
+  it('is found where it is registered then, and where it was when only its status changed', async () => {
+    const endpoint = { ...spec.endpoint!, host: 'elsewhere' };
+    const moved = await locatedAcross((before) => ({ ...before, spec: { ...before.spec, endpoint } }));
+    assert.equal(moved.endpoint!.host, 'elsewhere');
+    assert.equal((await locatedAcross((before) => ({ ...before, resourceVersion: '2' }))).endpoint!.host, 'a');
+  });
 });

@@ -136,7 +136,12 @@ export function locate(
   }
   const credential = spec.credential.current();
   if (credential instanceof Promise) {
-    return credential.then((ready) => ({ record, credential: ready, connection: connections.of(spec, ready) }));
+    return credential.then((ready) =>
+      // Removed, moved or closed meanwhile: what was read does not hold any more, and connections of a cluster that is gone would never be closed.
+      getRecord(name)?.spec === spec
+        ? { record, credential: ready, connection: connections.of(spec, ready) }
+        : locate(name, getRecord, connections),
+    );
   }
   return { record, credential, connection: connections.of(spec, credential) };
 }

@@ -4,7 +4,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { GatewayError } from '../errors.ts';
 
-const certificateBlock = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+const blockStart = '-----BEGIN CERTIFICATE-----';
+const blockEnd = '-----END CERTIFICATE-----';
 
 /** A client certificate ready for TLS. */
 export interface KeyPair {
@@ -52,8 +53,16 @@ export function readKeyPair(what: string, cert: string, key: string): KeyPair & 
   return { cert, key, expiresAtMs: leaf.validToDate.getTime() };
 }
 
+/** Without a regular expression: one that looks from every beginning for an end costs the square of a text of beginnings, and others write these texts. */
 function certificatesOf(pem: string): readonly string[] {
-  return pem.match(certificateBlock) ?? [];
+  const blocks: string[] = [];
+  for (let from = pem.indexOf(blockStart); from >= 0;) {
+    const end = pem.indexOf(blockEnd, from);
+    if (end < 0) break;
+    blocks.push(pem.slice(from, end + blockEnd.length));
+    from = pem.indexOf(blockStart, end);
+  }
+  return blocks;
 }
 
 function parseCertificate(block: string): X509Certificate | undefined {

@@ -3,6 +3,7 @@
 import { GatewayError } from '../errors.ts';
 import type { HubObject, HubObjects } from '../hub-types.ts';
 import type { SourceCondition } from '../records.ts';
+import { withoutTail } from '../text-ends.ts';
 import { labelFault } from './kubeconfig-cluster.ts';
 import { SourceFault, unusable } from './unusable.ts';
 
@@ -59,9 +60,11 @@ export function secretText(secret: HubObject, key: string): string | undefined {
   return value === undefined ? undefined : bytesField(`data["${key}"]`, value);
 }
 
+const isLineEnd = (code: number): boolean => code === 0x0a || code === 0x0d;
+
 /** Without the line ends that `echo` and files leave behind a token or an address (cluster-gateway trims them off `endpoint`). */
 export function trimLineEnd(text: string): string {
-  return text.replace(/[\r\n]+$/, '');
+  return withoutTail(text, isLineEnd);
 }
 
 /** `Secret ns/name`, for messages. */

@@ -52,7 +52,7 @@ export async function askLive(
   const decision = await rooms.authorizer.authorize(attributes);
   if (!decision.allowed) throw forbidden(attributes, decision.reason);
   state.observation.cluster = cluster;
-  const dispatched: Dispatched = { ...state, surface, info, target: { ...target, query } };
+  const dispatched: Dispatched = { ...state, surface, info, target: { ...target, query }, judged: asked };
   const located = await locate(dispatched, rooms);
   if (identity === 'self') await forwardAsSelf(located, rooms);
   else await forward(impersonate(located, rooms), rooms);

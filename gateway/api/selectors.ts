@@ -40,12 +40,21 @@ function valueOf(labels: Labels, key: string, test: (value: string | undefined) 
   return test(Object.hasOwn(labels, key) ? labels[key] : undefined);
 }
 
-/** Splits at commas outside parentheses. */
+/** Splits at commas outside parentheses: those from which no `)` comes before the next `(`. From the end, since that is one pass. */
 function terms(selector: string): string[] {
-  return selector
-    .split(/,(?![^(]*\))/)
-    .map((term) => term.trim())
-    .filter((term) => term !== '');
+  const found: string[] = [];
+  let end = selector.length;
+  let isInside = false;
+  for (let at = end - 1; at >= -1; at--) {
+    const char = selector[at];
+    if (char === ')') isInside = true;
+    else if (char === '(') isInside = false;
+    else if (at < 0 || (char === ',' && !isInside)) {
+      found.push(selector.slice(at + 1, end).trim());
+      end = at;
+    }
+  }
+  return found.toReversed().filter((term) => term !== '');
 }
 
 /**

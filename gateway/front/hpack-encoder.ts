@@ -2,6 +2,8 @@
 // a block that was begun is always sent; and what differs in every answer must not push what stays the same out of the table.
 import { STATUS_CODES } from 'node:http';
 import { GatewayError } from '../../cache/errors.ts';
+import { isOws } from '../../cache/text-ends.ts';
+import { trimmed } from '../../routing/field-syntax.ts';
 import { rememberingNames } from '../../routing/header-names.ts';
 import type { RawHeaders } from '../../routing/transport-types.ts';
 import { encodeHuffman } from './hpack-huffman.ts';
@@ -122,7 +124,7 @@ export class HpackEncoder {
         if (hasLength || status === 204) continue;
         hasLength = true;
       }
-      const value = trimmed(headers[i + 1]!);
+      const value = withoutBlanks(headers[i + 1]!);
       target.reserve(field.name.length + value.length + 32);
       if (field.slot >= 0) this.#repeated(target, field, value);
       else writeLiteral(target, 0x00, 0x0f, field, value);
@@ -195,8 +197,7 @@ function writeString(target: BlockTarget, text: string): void {
   target.length = at;
 }
 
-function trimmed(value: string): string {
-  const isPadded = (code: number): boolean => code === 0x20 || code === 0x09;
-  if (!isPadded(value.charCodeAt(0)) && !isPadded(value.charCodeAt(value.length - 1))) return value;
-  return value.replaceAll(/^[\t ]+|[\t ]+$/g, '');
+function withoutBlanks(value: string): string {
+  if (!isOws(value.charCodeAt(0)) && !isOws(value.charCodeAt(value.length - 1))) return value;
+  return trimmed(value, 0, value.length);
 }

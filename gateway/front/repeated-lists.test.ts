@@ -44,3 +44,13 @@ test('only the last few lists are kept, and no long one', () => {
   lists.settle(long);
   assert.notEqual(lists.settle([...long]), long);
 });
+
+test('S39: no list with a long value is kept, or anybody could leave 8 MiB behind on each connection', () => {
+  const lists = new RepeatedLists();
+  const long = ['x', 'a'.repeat(20_000)];
+  lists.settle(long);
+  assert.notEqual(lists.settle([...long]), long);
+  const token = ['authorization', `Bearer ${'a'.repeat(8_000)}`];
+  lists.settle(token);
+  assert.equal(lists.settle([...token]), token);
+});

@@ -5,8 +5,9 @@ import type { RawHeaders } from '../../routing/transport-types.ts';
 
 /** Lists that are kept; a front proxy's connection carries a few callers at a time. */
 const keptLists = 8;
-/** Longer ones are not kept: an idle connection would hold them. */
+/** Longer ones are not kept: an idle connection would hold them. Names and values, and the characters of all of them. */
 const keptLength = 128;
+const keptCharacters = 16 * 1024;
 
 /** The lists of one connection. */
 export class RepeatedLists {
@@ -26,11 +27,17 @@ export class RepeatedLists {
       markRepeated(one);
       return one;
     }
-    if (headers.length > keptLength) return headers;
+    if (headers.length > keptLength || isLong(headers)) return headers;
     kept.unshift(headers);
     if (kept.length > keptLists) kept.pop();
     return headers;
   }
+}
+
+function isLong(headers: RawHeaders): boolean {
+  let characters = 0;
+  for (let i = 0; i < headers.length; i++) characters += headers[i]!.length;
+  return characters > keptCharacters;
 }
 
 /** HPACK gives the same string objects for what stands in its table, so most comparisons are of addresses. */

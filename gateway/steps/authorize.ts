@@ -4,6 +4,7 @@ import { forbidden } from '../../auth/authorize.ts';
 import type { Attributes, AttributesOuter } from '../../auth/authorize.ts';
 import { impersonatedUser, impersonationChecks, readImpersonation } from '../../auth/impersonation.ts';
 import { authenticatedGroup } from '../../auth/reserved.ts';
+import { GatewayError } from '../../cache/errors.ts';
 import { isRepeated, markRepeated, readOnce } from '../../cache/repeated-headers.ts';
 import type { ClusterSpec } from '../../cache/records.ts';
 import type { User } from '../../cache/user.ts';
@@ -25,8 +26,9 @@ import { authenticationRequest } from './authenticate.ts';
 export function authorize(state: Authenticated, rooms: Rooms): Authorized | Promise<Authorized> {
   const { caller, inbound, surface } = state;
   const requested = readImpersonation(inbound.headers);
+  const judged = clusterOf(state, rooms);
   const authorizedAs = (user: User, access?: ClusterAccess): Authorized =>
-    authorized(state, user, withoutCredentials(inbound.headers), access);
+    authorized(state, user, withoutCredentials(inbound.headers), access, judged);
   // Nothing was asked here, so nobody is impersonated either.
   if (isOpenHealth(surface, state.target.query)) return authorizedAs(caller);
 
@@ -36,10 +38,22 @@ export function authorize(state: Authenticated, rooms: Rooms): Authorized | Prom
     return requested === undefined ? asked : [...impersonationChecks(requested, caller, cluster), ...asked];
   };
   const questions = (): Attributes[] => questionsOn(clusterOf(state, rooms));
-  return everyAllowed(questions(), rooms, state.observation, () => {
+  return everyAllowed(questionsOn(judged), rooms, state.observation, () => {
     if (state.observation.longRunning) reviewWhileOpen(state, questions, rooms);
     return authorizedAs(user, namesEveryCluster(surface) ? accessOf(state, questionsOn, rooms) : undefined);
   });
+}
+
+/**
+ * The step of the self chain. Whoever a rule lets act as somebody would be let through here and then go out as the owner of the kubeconfig, with the
+ * owner's rights, since that chain impersonates nobody; so `--as` is refused whatever the rules say.
+ */
+export function authorizeAsSelf(state: Authenticated, rooms: Rooms): Authorized | Promise<Authorized> {
+  if (readImpersonation(state.inbound.headers) === undefined) return authorize(state, rooms);
+  throw new GatewayError(
+    'FORBIDDEN',
+    'with --identity=self every request goes out as the owner of the kubeconfig, so nobody can be impersonated: use --as with that kubeconfig itself',
+  );
 }
 
 /** Of each cluster behind `*` the same is asked as of one that is named. */

@@ -1,4 +1,8 @@
-// Step 11: the cluster record, read once, with the credential and the connections that belong to it.
+// Step 11: the cluster record, read once, with the credential and the connections that belong to it. Easy to get wrong: since `authorize` the request may
+// have waited, for the hub or for its turn, and another cluster may have taken the name meanwhile; nobody has judged whether the caller may reach that.
+import { isDeepStrictEqual } from 'node:util';
+import { GatewayError } from '../../cache/errors.ts';
+import type { ClusterSpec } from '../../cache/records.ts';
 import { locate as locateTarget } from '../../routing/target.ts';
 import { located } from '../exchange.ts';
 import type { Dispatched, Located } from '../exchange.ts';
@@ -6,6 +10,24 @@ import type { Rooms } from '../rooms.ts';
 
 export function locate(state: Dispatched, rooms: Rooms): Located | Promise<Located> {
   const target = locateTarget(state.surface.cluster, rooms.clusters.get, rooms.connections);
-  if (target instanceof Promise) return target.then((ready) => located(state, ready));
+  if (target instanceof Promise) {
+    return target.then((ready) => {
+      requireJudged(state, ready.record.spec);
+      return located(state, ready);
+    });
+  }
+  requireJudged(state, target.record.spec);
   return located(state, target);
+}
+
+/** By all that rules may know of a cluster. @throws GatewayError CLUSTER_UNUSABLE */
+function requireJudged({ judged }: Dispatched, { name, uid, labels }: ClusterSpec): void {
+  if (judged !== undefined && judged.uid === uid) {
+    if (judged.labels === labels || isDeepStrictEqual(judged.labels, labels)) return;
+  }
+  throw new GatewayError(
+    'CLUSTER_UNUSABLE',
+    `cluster "${name}" was registered anew while the request waited; ask again`,
+    { cluster: name },
+  );
 }

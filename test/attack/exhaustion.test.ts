@@ -13,7 +13,7 @@ import { makeTestAuthority } from '../../routing/test-authority.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import { http2Answer, http2Headers, openHttp2, openStream } from './http2-client.ts';
 import { startMember } from './member.ts';
-import { exchange, openRaw, requestBytes } from './raw-client.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
 import type { RawClient } from './raw-client.ts';
 import { eventually, kubeconfigText, startSite } from './site.ts';
 import type { Site, SiteOptions } from './site.ts';
@@ -117,6 +117,41 @@ function flowing(site: Site): { readonly sent: () => number } {
   };
   return { sent: () => sent };
 }
+
+test('C39 S39: a head that is long in odd ways, from nobody, is answered over both protocols, and others are served', async (t) => {
+  const site = await siteOf(t, {});
+  const honest = await openRaw(site);
+  assert.equal(await answered(honest), 200);
+  const session = await openHttp2(site);
+  t.after(() => session.destroy());
+  // A regular expression that trims the end of a text would look at these for half an hour.
+  const blanks = ' '.repeat(900_000);
+  const shortNames = '%61&'.repeat(16_000);
+  for (const [path, name, value] of [
+    [pods, 'authorization', `Bearer a${blanks}b`],
+    [pods, 'authorization', `${blanks}Bearer${blanks.slice(0, 100_000)}b`],
+    [pods, 'sec-websocket-protocol', `a${blanks}b`],
+    [`${pods}?${shortNames}`, 'authorization', 'Bearer unknown'],
+    [`/clusters/m1/proxy/${'%41/'.repeat(16_000)}`, 'authorization', 'Bearer unknown'],
+  ] as const) {
+    for (const more of [[], upgradeLines('websocket')]) {
+      const client = await openRaw(site);
+      client.send(requestBytes(`GET ${path}`, [`${name}: ${value}`, ...more]));
+      const { status } = await client.answer();
+      assert.ok(status === 401 || (more.length > 0 && status === 400), `${name} ${status}`);
+      client.close();
+    }
+    if (value.startsWith(' ')) continue;
+    const stream = openStream(session, http2Headers('GET', path, [name, value]));
+    assert.equal((await http2Answer(stream)).status, 401, name);
+    assert.equal(await answered(honest), 200);
+  }
+  honest.close();
+  assert.equal(
+    site.upstream(),
+    site.members[0]!.requests.filter(({ values }) => values('impersonate-user')[0] === 'alice').length,
+  );
+});
 
 test('C53 F13: a client that takes nothing of a list or a watch is ended after its time over both protocols, one of a log is not', async (t) => {
   const site = await siteOf(t, { slowClientTimeout: '1s' });

@@ -6,7 +6,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { startHttp2Member } from '../../routing/test-http2-member.ts';
 import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
 import { answerEcho } from './member.ts';
-import { openRaw, requestBytes, upgradeLines } from './raw-client.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
 import { eventually, kubeconfigText, memberToken, startSite } from './site.ts';
 import type { Context, Site } from './site.ts';
 
@@ -250,4 +250,45 @@ test('C37 A8, S37: a cluster that is removed is 404, and its streams are closed'
   assert.match(gone.values('warning')[0]!, /^299 - "cluster m5: /);
   await eventually(() => site.members[4]!.sockets.every((socket) => socket.destroyed || socket.readableEnded));
   write(site.contexts);
+});
+
+test('C37 S37: a request that waits while its name is given to another cluster does not reach that one', async () => {
+  const authenticated = { kind: 'Group', name: 'system:authenticated' };
+  const anything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
+  const waiting = await startSite({
+    members: 2,
+    users: [{ token: 'alice-token', name: 'alice' }],
+    config: { maxUserClusterRequestsInflight: 1 },
+    contexts: ([m1]) => [{ ...m1!, name: 'shop', labels: { env: 'dev' } }],
+    rules: [
+      { subjects: [authenticated], clusterSelector: { matchLabels: { env: 'dev' } }, ...anything },
+      { subjects: [authenticated], verbs: ['get'], nonResourceURLs: ['*'] },
+    ],
+  });
+  try {
+    const alice = 'Authorization: Bearer alice-token';
+    const shop = requestBytes('GET /clusters/shop/proxy/api/v1/secrets', [alice]);
+    const [dev, prod] = waiting.members;
+    dev!.answer = () => undefined;
+    const [first, second] = [await openRaw(waiting), await openRaw(waiting)];
+    first.send(shop);
+    await dev!.request(0);
+    second.send(shop);
+    const isQueued = async (): Promise<boolean> => {
+      const health = await exchange(waiting, requestBytes('GET /readyz?verbose', [alice]));
+      return health.body.includes(' 1 waiting');
+    };
+    await eventually(isQueued);
+    const m2 = waiting.contexts.find(({ name }) => name === 'm2')!;
+    const moved = waiting.contexts.map((each) =>
+      each.name === 'shop' ? { ...m2, name: 'shop', labels: { env: 'prod' } } : each,
+    );
+    waiting.replace(waiting.files.kubeconfig, kubeconfigText(moved));
+    assert.equal((await second.answer()).status, 503);
+    // Asked anew it is judged anew.
+    assert.equal((await exchange(waiting, shop)).status, 403);
+    assert.equal(prod!.requests.length, 0);
+  } finally {
+    waiting.close();
+  }
 });

@@ -8,6 +8,7 @@ import { after, afterEach, before, test } from 'node:test';
 import { ConfigurationError } from '../../cache/configuration-error.ts';
 import { readConfig } from '../../gateway/config.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../attack/http2-client.ts';
+import { answerEcho } from '../attack/member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../attack/raw-client.ts';
 import type { RawAnswer } from '../attack/raw-client.ts';
 import { rawHttp2 } from '../attack/raw-http2.ts';
@@ -114,6 +115,22 @@ test('a host outside the cluster domain is the gateway itself; a name nobody has
   assert.equal((await ask('clusters.test', 'clusters.test', '/readyz')).body, 'ok');
 });
 
+test('S11: on a host of its own, an application behind services/proxy sends the client to no other host', async () => {
+  const [member] = domain.members;
+  const service = '/api/v1/namespaces/default/services/web/proxy';
+  const own = `https://127.0.0.1:${member!.port}`;
+  for (const [location, status] of [
+    [`${own}//evil.test/`, 502],
+    [`${own}${service}/login`, 302],
+  ] as const) {
+    member!.answer = (request) => request.reply(302, [`Location: ${location}`]);
+    const answer = await ask('m1.clusters.test', 'm1.clusters.test', `${service}/`);
+    assert.equal(answer.status, status, location);
+    assert.deepEqual(answer.values('location'), status === 302 ? [`${service}/login`] : []);
+  }
+  member!.answer = answerEcho;
+});
+
 const selfToken = (): string => self.gateway.selfToken!.token;
 
 test('--identity=self: requests go out with the context’s own credential and no impersonation, upgrades too', async () => {
@@ -167,6 +184,36 @@ test('--identity=self: no other caller, and no --as', async () => {
     }
   }
   assert.equal(self.upstream(), 0);
+});
+
+test('S03: --identity=self: a rule that allows to impersonate makes nobody somebody, one cluster or all, member or gateway', async () => {
+  const everything = { subjects: [{ kind: 'Group', name: 'system:authenticated' }], verbs: ['*'] };
+  const ruled = await startSite({
+    members: 1,
+    users: [],
+    config: { identity: 'self' },
+    rules: [
+      { ...everything, apiGroups: ['*'], resources: ['*'] },
+      { ...everything, nonResourceURLs: ['*'] },
+    ],
+  });
+  try {
+    const bearer = `Authorization: Bearer ${ruled.gateway.selfToken!.token}`;
+    for (const path of [
+      '/clusters/m1/proxy/api/v1/secrets',
+      '/clusters/*/proxy/version',
+      '/apis/gateway.portcullis.io/v1alpha1/clusters',
+    ]) {
+      const acting = await exchange(ruled, requestBytes(`GET ${path}`, [bearer, 'Impersonate-User: bob']));
+      assert.equal(acting.status, 403, path);
+      assert.match(acting.body, /nobody can be impersonated/);
+      assert.equal(ruled.upstream(), 0);
+      assert.equal((await exchange(ruled, requestBytes(`GET ${path}`, [bearer]))).status, 200, path);
+      for (const member of ruled.members) member.requests.splice(0);
+    }
+  } finally {
+    ruled.close();
+  }
 });
 
 test('--identity=self: the token is kept in a file nobody else can read, and the clusters say so', async () => {

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { labelMatcher, nameMatcher } from './selectors.ts';
+
+test('terms are parted at commas outside parentheses', () => {
+  const matches = labelMatcher('env in (dev, test),tier notin (a,b) , app=web,!gone');
+  assert.equal(matches({ env: 'test', tier: 'c', app: 'web' }), true);
+  assert.equal(matches({ env: 'prod', tier: 'c', app: 'web' }), false);
+  assert.equal(matches({ env: 'dev', tier: 'b', app: 'web' }), false);
+  assert.equal(matches({ env: 'dev', app: 'web', gone: '' }), false);
+  assert.equal(nameMatcher('metadata.name!=a,metadata.name!=b')('c'), true);
+});
+
+test('a parenthesis that stands alone is refused, whatever stands around it', () => {
+  for (const selector of ['env in (dev', 'env in dev)', 'a,b)', '(a,b', 'a in (b),c)']) {
+    assert.throws(() => labelMatcher(selector), { code: 'BAD_REQUEST' }, selector);
+  }
+});
+
+test('S27: a selector of commas is read in one pass', () => {
+  assert.equal(labelMatcher(','.repeat(256 * 1024))({}), true);
+  assert.throws(() => labelMatcher(`${','.repeat(256 * 1024)})`), { code: 'BAD_REQUEST' });
+});
