@@ -22,6 +22,8 @@ export interface Conditions {
   readonly best: TermSet | undefined;
   /** One of the pieces looks at parts of names, which no index finds. */
   readonly scansNames: boolean;
+  /** Nothing but parts of names says which rows. */
+  readonly isOfNameParts: boolean;
   /** What only a body can tell. */
   readonly recheck: Matcher | undefined;
   /** The paths that is about, as people write them. */
@@ -90,12 +92,15 @@ class Compiler {
       return piece === undefined;
     });
     const anyOf = query.anyOf.filter((any) => !this.#anyOf(any));
+    const parts = query.nameContains.length;
     const isWhole = unanswered.length === 0 && fields.length === 0 && anyOf.length === 0;
     const rest = { ...allOf(this.#type), labels: unanswered, fields, anyOf };
     return {
       pieces: this.#pieces,
       best: this.#best,
       scansNames: query.nameContains.length > 0 || query.text.length > 0,
+      // Each part is one piece.
+      isOfNameParts: isWhole && parts > 0 && this.#pieces.length === parts,
       recheck: isWhole ? undefined : compileMatcher(rest),
       rechecked: this.#rechecked,
       isNever: this.#isNever,

@@ -3,6 +3,7 @@
 import type { BodyLooks } from './body-budget.ts';
 import { extentRows, rowsByPlace, type Extent } from './extents.ts';
 import { KeyStream } from './key-stream.ts';
+import { countByNames, prepareNames } from './name-search.ts';
 import type { KeyRow } from './order.ts';
 import { planTypes, sliceMs, whereOf, type Question, type Session, type Turns, type TypePlan } from './session.ts';
 import { cheapestAccess, inPlaces, isOfSingles, joined } from './sources.ts';
@@ -10,6 +11,7 @@ import { cheapestAccess, inPlaces, isOfSingles, joined } from './sources.ts';
 /** Rows of a question. @throws TooManyBodies (rejects) */
 export async function countRows(turns: Turns, question: Question, looks: BodyLooks): Promise<number> {
   let sum = 0;
+  await prepareNames(turns, question);
   await eachPlan(turns, question, looks, {
     plan: (session, plan) => (sum += countPlan(session, plan, question)),
     row: () => sum++,
@@ -26,6 +28,7 @@ export async function countBy(
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
   const add = (value: string, n: number): unknown => counts.set(value, (counts.get(value) ?? 0) + n);
+  await prepareNames(turns, question);
   await eachPlan(turns, question, looks, {
     plan: (session, plan) => {
       if (by === 'type') {
@@ -128,10 +131,12 @@ function countIncarnations({ sql }: Session, { t, incarnationsJson }: Extent): r
   );
 }
 
-function countPlan(session: Session, plan: TypePlan, { query }: Question): number {
+function countPlan(session: Session, plan: TypePlan, question: Question): number {
   if (isExtentOnly(plan)) return extentRows(session, plan.extent);
+  const byNames = countByNames(session, plan, question);
+  if (byNames !== undefined) return [...byNames.values()].reduce((sum, n) => sum + n, 0);
   const { sql } = session;
-  const access = cheapestAccess(plan, query);
+  const access = cheapestAccess(plan, question.query);
   const isOfRows = access.rest.length > 0 || !access.isOfPostings;
   const id = isOfRows ? 'o.id' : 'x.id';
   return (isOfRows ? joined(access) : access.ways).reduce((sum, { from, where, repeats }) => {
@@ -142,7 +147,7 @@ function countPlan(session: Session, plan: TypePlan, { query }: Question): numbe
   }, 0);
 }
 
-function countPlaces(session: Session, plan: TypePlan, { query }: Question): readonly (readonly [number, number])[] {
+function countPlaces(session: Session, plan: TypePlan, question: Question): readonly (readonly [number, number])[] {
   const { extent } = plan;
   const { sql } = session;
   if (isExtentOnly(plan)) {
@@ -158,7 +163,9 @@ function countPlaces(session: Session, plan: TypePlan, { query }: Question): rea
       ...singles,
     ];
   }
-  const access = cheapestAccess(plan, query);
+  const byNames = countByNames(session, plan, question);
+  if (byNames !== undefined) return [...byNames];
+  const access = cheapestAccess(plan, question.query);
   return joined(access).flatMap(({ from, where, repeats }) => {
     const all = whereOf([...where, ...access.rest]);
     const counted = repeats ? 'count(DISTINCT o.id)' : 'count(*)';

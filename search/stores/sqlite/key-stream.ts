@@ -11,7 +11,8 @@ import { planTypes, type Question, type Session, type TypePlan } from './session
 import { isOrderOfSingles, singlesWalk } from './singles-walk.ts';
 import { accessToSingles, cheapestAccess, isOfSingles, type Access } from './sources.ts';
 import { isPassedInMemory } from './created-skip.ts';
-import { collect, columnWalk, matchKey, placeWalk, sortedWalk, walkOf, type Walk } from './walks.ts';
+import { placeWalk } from './place-walk.ts';
+import { collect, columnWalk, matchKey, sortedWalk, walkOf, type Walk } from './walks.ts';
 
 /** One type's walk with rows that were read ahead. */
 interface Lane {
@@ -89,14 +90,14 @@ export class KeyStream {
 
   /** Begins a slice: plans anew for a new transaction. */
   enter(session: Session): void {
-    const cpu = this.#cpu;
-    cpu.beforeUs += cpu.untilUs - cpu.fromUs;
-    cpu.fromUs = cpu.untilUs = threadCpuUs();
     this.#plans = new Map(planTypes(session, this.#question).map((plan) => [plan.type, plan]));
     for (const { type, conditions } of this.#plans.values()) {
       this.#looks.budget.isFor(conditions.rechecked);
       if (conditions.recheck !== undefined) this.#rechecks.set(type, conditions.recheck);
     }
+    const cpu = this.#cpu;
+    cpu.beforeUs += cpu.untilUs - cpu.fromUs;
+    cpu.fromUs = cpu.untilUs = this.#rechecks.size > 0 ? threadCpuUs() : 0;
     this.#lanes ??= [...this.#plans.values()].flatMap((plan) => this.#lanesOf(session, plan));
   }
 

@@ -5,11 +5,17 @@ import type { Extent } from './extents.ts';
 
 export class PlaceNumbers {
   readonly #numbers = new Map<number, number>();
+  readonly #places: number[] = [];
 
   of(place: number): number {
     let number = this.#numbers.get(place);
-    if (number === undefined) this.#numbers.set(place, (number = this.#numbers.size));
+    if (number === undefined) this.#numbers.set(place, (number = this.#places.push(place) - 1));
     return number;
+  }
+
+  /** The place that has a number. */
+  placeOf(number: number): number {
+    return this.#places[number]!;
   }
 
   /** 1 at the number of each place that an extent has as a whole; its single objects are not in it. */

@@ -3,6 +3,7 @@
 import { LRUCache } from 'lru-cache';
 
 import { CreatedColumn } from './created-column.ts';
+import { NameColumn } from './name-column.ts';
 import { PlaceNumbers } from './place-numbers.ts';
 import { RowCounts } from './row-counts.ts';
 import { sliceMs, type Session, type Turns } from './session.ts';
@@ -22,12 +23,15 @@ export interface Remembered {
 const mostKept = 2 * mostPostings;
 /** What was too large is not tried again for so long. */
 const tooLargeForMs = 60_000;
+/** Names that were asked for once are read for those who ask again within so long. */
+const askedForMs = 600_000;
 
 export class ReaderMemory {
   readonly places = new PlaceNumbers();
   readonly #ready = new LRUCache<string, Remembered>({ maxSize: mostKept, sizeCalculation: ({ size }) => size });
   readonly #unfinished = new Map<string, Remembered>();
   readonly #tooLarge = new LRUCache<string, true>({ max: 1000, ttl: tooLargeForMs });
+  readonly #asked = new LRUCache<string, true>({ max: 1000, ttl: askedForMs });
 
   /** Has {@link ReaderMemory.termCounts} of a path ready, unless they are too many. */
   async prepareTermCounts(turns: Turns, t: number, path: string): Promise<void> {
@@ -47,6 +51,18 @@ export class ReaderMemory {
   /** @returns undefined when it is not ready */
   createdColumn(session: Session, t: number): CreatedColumn | undefined {
     return this.#current(session, columnKey(t)) as CreatedColumn | undefined;
+  }
+
+  /** Has {@link ReaderMemory.nameColumn} of a type ready for whoever asks again, unless it is too large: to read all names once costs as much as to search them ten times. */
+  async prepareNameColumn(turns: Turns, t: number): Promise<void> {
+    const key = namesKey(t);
+    if (this.#asked.has(key)) await this.#prepare(turns, key, () => new NameColumn(t, this.places));
+    this.#asked.set(key, true);
+  }
+
+  /** @returns undefined when it is not ready */
+  nameColumn(session: Session, t: number): NameColumn | undefined {
+    return this.#current(session, namesKey(t)) as NameColumn | undefined;
   }
 
   /** Rows of a type by place; made at once, there are no more of them than places. */
@@ -85,4 +101,5 @@ export class ReaderMemory {
 
 const termsKey = (t: number, path: string): string => `${t} terms ${path}`;
 const columnKey = (t: number): string => `${t} created`;
+const namesKey = (t: number): string => `${t} names`;
 const countsKey = (t: number): string => `${t} rows`;

@@ -24,7 +24,11 @@ serve(
     ...operations,
     list: async (input: Parameters<typeof operations.list>[0]) => {
       const page = await operations.list(input);
-      return new Handover(page, [...buffersOf(page.first), page.ids.buffer as ArrayBuffer]);
+      const { first, left } = page;
+      return new Handover(
+        page,
+        left === undefined ? buffersOf(first) : [...buffersOf(first), left.buffer as ArrayBuffer],
+      );
     },
     bodies: (input: Parameters<typeof operations.bodies>[0]) => {
       const chunk = operations.bodies(input);

@@ -43,9 +43,12 @@ export interface VersionColumns {
   readonly resourceVersions: readonly string[];
 }
 
+/** A page with its first rows, and the ids of those that are still to be read, if there are any. */
+export type ReadPage = Omit<KeyPage, 'ids'> & { readonly first: BodyChunk; readonly left: Float64Array | undefined };
+
 /** The operations of a reader, by name; inputs and outputs cross threads. */
 export interface ReaderOperations {
-  readonly list: (input: Asked & { readonly page: PageRequest }) => Promise<KeyPage & { readonly first: BodyChunk }>;
+  readonly list: (input: Asked & { readonly page: PageRequest }) => Promise<ReadPage>;
   readonly bodies: (input: { readonly ids: Float64Array; readonly sequence: number }) => BodyChunk;
   readonly count: (input: Asked & { readonly overBudget?: 'refuse' | undefined }) => Promise<number>;
   readonly facets: (input: Asked & { readonly by: FacetBy; readonly limit: number }) => Promise<readonly FacetCount[]>;
@@ -117,7 +120,11 @@ export function openReader(
   };
 
   const operations: ReaderOperations = {
-    list: (asked) => readPage(turns, question(asked), asked.page, bodyLimits, readBodies),
+    list: async (asked) => {
+      const { ids, ...page } = await readPage(turns, question(asked), asked.page, bodyLimits, readBodies);
+      const { done } = page.first;
+      return { ...page, left: done < ids.length ? ids.slice(done) : undefined };
+    },
     bodies: ({ ids, sequence }) => slice((session) => readBodies(session, ids, sequence)),
     count: (asked) => {
       const budget = new BodyBudget(asked.query.types, bodyLimits);

@@ -10,7 +10,7 @@ import { parsePath } from '../../query/path.ts';
 import type { Grant, RowScope } from '../../rights/scope.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
 import type { Cursor, FacetBy, Page, RowRead } from '../store.ts';
-import type { BodyChunk } from './bodies.ts';
+import { rowsOfChunk, type BodyChunk } from './bodies.ts';
 import { documentOf, label, listModel, rowWrite, typeInfo, type ModelRow } from './model.fixture.ts';
 import { openReader } from './reader.ts';
 import { openSqliteStore, type SqliteStore } from './store.ts';
@@ -288,8 +288,8 @@ describe('a store of random rows', () => {
         const sent = { number, grants: scope.grants, dropped: [number - 1] };
         const page = { limit: size + 1, overBudget: 'end', ...(after === undefined ? {} : { after }) } as const;
         const { first, next, warnings } = await reader.operations.list({ query, scope: sent, page });
-        assert.ok(first.rows.length <= size + 1);
-        assert.equal(warnings !== undefined, next !== undefined && first.rows.length <= size);
+        assert.ok(rowsOfChunk(first).length <= size + 1);
+        assert.equal(warnings !== undefined, next !== undefined && rowsOfChunk(first).length <= size);
         found.push(...labelsOf(first));
         if (next === undefined) break;
         assert.notDeepEqual(next, after);
@@ -366,11 +366,10 @@ describe('a store of random rows', () => {
 });
 
 /** As {@link label} has it. */
-function labelsOf({ rows, types: keys, places }: BodyChunk): readonly string[] {
-  return rows.map(([type, place, name, uid]) => {
-    const [cluster, , namespace] = places[place]!;
-    return [cluster, namespace, name, keys[type], uid].join('/');
-  });
+function labelsOf(chunk: BodyChunk): readonly string[] {
+  return rowsOfChunk(chunk).map(({ cluster, namespace, name, type, uid }) =>
+    [cluster, namespace, name, type, uid].join('/'),
+  );
 }
 
 function facetValues(row: ModelRow, by: FacetBy): readonly string[] {

@@ -10,15 +10,14 @@ import { typeKey, type TypeKey } from '../../types.ts';
 import { indexVersionsOf } from '../index-version.ts';
 import { allIndexedPaths } from '../indexed-paths.ts';
 import type { Commit, IndexStore, LogEntry, Page, RowRead } from '../store.ts';
-import type { BodyChunk } from './bodies.ts';
+import { rowsOfChunk, type BodyChunk } from './bodies.ts';
 import type { BodyLimits } from './body-budget.ts';
 import type { Changes } from './change-reader.ts';
 import { defaultLogLimits, type LogLimits } from './change-log.ts';
 import { packBatch, type WorkerEvent } from './messages.ts';
-import type { KeyPage } from './pages.ts';
 import { openPointReader, type PointRead, type PointReader } from './point-reader.ts';
 import type { ReaderData } from './reader-worker.ts';
-import type { ReaderOperations, VersionColumns } from './reader.ts';
+import type { ReaderOperations, ReadPage, VersionColumns } from './reader.ts';
 import { SentScopes } from './sent-scopes.ts';
 import { startWorker, type WorkerCalls } from './worker-call.ts';
 import type { WriterData } from './writer-worker.ts';
@@ -298,7 +297,7 @@ function order(one: string, other: string): number {
 type ReadChunk = (ids: Float64Array, sequence: number) => Promise<BodyChunk>;
 
 function pageOf(
-  { sequence, ids, next, remaining, warnings, first }: KeyPage & { first: BodyChunk },
+  { sequence, left, next, remaining, warnings, first }: ReadPage,
   resourceVersion: string,
   read: ReadChunk,
 ): Page {
@@ -307,8 +306,8 @@ function pageOf(
     next,
     remaining,
     ...(warnings === undefined ? {} : { warnings }),
-    chunks: { [Symbol.asyncIterator]: () => chunksOf(ids, sequence, first, read) },
-    ...(first.done < ids.length ? {} : { release: () => void (first.bodies.buffer as ArrayBuffer).transfer(0) }),
+    chunks: { [Symbol.asyncIterator]: () => chunksOf(left, sequence, first, read) },
+    ...(left !== undefined ? {} : { release: () => void (first.bodies.buffer as ArrayBuffer).transfer(0) }),
   };
 }
 
@@ -325,30 +324,18 @@ function pointPage({ rows }: PointRead, resourceVersion: string, withRemaining =
 }
 
 async function* chunksOf(
-  ids: Float64Array,
+  ids: Float64Array = new Float64Array(),
   sequence: number,
   first: BodyChunk,
   read: ReadChunk,
 ): AsyncGenerator<readonly RowRead[]> {
   let chunk = first;
-  for (let done = 0; ;) {
-    done += chunk.done;
+  for (let done = 0; ; done += chunk.done) {
     // One is read ahead while the consumer has this one; it may stop before it asks for the next.
     const next = done < ids.length ? read(ids.slice(done, done + idsAtOnce), sequence) : undefined;
     next?.catch(() => undefined);
-    if (chunk.rows.length > 0) yield rowsOf(chunk);
+    if (chunk.bytes.length > 0) yield rowsOfChunk(chunk);
     if (next === undefined) return;
     chunk = await next;
   }
-}
-
-function rowsOf({ types, places, rows, bodies }: BodyChunk): readonly RowRead[] {
-  let at = 0;
-  return rows.map(([type, place, name, uid, bytes]) => {
-    const [cluster, incarnation, namespace] = places[place]!;
-    // Behind a comma each.
-    const raw = bodies.subarray(at + 1, at + 1 + bytes);
-    at += 1 + bytes;
-    return { type: types[type]!, cluster, incarnation, namespace, name, uid, raw };
-  });
 }

@@ -3,10 +3,8 @@
 import { readDocument, documentPaths } from '../../query/document.ts';
 import type { RowKey } from '../../query/match.ts';
 import type { BodyBudget } from './body-budget.ts';
-import { incarnationOf, type Catalog, type Place } from './catalog.ts';
 import { passInMemory } from './created-skip.ts';
-import { compareText, comparePlaceClusters, sortValue, type KeyRow, type RowOrder, type SortKey } from './order.ts';
-import { placesPerIncarnation } from './schema.ts';
+import { sortValue, type KeyRow, type RowOrder, type SortKey } from './order.ts';
 import { whereOf, type Session, type TypePlan } from './session.ts';
 import { inExtent, joined, type Access } from './sources.ts';
 import type { Piece } from './sql.ts';
@@ -21,16 +19,17 @@ export interface Walk {
 /** A walk pauses after so long, whether or not it has found anything. */
 export const atOnceMs = 15;
 
-type Row = readonly [id: number, place: number, name: string, created: number, rv: string];
+/** A row as it is read for its keys. */
+export type KeyColumns = readonly [id: number, place: number, name: string, created: number, rv: string];
 
 /** What an order does not compare is not read: the indexes of places and names hold the rest, so that no row is looked up. */
-function columnsOf({ keys }: RowOrder): string {
+export function columnsOf({ keys }: RowOrder): string {
   const has = (column: SortKey['by']): boolean => keys.some(({ by }) => by === column);
   const created = has('created_at') ? 'o.created' : '0';
   return `o.id, o.place, o.name, ${created}, ${has('resource_version') ? 'o.rv' : "''"}`;
 }
 
-function keyRow({ catalog }: Session, plan: TypePlan, [id, place, name, created, rv]: Row): KeyRow {
+export function keyRow({ catalog }: Session, plan: TypePlan, [id, place, name, created, rv]: KeyColumns): KeyRow {
   return { id, type: plan.type, place: catalog.place(place), name, created, rv, sort: [] };
 }
 
@@ -52,7 +51,7 @@ export function collect(
     // Each is read, so there is nothing to be had from more than may be.
     const limit = budget === undefined ? '' : ` LIMIT ${budget.left + 1}`;
     const text = `SELECT ${way.repeats ? 'DISTINCT ' : ''}${columnsOf(order)} FROM ${way.from.text} WHERE ${all.text}${limit}`;
-    for (const row of session.sql.all<Row>(text, [...way.from.values, ...all.values])) {
+    for (const row of session.sql.all<KeyColumns>(text, [...way.from.values, ...all.values])) {
       rows.push(keyRow(session, plan, row));
     }
     budget?.expect(rows.length);
@@ -168,7 +167,9 @@ export function columnWalk(column: Column, order: RowOrder, after: KeyRow | unde
       const where = whereFrom(plan, start);
       const text = `SELECT ${columnsOf(order)} FROM obj o INDEXED BY ${index} WHERE ${where.text} ORDER BY ${orderBy} LIMIT ?`;
       for (let limit = want + 16; ; limit *= 4) {
-        const rows = session.sql.all<Row>(text, [...where.values, limit]).map((row) => keyRow(session, plan, row));
+        const rows = session.sql
+          .all<KeyColumns>(text, [...where.values, limit])
+          .map((row) => keyRow(session, plan, row));
         const last = rows.at(-1);
         // The last group may go on beyond the limit.
         const whole = rows.length < limit ? rows : rows.filter((row) => row[column] !== last![column]);
@@ -180,206 +181,4 @@ export function columnWalk(column: Column, order: RowOrder, after: KeyRow | unde
       }
     },
   };
-}
-
-/** Places that are read by one statement at first, and at most. */
-const firstBatch = 4;
-const mostInBatch = 256;
-/** A statement that takes longer is followed by one over fewer places. */
-const batchMs = 3;
-
-/** Place by place, in the order of clusters and namespaces. */
-export function placeWalk(order: RowOrder, after: KeyRow | undefined): Walk {
-  const [, , third] = order.keys;
-  const isByName = third!.by === 'name';
-  const direction = third!.direction;
-  let places: Iterator<Place> | undefined;
-  let queue: readonly Place[] = [];
-  let batch = firstBatch;
-  let from: NameRange['from'];
-  let isFirst = after !== undefined;
-  /** As many rows of the places in the queue as are wanted. */
-  const readBatch = (session: Session, plan: TypePlan, want: number): readonly KeyRow[] => {
-    const startedMs = performance.now();
-    const rows = rowsOfPlaces(session, plan, order, queue, want + 1);
-    batch = performance.now() - startedMs < batchMs ? Math.min(batch * 2, mostInBatch) : Math.max(1, batch >> 1);
-    const last = rows.length > want ? rows.at(-1)! : undefined;
-    queue = last === undefined ? [] : queue.slice(queue.indexOf(last.place));
-    if (last !== undefined) from = { name: last.name, isAfter: true };
-    return rows;
-  };
-  const readOne = (session: Session, plan: TypePlan, place: Place, want: number): readonly KeyRow[] => {
-    const isAfterPlace = isFirst && samePlace(place, after!);
-    // Another type may have an object of the same name that comes later.
-    if (isAfterPlace && isByName) from ??= { name: after!.name, isAfter: false };
-    const limit = want + 1;
-    const found = rowsOfPlace(session, plan, order, place, isByName ? { direction, from, limit } : undefined);
-    if (isByName && found.length === limit) from = { name: found.at(-1)!.name, isAfter: true };
-    else {
-      queue = queue.slice(1);
-      from = undefined;
-      isFirst = false;
-    }
-    const wanted = isAfterPlace ? found.filter((row) => order.compare(row, after!) > 0) : found;
-    return isByName ? wanted : wanted.sort(order.compare);
-  };
-  return {
-    next: (session, plan, want) => {
-      places ??= placesInOrder(session, plan, order, after);
-      const rows: KeyRow[] = [];
-      const untilMs = performance.now() + atOnceMs;
-      while (rows.length < want && performance.now() < untilMs) {
-        if (queue.length === 0) queue = take(places, batch);
-        const [place] = queue;
-        if (place === undefined) return rows.length === 0 ? undefined : rows;
-        const isPlain = isByName && direction === 1 && from === undefined && !(isFirst && samePlace(place, after!));
-        const left = want - rows.length;
-        rows.push(...(isPlain ? readBatch(session, plan, left) : readOne(session, plan, place, left)));
-      }
-      return rows;
-    },
-  };
-}
-
-function take(places: Iterator<Place>, count: number): readonly Place[] {
-  const taken: Place[] = [];
-  while (taken.length < count) {
-    const next = places.next();
-    if (next.done === true) break;
-    taken.push(next.value);
-  }
-  return taken;
-}
-
-function samePlace(place: Place, { place: other }: KeyRow): boolean {
-  return place.incarnation.id === other.incarnation.id && place.namespace === other.namespace;
-}
-
-interface NameRange {
-  readonly direction: 1 | -1;
-  /** Undefined: from the first name. */
-  readonly from: { readonly name: string; readonly isAfter: boolean } | undefined;
-  readonly limit: number;
-}
-
-/** In the order of the places and by name: the statement reads them so, there is nothing to sort. */
-function rowsOfPlaces(
-  session: Session,
-  plan: TypePlan,
-  order: RowOrder,
-  places: readonly Place[],
-  limit: number,
-): readonly KeyRow[] {
-  const where = whereOf(plan.conditions.pieces);
-  const text = `SELECT ${columnsOf(order)} FROM json_each(?) j CROSS JOIN obj o INDEXED BY obj_key
-    ON o.t = ? AND o.place = j.value WHERE ${where.text} LIMIT ?`;
-  const numbers = JSON.stringify(places.map(({ number }) => number));
-  return session.sql
-    .all<Row>(text, [numbers, plan.extent.t, ...where.values, limit])
-    .map((row) => keyRow(session, plan, row));
-}
-
-function rowsOfPlace(
-  session: Session,
-  plan: TypePlan,
-  order: RowOrder,
-  place: Place,
-  range: NameRange | undefined,
-): KeyRow[] {
-  const { t } = plan.extent;
-  const after: readonly Piece[] =
-    range?.from === undefined
-      ? []
-      : [
-          {
-            text: `o.name ${range.direction === 1 ? '>' : '<'}${range.from.isAfter ? '' : '='} ?`,
-            values: [range.from.name],
-          },
-        ];
-  const where = whereOf([
-    { text: 'o.t = ? AND o.place = ?', values: [t, place.number] },
-    ...after,
-    ...plan.conditions.pieces,
-  ]);
-  const text = `SELECT ${columnsOf(order)} FROM obj o INDEXED BY obj_key WHERE ${where.text}`;
-  const values = [...where.values];
-  const rows =
-    range === undefined
-      ? session.sql.all<Row>(text, values)
-      : session.sql.all<Row>(`${text} ORDER BY o.name ${range.direction === 1 ? 'ASC' : 'DESC'} LIMIT ?`, [
-          ...values,
-          range.limit,
-        ]);
-  return rows.map((row) => keyRow(session, plan, row));
-}
-
-/** Places that have rows of the type, from that of `after` on; the extent's single objects are not among them. */
-function placesInOrder(session: Session, plan: TypePlan, order: RowOrder, after: KeyRow | undefined): Iterator<Place> {
-  const [first, second] = order.keys as readonly [SortKey, SortKey];
-  const by = ({ by: column, direction }: SortKey) =>
-    column === 'cluster'
-      ? (one: Place, other: Place) => direction * comparePlaceClusters(one, other)
-      : (one: Place, other: Place) => direction * compareText(one.namespace, other.namespace);
-  const byFirst = by(first);
-  const bySecond = by(second);
-  const compare = (one: Place, other: Place): number => byFirst(one, other) || bySecond(one, other);
-  const isWanted = (place: Place): boolean => after === undefined || compare(place, after.place) >= 0;
-  const catalog = session.catalog;
-  if (first.by === 'cluster') {
-    return perIncarnation(session, plan, { byFirst, compare, isWanted, ascending: second.direction === 1 });
-  }
-  const numbers = plan.extent.incarnations.flatMap((number) => [...catalog.placesOf.get(number)!.values()]);
-  const places = [...numbers.filter(({ number }) => !plan.extent.except.has(number)), ...listed(catalog, plan)];
-  return places.filter(isWanted).sort(compare)[Symbol.iterator]();
-}
-
-function listed(catalog: Catalog, { extent }: TypePlan): readonly Place[] {
-  return extent.places.map((number) => catalog.place(number));
-}
-
-interface PlaceOrder {
-  readonly byFirst: (one: Place, other: Place) => number;
-  readonly compare: (one: Place, other: Place) => number;
-  readonly isWanted: (place: Place) => boolean;
-  /** By namespace within a cluster. */
-  readonly ascending: boolean;
-}
-
-/** One incarnation's places are read when the walk comes to it. */
-function* perIncarnation(
-  session: Session,
-  plan: TypePlan,
-  { byFirst, compare, isWanted, ascending }: PlaceOrder,
-): Generator<Place> {
-  const { catalog, sql } = session;
-  const { t, incarnations, except } = plan.extent;
-  const single = Map.groupBy(listed(catalog, plan), ({ number }) => incarnationOf(number));
-  const heads = [
-    ...incarnations.map((number) => catalog.placesOf.get(number)!.values().next().value),
-    ...[...single.values()].map(([place]) => place),
-  ].filter((place) => place !== undefined);
-  for (const head of heads.sort(byFirst)) {
-    const number = head.incarnation.number;
-    const listedHere = single.get(number);
-    if (listedHere === undefined) yield* wholeIncarnation(number);
-    else yield* listedHere.filter((place) => isWanted(place)).sort(compare);
-  }
-  /** Most questions are answered from the first places, so which of the others have rows is looked up once they are needed. */
-  function* wholeIncarnation(number: number): Generator<Place> {
-    const inOrder = ascending ? catalog.inOrder(number) : catalog.inOrder(number).toReversed();
-    const wanted = inOrder.filter((place) => !except.has(place.number) && isWanted(place));
-    yield* wanted.slice(0, firstBatch);
-    if (wanted.length <= firstBatch) return;
-    const withRows = nonEmpty(number);
-    for (const place of wanted.slice(firstBatch)) if (withRows.has(place.number)) yield place;
-  }
-  function nonEmpty(number: number): ReadonlySet<number> {
-    const start = number * placesPerIncarnation;
-    const rows = sql.all<[number]>('SELECT place FROM counter WHERE t = ? AND place BETWEEN ? AND ?', [
-      t,
-      start,
-      start + placesPerIncarnation - 1,
-    ]);
-    return new Set(rows.map(([place]) => place));
-  }
 }
