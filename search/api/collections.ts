@@ -52,7 +52,7 @@ export async function answerCollections(
   const asked = readQuery(parameters, { types });
   if (asked.query.owner !== undefined) throw new GatewayError('BAD_REQUEST', 'a collection has no owner filter');
   const { as } = request.form(['Table', '', 'PartialObjectMetadata', 'PartialObjectMetadataList']);
-  const onlyMetadata = asked.onlyMetadata || as !== '';
+  const isPartial = as !== '';
   const plan = await planAnswer(parts, {
     user: request.user,
     verb: 'list',
@@ -75,7 +75,7 @@ export async function answerCollections(
             objectForm(plan.views, { onlyMetadata: false, fields: undefined }),
             'Metadata',
           )
-        : collectionDocument(name, shown, meta, objectForm(plan.views, { onlyMetadata, fields: asked.fields })),
+        : collectionDocument(name, shown, meta, objectForm(plan.views, { ...asked, isPartial })),
     [...askedWarnings(asked), ...plan.warnings],
     parts,
   );
@@ -108,7 +108,9 @@ function collectionTypes(name: string, parameters: Parameters, catalog: Catalog)
 
 /** `apps`, `apps/v1`, `''`, `/` or `/v1` for core, `*` for every group. */
 function typesOfGroup(text: string, there: readonly ResourceType[]): readonly AskedType[] {
-  const [group = '', version] = text.split('/');
+  const [group = '', version, ...behind] = text.split('/');
+  if (behind.length > 0)
+    throw new GatewayError('BAD_REQUEST', `groups: "${text.slice(0, 60)}" is not GROUP or GROUP/VERSION`);
   return there
     .filter((type) => group === '*' || type.group === group)
     .map((type) => ({ ...type, version: version || undefined }));

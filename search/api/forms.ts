@@ -8,7 +8,7 @@ import type { TypeInfo, TypeKey } from '../types.ts';
 import type { EventForm } from '../watch/watch.ts';
 import { apiVersionOf } from './catalog.ts';
 import type { TypeView } from './catalog.ts';
-import { asBuffer, partialObject, project, wantedParts, withApiVersion } from './raw-json.ts';
+import { asBuffer, metadataAlone, partialObject, project, wantedParts, withApiVersion } from './raw-json.ts';
 import type { RowDocument } from './row-stream.ts';
 
 /** `metadata` of a list. */
@@ -23,19 +23,23 @@ export type ShowObject = (raw: Uint8Array, type: TypeKey, incarnation: string) =
 
 /** Which part of each object is shown. */
 export interface ObjectParts {
+  /** As metav1.PartialObjectMetadata, which the client accepts instead of its type. */
+  readonly isPartial?: boolean;
+  /** Of its own kind still, as Clusterpedia has it: a client that reads a PodList reads this, too. */
   readonly onlyMetadata: boolean;
   readonly fields: readonly (readonly PathStep[])[] | undefined;
 }
 
 /** The way objects of these views are shown. */
-export function objectForm(views: readonly TypeView[], { onlyMetadata, fields }: ObjectParts): ShowObject {
+export function objectForm(views: readonly TypeView[], { isPartial, onlyMetadata, fields }: ObjectParts): ShowObject {
   const rewritten = new Map<TypeKey, TypeView>();
   for (const view of views) if (view.rewritten.size > 0) rewritten.set(typeKey(view.type), view);
   const wanted = fields === undefined ? undefined : wantedParts(fields);
   return (raw, type, incarnation) => {
     const view = rewritten.size === 0 ? undefined : rewritten.get(type);
     const inVersion = view?.rewritten.has(incarnation) === true ? withApiVersion(raw, view.apiVersion) : raw;
-    if (onlyMetadata) return partialObject(inVersion);
+    if (isPartial === true) return partialObject(inVersion);
+    if (onlyMetadata) return metadataAlone(inVersion);
     return wanted === undefined ? inVersion : project(inVersion, wanted);
   };
 }
@@ -57,10 +61,10 @@ function opening(members: object, list: string): Buffer {
   return Buffer.from(`${JSON.stringify(members).slice(0, -1)},"${list}":[`);
 }
 
-/** A list of one type, or of its metadata. */
-export function listDocument(type: TypeInfo, meta: ListMeta, show: ShowObject, onlyMetadata: boolean): RowDocument {
-  const kind = onlyMetadata ? 'PartialObjectMetadataList' : `${type.kind}List`;
-  const apiVersion = onlyMetadata ? partialVersion : apiVersionOf(type.group, type.version);
+/** A list of one type, or of PartialObjectMetadata. */
+export function listDocument(type: TypeInfo, meta: ListMeta, show: ShowObject, isPartial: boolean): RowDocument {
+  const kind = isPartial ? 'PartialObjectMetadataList' : `${type.kind}List`;
+  const apiVersion = isPartial ? partialVersion : apiVersionOf(type.group, type.version);
   return {
     head: opening({ kind, apiVersion, metadata: listMetadata(meta) }, 'items'),
     item: (row) => show(row.raw, row.type, row.incarnation),
@@ -130,8 +134,8 @@ export function oneDocument(document: RowDocument, row: RowRead): Buffer {
 }
 
 /** Objects as events of a watch have them. */
-export function eventForm(type: TypeInfo, show: ShowObject, onlyMetadata: boolean): EventForm {
-  const names = onlyMetadata
+export function eventForm(type: TypeInfo, show: ShowObject, isPartial: boolean): EventForm {
+  const names = isPartial
     ? { kind: 'PartialObjectMetadata', apiVersion: partialVersion }
     : { kind: type.kind, apiVersion: apiVersionOf(type.group, type.version) };
   return {

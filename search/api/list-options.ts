@@ -33,6 +33,9 @@ export type OwnVersions = Pick<IndexStore, 'canBeOwn'>;
 export function readListVersion(parameters: Parameters, store: OwnVersions): ListVersion {
   const version = parameters.text('resourceVersion');
   const match = readMatch(parameters, version);
+  // A list has no end to be timed; what cannot be read is refused all the same, as kube-apiserver does.
+  const timeout = parameters.text('timeoutSeconds');
+  if (timeout !== undefined && !/^[+-]?\d{1,19}$/.test(timeout)) throw badTimeout();
   if (parameters.flag('sendInitialEvents') !== undefined)
     throw invalid('sendInitialEvents', 'is forbidden for a list; it belongs to a watch');
   if (match !== undefined && parameters.text('continue') !== undefined)
@@ -75,10 +78,14 @@ function readMatch(parameters: Parameters, version: string | undefined): 'Exact'
   return match;
 }
 
+function badTimeout(): GatewayError {
+  return new GatewayError('BAD_REQUEST', 'timeoutSeconds is not a whole number');
+}
+
 function readTimeout(parameters: Parameters): number | undefined {
   const text = parameters.text('timeoutSeconds');
   if (text === undefined) return undefined;
-  if (!/^\d{1,18}$/.test(text)) throw new GatewayError('BAD_REQUEST', 'timeoutSeconds is not a whole number');
+  if (!/^\d{1,18}$/.test(text)) throw badTimeout();
   const seconds = Math.min(Number(text), longestWatchSeconds);
   return seconds === 0 ? undefined : seconds * 1000;
 }

@@ -98,16 +98,9 @@ async function forwardLive(request: IndexRequest, path: AskedObjects): Promise<v
   await request.live(path.cluster, livePath(path), text === '' ? '' : `?${text}`);
 }
 
-/** Whether only metadata is wanted, and the form of Tables. */
-function wantedForm(
-  request: IndexRequest,
-  asked: AskedQuery,
-): { readonly as: Form['as']; readonly onlyMetadata: boolean } {
+function wantedForm(request: IndexRequest): { readonly as: Form['as']; readonly isPartial: boolean } {
   const { as } = request.form(objectForms);
-  return {
-    as,
-    onlyMetadata: asked.onlyMetadata || as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList',
-  };
+  return { as, isPartial: as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList' };
 }
 
 function includeObject(parameters: Parameters): IncludeObject {
@@ -125,9 +118,9 @@ async function answerList(
   parts: AnswerParts,
 ): Promise<void> {
   const version = readListVersion(parameters, parts.store);
-  const { as, onlyMetadata } = wantedForm(request, asked);
+  const { as, isPartial } = wantedForm(request);
   const view = plan.views[0]!;
-  const show = objectForm(plan.views, { onlyMetadata, fields: asked.fields });
+  const show = objectForm(plan.views, { ...asked, isPartial });
   const include = includeObject(parameters);
   await sendListPage(
     request,
@@ -140,7 +133,7 @@ async function answerList(
             objectForm(plan.views, asked),
             include,
           )
-        : listDocument(view.type, meta, show, onlyMetadata),
+        : listDocument(view.type, meta, show, isPartial),
     [...askedWarnings(asked), ...plan.warnings],
     parts,
   );
@@ -153,7 +146,7 @@ async function answerGet(
   plan: Plan,
   parts: AnswerParts,
 ): Promise<void> {
-  const { as, onlyMetadata } = wantedForm(request, asked);
+  const { as, isPartial } = wantedForm(request);
   const { type } = plan.views[0]!;
   const page = await parts.store.list(queryOf(asked.query, plan.views), plan.scope, { limit: mostNamed + 1 });
   const rows: RowRead[] = [];
@@ -163,7 +156,7 @@ async function answerGet(
   const what = path.group === '' ? path.resource : `${path.resource}.${path.group}`;
   if (row === undefined) throw new GatewayError('NOT_FOUND', `${what} ${JSON.stringify(path.name)} not found`, details);
   if (rows.length > 1) throw ambiguous(what, path.name!, rows, details);
-  const show = objectForm(plan.views, { onlyMetadata, fields: asked.fields });
+  const show = objectForm(plan.views, { ...asked, isPartial });
   const body =
     as === 'Table'
       ? oneDocument(
@@ -208,7 +201,7 @@ async function answerWatch(
 ): Promise<void> {
   if (request.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch is asked for by GET');
   const start = readWatchStart(parameters, parts.store);
-  const { as, onlyMetadata } = wantedForm(request, asked);
+  const { as, isPartial } = wantedForm(request);
   if (as === 'PartialObjectMetadataList') throw new GatewayError('NOT_ACCEPTABLE', 'a watch has no such form');
   const { owner } = asked.query;
   if (owner !== undefined && (owner.uid === undefined || owner.seniority > 0)) {
@@ -221,7 +214,7 @@ async function answerWatch(
   const query = { ...queryOf(asked.query, plan.views), order: [] };
   await waitForVersion(parts.store, start.notOlderThan);
   await requireInLog(parts.store, start.notOlderThan, start.after === undefined);
-  const show = objectForm(plan.views, { onlyMetadata, fields: asked.fields });
+  const show = objectForm(plan.views, { ...asked, isPartial });
   // What comes through a hub by a path that it takes for a short request is cut after 60 s; ended before, nothing is lost.
   const isShort = request.aggregated && request.asked.part === 'resources';
   const limits = [start.timeoutMs, isShort ? parts.aggregatedWatchMs : undefined].filter((ms) => ms !== undefined);
@@ -240,7 +233,7 @@ async function answerWatch(
               objectForm(plan.views, asked),
               includeObject(parameters),
             )
-          : eventForm(view.type, show, onlyMetadata),
+          : eventForm(view.type, show, isPartial),
       after: start.fromNow ? parts.store.resourceVersion() : start.after,
       marksInitialEnd: start.marksInitialEnd,
       bookmarks: start.bookmarks,

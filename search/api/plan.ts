@@ -25,7 +25,7 @@ export interface PlanQuestion {
   readonly user: User;
   readonly verb: 'get' | 'list' | 'watch';
   readonly types: readonly AskedType[];
-  /** Undefined: of all clusters. */
+  /** Undefined: of all clusters. What it names need not be there: of a cluster that is not, there are no rows. */
   readonly clusters: readonly string[] | undefined;
   /** The cluster of a path that names one. */
   readonly cluster: string | undefined;
@@ -50,11 +50,22 @@ export interface Plan {
 export async function planAnswer(parts: AnswerParts, question: PlanQuestion): Promise<Plan> {
   const { types, cluster, clusters, user, verb } = question;
   const answer = await parts.rights.scope(user, verb, types, clusters);
-  if (cluster !== undefined && !answer.reachable.has(cluster)) throw unknownCluster(cluster);
   const catalog = await parts.catalog();
-  const isKnown = ({ incarnation }: StoredType): boolean =>
-    answer.reachable.has(incarnation.cluster) && (cluster === undefined || incarnation.cluster === cluster);
-  const views = types.flatMap((type) => typeView(catalog, type, type.version, isKnown) ?? []);
+  const viewsIn = (reachable: ReadonlySet<string>): readonly TypeView[] => {
+    if (cluster !== undefined && !reachable.has(cluster)) return [];
+    const isKnown = ({ incarnation }: StoredType): boolean =>
+      reachable.has(incarnation.cluster) && (cluster === undefined || incarnation.cluster === cluster);
+    return types.flatMap((type) => typeView(catalog, type, type.version, isKnown) ?? []);
+  };
+  let views = viewsIn(answer.reachable);
+  if (views.length === 0) {
+    // Of the clusters that it names none has the type, or there is none: then there are no rows. Only a path is to something that is not there.
+    const place = cluster === undefined ? undefined : [cluster];
+    const isNarrower = clusters !== undefined && (place === undefined || !clusters.includes(cluster!));
+    const { reachable } = isNarrower ? await parts.rights.scope(user, verb, types, place) : answer;
+    if (cluster !== undefined && !reachable.has(cluster)) throw unknownCluster(cluster);
+    views = viewsIn(reachable);
+  }
   const [only] = types;
   if (views.length === 0 && types.length === 1) throw notIndexed(only!, only!.version, cluster);
   const scope = question.byOwner === true ? await scopeOfOwners(parts, question, catalog) : answer.scope;

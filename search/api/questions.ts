@@ -131,7 +131,6 @@ async function answerPosted(request: IndexRequest, parts: AnswerParts): Promise<
   request.form(['']);
   const parameters = jsonParameters(await request.body());
   const { asked, plan: made } = await plan(request, parameters, parts);
-  const { onlyMetadata } = asked;
   const show = objectForm(made.views, asked);
   const version = readListVersion(parameters, parts.store);
   const [view] = made.views;
@@ -140,7 +139,7 @@ async function answerPosted(request: IndexRequest, parts: AnswerParts): Promise<
     () => readListPage(request, asked, queryOf(asked.query, made.views), made, version, parts),
     (meta) =>
       made.views.length === 1 && asked.query.types.length === 1
-        ? listDocument(view!.type, meta, show, onlyMetadata)
+        ? listDocument(view!.type, meta, show, false)
         : collectionDocument(
             'query',
             made.views.map(({ type }) => type),

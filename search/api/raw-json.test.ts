@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { partialObject, piecesOf, project, wantedParts, withApiVersion, textAt, withAnnotation } from './raw-json.ts';
+import {
+  metadataAlone,
+  partialObject,
+  piecesOf,
+  project,
+  wantedParts,
+  withApiVersion,
+  textAt,
+  withAnnotation,
+} from './raw-json.ts';
 
 const object = Buffer.from(
   String.raw`{ "kind":"Pod","spec":{"2":1.0,"1":9007199254740993,"apiVersion":"x","list":[{"a":1e2,"b":[]},{"a":"\u003c"}]},"apiVersion":"v1","metadata":{"name":"p","labels":{"__proto__":"\u003c"}, "uid":"u"}}`,
@@ -19,6 +28,14 @@ test('metadata alone is the very bytes of the metadata', () => {
     partialObject(object).toString(),
     String.raw`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"p","labels":{"__proto__":"\u003c"}, "uid":"u"}}`,
   );
+});
+
+test('without a form, metadata alone keeps kind and version, in the very bytes', () => {
+  assert.equal(
+    metadataAlone(object).toString(),
+    String.raw`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","labels":{"__proto__":"\u003c"}, "uid":"u"}}`,
+  );
+  assert.equal(metadataAlone(Buffer.from('{"kind":"Pod"}')).toString(), '{"kind":"Pod"}');
 });
 
 test('an annotation is added to those there are, in place of one of its name, and nothing else is touched', () => {

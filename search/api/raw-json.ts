@@ -90,6 +90,7 @@ export function withAnnotation(raw: Uint8Array, name: string, value: string): Bu
 }
 
 const partialHead = Buffer.from('{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":');
+const opening = Buffer.from('{');
 const closing = Buffer.from('}');
 
 /** metav1.PartialObjectMetadata with the object's own bytes of metadata. */
@@ -98,6 +99,18 @@ export function partialObject(raw: Uint8Array): Buffer {
   const member = memberOf(bytes, skipSpace(bytes, 0), 'metadata');
   const metadata = member === undefined ? Buffer.from('{}') : bytes.subarray(member.start, member.end);
   return Buffer.concat([partialHead, metadata, closing]);
+}
+
+/** The object with nothing but its kind, its version and its metadata: their very bytes. */
+export function metadataAlone(raw: Uint8Array): Buffer {
+  const bytes = asBuffer(raw);
+  const pieces: Buffer[] = [];
+  for (const { key, keyAt, end } of membersOf(bytes, skipSpace(bytes, 0))) {
+    if (key !== 'apiVersion' && key !== 'kind' && key !== 'metadata') continue;
+    pieces.push(pieces.length === 0 ? opening : separator, bytes.subarray(keyAt, end));
+    if (pieces.length === 6) break;
+  }
+  return Buffer.concat([...pieces, closing]);
 }
 
 /** Which parts of an object are wanted: everything, or members by key and elements of lists by index. */

@@ -67,6 +67,14 @@ test('T127-T129: selectors that are refused', () => {
     assert.throws(() => parseFieldSelector(selector), isRefused, selector);
 });
 
+test('a key in brackets and quotes may stand first, and behind a dot', () => {
+  for (const path of ["['metadata']['name']", ".['metadata'].['name']", 'metadata.["name"]', "['metadata'].name"])
+    assert.equal(printPath(parsePath(path)), 'metadata.name', path);
+  assert.equal(printPath(parsePath('spec.containers.[0].name')), 'spec.containers[0].name');
+  for (const path of ["a..['b']", "['a'].", '[0].a', '.[].a', "['a'"])
+    assert.throws(() => parsePath(path), isRefused, path);
+});
+
 test('T26-T33: what selectors mean', () => {
   const [one, two] = parseFieldSelector("field1.field11['field12.io'] notin (value2, value1),a=x\\,y\\\\z");
   assert.deepEqual(one!.requirement, {

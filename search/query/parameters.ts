@@ -1,6 +1,7 @@
 // The parameters of a question, from a URL's query or from a JSON document of the same names. Easy to get wrong: a flag without a value
 // (`?withContinue`) is true, a comma list is split only in a URL, and of a repeated parameter the first counts unless it may be repeated.
 import { GatewayError } from '../../cache/errors.ts';
+import { tailStart } from '../../cache/text-ends.ts';
 
 /** Limits: far above what clients send. */
 const longestQuery = 256 * 1024;
@@ -61,11 +62,13 @@ export function urlParameters(rawQuery: string): Parameters {
   };
 }
 
+const isBackslash = (code: number): boolean => code === 0x5c;
+
 /** Without the blanks around it; one behind a backslash is a value's (`data.v=\\ `). */
 function trimmed(text: string): string {
   const rest = text.trim();
   const behind = text.trimStart().slice(rest.length);
-  const backslashes = rest.length - rest.replace(/\\+$/, '').length;
+  const backslashes = rest.length - tailStart(rest, isBackslash);
   return backslashes % 2 === 1 ? rest + behind.slice(0, 1) : rest;
 }
 

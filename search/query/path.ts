@@ -23,18 +23,20 @@ export function parsePath(text: string, mayEndInList = false): readonly PathStep
   let wantsKey = true;
   while (at < text.length) {
     const char = text[at]!;
-    if (wantsKey) {
-      const read = char === "'" || char === '"' ? readQuoted(text, at) : readPlain(text, at);
+    if (char === '[' && (steps.length > 0 || isQuote(text[at + 1]))) {
+      // Also behind a dot, and a quoted key at the beginning: `['metadata'].['name']`.
+      const read = readBracket(text, at);
+      steps.push(read.step);
+      at = read.end;
+      wantsKey = false;
+    } else if (wantsKey) {
+      const read = isQuote(char) ? readQuoted(text, at) : readPlain(text, at);
       steps.push({ kind: 'key', key: read.key });
       at = read.end;
       wantsKey = false;
     } else if (char === '.') {
       at++;
       wantsKey = true;
-    } else if (char === '[') {
-      const read = readBracket(text, at);
-      steps.push(read.step);
-      at = read.end;
     } else {
       refuse(text, `expected '.' or '[' at character ${at + 1}`);
     }
@@ -43,6 +45,10 @@ export function parsePath(text: string, mayEndInList = false): readonly PathStep
   if (wantsKey) refuse(text, 'a name is missing at the end');
   if (!mayEndInList && steps.at(-1)!.kind !== 'key') refuse(text, 'the last step cannot be a list');
   return steps;
+}
+
+function isQuote(char: string | undefined): boolean {
+  return char === "'" || char === '"';
 }
 
 interface Read {
@@ -71,8 +77,7 @@ function readQuoted(text: string, start: number): Read {
 }
 
 function readBracket(text: string, start: number): { readonly step: PathStep; readonly end: number } {
-  const first = text[start + 1];
-  if (first === "'" || first === '"') {
+  if (isQuote(text[start + 1])) {
     const { key, end } = readQuoted(text, start + 1);
     if (text[end] !== ']') refuse(text, `expected ']' at character ${end + 1}`);
     return { step: { kind: 'key', key }, end: end + 1 };

@@ -92,6 +92,10 @@ test('T17: a window of creation in every form of time', () => {
   ])
     is(ask(`since=${time}`), { createdSinceMs: since });
   is(labels('S/since=20220304T000000Z'), { createdSinceMs: since });
+  // As Go reads times: an hour of one digit, and parts of a second that the form does not have.
+  for (const time of ['2022-03-04+9:00:00', '2022-03-04T9:00:00Z', '2022-03-04+09:00:00.000'])
+    is(ask(`since=${time}`), { createdSinceMs: since + 9 * 3_600_000 });
+  is(ask('since=2022-03-04+00:00:00.5'), { createdSinceMs: since + 500 });
   is(ask('since=2022-03-04T00:00:00.0000001Z'), { createdSinceMs: since + 1 });
   is(ask('since=2022-03-04&before=2022-03-04'), { createdSinceMs: since, createdBeforeMs: since });
   for (const time of [
@@ -110,6 +114,10 @@ test('T17: a window of creation in every form of time', () => {
 
 test('fuzzy names are literal texts that must all be in the name', () => {
   is(labels('internalstorage.clusterpedia.io/fuzzy-name in (a_b,c)'), { nameContains: ['a_b', 'c'] });
+  // Two labels say two things, whatever values each of them has.
+  is(labels('internalstorage.clusterpedia.io/fuzzy-name=b,internalstorage.clusterpedia.io/fuzzy-name=a'), {
+    nameContains: ['b', 'a'],
+  });
   is(ask('nameContains=%25&text=Web'), { nameContains: ['%'], text: ['Web'] });
   refused(() => labels('internalstorage.clusterpedia.io/fuzzy-name!=a'), /takes only/);
 });
@@ -258,6 +266,12 @@ test('T166-T173: selectors as the Go client builds them', () => {
     ],
   });
   is(labels('S/orderby=created_at_desc'), { order: [{ by: 'created_at', descending: true }] });
+  is(labels('S/orderby=name_desc,S/orderby=cluster'), {
+    order: [
+      { by: 'name', descending: true },
+      { by: 'cluster', descending: false },
+    ],
+  });
   assert.ok(labels('S/orderby=name,S/with-remaining-count=true').page.withRemaining);
   is(labels('a=b,S/clusters=aaa'), { clusters: ['aaa'], labels: [{ key: 'a', operator: 'In', values: ['b'] }] });
   is(labels(''), {});

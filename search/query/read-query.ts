@@ -11,14 +11,7 @@ import { readLabelOrder, readOrder, splitOutsideQuotes } from './order-by.ts';
 import { readPage, type PageAsked } from './page.ts';
 import { bad, type Parameters } from './parameters.ts';
 import { parsePath } from './path.ts';
-import {
-  flagValue,
-  oneValue,
-  positiveValues,
-  setValues,
-  takeSearchLabels,
-  type SearchLabels,
-} from './search-labels.ts';
+import { allValues, flagValue, oneValue, setValues, takeSearchLabels, type SearchLabels } from './search-labels.ts';
 import { readTimeMs } from './times.ts';
 
 /** What the path says. */
@@ -66,10 +59,7 @@ export function readQuery(parameters: Parameters, place: QueryPlace): AskedQuery
     types: place.types,
     ...keySets(parameters, selector, place),
     ...present('uids', parameters.list('uids')),
-    nameContains: texts('names', [
-      ...parameters.all('nameContains'),
-      ...(positiveValues(selector.search.get('fuzzyName')) ?? []),
-    ]),
+    nameContains: texts('names', [...parameters.all('nameContains'), ...allValues(selector.search.get('fuzzyName'))]),
     text: texts('text', parameters.all('text')),
     labels: selector.labels,
     fields: [...native.fields, ...filters.filter(isSingle).flat()],
@@ -153,7 +143,7 @@ function order(parameters: Parameters, { search }: SearchLabels): ListQuery['ord
     .flatMap(splitOutsideQuotes)
     .filter((key) => key.trim() !== '');
   if (keys.length > 0) return readOrder(keys);
-  return readLabelOrder((positiveValues(search.get('orderby')) ?? []).filter((value) => value !== ''));
+  return readLabelOrder(allValues(search.get('orderby')).filter((value) => value !== ''));
 }
 
 function readOwner(

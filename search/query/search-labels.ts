@@ -94,6 +94,11 @@ export function positiveValues(requirements: readonly LabelRequirement[] | undef
   return values;
 }
 
+/** Values of a search label of which each says something of its own, however many requirements they stand in. */
+export function allValues(requirements: readonly LabelRequirement[] | undefined): readonly string[] {
+  return (requirements ?? []).flatMap((requirement) => positiveValues([requirement]) ?? []);
+}
+
 /** What a label says of a set: which values it may have, and which not. */
 export function setValues(requirements: readonly LabelRequirement[] | undefined): {
   readonly wanted?: readonly string[];

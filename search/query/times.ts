@@ -8,7 +8,9 @@ const forms =
   'milliseconds (13 digits)';
 
 const basic = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
-const dateTime = /^(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)$/;
+/** As Go reads the layouts `2006-01-02 15:04:05` and RFC 3339: an hour of one digit, and parts of a second where the layout has none. */
+const dateTime = /^(\d{4}-\d\d-\d\d) (\d\d?:\d\d:\d\d)(?:[.,](\d+))?$/;
+const shortHour = /T(?=\d:)/;
 const date = /^(\d{4})-(\d\d)-(\d\d)$/;
 
 /**
@@ -24,12 +26,14 @@ export function readTimeMs(name: string, text: string): number {
 
 function timeMs(text: string): number | undefined {
   if (text.includes('T')) {
-    const ns = readRfc3339(text);
+    const ns = readRfc3339(text.replace(shortHour, 'T0'));
     // Rounded up: what was created in the part of a millisecond before it is before it.
     if (ns !== undefined) return Number((ns + (ns > 0n ? 999_999n : 0n)) / 1_000_000n);
     return fields(basic, text);
   }
-  if (text.includes(' ')) return fields(dateTime, text);
+  const inZone = dateTime.exec(text);
+  if (inZone !== null) return timeMs(`${inZone[1]}T${inZone[2]}.${inZone[3] ?? '0'}Z`);
+  if (text.includes(' ')) return undefined;
   if (text.includes('-')) return fields(date, text);
   if (!/^\d+$/.test(text)) return undefined;
   if (text.length === 10) return Number(text) * 1000;

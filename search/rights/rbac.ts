@@ -1,6 +1,7 @@
 // RBAC as kube-apiserver evaluates it (kubernetes:plugin/pkg/auth/authorizer/rbac, pkg/registry/rbac/validation, pkg/apis/rbac/v1), as pure
 // functions over Role and binding objects. Easy to get wrong: a rule without resourceNames allows every name and requests without one; a rule
 // with them allows those names only, and "" among them is the request without a name.
+import { randomUUID } from 'node:crypto';
 import { accountUserName } from '../../auth/reserved.ts';
 import type { User } from '../../cache/user.ts';
 import type { ResourceType } from '../types.ts';
@@ -72,9 +73,9 @@ function resourceMatches(items: readonly string[], resource: string, subresource
 
 /**
  * A name that no object has, to ask whether somebody may get whatever there is: a question without a name is also allowed by the resource name "",
- * and no get is like that.
+ * and no get is like that. Another one in each process: a name that is known could be written into a Role beside "", and that Role would show everything.
  */
-export const anyName = 'portcullis:any';
+export const anyName = `portcullis:any:${randomUUID()}`;
 
 /** What the rules of one role let somebody do with a type: all of it, objects of these names, or nothing. */
 export type RuleReach = 'all' | ReadonlySet<string>;

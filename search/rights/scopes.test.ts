@@ -266,6 +266,20 @@ test('a cluster with authorizers beside RBAC is asked: over all, then for each n
   assert.equal(asked.specs.length, 6, 'another uid is another identity');
 });
 
+test('no name can be written into a Role that, beside the empty one, would stand for every object', async (t) => {
+  const mayGet = ['', 'portcullis:any', 'a'];
+  const asked = member(({ resourceAttributes: { name } }) => mayGet.includes(name));
+  const made = site({ reviews: asked.reviews, records: [testRecord('one')] });
+  t.after(() => made.scopes.close());
+  assert.deepEqual(await podsOf(made, jane, 'get'), {});
+  // What has been asked of one process says nothing of the next.
+  const names = asked.specs.map(({ resourceAttributes }) => resourceAttributes.name);
+  assert.ok(
+    names.some((name) => /^portcullis:any:[\da-f-]{36}$/.test(name)),
+    names.join(),
+  );
+});
+
 test('E5: a member that does not answer reviews is hidden and named; the others are not touched, and it is asked again', async (t) => {
   const asked = member(() => true);
   const records = [testRecord('one', { 'search.portcullis.io/rights': 'review' }), testRecord('two')];

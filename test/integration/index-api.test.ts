@@ -154,6 +154,7 @@ test('what cannot be answered is a Status that says why', async () => {
     [`${resources}/api/v1/namespaces/shop/nodes`, 404, /could not find/],
     [`${resources}/api/v1/pods?labelSelector=a%20in%20(`, 400, /./],
     [`${resources}/api/v1/pods?fieldSelector=a%5B`, 400, /./],
+    [`${resources}/api/v1/pods?timeoutSeconds=x`, 400, /timeoutSeconds is not a whole number/],
     [`${resources}/api/v1/pods?continue=-1`, 400, /continue/],
     [`${resources}/api/v1/pods?orderby=1;drop`, 400, /./],
     [`${resources}/api/v1/pods?whereSQL=1`, 400, /SQL is never taken/],
@@ -166,6 +167,7 @@ test('what cannot be answered is a Status that says why', async () => {
     [`${resources}/api/v1/namespaces/shop/pods/one`, 405, /read only/, 'DELETE'],
     [`${resources}/api/v1/namespaces/shop/pods`, 405, /read only/, 'POST'],
     [`${collections}/any`, 400, /needs groups= or resources=/],
+    [`${collections}/any?groups=apps/v1/deployments`, 400, /not GROUP or GROUP/],
     [`${collections}/mine`, 404, /not found/],
     [`${index}/facets?resource=pods.v1.`, 400, /by= is missing/],
     [`${index}/facets?by=cluster`, 400, /resource= is missing/],
@@ -233,8 +235,17 @@ test('forms: Table with the cluster first, metadata alone, and parts of objects'
   }>();
   assert.deepEqual(one.rows[0]!.cells.slice(0, 3), ['beta', 'one', 1]);
   const partial = await list(`${resources}/api/v1/configmaps?${mine}&onlyMetadata`);
-  assert.equal(partial.kind, 'PartialObjectMetadataList');
+  // As Clusterpedia: whoever reads a ConfigMapList reads this, too. Another kind is for those who accept it.
+  assert.deepEqual(
+    [partial.kind, partial.items[0]!.kind, partial.items[0]!.apiVersion],
+    ['ConfigMapList', 'ConfigMap', 'v1'],
+  );
   assert.deepEqual(Object.keys(partial.items[0]!).toSorted(), ['apiVersion', 'kind', 'metadata']);
+  const accept = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
+  const accepted = (
+    await site.ask(`${resources}/api/v1/configmaps?${mine}`, 'admin', { headers: { accept } })
+  ).json<IndexedList>();
+  assert.deepEqual([accepted.kind, accepted.items[0]!.kind], ['PartialObjectMetadataList', 'PartialObjectMetadata']);
   const parts = await list(`${resources}/api/v1/configmaps?${mine}&fields=data.phase,metadata.labels.app`);
   assert.deepEqual(parts.items[0]!.data, { phase: 'one' });
   assert.deepEqual((parts.items[0]!.metadata as { labels?: object }).labels, { app: 'one' });
@@ -245,6 +256,8 @@ test('a user sees their rows and nothing that tells of others: lists, counts, fa
   assert.deepEqual(names(await list(path, 'viewer')), ['alpha/shop/one', 'alpha/shop/three', 'alpha/shop/two']);
   assert.deepEqual((await list(`${path}&withRemainingCount&limit=1`, 'viewer')).metadata.remainingItemCount, 2);
   assert.deepEqual((await list(path, 'nobody')).items, []);
+  // A cluster without rows for them and one that is not there: the same list of nothing.
+  for (const name of ['beta', 'nope']) assert.deepEqual((await list(`${path}&clusters=${name}`, 'viewer')).items, []);
   const counted = (await site.ask(`${index}/counts?resource=configmaps.v1.&${mine}`, 'viewer')).json<{
     count: number;
   }>();

@@ -118,6 +118,19 @@ export function testQueryCases(site: () => IndexSite): void {
     await selects('clusters=alpha', ({ cluster }) => cluster === 'alpha');
     await selects('clusters=alpha,beta', () => true);
     await selects(label('S/clusters=alpha'), ({ cluster }) => cluster === 'alpha');
+    // Of a cluster that is not there, there are no rows; only a path to it is 404.
+    for (const query of [
+      'clusters=nope',
+      label('S/clusters=nope'),
+      `${field(`metadata.annotations['${annotation}']=nope`)}`,
+    ])
+      await selects(query, () => false);
+    await selects('clusters=nope,alpha', ({ cluster }) => cluster === 'alpha');
+    const elsewhere = `${field(`metadata.annotations['${annotation}']=beta`)}&namespaces=ns-1`;
+    const none = await site().ask(`${base.replace('resources/', 'resources/clusters/alpha/')}?${elsewhere}`);
+    assert.deepEqual([none.status, none.json<IndexedList>().items], [200, []]);
+    const fuzzy = ['name', '1'].map((text) => `internalstorage.clusterpedia.io/fuzzy-name=${text}`).join(',');
+    await selects(label(fuzzy), ({ name }) => name === 'name-1');
     for (const query of ['clusters=alpha,beta', label('S/clusters in (alpha,beta)')])
       await selects(`namespaces=ns-1&${query}`, inNs1);
     await selects('namespaces=ns-1,ns-2&clusters=alpha,beta', () => true);
