@@ -99,7 +99,8 @@ function readCounts(path: string, files: readonly string[]): Counts {
 export function conclude(runs: readonly Counts[], otherFailures: readonly string[]): number {
   const sum = (read: (counts: Counts) => number): number => runs.reduce((total, counts) => total + read(counts), 0);
   for (const skip of runs.flatMap(({ skips }) => skips)) console.log(`skipped: ${skip}`);
-  for (const failure of otherFailures) console.log(`failed: ${failure}`);
+  for (const failure of [...runs.flatMap(({ failures }) => failures), ...otherFailures])
+    console.log(`failed: ${failure}`);
   const failed = sum((counts) => counts.failed) + otherFailures.length;
   const passed = sum((counts) => counts.passed);
   console.log(`${passed} passed, ${failed} failed, ${sum((counts) => counts.skipped)} skipped`);

@@ -19,9 +19,7 @@ for (const file of filesToRepeat(first.map(([name]) => name))) {
   console.log(`\n== once more: ${file}`);
   await run(file);
 }
-for (const [file, { failures }] of first) {
-  for (const name of failures) console.log(`failed the first time: ${file}: ${name}`);
-}
+for (const failure of first.flatMap(([, { failures }]) => failures)) console.log(`failed the first time: ${failure}`);
 process.exitCode = conclude([...results.values()], []);
 
 /**
