@@ -197,7 +197,7 @@ test('clusters the caller may not reach are nowhere: not in rows, warnings, toke
     const tokens =
       Buffer.from(metadata.resourceVersion, 'base64url').toString() +
       Buffer.from(metadata.continue ?? '', 'base64url').toString();
-    assert.doesNotMatch(answer.head + answer.body + tokens, /m2|m0/);
+    assert.doesNotMatch(answer.head + answer.body + tokens, /\bm[02]\b/);
   }
   assert.equal(site.members[1]!.requests.length, 0);
   assert.equal((await list('', 'eve')).status, 403);
@@ -205,7 +205,7 @@ test('clusters the caller may not reach are nowhere: not in rows, warnings, toke
   for (const star of ['%2A', '%2a']) {
     const answer = await ask(`/clusters/${star}/proxy/api/v1/pods`, 'bob');
     assert.equal(answer.status, 200);
-    assert.doesNotMatch(answer.head + answer.body, /m2|m0/);
+    assert.doesNotMatch(answer.head + answer.body, /\bm[02]\b/);
     assert.equal((await ask(`/clusters/${star}/proxy/api/v1/pods`, 'eve')).status, 403);
     assert.equal(
       (await ask(`/apis/gateway.portcullis.io/v1alpha1/clusters/${star}/proxy/api/v1/pods`, 'eve')).status,
@@ -219,7 +219,7 @@ test('who may act as somebody else in one cluster asks that cluster alone as the
   const answer = await list('', 'ops', ['Impersonate-User: alice']);
   assert.equal(answer.status, 200, answer.body);
   assert.equal(itemsOf(answer), ['d', 'e'].map((name) => marked(name, 'm2')).join());
-  assert.doesNotMatch(answer.head + answer.body, /m1|m3|m0/);
+  assert.doesNotMatch(answer.head + answer.body, /\bm[013]\b/);
   assert.deepEqual(
     site.members.map(({ requests }) => requests.length),
     [0, 1, 0],
