@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { reportMarkdown, reportText, scenarioTable, type Report } from './report.ts';
+import { machineLines, reportMarkdown, reportText, scenarioTable, type Report } from './report.ts';
 import { lanesOf, type Sample } from './scenarios/scenario.ts';
 import type { Target } from './targets/target.ts';
 
@@ -77,4 +77,10 @@ test('Markdown tables have a rule of as many columns as the heading', () => {
   const text = reportMarkdown(report([sample('direct-h1', 1, { p50Ms: 2 })]), lanes);
   const lines = text.split('\n').filter((line) => line.startsWith('|'));
   assert.equal(new Set(lines.map((line) => line.split('|').length)).size, 1);
+});
+
+test('a quick run says that its tables are no figures, and of how many clusters they are', () => {
+  const whole = report([sample('portcullis-h1', 1, { p50Ms: 3 })]);
+  assert.ok(machineLines({ ...whole, quick: true }).some((line) => /no figures.* 50 are registered/.test(line)));
+  assert.ok(!machineLines(whole).some((line) => line.startsWith('quick')));
 });

@@ -79,6 +79,11 @@ export function machineLines(report: Report): string[] {
     `run: \`${report.command}\` at commit ${machine.commit}, ${report.startedAt.slice(0, 10)}, ` +
       `${report.rounds} interleaved rounds, ${Math.round(report.seconds / 60)} min; medians with 95 % bootstrap intervals`,
   ];
+  if (report.quick) {
+    lines.push(
+      'quick: samples of a fraction of a second, which show that everything answers and are no figures; where a table speaks of more than 50 clusters, 50 are registered',
+    );
+  }
   if (shares.length > 0) {
     const cost = perRequest.length > 0 ? `, ${median(perRequest).toFixed(0)} µs per request` : '';
     lines.push(
