@@ -1,11 +1,13 @@
 // Which clusters a fan-out asks, and how one of them is asked: judged, found and sent to by the functions that a request to it alone passes. Easy
 // to get wrong: a cluster the caller may not reach is absent everywhere; it is not an error, not missing, and its name is never written.
+import { isDeepStrictEqual } from 'node:util';
 import type { ClusterSpec } from '../../cache/records.ts';
 import { GatewayError } from '../../cache/errors.ts';
 import type { User } from '../../cache/user.ts';
 import { callMember } from '../../routing/member-call.ts';
 import type { MemberAnswer } from '../../routing/member-call.ts';
 import { locate } from '../../routing/target.ts';
+import type { Target } from '../../routing/target.ts';
 import type { RawHeaders } from '../../routing/transport-types.ts';
 import type { ClusterAccess } from '../cluster-access.ts';
 import type { Authorized } from '../exchange.ts';
@@ -69,9 +71,7 @@ export function makeFanoutMembers(state: Authorized, rooms: Rooms, identityFor: 
     },
     async ask(cluster, question) {
       const { longRunning } = question;
-      const target = await locate(cluster.name, rooms.clusters.get, rooms.connections);
-      // Another server may have taken the name since it was judged.
-      if (target.record.spec.uid !== cluster.uid) throw removed(cluster.name);
+      const target = await locateJudged(cluster, access, rooms);
       const leave = rooms.admission.enterMember(state.user, cluster.name, longRunning);
       const span = state.observation.trace?.toMember(question.headers, target.record.spec);
       try {
@@ -110,6 +110,21 @@ export function makeFanoutMembers(state: Authorized, rooms: Rooms, identityFor: 
       for (const cancel of open) cancel();
     },
   };
+}
+
+/**
+ * The cluster as it is now. Since it was judged another server may have taken its name, or its labels, which rules judge by, may have changed.
+ * @throws GatewayError CLUSTER_NOT_FOUND when it is another, or one the caller may not reach any more
+ */
+async function locateJudged(cluster: ClusterSpec, access: ClusterAccess, rooms: Rooms): Promise<Target> {
+  for (let judged = cluster; ;) {
+    const target = await locate(cluster.name, rooms.clusters.get, rooms.connections);
+    const { spec } = target.record;
+    if (spec.uid !== cluster.uid) throw removed(cluster.name);
+    if (spec.labels === judged.labels || isDeepStrictEqual(spec.labels, judged.labels)) return target;
+    if (!(await access.mayReach(spec))) throw removed(cluster.name);
+    judged = spec;
+  }
 }
 
 /** Undefined where nobody is impersonated, and where nobody can be: such a cluster is asked in vain, each time anew. */

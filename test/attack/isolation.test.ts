@@ -6,6 +6,7 @@ import { after, before, beforeEach, test } from 'node:test';
 import { startHttp2Member } from '../../routing/test-http2-member.ts';
 import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
 import { answerEcho } from './member.ts';
+import type { MemberRequest } from './member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
 import { eventually, kubeconfigText, memberToken, startSite } from './site.ts';
 import type { Context, Site } from './site.ts';
@@ -288,6 +289,47 @@ test('C37 S37: a request that waits while its name is given to another cluster d
     // Asked anew it is judged anew.
     assert.equal((await exchange(waiting, shop)).status, 403);
     assert.equal(prod!.requests.length, 0);
+  } finally {
+    waiting.close();
+  }
+});
+
+test('C37 S37: a list of every cluster does not reach one whose labels, by which rules judge, changed while it waited for its turn', async () => {
+  const authenticated = { kind: 'Group', name: 'system:authenticated' };
+  const anything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
+  const dev = { env: 'dev' };
+  // More than are asked at the same time, and the last is the one that changes.
+  const first = Array.from({ length: 16 }, (_, i) => `a${String(i).padStart(2, '0')}`);
+  const waiting = await startSite({
+    members: 2,
+    users: [{ token: 'alice-token', name: 'alice' }],
+    contexts: ([m1, m2]) => [
+      ...first.map((name) => ({ ...m1!, name, labels: dev })),
+      { ...m2!, name: 'shop', labels: dev },
+    ],
+    rules: [{ subjects: [authenticated], clusterSelector: { matchLabels: dev }, ...anything }],
+  });
+  try {
+    const [m1, m2] = waiting.members;
+    const held: MemberRequest[] = [];
+    m1!.answer = (request) => void held.push(request);
+    const list = requestBytes('GET /clusters/*/proxy/api/v1/secrets', ['Authorization: Bearer alice-token']);
+    const client = await openRaw(waiting);
+    client.send(list);
+    await eventually(() => held.length === first.length);
+    const moved = waiting.contexts.map((each) => (each.name === 'shop' ? { ...each, labels: { env: 'prod' } } : each));
+    waiting.replace(waiting.files.kubeconfig, kubeconfigText(moved));
+    const shop = requestBytes('GET /clusters/shop/proxy/api/v1/pods', ['Authorization: Bearer alice-token']);
+    await eventually(async () => (await exchange(waiting, shop)).status === 403);
+    const empty = '{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}';
+    m1!.answer = (request) => request.reply(200, ['Content-Type: application/json'], empty);
+    for (const request of held) request.reply(200, ['Content-Type: application/json'], empty);
+    const answer = await client.answer();
+    assert.equal(answer.status, 200);
+    assert.deepEqual(
+      m2!.requests.filter(({ target }) => target.includes('secrets')),
+      [],
+    );
   } finally {
     waiting.close();
   }
