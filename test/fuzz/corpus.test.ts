@@ -54,7 +54,7 @@ test('a case in which something does not hold ends the run, and is told with its
   assert.ok(findings[0]!.length < 700, findings[0]!);
 });
 
-test('the fuzzer measures a slow case three times before it is one', () => {
+test('the fuzzer measures a slow case ten times before it is one', () => {
   let readings = 0;
   // Both parts: how the kernel divides them between user and system is rough.
   const spin = (untilMs: number): void => {
@@ -75,8 +75,8 @@ test('the fuzzer measures a slow case three times before it is one', () => {
       return undefined;
     },
   });
-  assert.throws(() => timedCheck(slow(-1), ''), /slow: \d+ ms of CPU, three times/);
-  assert.equal(readings, 4);
+  assert.throws(() => timedCheck(slow(-1), ''), /slow: \d+ ms of CPU at least, 10 times/);
+  assert.equal(readings, 11);
   readings = 0;
   timedCheck(slow(3), '');
   assert.equal(readings, 3);

@@ -17,7 +17,7 @@ export interface FuzzTarget<T extends Input = Input> {
   readonly name: string;
   /** Of a million cases, how many are its. */
   readonly share: number;
-  /** CPU milliseconds of one case; a case is slow when three readings in a row take longer. */
+  /** CPU milliseconds of one case; a case is slow when ten readings in a row take longer. */
   readonly slowMs: number;
   /** Makes inputs, most of them by changing those of the corpus. */
   arbitrary(corpus: readonly T[]): fc.Arbitrary<T>;
