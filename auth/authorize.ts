@@ -1,6 +1,7 @@
 // May this user do this? The attributes that every decision is made on, and the two authorizers of the standalone gateway. Easy to get
 // wrong: the attributes describe the *inner* request, the one the cluster will see; and behind `--as` first the caller must be allowed to
 // impersonate every part of the identity, then the impersonated user must be allowed the request itself.
+import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../cache/errors.ts';
 import type { User } from '../cache/user.ts';
 import { authenticatedGroup, isMaster } from './reserved.ts';
@@ -12,6 +13,12 @@ export interface AttributesCluster {
   readonly name: string;
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Whether a cluster is to rules what it was when they judged: the same registration, with the same labels. */
+export function isAsJudged(judged: AttributesCluster, now: AttributesCluster): boolean {
+  if (judged.uid !== now.uid) return false;
+  return judged.labels === now.labels || isDeepStrictEqual(judged.labels, now.labels);
 }
 
 /** The API below which a cluster was asked for: what a hub's RBAC is asked about. */

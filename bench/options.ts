@@ -23,6 +23,9 @@ export interface Options {
   readonly seed: number;
 }
 
+/** Clusters that are registered in a quick run where others have more. */
+export const quickClusters = 50;
+
 /** A mistake on the command line; its message says what to do. */
 export class UsageError extends Error {}
 

@@ -2,6 +2,7 @@
 // load generator itself took, because a busy generator makes every target look alike.
 import type { CheckResult } from './checks.ts';
 import type { Machine } from './machine.ts';
+import { quickClusters } from './options.ts';
 import { columns, titles } from './report-tables.ts';
 import type { Lane, Sample } from './scenarios/scenario.ts';
 import { estimateMedian, median, type Estimate } from './statistics.ts';
@@ -81,7 +82,8 @@ export function machineLines(report: Report): string[] {
   ];
   if (report.quick) {
     lines.push(
-      'quick: samples of a fraction of a second, which show that everything answers and are no figures; where a table speaks of more than 50 clusters, 50 are registered',
+      'quick: samples of a fraction of a second, which show that everything answers and are no figures; ' +
+        `where a table speaks of more than ${quickClusters} clusters, ${quickClusters} are registered`,
     );
   }
   if (shares.length > 0) {

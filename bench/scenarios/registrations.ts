@@ -9,6 +9,7 @@ import type { SimulatedHubAddress, SimulatedHubSettings } from '../../test/hub/s
 import { cpuSecondsBetween, readCpu, residentBytes, restingCores } from '../accounting.ts';
 import { openLoad } from '../load.ts';
 import { configMapPath } from '../member.ts';
+import { quickClusters } from '../options.ts';
 import { startProcess, type BenchProcess } from '../process.ts';
 import { userGroups, userHeaders, type BenchUser } from '../site.ts';
 import { freePort, startGateway, type RunningTarget } from '../targets/target.ts';
@@ -72,7 +73,7 @@ export async function startFleet(
   settings: Readonly<Record<string, unknown>> = {},
 ): Promise<Fleet> {
   const { site } = bench;
-  const clusters = bench.options.quick ? Math.min(wanted, 50) : wanted;
+  const clusters = bench.options.quick ? Math.min(wanted, quickClusters) : wanted;
   const dir = await mkdtemp(path.join(site.dir, 'registrations-'));
   const hubSettings: SimulatedHubSettings = {
     clusters,

@@ -1,6 +1,6 @@
 // Which clusters a fan-out asks, and how one of them is asked: judged, found and sent to by the functions that a request to it alone passes. Easy
 // to get wrong: a cluster the caller may not reach is absent everywhere; it is not an error, not missing, and its name is never written.
-import { isDeepStrictEqual } from 'node:util';
+import { isAsJudged } from '../../auth/authorize.ts';
 import type { ClusterSpec } from '../../cache/records.ts';
 import { GatewayError } from '../../cache/errors.ts';
 import type { User } from '../../cache/user.ts';
@@ -120,9 +120,8 @@ async function locateJudged(cluster: ClusterSpec, access: ClusterAccess, rooms: 
   for (let judged = cluster; ;) {
     const target = await locate(cluster.name, rooms.clusters.get, rooms.connections);
     const { spec } = target.record;
-    if (spec.uid !== cluster.uid) throw removed(cluster.name);
-    if (spec.labels === judged.labels || isDeepStrictEqual(spec.labels, judged.labels)) return target;
-    if (!(await access.mayReach(spec))) throw removed(cluster.name);
+    if (isAsJudged(judged, spec)) return target;
+    if (spec.uid !== cluster.uid || !(await access.mayReach(spec))) throw removed(cluster.name);
     judged = spec;
   }
 }

@@ -2,7 +2,6 @@
 // a block that was begun is always sent; and what differs in every answer must not push what stays the same out of the table.
 import { STATUS_CODES } from 'node:http';
 import { GatewayError } from '../../cache/errors.ts';
-import { isOws } from '../../cache/text-ends.ts';
 import { trimmed } from '../../routing/field-syntax.ts';
 import { rememberingNames } from '../../routing/header-names.ts';
 import type { RawHeaders } from '../../routing/transport-types.ts';
@@ -124,7 +123,8 @@ export class HpackEncoder {
         if (hasLength || status === 204) continue;
         hasLength = true;
       }
-      const value = withoutBlanks(headers[i + 1]!);
+      const text = headers[i + 1]!;
+      const value = trimmed(text, 0, text.length);
       target.reserve(field.name.length + value.length + 32);
       if (field.slot >= 0) this.#repeated(target, field, value);
       else writeLiteral(target, 0x00, 0x0f, field, value);
@@ -195,9 +195,4 @@ function writeString(target: BlockTarget, text: string): void {
   if (text.length <= 24) for (let i = 0; i < text.length; i++) bytes[at++] = text.charCodeAt(i);
   else at += bytes.write(text, at, 'latin1');
   target.length = at;
-}
-
-function withoutBlanks(value: string): string {
-  if (!isOws(value.charCodeAt(0)) && !isOws(value.charCodeAt(value.length - 1))) return value;
-  return trimmed(value, 0, value.length);
 }

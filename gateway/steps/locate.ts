@@ -1,6 +1,6 @@
 // Step 11: the cluster record, read once, with the credential and the connections that belong to it. Easy to get wrong: since `authorize` the request may
 // have waited, for the hub or for its turn, and another cluster may have taken the name meanwhile; nobody has judged whether the caller may reach that.
-import { isDeepStrictEqual } from 'node:util';
+import { isAsJudged } from '../../auth/authorize.ts';
 import { GatewayError } from '../../cache/errors.ts';
 import type { ClusterSpec } from '../../cache/records.ts';
 import { locate as locateTarget } from '../../routing/target.ts';
@@ -21,10 +21,9 @@ export function locate(state: Dispatched, rooms: Rooms): Located | Promise<Locat
 }
 
 /** By all that rules may know of a cluster. @throws GatewayError CLUSTER_UNUSABLE */
-function requireJudged({ judged }: Dispatched, { name, uid, labels }: ClusterSpec): void {
-  if (judged !== undefined && judged.uid === uid) {
-    if (judged.labels === labels || isDeepStrictEqual(judged.labels, labels)) return;
-  }
+function requireJudged({ judged }: Dispatched, spec: ClusterSpec): void {
+  if (judged !== undefined && isAsJudged(judged, spec)) return;
+  const { name } = spec;
   throw new GatewayError(
     'CLUSTER_UNUSABLE',
     `cluster "${name}" was registered anew while the request waited; ask again`,
