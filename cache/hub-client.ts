@@ -5,6 +5,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { retryAfterMsOf } from './backoff.ts';
 import type { HubConnection } from './hub-connection.ts';
 import { hubFault, hubUnavailable, isCut } from './hub-faults.ts';
 import { makeHubTransport, type HubTransport } from './hub-transport.ts';
@@ -165,7 +166,11 @@ export function makeHubClient(connection: HubConnection, options: HubClientOptio
       request.destroy();
       throw error;
     }
-    return { status: answer.statusCode ?? 0, body: Buffer.concat(parts) };
+    return {
+      status: answer.statusCode ?? 0,
+      retryAfterMs: retryAfterMsOf(answer.headers['retry-after']),
+      body: Buffer.concat(parts),
+    };
   }
 
   async function* chunksOf({ request, answer }: Sent, url: string): AsyncGenerator<Buffer> {
@@ -211,7 +216,13 @@ export function makeHubClient(connection: HubConnection, options: HubClientOptio
       call.signal?.addEventListener('abort', close);
       request.once('close', () => call.signal?.removeEventListener('abort', close));
       if (closed || call.signal?.aborted === true) close();
-      return { status: answer.statusCode ?? 0, chunks: chunksOf(sent, urlNow()), close } satisfies HubStream;
+      const status = answer.statusCode ?? 0;
+      return {
+        status,
+        retryAfterMs: retryAfterMsOf(answer.headers['retry-after']),
+        chunks: chunksOf(sent, urlNow()),
+        close,
+      } satisfies HubStream;
     },
     close() {
       closed = true;

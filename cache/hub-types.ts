@@ -20,12 +20,16 @@ export interface HubCall {
 /** A whole answer. */
 export interface HubAnswer {
   readonly status: number;
+  /** Of `Retry-After` in seconds, as kube-apiserver sends it; undefined without one, or as a date. */
+  readonly retryAfterMs?: number | undefined;
   readonly body: Buffer;
 }
 
 /** An answer that goes on; iterating ends with the answer and throws when it was cut. */
 export interface HubStream {
   readonly status: number;
+  /** As of {@link HubAnswer}. */
+  readonly retryAfterMs?: number | undefined;
   readonly chunks: AsyncIterable<Buffer>;
   close(): void;
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import { makeTestAuthority } from '../routing/test-authority.ts';
 import { answerStatus, statusObject } from './test-collection.ts';
@@ -143,6 +144,34 @@ test('errors of the hub are waited out; the objects stay meanwhile and the state
   collection.put('b');
   fault(undefined);
   await until(() => reflector.objects.has('ns/b') && reflector.state().fault === undefined);
+});
+
+test('a hub that asks for a moment is asked again without a word; one that does so for long is told', async (t) => {
+  const { collection, fault, start, states, watches, lists } = await scene(t);
+  collection.put('a');
+  let left = 4;
+  const busy = (response: ServerResponse): true => {
+    response.setHeader('retry-after', '0');
+    answerStatus(response, 429, 'TooManyRequests');
+    return true;
+  };
+  // As of a kind that has just come: lists are answered, its cache is not filled yet.
+  fault((url, response) => (isWatch(url) && left-- > 0 ? busy(response) : false));
+  const reflector = start();
+  await until(() => collection.watches.size === 1);
+  assert.deepEqual(states, ['watching']);
+  assert.equal(watches(), 5);
+  assert.equal(lists(), 5, 'whether it has gone back is asked before each try');
+  collection.put('b');
+  await until(() => reflector.objects.has('ns/b'));
+
+  fault((_, response) => busy(response));
+  const other = start({ timing: { busyGraceMs: 100 } });
+  await until(() => other.state().fault !== undefined);
+  assert.match(other.state().fault?.message ?? '', /answered 429 TooManyRequests to a list of things/);
+  fault(undefined);
+  await other.synced;
+  await until(() => other.state().fault === undefined);
 });
 
 test('B4: a list that takes too long is given up and asked for again', async (t) => {

@@ -10,7 +10,7 @@ export interface ReflectorFault {
   readonly message: string;
 }
 
-/** Frozen; a new one at every change of phase or fault. */
+/** Frozen; a new one at every change of phase or fault. A hub that asked for a moment is neither until `busyGraceMs` are over. */
 export interface ReflectorState {
   /** `missing`: the hub does not have this kind; the objects are none, and that is a whole answer, too. */
   readonly phase: 'listing' | 'watching' | 'missing' | 'failing' | 'closed';
@@ -48,6 +48,8 @@ export interface ReflectorTiming {
   /** How long after its `timeoutSeconds` a watch that is still open counts as dead. */
   readonly stallGraceMs: number;
   readonly firstBackoffMs: number;
+  /** How long a hub that asks for a moment (429 with `Retry-After`) is only waited for; after that it is told. */
+  readonly busyGraceMs: number;
   readonly maxBackoffMs: number;
   /** While nothing answers at all, trying is cheap for the hub and waiting is dear for users. */
   readonly maxUnreachableBackoffMs: number;
@@ -88,6 +90,7 @@ export const defaultReflectorTiming: ReflectorTiming = Object.freeze({
   watchSecondsMax: 600,
   stallGraceMs: 30_000,
   firstBackoffMs: 800,
+  busyGraceMs: 10_000,
   maxBackoffMs: 30_000,
   maxUnreachableBackoffMs: 5_000,
   healthyMs: 5_000,

@@ -1,7 +1,7 @@
 // Keeps a copy of one resource of the hub by list and watch, through everything that can go wrong with either. Easy to get wrong: the copy must
 // never be quietly old. Whatever ends a watch leads back to one, from where it stopped or from a new list; the objects stay until the hub
 // itself says otherwise, and `state` says since when nobody has confirmed them.
-import { makeBackoff } from './backoff.ts';
+import { makeBackoff, makeBusyWaits } from './backoff.ts';
 import { GatewayError } from './errors.ts';
 import { MalformedAnswer, readPage, readStatus, readWatchLine, type Page } from './hub-events.ts';
 import { collectionPath, missingRule, resourceLabel } from './hub-paths.ts';
@@ -30,10 +30,13 @@ type Step = 'list' | 'check' | 'watch';
 class Setback extends Error {
   readonly fault: ReflectorFault;
   readonly next: Step;
-  constructor(reason: ReflectorFault['reason'], message: string, next: Step) {
+  /** The hub asks for this long a moment. */
+  readonly retryAfterMs: number | undefined;
+  constructor(reason: ReflectorFault['reason'], message: string, next: Step, retryAfterMs?: number) {
     super(message);
     this.fault = { reason, message };
     this.next = next;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 
@@ -57,6 +60,7 @@ export function startReflector(options: ReflectorOptions): Reflector {
   const waits = makeBackoff(timing.firstBackoffMs, timing.maxBackoffMs, random);
   // Apart, so that an outage does not make the first refusal after it a long wait.
   const unreachable = makeBackoff(timing.firstBackoffMs, timing.maxUnreachableBackoffMs, random);
+  const busy = makeBusyWaits(timing.firstBackoffMs, timing.busyGraceMs, random);
   const first = Promise.withResolvers<void>();
   first.promise.catch(() => undefined);
   let state: ReflectorState = Object.freeze({
@@ -137,6 +141,7 @@ export function startReflector(options: ReflectorOptions): Reflector {
     }
     unpaged = false;
     missingSeen = 0;
+    busy.reset();
     resourceVersion = listed;
     listedAtMs = performance.now();
     lastConfirmedAtMs = now();
@@ -170,6 +175,7 @@ export function startReflector(options: ReflectorOptions): Reflector {
     });
     if (stream.status !== 200) throw refusal(await readRefusal(stream), 'watch');
     const openedAtMs = performance.now();
+    busy.reset();
     lastConfirmedAtMs = now();
     setState('watching');
     let stalled = false;
@@ -225,7 +231,7 @@ export function startReflector(options: ReflectorOptions): Reflector {
   }
 
   /** An answer other than 200 as what the loop does about it. */
-  function refusal({ status, body }: HubAnswer, verb: 'list' | 'watch'): Error {
+  function refusal({ status, body, retryAfterMs }: HubAnswer, verb: 'list' | 'watch'): Error {
     const where = `${label} on ${client.url}`;
     const after: Step = verb === 'list' ? 'list' : 'check';
     if (status === 410 && verb === 'watch') return new Expired();
@@ -245,6 +251,7 @@ export function startReflector(options: ReflectorOptions): Reflector {
       'Refused',
       `the hub ${client.url} answered ${status}${reason === '' ? '' : ` ${reason}`} to a ${verb} of ${label}`,
       next,
+      status === 429 ? retryAfterMs : undefined,
     );
   }
 
@@ -263,6 +270,11 @@ export function startReflector(options: ReflectorOptions): Reflector {
     }
     if (error instanceof MissingKind) return await recoverMissing();
     const setback = asSetback(error, doing);
+    const momentMs = setback.retryAfterMs === undefined ? undefined : busy.next(setback.retryAfterMs);
+    if (momentMs !== undefined) {
+      await pause(momentMs);
+      return doing === 'check' ? 'check' : setback.next;
+    }
     setState('failing', setback.fault);
     await pause((setback.fault.reason === 'Unavailable' ? unreachable : waits).next());
     return resourceVersion === '' ? 'list' : setback.next;
@@ -351,7 +363,7 @@ async function readRefusal(stream: HubStream): Promise<HubAnswer> {
   } finally {
     stream.close();
   }
-  return { status: stream.status, body: Buffer.concat(parts) };
+  return { status: stream.status, retryAfterMs: stream.retryAfterMs, body: Buffer.concat(parts) };
 }
 
 /** Our own words only: other messages may quote an object. */

@@ -127,7 +127,10 @@ export function makeFakeMember(
       question.signal.throwIfAborted();
       asked.push(question.path);
       const status = member.fault(question);
-      if (status !== undefined) return answerOf(status, `{"kind":"Status","code":${status}}`);
+      if (status !== undefined) {
+        const headers = status === 429 ? ['Retry-After', '0'] : [];
+        return { ...answerOf(status, `{"kind":"Status","code":${status}}`), headers };
+      }
       const url = new URL(question.path, 'https://member');
       const { pathname, searchParams: query } = url;
       const [, root, namespace, plural] = /^(.*)\/namespaces\/([^/]+)\/([^/]+)$/.exec(pathname) ?? [];

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { IndexFullError } from '../stores/index-full.ts';
 import { makeDocumentReader } from './document.ts';
+import type { Follower } from './follow.ts';
 import { OtherIncarnation } from './incarnation.ts';
 import { fill, lists, memberVersions, pods, site, timing, type, until, versionsOf } from './follow.fixture.ts';
 
@@ -12,7 +13,7 @@ describe('a follower', () => {
     const follower = await start();
     await agree();
     assert.equal(lists(member).length, 3);
-    await until(() => assert.equal(follower.state().phase, 'watching'));
+    await until(() => assert.equal(follower?.state().phase, 'watching'));
     member.put(pods, { namespace: 'a', name: 'p1', more: '"spec":{"n":1.0}' });
     member.put(pods, { namespace: 'b', name: 'new' });
     member.remove(pods, { namespace: 'a', name: 'p2' });
@@ -155,13 +156,38 @@ describe('a follower', () => {
     const { member, start, agree } = site(t);
     fill(member, 2);
     const told: (string | undefined)[] = [];
-    const follower = await start({ onState: () => told.push(follower?.state().fault?.reason) });
-    await until(() => assert.equal(follower.state().phase, 'watching'));
+    let follower: Follower | undefined;
+    follower = await start({ onState: () => void told.push(follower?.state().fault?.reason) });
+    await until(() => assert.equal(follower?.state().phase, 'watching'));
     const before = lists(member).length;
     member.say(pods, '{"type":"ADDED","object":{"metadata":{"name":"x","namespace":"a"},"a":01}}');
     await until(() => assert.equal(lists(member).length, before + 1));
     await agree();
     assert.ok(told.includes('Malformed'));
+  });
+
+  it('a member that asks for a moment is asked again without a word; one that does so for long is told', async (t) => {
+    const { member, start, agree } = site(t);
+    fill(member, 2);
+    const isWatch = (path: string): boolean => path.includes('watch=true');
+    let left = 4;
+    // As of a kind that has just come: its cache is not filled yet.
+    member.fault = ({ path }) => (isWatch(path) && left-- > 0 ? 429 : undefined);
+    const told: unknown[] = [];
+    let follower: Follower | undefined;
+    follower = await start({ onState: () => void told.push(follower?.state().fault?.message) });
+    await until(() => assert.equal(follower?.state().phase, 'watching'));
+    assert.equal(member.asked.filter(isWatch).length, 5);
+    assert.deepEqual(new Set(told), new Set([undefined]));
+    member.put(pods, { namespace: 'a', name: 'later' });
+    await agree();
+    await follower?.close();
+
+    member.fault = () => 429;
+    const other = await start({ timing: { ...timing, busyGraceMs: 20 } });
+    await until(() => assert.match(other.state().fault?.message ?? '', /was answered with 429/));
+    member.fault = () => undefined;
+    await until(() => assert.equal(other.state().fault, undefined));
   });
 
   it('a watch that goes silent is given up after its time and resumed', async (t) => {
@@ -220,7 +246,8 @@ describe('a follower', () => {
       if (left >= 0) throw new Error('locked');
     };
     const faults: (string | undefined)[] = [];
-    const follower = await start({ onState: () => void faults.push(follower?.state().fault?.message) });
+    let follower: Follower | undefined;
+    follower = await start({ onState: () => void faults.push(follower?.state().fault?.message) });
     await agree();
     assert.ok(faults.includes('locked'));
     assert.equal(follower.state().fault, undefined);
@@ -231,7 +258,7 @@ describe('a follower', () => {
     fill(member, 5);
     const follower = await start();
     await agree();
-    await until(() => assert.equal(follower.state().phase, 'watching'));
+    await until(() => assert.equal(follower?.state().phase, 'watching'));
     let isFull = true;
     store.gate = async ({ upserts }) => {
       if (isFull && upserts.length > 0) throw new IndexFullError('pods.');
@@ -296,6 +323,6 @@ describe('a follower', () => {
     const follower = await start();
     await until(() => assert.match(follower.state().fault?.message ?? '', /portcullis:index.*member-access --index/));
     member.fault = () => undefined;
-    await until(() => assert.equal(follower.state().phase, 'watching'));
+    await until(() => assert.equal(follower?.state().phase, 'watching'));
   });
 });

@@ -1,6 +1,6 @@
 // Follows one type of one incarnation into the store: resume where it stopped, else list; then watch, for ever. Easy to get wrong: an API server does
 // not refuse a watch from its future, so before any resume the member must show that it is the same one and has got at least that far.
-import { makeBackoff } from '../../cache/backoff.ts';
+import { makeBackoff, makeBusyWaits } from '../../cache/backoff.ts';
 import { isOlder } from '../../cache/object-set.ts';
 import { byteLinesOf } from '../../cache/watch-lines.ts';
 import type { IndexStore, StoredType, SyncPosition } from '../stores/store.ts';
@@ -66,6 +66,7 @@ export function startFollower(options: FollowOptions): Follower {
   const reading = new AbortController();
   const writing = new AbortController();
   const waits = makeBackoff(timing.firstBackoffMs, timing.maxBackoffMs, random);
+  const busy = makeBusyWaits(timing.firstBackoffMs, timing.busyGraceMs, random);
   const rate = makeRate();
   const isSameForm = stored !== undefined && stored.type.keptAs === type.keptAs && stored.type.version === type.version;
   /** Up to where events were seen; '' when a list is needed. */
@@ -154,6 +155,7 @@ export function startFollower(options: FollowOptions): Follower {
           return;
         }
         ({ resourceVersion, objects, newest: seen } = found);
+        busy.reset();
         rewrites = false;
       } finally {
         hasRows = true;
@@ -233,6 +235,7 @@ export function startFollower(options: FollowOptions): Follower {
       throw refusal;
     }
     enter('watching');
+    busy.reset();
     watching = answer;
     const openedAtMs = performance.now();
     let isStalled = false;
@@ -331,8 +334,9 @@ export function startFollower(options: FollowOptions): Follower {
       return 'list';
     }
     const setback = setbackOf(error, incarnation.cluster, `${doing} of ${what}`);
-    enter('failing', setback.fault);
-    await pause(waits.next(), reading.signal);
+    const momentMs = setback.retryAfterMs === undefined ? undefined : busy.next(setback.retryAfterMs);
+    if (momentMs === undefined) enter('failing', setback.fault);
+    await pause(momentMs ?? waits.next(), reading.signal);
     // After an event that cannot be read everything after it is unknown, too.
     if (setback.fault.reason === 'Malformed' && doing === 'watch') resourceVersion = '';
     return resourceVersion === '' || doing === 'list' ? 'list' : 'check';

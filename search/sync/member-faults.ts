@@ -1,16 +1,25 @@
 // From a member's refusal, or a failure to reach it, to what is told and done about it. Easy to get wrong: a 403 or 404 comes from the member as an
 // ordinary answer, not as an error; and nothing of an answer's text may reach a message, since it may quote an object.
+import { retryAfterMsOf } from '../../cache/backoff.ts';
 import { GatewayError } from '../../cache/errors.ts';
 import { MalformedAnswer, readStatus } from '../../cache/hub-events.ts';
+import { headerValue } from '../../routing/headers.ts';
 import { readWhole, type MemberAnswer } from '../../routing/member-call.ts';
 import type { SyncFault } from './sync-types.ts';
 
 /** Something that is waited out. */
 export class SyncSetback extends Error {
   readonly fault: SyncFault;
-  constructor(reason: SyncFault['reason'], message: string, options: { readonly cause?: unknown } = {}) {
+  /** The member asks for this long a moment. */
+  readonly retryAfterMs: number | undefined;
+  constructor(
+    reason: SyncFault['reason'],
+    message: string,
+    options: { readonly cause?: unknown; readonly retryAfterMs?: number | undefined } = {},
+  ) {
     super(message, options);
     this.fault = { reason, message };
+    this.retryAfterMs = options.retryAfterMs;
   }
 }
 
@@ -36,7 +45,9 @@ export async function refusalOf(answer: MemberAnswer, cluster: string, what: str
     );
   }
   if (status === 404) return new SyncSetback('Missing', `cluster "${cluster}" does not have the ${what} (404)`);
-  return new SyncSetback('Refused', `${where} was answered with ${status}${reason === '' ? '' : ` ${reason}`}`);
+  const retryAfterMs = status === 429 ? retryAfterMsOf(headerValue(answer.headers, 'retry-after')) : undefined;
+  const words = `${where} was answered with ${status}${reason === '' ? '' : ` ${reason}`}`;
+  return new SyncSetback('Refused', words, { retryAfterMs });
 }
 
 /** As {@link SyncSetback}, whatever was thrown. */

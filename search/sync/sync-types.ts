@@ -113,6 +113,8 @@ export interface SyncTiming {
   readonly clusterRetry: RetryDelays;
   readonly firstBackoffMs: number;
   readonly maxBackoffMs: number;
+  /** How long a member that asks for a moment (429 with `Retry-After`) is only waited for; after that it is told. */
+  readonly busyGraceMs: number;
   /** A watch that has brought nothing for so long is asked after: see `confirm` in follow.ts. */
   readonly quietMs: number;
   /** And again whenever nothing was confirmed for so long; API servers send a bookmark a minute where there is news. */
@@ -142,6 +144,7 @@ export const defaultSyncTiming: SyncTiming = Object.freeze({
   clusterRetry: defaultRetryDelays,
   firstBackoffMs: 800,
   maxBackoffMs: 30_000,
+  busyGraceMs: 10_000,
   healthyMs: 5_000,
   discoveryMs: 300_000,
   discoveryPauseMs: 1_000,
