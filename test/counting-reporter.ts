@@ -1,5 +1,5 @@
-// A node:test reporter that writes nothing but the counts, as JSON, for whoever adds several runs up. Easy to get wrong: suites are
-// reported as tests too and must not be counted.
+// A node:test reporter that writes nothing but the counts, a line of JSON a test, for whoever adds several runs up. Easy to get wrong: suites are
+// reported as tests too and must not be counted; and a process that is ended does not come to its end here.
 import { relative } from 'node:path';
 import type { TestEvent } from 'node:test/reporters';
 
@@ -18,25 +18,46 @@ export interface Counts {
   readonly failures: readonly string[];
 }
 
+/** One line of what this reporter writes: a process that is killed has told what it knew until then. */
+type Line =
+  | { readonly passed: true }
+  | { readonly skip: string }
+  | { readonly failure: string }
+  | { readonly end: true };
+
 export default async function* countingReporter(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
-  let passed = 0;
-  let failed = 0;
-  const skips: string[] = [];
-  const failures: string[] = [];
   for await (const event of source) {
-    if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
-    const { data } = event;
-    if ((data.details as { type?: string }).type === 'suite') continue;
-    // With process isolation every file is reported as a test as well.
-    if (data.nesting === 0 && data.name === data.file) continue;
-    if (data.skip !== undefined && data.skip !== false) skips.push(`${data.name}: ${String(data.skip)}`);
-    else if (event.type === 'test:pass') passed += 1;
-    else {
-      failed += 1;
-      failures.push(described(event.data));
-    }
+    const line = lineOf(event);
+    if (line !== undefined) yield `${JSON.stringify(line)}\n`;
   }
-  yield JSON.stringify({ passed, failed, skipped: skips.length, skips, failures } satisfies Counts);
+  yield `${JSON.stringify({ end: true } satisfies Line)}\n`;
+}
+
+function lineOf(event: TestEvent): Line | undefined {
+  if (event.type !== 'test:pass' && event.type !== 'test:fail') return undefined;
+  const { data } = event;
+  if ((data.details as { type?: string }).type === 'suite') return undefined;
+  // With process isolation every file is reported as a test as well.
+  if (data.nesting === 0 && data.name === data.file) return undefined;
+  if (data.skip !== undefined && data.skip !== false) return { skip: `${data.name}: ${String(data.skip)}` };
+  return event.type === 'test:pass' ? { passed: true } : { failure: described(event.data) };
+}
+
+/**
+ * Adds up what the reporter wrote.
+ * @returns undefined when it wrote nothing; otherwise with `isWhole` when the run came to its end
+ */
+export function countsOf(text: string): (Counts & { readonly isWhole: boolean }) | undefined {
+  const lines = text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Line);
+  if (lines.length === 0) return undefined;
+  const skips = lines.flatMap((line) => ('skip' in line ? [line.skip] : []));
+  const failures = lines.flatMap((line) => ('failure' in line ? [line.failure] : []));
+  const passed = lines.filter((line) => 'passed' in line).length;
+  const isWhole = lines.some((line) => 'end' in line);
+  return { passed, failed: failures.length, skipped: skips.length, skips, failures, isWhole };
 }
 
 /** node:test wraps what was thrown; an assertion says what differs on the lines below its first. */

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Counts } from './counting-reporter.ts';
+import { countsOf, type Counts } from './counting-reporter.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 
@@ -14,7 +14,15 @@ const compileCache = join(root, 'node_modules', '.cache', 'node-compile');
 /** Takes what a program prints in place of the terminal, for programs that run beside each other. */
 export type Output = (text: string) => void;
 
-/** Runs a program of node_modules/.bin or of the system in the project's folder; resolves with its exit code. */
+const nothing: Counts = { passed: 0, failed: 0, skipped: 0, skips: [], failures: [] };
+
+/** node:test needs a moment to tell what it knows until then. */
+const killGraceMs = 20_000;
+
+/**
+ * Runs a program of node_modules/.bin or of the system in the project's folder; resolves with its exit code.
+ * @param timeoutMs after which it gets a SIGTERM, and some seconds later a SIGKILL
+ */
 export function runProgram(
   command: string,
   args: readonly string[],
@@ -26,12 +34,21 @@ export function runProgram(
     const child = spawn(command, args, {
       cwd: root,
       stdio: output === undefined ? 'inherit' : ['ignore', 'pipe', 'pipe'],
-      ...(timeoutMs === undefined ? {} : { timeout: timeoutMs, killSignal: 'SIGKILL' as const }),
       env: { NODE_COMPILE_CACHE: compileCache, ...process.env, PATH: path },
     });
     for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', output!);
+    const timers =
+      timeoutMs === undefined
+        ? []
+        : [
+            setTimeout(() => child.kill('SIGTERM'), timeoutMs),
+            setTimeout(() => child.kill('SIGKILL'), timeoutMs + killGraceMs),
+          ];
     child.on('error', reject);
-    child.on('close', (code) => resolve(code ?? 1));
+    child.on('close', (code) => {
+      for (const timer of timers) clearTimeout(timer);
+      resolve(code ?? 1);
+    });
   });
 }
 
@@ -40,7 +57,7 @@ export interface RunOptions {
   readonly output?: Output;
   /** All files in one process, each a suite of its own (test/group.ts); otherwise each is a process unless the flags say something else. */
   readonly isGroup?: boolean;
-  /** After which the process is killed and the run has failed; none unless said. */
+  /** After which the process is ended and the run has failed; none unless said. */
   readonly timeoutMs?: number;
 }
 
@@ -61,7 +78,7 @@ export async function runTests(
 ): Promise<Counts> {
   const files = testFiles(...patterns);
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-tests-'));
-  const counts = join(folder, 'counts.json');
+  const counts = join(folder, 'counts.jsonl');
   try {
     const code = await runProgram(
       process.execPath,
@@ -87,12 +104,13 @@ export async function runTests(
   }
 }
 
-/** What was counted; a process that was killed, or crashed, has counted nothing and failed. */
+/** What was counted; a process that was ended, or crashed, has failed beside what it told until then. */
 function readCounts(path: string, files: readonly string[]): Counts {
-  const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
-  if (text !== '') return JSON.parse(text) as Counts;
-  const failures = files.map((file) => `${file}: the process ended before it told what it counted`);
-  return { passed: 0, failed: 1, skipped: 0, skips: [], failures };
+  const found = countsOf(existsSync(path) ? readFileSync(path, 'utf8') : '');
+  if (found?.isWhole === true) return found;
+  const { passed, failed, skipped, skips, failures } = found ?? nothing;
+  const ended = files.map((file) => `${file}: the process ended before all its tests had`);
+  return { passed, failed: failed + 1, skipped, skips, failures: [...failures, ...ended] };
 }
 
 /** Prints the closing lines of several runs and returns the exit code. */
