@@ -52,8 +52,12 @@ test('nodes and control plane components of the hub are refused, by name and by 
     refuses('system:kube-controller-manager', [], options);
     refuses('alice', ['system:nodes'], options);
     refuses('alice', ['dev', 'system:kube-apiserver'], options);
+    refuses('system:bootstrap:07401b', [], options);
+    refuses('alice', ['system:bootstrappers'], options);
+    refuses('alice', ['system:bootstrappers:kubeadm:default-node-token'], options);
   }
-  assert.deepEqual(forwarded('system:nodeish', ['system:nodes-of-mine']), ['system:nodeish', 'system:nodes-of-mine']);
+  const alike = ['system:nodeish', 'system:nodes-of-mine', 'system:bootstrappers-of-mine'] as const;
+  assert.deepEqual(forwarded(alike[0], alike.slice(1)), alike);
 });
 
 test('a ServiceAccount of the hub is somebody else in a member: its name and its groups are prefixed', () => {

@@ -22,14 +22,14 @@ export const hubPrefix = 'cluster:hub:';
 
 const accountName = 'system:serviceaccount:';
 const accountsGroup = 'system:serviceaccounts';
-/** Nodes and the control plane's own components; a member grants them rights by these names. */
-const componentName = /^system:(?:node:|kube-)/;
-const componentGroup = /^system:(?:nodes$|node:|kube-)/;
+/** Nodes, who is about to join as one, and the control plane's own components; a member grants them rights by these names. */
+const componentName = /^system:(?:node:|bootstrap:|kube-)/;
+const componentGroup = /^system:(?:nodes$|node:|bootstrappers(?:$|:)|kube-)/;
 
 /**
  * The identity that stands for this user in a member. Users of the operator's own files go as written; of a hub's, `system:masters` is left
  * out, and ServiceAccounts follow the options, by their name and by every group of theirs, whoever carries it.
- * @throws GatewayError IDENTITY_REFUSED for names and groups of nodes and control plane components, for refused ServiceAccounts, and for
+ * @throws GatewayError IDENTITY_REFUSED for names and groups of nodes, joining ones too, and of control plane components, for refused ServiceAccounts, and for
  * names that already look like a prefixed ServiceAccount
  */
 export function forwardedIdentity(user: User, options: TrustOptions): User {
@@ -38,7 +38,7 @@ export function forwardedIdentity(user: User, options: TrustOptions): User {
     (componentName.test(user.name) ? user.name : undefined) ?? user.groups.find((group) => componentGroup.test(group));
   if (component !== undefined) {
     throw refused(
-      `${JSON.stringify(component)} is a name of nodes or control plane components, which stays on the hub`,
+      `${JSON.stringify(component)} is a name of nodes, joining nodes or control plane components, which stays on the hub`,
     );
   }
   const name = user.name.startsWith(accountName) ? accountIdentity(user.name, options) : own(user.name, options);
