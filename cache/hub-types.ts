@@ -29,7 +29,7 @@ export interface HubAnswer {
 export interface HubStream {
   readonly status: number;
   /** As of {@link HubAnswer}. */
-  readonly retryAfterMs?: number | undefined;
+  readonly retryAfterMs: number | undefined;
   readonly chunks: AsyncIterable<Buffer>;
   close(): void;
 }

@@ -96,7 +96,7 @@ function noted(inner: HubClient): HubClient {
           yield chunk;
         }
       }
-      return { status: stream.status, chunks: chunks(), close: () => stream.close() };
+      return { ...stream, chunks: chunks() };
     },
     close: () => inner.close(),
   };
