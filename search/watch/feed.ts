@@ -17,8 +17,12 @@ export type FeedStore = Pick<IndexStore, 'changes' | 'onCommit' | 'resourceVersi
 
 /** See the file comment. */
 export interface ChangeFeed {
-  /** @throws GatewayError (rejects) EXPIRED when the log no longer reaches back so far */
-  read(from: string, types: readonly TypeKey[]): Promise<Reading>;
+  /**
+   * @param seen a version that the store has shown: all up to it is read. A reader of the store sees commits before they are told here, and before what
+   * was read for others is forgotten.
+   * @throws GatewayError (rejects) EXPIRED when the log no longer reaches back so far
+   */
+  read(from: string, types: readonly TypeKey[], seen?: string): Promise<Reading>;
   /** Called soon after commits, once for several of them. Returns the way to end it. */
   onCommit(listener: () => void): () => void;
   /** Watchers now. */
@@ -45,25 +49,30 @@ export function makeChangeFeed(store: FeedStore): ChangeFeed {
     remembered = new Map();
     if (listeners.size > 0) telling ??= setTimeout(tell, togetherMs);
   });
-  const readNow = async (from: string, types: readonly TypeKey[]): Promise<Reading> => {
+  const readNow = async (from: string, types: readonly TypeKey[], seen: string): Promise<Reading> => {
     // Read before the entries are, so that none up to it can be missing.
-    const target = store.resourceVersion();
+    const told = store.resourceVersion();
+    const target = seen > told ? seen : told;
     const entries = await store.changes(from, types, entriesAtOnce);
     const last = entries.at(-1)?.resourceVersion ?? from;
     const isMore = entries.length === entriesAtOnce;
     return { entries, reached: isMore || last > target ? last : target > from ? target : from, isMore };
   };
+  const remember = (key: string, reading: Promise<Reading>): Promise<Reading> => {
+    const into = remembered;
+    if (into.size >= mostRemembered) into.clear();
+    into.set(key, reading);
+    reading.catch(() => into.delete(key));
+    return reading;
+  };
   return {
-    read(from, types) {
+    read(from, types, seen = '') {
       const key = `${from} ${types.join()}`;
       const known = remembered.get(key);
-      if (known !== undefined) return known;
-      const reading = readNow(from, types);
-      const into = remembered;
-      if (into.size >= mostRemembered) into.clear();
-      into.set(key, reading);
-      reading.catch(() => into.delete(key));
-      return reading;
+      const anew = (): Promise<Reading> => remember(key, readNow(from, types, seen));
+      if (known === undefined) return anew();
+      if (seen === '') return known;
+      return known.then((reading) => (reading.isMore || reading.reached >= seen ? reading : anew()));
     },
     onCommit(listener) {
       listeners.add(listener);

@@ -4,6 +4,7 @@ import { allOf } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
 import { scopeAllows } from '../api/visible.ts';
 import type { LogEntry, RowRead } from '../stores/store.ts';
+import { makeChangeFeed } from './feed.ts';
 import type { ChangeFeed } from './feed.ts';
 import { rightsEvents } from './rights-change.ts';
 
@@ -25,9 +26,9 @@ function entry(version: number, namespace: string, name: string, kind: 'made' | 
 }
 
 /** A store of these rows at version 1050, with this log. */
-async function change(rows: readonly RowRead[], log: readonly LogEntry[], before: RowScope, after: RowScope) {
+function storeOf(rows: readonly RowRead[], log: readonly LogEntry[]) {
   const seen = (each: RowScope): RowRead[] => rows.filter((one) => scopeAllows(each, one));
-  const store = {
+  return {
     count: (_: unknown, each: RowScope) => Promise.resolve(seen(each).length),
     list: (_: unknown, each: RowScope) =>
       Promise.resolve({
@@ -38,10 +39,18 @@ async function change(rows: readonly RowRead[], log: readonly LogEntry[], before
           yield seen(each);
         })(),
       }),
+    resourceVersion: () => '1050',
+    changes: (from: string) => Promise.resolve(log.filter(({ resourceVersion }) => resourceVersion > from)),
+    onCommit: () => () => undefined,
   };
-  const feed = {
-    read: () => Promise.resolve({ entries: log, reached: '1060', isMore: false }),
-  } as unknown as ChangeFeed;
+}
+
+async function change(
+  store: ReturnType<typeof storeOf>,
+  before: RowScope,
+  after: RowScope,
+  feed: ChangeFeed = makeChangeFeed(store),
+) {
   const { events, position } = await rightsEvents(store, feed, {
     query: allOf({ group: '', resource: 'secrets' }),
     types: [type],
@@ -57,7 +66,7 @@ async function change(rows: readonly RowRead[], log: readonly LogEntry[], before
 }
 
 test('rows out of reach are lost once, rows in reach are gained, the rest is told as it happened', async () => {
-  const { told, position } = await change(
+  const store = storeOf(
     [row('kept', 'k1'), row('lost', 'l1'), row('lost', 'made-since'), row('won', 'w1')],
     [
       entry(1, 'kept', 'k1', 'changed'),
@@ -68,19 +77,31 @@ test('rows out of reach are lost once, rows in reach are gained, the rest is tol
       // After the state that was listed: told later, under the new rights.
       entry(55, 'kept', 'k1', 'changed'),
     ],
-    scope('kept', 'lost'),
-    scope('kept', 'won'),
   );
+  const { told, position } = await change(store, scope('kept', 'lost'), scope('kept', 'won'));
   assert.deepEqual(told, ['entry k1', 'lost l1', 'lost deleted-since', 'gained w1']);
+  assert.equal(position, '1050');
+});
+
+test('E4: what was committed between the reading of the log and that of the rows is told, too', async () => {
+  const store = storeOf([row('kept', 'k1'), row('won', 'w1')], [entry(1, 'kept', 'k1', 'changed')]);
+  const log = [entry(1, 'kept', 'k1', 'changed')];
+  // Its readers see a commit before those who wait for one are told: the feed still has what it read for others.
+  const late = { ...store, changes: () => Promise.resolve([...log]), resourceVersion: () => '1010' };
+  const feed = makeChangeFeed(late);
+  await feed.read('1000', [type]);
+  log.push(entry(45, 'kept', 'k2', 'made'), entry(46, 'won', 'w1', 'made'), entry(47, 'kept', 'k1', 'gone'));
+  const { told, position } = await change(late, scope('kept'), scope('kept', 'won'), feed);
+  assert.deepEqual(told, ['entry k1', 'entry k2', 'entry k1', 'gained w1']);
   assert.equal(position, '1050');
 });
 
 test('more than a thousand rows that come or go end the watch', async () => {
   const rows = Array.from({ length: 1_001 }, (_, i) => row('lost', `l${i}`));
-  await assert.rejects(change(rows, [], scope('lost'), scope()), { code: 'EXPIRED' });
-  await assert.rejects(change(rows, [], scope(), scope('lost')), { code: 'EXPIRED' });
+  await assert.rejects(change(storeOf(rows, []), scope('lost'), scope()), { code: 'EXPIRED' });
+  await assert.rejects(change(storeOf(rows, []), scope(), scope('lost')), { code: 'EXPIRED' });
   // As many come as go.
   const others = rows.map((each, i) => ({ ...each, namespace: 'won', name: `w${i}` }));
-  await assert.rejects(change([...rows, ...others], [], scope('lost'), scope('won')), { code: 'EXPIRED' });
-  assert.equal((await change(rows.slice(1), [], scope('lost'), scope())).told.length, 1_000);
+  await assert.rejects(change(storeOf([...rows, ...others], []), scope('lost'), scope('won')), { code: 'EXPIRED' });
+  assert.equal((await change(storeOf(rows.slice(1), []), scope('lost'), scope())).told.length, 1_000);
 });

@@ -91,7 +91,7 @@ async function* entriesUpTo(
 ): AsyncGenerator<LogEntry, void, undefined> {
   let position = from;
   while (position < last) {
-    const reading = await feed.read(position, types);
+    const reading = await feed.read(position, types, last);
     for (const entry of reading.entries) {
       if (entry.resourceVersion > last) return;
       yield entry;
