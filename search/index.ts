@@ -29,6 +29,7 @@ import type { ClusterState, SyncHandle, SyncTiming } from './sync/sync-types.ts'
 import { typeKey } from './types.ts';
 import type { Incarnation } from './types.ts';
 import { makeChangeFeed } from './watch/feed.ts';
+import { makeToldRights } from './watch/told-rights.ts';
 
 /** As much of a log as the index writes to. */
 export interface IndexLog {
@@ -176,6 +177,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
         (incarnation) => recordOf(incarnation)?.status.version ?? '',
       ),
       feed,
+      told: makeToldRights(store),
       openStreams,
       continueKeys,
       bookmarkIntervalMs: options.bookmarkIntervalMs,

@@ -67,7 +67,7 @@ export async function answerObjects(request: IndexRequest, path: AskedObjects, p
     return;
   }
   if (isWatch) await answerWatch(request, parameters, asked, plan, question, parts);
-  else if (name === undefined) await answerList(request, parameters, asked, plan, parts);
+  else if (name === undefined) await answerList(request, parameters, asked, plan, question, parts);
   else await answerGet(request, path, asked, plan, parts);
 }
 
@@ -115,6 +115,7 @@ async function answerList(
   parameters: Parameters,
   asked: AskedQuery,
   plan: Plan,
+  question: PlanQuestion,
   parts: AnswerParts,
 ): Promise<void> {
   const version = readListVersion(parameters, parts.store);
@@ -124,7 +125,11 @@ async function answerList(
   const include = includeObject(parameters);
   await sendListPage(
     request,
-    () => readListPage(request, asked, queryOf(asked.query, plan.views), plan, version, parts),
+    async () => {
+      const listed = await readListPage(request, asked, queryOf(asked.query, plan.views), plan, version, parts);
+      parts.told.note(question, listed.meta.resourceVersion, plan.scope);
+      return listed;
+    },
     (meta) =>
       as === 'Table'
         ? tableDocument(
@@ -214,6 +219,11 @@ async function answerWatch(
   const query = { ...queryOf(asked.query, plan.views), order: [] };
   await waitForVersion(parts.store, start.notOlderThan);
   await requireInLog(parts.store, start.notOlderThan, start.after === undefined);
+  const visibleAs = (verb: 'list' | 'watch') => visibleNow(parts, { ...question, verb });
+  const before =
+    start.after === undefined
+      ? undefined
+      : await parts.told.before(question, start.after, async (verb) => (await visibleAs(verb)()).scope);
   const show = objectForm(plan.views, { ...asked, isPartial });
   // What comes through a hub by a path that it takes for a short request is cut after 60 s; ended before, nothing is lost.
   const isShort = request.aggregated && request.asked.part === 'resources';
@@ -235,10 +245,12 @@ async function answerWatch(
             )
           : eventForm(view.type, show, isPartial),
       after: start.fromNow ? parts.store.resourceVersion() : start.after,
+      before,
       marksInitialEnd: start.marksInitialEnd,
       bookmarks: start.bookmarks,
       timeoutMs: limits.length === 0 ? undefined : Math.min(...limits),
-      visible: visibleNow(parts, question),
+      visible: visibleAs('watch'),
+      onTold: (position, scope) => parts.told.note(question, position, scope),
     },
     {
       store: parts.store,

@@ -6,6 +6,7 @@ import type { IndexStore } from '../stores/store.ts';
 import type { ClusterState, PartState } from '../sync/sync-types.ts';
 import type { TypeKey } from '../types.ts';
 import type { ChangeFeed } from '../watch/feed.ts';
+import type { ToldRights } from '../watch/told-rights.ts';
 import type { Catalog } from './catalog.ts';
 import type { UnionOpenapi } from './openapi-union.ts';
 import type { StatusJson } from './request.ts';
@@ -22,6 +23,7 @@ export interface AnswerParts {
   readonly settled: () => Promise<void>;
   readonly openapi: UnionOpenapi;
   readonly feed: ChangeFeed;
+  readonly told: ToldRights;
   readonly openStreams: OpenStreams;
   readonly continueKeys: ContinueKeys;
   readonly bookmarkIntervalMs: number;

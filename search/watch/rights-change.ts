@@ -13,6 +13,8 @@ import type { ChangeFeed } from './feed.ts';
 /** More than this and the watcher is told to list again. */
 const mostRows = 1_000;
 const mostBytes = 32 * 1024 * 1024;
+/** Changes under rights that stayed as they are. */
+const mostEntries = 20_000;
 
 /** What happened to one object for the watcher. */
 export type RightsEvent =
@@ -50,10 +52,15 @@ export async function rightsEvents(
 
   const events: RightsEvent[] = [];
   const settled = new Set<string>();
+  let bytes = 0;
   for await (const entry of entriesUpTo(feed, types, position, gained.resourceVersion)) {
     const could = scopeAllows(before, entry);
     const can = scopeAllows(after, entry);
-    if (could && can) events.push({ kind: 'entry', entry });
+    if (could && can) {
+      // A watch that is taken up after a long time: what has changed since may be anything.
+      bytes += (entry.before?.length ?? 0) + (entry.after?.length ?? 0);
+      if (events.push({ kind: 'entry', entry }) > mostEntries || bytes > mostBytes) throw tooMany();
+    }
     if (!could || can || settled.has(rowIdentity(entry))) continue;
     // Made after the last event, it was never told of, and now will not be.
     settled.add(rowIdentity(entry));

@@ -47,6 +47,8 @@ export interface WatchQuestion {
   readonly form: EventForm;
   /** Undefined: begin with the rows there are. */
   readonly after: string | undefined;
+  /** Rights under which the client got to `after`, if they were others than those of now. */
+  readonly before: RowScope | undefined;
   /** Say when the rows there are were told. */
   readonly marksInitialEnd: boolean;
   readonly bookmarks: boolean;
@@ -54,6 +56,8 @@ export interface WatchQuestion {
   readonly timeoutMs: number | undefined;
   /** Rights of now. @throws GatewayError (rejects) when they cannot be decided */
   readonly visible: () => Promise<Visible>;
+  /** The client is told up to where it has got, and under which rights. */
+  readonly onTold: (position: string, scope: RowScope) => void;
 }
 
 /** Events are collected up to this size before they are written. */
@@ -69,7 +73,7 @@ export async function watchRows(request: IndexRequest, question: WatchQuestion, 
     isDirty = true;
     wake();
   };
-  const state = { rightsChanged: false, bookmarkDue: false, timeUp: false };
+  const state = { rightsChanged: question.before !== undefined, bookmarkDue: false, timeUp: false };
   const body = beginBody(request, warnings, parts.openStreams, { kind: 'watch', onOver: poke });
   const on = (name: keyof typeof state) => (): void => {
     state[name] = true;
@@ -93,7 +97,7 @@ export async function watchRows(request: IndexRequest, question: WatchQuestion, 
     }
     isDirty = false;
   };
-  const run = new WatchRun(body, question, parts, scope, question.after ?? page!.resourceVersion);
+  const run = new WatchRun(body, question, parts, question.before ?? scope, question.after ?? page!.resourceVersion);
   try {
     if (page !== undefined) await run.tellRows(page.chunks);
     if (question.marksInitialEnd) await run.bookmark({ 'k8s.io/initial-events-end': 'true' });
@@ -204,6 +208,7 @@ class WatchRun {
   }
 
   async bookmark(annotations?: Readonly<Record<string, string>>): Promise<void> {
+    this.#question.onTold(this.#position, this.#scope);
     this.#add('BOOKMARK', this.#question.form.bookmark(this.#position, annotations));
     await this.#flush();
   }

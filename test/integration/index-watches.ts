@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { JsonObject } from '../../sim/types.ts';
+import { eventually } from '../e2e/polling.ts';
 import { binding } from './index-site.ts';
 import type { IndexedList, IndexSite, Watching, WatchEvent } from './index-site.ts';
 
@@ -176,6 +177,50 @@ export function testWatches(site: () => IndexSite, before: () => void): void {
     alpha().apply(binding('viewer-ops', 'view', 'viewer', 'ops'));
     const won = await seen.until(1 + before + 1);
     assert.equal(told(won).at(-1), 'ADDED alpha/ops/there');
+  });
+
+  test('E5: a watch that goes on where rights were others is told what they brought and took meanwhile', async () => {
+    const listed = async (): Promise<readonly string[]> => {
+      const { items } = (await site().ask(path, 'viewer')).json<IndexedList>();
+      return items.map(({ metadata }) => `alpha/${metadata.namespace}/${metadata.name}`);
+    };
+    const kinds = (events: readonly WatchEvent[], type: string): readonly string[] =>
+      told(events)
+        .filter((text) => text.startsWith(type))
+        .map((text) => text.slice(type.length + 1))
+        .toSorted();
+    const { metadata } = (await site().ask(path, 'viewer')).json<IndexedList>();
+    assert.deepEqual(await listed(), ['alpha/ops/there']);
+    alpha().apply(binding('viewer-shop', 'view', 'viewer', 'shop'));
+    alpha().remove('RoleBinding', 'ops', 'viewer-ops');
+    alpha().apply(configMap('meanwhile'));
+    await eventually('the rights of now', async () => {
+      const rows = await listed();
+      return rows.includes('alpha/shop/meanwhile') && !rows.includes('alpha/ops/there');
+    });
+    const won = (await listed()).toSorted();
+    const fromList = watch(`&resourceVersion=${metadata.resourceVersion}&allowWatchBookmarks=1`, 'viewer');
+    const caughtUp = await fromList.until(1 + won.length);
+    assert.deepEqual(kinds(caughtUp, 'ADDED'), won);
+    assert.deepEqual(kinds(caughtUp, 'DELETED'), ['alpha/ops/there']);
+    // And goes on under the rights of now.
+    alpha().apply(configMap('meanwhile', 'shop', 'yes', { at: 'second' }));
+    await eventually('a bookmark', () => told(fromList.events).at(-1) === 'MODIFIED alpha/shop/meanwhile');
+    await eventually('its bookmark', () => fromList.events.at(-1)!.type === 'BOOKMARK');
+    const { resourceVersion } = fromList.events.at(-1)!.object.metadata;
+    fromList.close();
+
+    alpha().remove('RoleBinding', 'shop', 'viewer-shop');
+    alpha().apply(configMap('meanwhile', 'shop', 'yes', { at: 'not for them' }));
+    await eventually('no rights', async () => (await listed()).length === 0);
+    const fromBookmark = watch(`&resourceVersion=${resourceVersion}&allowWatchBookmarks=1`, 'viewer');
+    const lost = await fromBookmark.until(won.length);
+    assert.deepEqual(kinds(lost, 'DELETED'), won);
+    assert.ok(!JSON.stringify(lost).includes('not for them'));
+    // Who has got there under rights that are those of now goes on as ever.
+    const same = watch(`&resourceVersion=${await versionNow()}`);
+    alpha().apply(configMap('for-admins'));
+    assert.deepEqual(told(await same.until(1)), ['ADDED alpha/shop/for-admins']);
   });
 
   before();
