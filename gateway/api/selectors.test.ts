@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { labelMatcher, nameMatcher } from './selectors.ts';
 
 test('terms are parted at commas outside parentheses', () => {
-  const matches = labelMatcher('env in (dev, test),tier notin (a,b) , app=web,!gone');
+  const matches = labelMatcher('env in (dev, test),tier notin(a,b) , app=web,!gone')!;
   assert.equal(matches({ env: 'test', tier: 'c', app: 'web' }), true);
   assert.equal(matches({ env: 'prod', tier: 'c', app: 'web' }), false);
   assert.equal(matches({ env: 'dev', tier: 'b', app: 'web' }), false);
@@ -17,7 +17,22 @@ test('a parenthesis that stands alone is refused, whatever stands around it', ()
   }
 });
 
-test('S27: a selector of commas is read in one pass', () => {
-  assert.equal(labelMatcher(','.repeat(256 * 1024))({}), true);
+test('what kube-apiserver refuses is refused, and what requires nothing is told apart', () => {
+  for (const selector of [',', ',,', '!environment>5', '!-_-', 'a!=%^', '!!', 'tier=a>b', '=&', 'a,,b', 'x in']) {
+    assert.throws(() => labelMatcher(selector), { code: 'BAD_REQUEST' }, selector);
+  }
+  assert.equal(labelMatcher(''), undefined);
+  assert.equal(labelMatcher(' \t'), undefined);
+  const above = labelMatcher('tier>5')!;
+  assert.deepEqual(
+    [above({ tier: '6' }), above({ tier: '5' }), above({ 'tier>5': '' }), above({})],
+    [true, false, false, false],
+  );
+  // Own labels only.
+  assert.equal(labelMatcher('constructor')!({}), false);
+});
+
+test('S27: a selector of commas is refused at once', () => {
+  assert.throws(() => labelMatcher(','.repeat(256 * 1024)), { code: 'BAD_REQUEST' });
   assert.throws(() => labelMatcher(`${','.repeat(256 * 1024)})`), { code: 'BAD_REQUEST' });
 });

@@ -125,7 +125,7 @@ export function listed(resource: ServedResource, store: ClusterReader): readonly
 export function objectMatcher(query: string): (object: ServedObject) => boolean {
   const labels = labelMatcher(queryValue(query, 'labelSelector') ?? '');
   const names = nameMatcher(queryValue(query, 'fieldSelector') ?? '');
-  return (object) => labels(object.labels) && names(object.name);
+  return (object) => (labels === undefined || labels(object.labels)) && names(object.name);
 }
 
 /**

@@ -7,7 +7,7 @@ import { queryFlag, queryValue, unescapeQuery } from '../request-info.ts';
 
 /** See the file comment. */
 export interface FanoutQuery {
-  /** `clusterSelector=`; undefined when absent or empty. */
+  /** `clusterSelector=`; undefined when absent, and when it requires nothing. */
   readonly selects: LabelMatcher | undefined;
   /** `partial=false`: rather no answer than one without some cluster. */
   readonly partial: boolean;
@@ -41,7 +41,6 @@ const longestWatchSeconds = 2_000_000;
 
 /** @throws GatewayError BAD_REQUEST for a parameter that cannot be read */
 export function readFanoutQuery(query: string): FanoutQuery {
-  const selector = queryValue(query, 'clusterSelector') ?? '';
   const partial = queryValue(query, 'partial') ?? 'true';
   if (partial !== 'true' && partial !== 'false') {
     throw new GatewayError('BAD_REQUEST', 'partial= is true (the default) or false');
@@ -49,7 +48,7 @@ export function readFanoutQuery(query: string): FanoutQuery {
   const limit = wholeNumber(query, 'limit');
   const timeoutSeconds = wholeNumber(query, 'timeoutSeconds');
   return {
-    selects: selector === '' ? undefined : labelMatcher(selector),
+    selects: labelMatcher(readClusterSelector(query)),
     partial: partial === 'true',
     limit: limit === 0 ? undefined : limit,
     continueToken: queryValue(query, 'continue') ?? '',
@@ -60,6 +59,23 @@ export function readFanoutQuery(query: string): FanoutQuery {
     initialEvents: queryFlag(query, 'sendInitialEvents'),
     rest: withoutKeys(query, ownKeys),
   };
+}
+
+/**
+ * Go drops a pair that it cannot read, and takes the first of two. Here that would choose clusters that nobody meant, and a request for all of them may
+ * be a write.
+ */
+function readClusterSelector(query: string): string {
+  const pairs = query
+    .replace(/^\?/, '')
+    .split('&')
+    .filter((pair) => unescapeQuery(pair.split('=', 1)[0]!) === 'clusterSelector');
+  const [first = ''] = pairs;
+  if (pairs.length > 1) throw new GatewayError('BAD_REQUEST', 'clusterSelector= is given more than once');
+  const selector = unescapeQuery(first.includes('=') ? first.slice(first.indexOf('=') + 1) : '');
+  if (first.includes(';') || selector === undefined)
+    throw new GatewayError('BAD_REQUEST', 'clusterSelector= holds bytes that must be percent-encoded');
+  return selector;
 }
 
 function wholeNumber(query: string, key: string): number | undefined {

@@ -127,7 +127,8 @@ function holdsTexts(name: string, labels: Labels, texts: readonly string[]): boo
   return texts.every((text) => places.some((place) => place.includes(text)));
 }
 
-function compileLabel({ key, operator, values }: LabelRequirement): (labels: Labels) => boolean {
+/** The requirement as a test of an object's labels (apimachinery/pkg/labels.Requirement.Matches). */
+export function compileLabel({ key, operator, values }: LabelRequirement): (labels: Labels) => boolean {
   switch (operator) {
     case 'Exists':
       return (labels) => labels.has(key);

@@ -267,7 +267,23 @@ test('a write needs a selector, goes to each selected cluster, and says what bec
       body,
     );
   assert.equal((await post('')).status, 400);
-  assert.equal((await post('clusterSelector=')).status, 400);
+  // Of nothing, of what kube-apiserver would not read, of what Go would drop, and of two.
+  for (const selector of [
+    '',
+    '+',
+    '%20%09',
+    ',',
+    '!',
+    '!a%3Eb',
+    '!-_-',
+    'a!=%25%5E',
+    '%zz',
+    'a;b',
+    'tier&clusterSelector=!tier',
+  ]) {
+    assert.equal((await post(`clusterSelector=${selector}`)).status, 400, selector);
+  }
+  assert.equal((await post('cluster%53elector=%20')).status, 400);
   assert.equal(site.upstream(), 0);
   for (const [i, member] of site.members.entries()) {
     member.answer = (request) =>
