@@ -32,7 +32,8 @@ export async function serveOpenApi(call: Call): Promise<void> {
   await send(call, documentText(call.cluster.registry, found.group, found.version, found.resources));
 }
 
-const protobufType = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+/** As kube-openapi names what it sends; asked for it is with an `@`, which is no media type that Go reads. */
+const protobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
 /** A length-delimited protobuf field. */
 function field(number: number, value: Buffer | string): Buffer {

@@ -48,6 +48,12 @@ function refuseOddUpgrade(state: Observed, surface: Surface, info: RequestInfo, 
     surface.kind === 'member' &&
     info.isResource &&
     (upgradedSubresources.has(info.subresource) || plain.verb === 'watch' || plain.verb === 'proxy');
+  if (surface.kind === 'index') {
+    throw new GatewayError(
+      'METHOD_NOT_ALLOWED',
+      'the index holds copies of objects and is watched over plain HTTP; ask the cluster itself, below /clusters/<name>/proxy',
+    );
+  }
   if (!allowed) {
     throw new GatewayError(
       'BAD_UPGRADE',

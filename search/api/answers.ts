@@ -14,7 +14,7 @@ import type { IndexRequest } from './request.ts';
 export async function answerIndexRequest(request: IndexRequest, parts: AnswerParts): Promise<void> {
   const { asked, inbound } = request;
   const isRead = inbound.method === 'GET' || inbound.method === 'HEAD';
-  if (!isRead && asked.part !== 'query') throw readOnly();
+  if (!isRead && asked.part !== 'query') throw readOnly(asked);
   switch (asked.part) {
     case 'resources':
     case 'proxy': {
@@ -50,9 +50,11 @@ function answerIndexes(request: IndexRequest, name: string | undefined, { store 
   }
 }
 
-function readOnly(): GatewayError {
-  return new GatewayError(
-    'METHOD_NOT_ALLOWED',
-    'the index holds copies and can be read only; change objects in their cluster, below /clusters/<name>/proxy',
-  );
+function readOnly(asked: IndexRequest['asked']): GatewayError {
+  const segments = 'segments' in asked ? asked.segments : [];
+  const isReview = segments.includes('authorization.k8s.io') || segments.includes('authentication.k8s.io');
+  const what = isReview
+    ? 'who may do what is each cluster’s to say: ask it'
+    : 'the index holds copies and can be read only; change objects in their cluster';
+  return new GatewayError('METHOD_NOT_ALLOWED', `${what}, below /clusters/<name>/proxy`);
 }

@@ -58,7 +58,15 @@ export async function answerObjects(request: IndexRequest, path: AskedObjects, p
     byOwner: asked.query.owner !== undefined,
   };
   await parts.settled();
-  const plan = await planAnswer(parts, question);
+  const plan = await planAnswer(parts, question).catch((error: unknown) => {
+    if (!isEventsOfObject(path, parameters) || !(error instanceof GatewayError) || error.code !== 'NOT_FOUND')
+      throw error;
+    return error;
+  });
+  if (plan instanceof GatewayError) {
+    answerNoEvents(request, path, plan, parts);
+    return;
+  }
   const view = plan.views[0]!;
   if (!view.type.namespaced && namespace !== undefined) throw notFoundPath();
   if (view.type.namespaced && namespace === undefined && name !== undefined) throw notFoundPath();
@@ -69,6 +77,26 @@ export async function answerObjects(request: IndexRequest, path: AskedObjects, p
   if (isWatch) await answerWatch(request, parameters, asked, plan, question, parts);
   else if (name === undefined) await answerList(request, parameters, asked, plan, question, parts);
   else await answerGet(request, path, asked, plan, parts);
+}
+
+/** As kubectl describe asks for the events of what it describes; for some kinds it fails where that is refused. */
+function isEventsOfObject({ group, resource, name }: AskedObjects, parameters: Parameters): boolean {
+  const selector = parameters.text('fieldSelector') ?? '';
+  return (
+    ['', 'events.k8s.io'].includes(group) &&
+    resource === 'events' &&
+    name === undefined &&
+    /involvedObject\.|regarding\./.test(selector)
+  );
+}
+
+/** Events are not indexed: there are none here, and why is said beside. */
+function answerNoEvents(request: IndexRequest, path: AskedObjects, why: GatewayError, { store }: AnswerParts): void {
+  request.form(['']);
+  const apiVersion = path.group === '' ? path.version : `${path.group}/${path.version}`;
+  const metadata = { resourceVersion: store.resourceVersion() };
+  const list = { kind: 'EventList', apiVersion, metadata, items: [] };
+  sendWhole(request, Buffer.from(`${JSON.stringify(list)}\n`), [{ cluster: undefined, text: why.message }]);
 }
 
 function notFoundPath(): GatewayError {

@@ -9,7 +9,7 @@ import type { AskedQuery } from '../query/read-query.ts';
 import type { FacetBy } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import { sendJson } from './answer-body.ts';
-import { apiVersionOf } from './catalog.ts';
+import { apiVersionOf, notIndexed } from './catalog.ts';
 import { collectionDocument, listDocument, objectForm } from './forms.ts';
 import { mostTypes } from './inner-path.ts';
 import { askedWarnings, readListPage, sendListPage } from './list-rows.ts';
@@ -85,7 +85,12 @@ async function plan(request: IndexRequest, parameters: Parameters, parts: Answer
     cluster: undefined,
     byOwner: asked.query.owner !== undefined,
   });
-  return { asked, plan: made, parameters };
+  const missing = types.filter((type) => !made.views.some((view) => typeKey(view.type) === typeKey(type)));
+  const [first] = missing;
+  if (made.views.length === 0) throw notIndexed(first!, first!.version);
+  // Some of several: whoever misspelt one would take the rest for all.
+  const warnings = missing.map((type) => ({ cluster: undefined, text: notIndexed(type, type.version).message }));
+  return { asked, plan: { ...made, warnings: [...warnings, ...made.warnings] }, parameters };
 }
 
 /** `pods.v1.`, `deployments.v1.apps`; without a version `pods` and `deployments.apps`. */
@@ -124,10 +129,19 @@ function readLimit(text: string | undefined): number {
   return Math.min(Number(text), mostValues);
 }
 
+/** What client-go and kubectl add to any URL. */
+const clientParameters: ReadonlySet<string> = new Set(['timeout', 'pretty']);
+
 /** The list that a document asks for; a list of one type, or a collection named `query`. */
 async function answerPosted(request: IndexRequest, parts: AnswerParts): Promise<void> {
   if (request.inbound.method !== 'POST')
     throw new GatewayError('METHOD_NOT_ALLOWED', 'a query is POSTed, as a JSON document');
+  const misplaced = urlParameters(request.query.slice(1)).names.find((name) => !clientParameters.has(name));
+  if (misplaced !== undefined)
+    throw new GatewayError(
+      'BAD_REQUEST',
+      `${JSON.stringify(misplaced.slice(0, 60))} stands in the URL; a query has all of it in its document`,
+    );
   request.form(['']);
   const parameters = jsonParameters(await request.body());
   const { asked, plan: made } = await plan(request, parameters, parts);

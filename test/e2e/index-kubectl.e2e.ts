@@ -209,6 +209,19 @@ test('E2: what kubectl prints of both members is what it prints of each', async 
   assert.equal(yaml.metadata.annotations[cluster], 'm2');
   assert.match(await kubectl('get', 'pods', '-A', '-o', 'wide'), /^NAMESPACE\s+CLUSTER\s+NAME\s+READY.*NOMINATED NODE/);
   assert.match(await kubectl('describe', 'pod', 'only-there', '-n', 'team-a'), /Name:\s+only-there/);
+  // Of these kubectl describes nothing when the events of it are refused, and events are not indexed.
+  await plane.member('m2').apply({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'only-described', namespace: 'team-a' },
+    data: { key: 'value' },
+  });
+  const described = await eventually('it is indexed', () =>
+    outputs('describe', 'configmap', 'only-described', '-n', 'team-a').catch(() => undefined),
+  );
+  assert.match(described.stdout, /Name:\s+only-described[^]*value/);
+  assert.match(described.stderr, /Warning: .*events in version v1 is not indexed/);
+  await assert.rejects(kubectl('get', 'events', '-n', 'team-a'), /not indexed/);
 });
 
 test('E2: pages, orders and explain are as with one cluster; what is ambiguous is said', async () => {

@@ -172,6 +172,9 @@ test('what cannot be answered is a Status that says why', async () => {
     [`${index}/facets?resource=pods.v1.`, 400, /by= is missing/],
     [`${index}/facets?by=cluster`, 400, /resource= is missing/],
     [`${index}/query`, 405, /POSTed/],
+    [`${index}/query?clusters=alpha`, 400, /\\"clusters\\" stands in the URL/, 'POST'],
+    [`${index}/counts?resource=pods.a,b`, 404, /pods.a is not indexed/],
+    [`${resources}/apis/authorization.k8s.io/v1/selfsubjectaccessreviews`, 405, /each cluster’s to say/, 'POST'],
     ['/apis/search.portcullis.io/v1alpha1/indexes/other', 404, /not found/],
   ] as const) {
     const answer = await site.ask(target, 'admin', { method: method ?? 'GET' });
@@ -179,6 +182,14 @@ test('what cannot be answered is a Status that says why', async () => {
     assert.match(answer.text, message);
     assert.equal(answer.json<{ kind: string }>().kind, 'Status');
   }
+});
+
+test('of several types those that are not there are named: whoever misspelt one must not take the rest for all', async () => {
+  const answer = await site.ask(`${index}/counts?resource=configmaps,deploymentz`);
+  assert.equal(answer.status, 200);
+  assert.match(String(answer.headers['warning']), /deploymentz is not indexed/);
+  const query = { method: 'POST', body: { resource: ['configmaps', 'deploymentz'], limit: 1 } };
+  assert.match(String((await site.ask(`${index}/query?timeout=5s`, 'admin', query)).headers['warning']), /deploymentz/);
 });
 
 test('pages follow one another without a gap, by tokens and by offsets, and tokens are good for nothing else', async () => {
