@@ -35,7 +35,7 @@ export async function askLive(
   if (info.verb === 'watch')
     throw new GatewayError(
       'METHOD_NOT_ALLOWED',
-      `the index does not keep this version; watch it below /clusters/${cluster}/proxy`,
+      `the index asks a cluster for lists and objects only; watch it below /clusters/${cluster}/proxy`,
     );
   const outer = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
   const surface: Extract<Surface, { kind: 'member' }> = {
