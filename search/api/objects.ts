@@ -59,8 +59,8 @@ export async function answerObjects(request: IndexRequest, path: AskedObjects, p
   };
   await parts.settled();
   const plan = await planAnswer(parts, question).catch((error: unknown) => {
-    if (!isEventsOfObject(path, parameters) || !(error instanceof GatewayError) || error.code !== 'NOT_FOUND')
-      throw error;
+    const isNotIndexed = error instanceof GatewayError && error.code === 'NOT_FOUND';
+    if (verb !== 'list' || !isEventsOfObject(path, parameters) || !isNotIndexed) throw error;
     return error;
   });
   if (plan instanceof GatewayError) {
@@ -80,13 +80,10 @@ export async function answerObjects(request: IndexRequest, path: AskedObjects, p
 }
 
 /** As kubectl describe asks for the events of what it describes; for some kinds it fails where that is refused. */
-function isEventsOfObject({ group, resource, name }: AskedObjects, parameters: Parameters): boolean {
+function isEventsOfObject({ group, resource }: AskedObjects, parameters: Parameters): boolean {
   const selector = parameters.text('fieldSelector') ?? '';
   return (
-    ['', 'events.k8s.io'].includes(group) &&
-    resource === 'events' &&
-    name === undefined &&
-    /involvedObject\.|regarding\./.test(selector)
+    ['', 'events.k8s.io'].includes(group) && resource === 'events' && /involvedObject\.|regarding\./.test(selector)
   );
 }
 
