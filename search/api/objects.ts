@@ -1,6 +1,7 @@
 // Answers paths of objects: list, watch, and get of one by name. Easy to get wrong: the same name may be there in many clusters; without a cluster in the
 // path one object is answered only when the caller may get exactly one, and the clusters named otherwise are the ones the caller may get it from.
 import { GatewayError } from '../../cache/errors.ts';
+import { headerValue } from '../../routing/headers.ts';
 import { documentPaths, readDocument } from '../query/document.ts';
 import { compileMatcher } from '../query/match.ts';
 import { takeForwardLabel } from '../query/forward-label.ts';
@@ -43,7 +44,7 @@ export async function answerObjects(request: IndexRequest, path: AskedObjects, p
     ...(namespace === undefined ? {} : { namespace }),
     ...(name === undefined ? {} : { name }),
   });
-  if (asked.forward) {
+  if (asked.forward || headerValue(request.headers, 'x-clusterpedia-forward') === 'true') {
     await forwardLive(request, path);
     return;
   }
@@ -111,7 +112,7 @@ function livePath({ group, version, namespace, resource, name, legacyWatch }: As
   return `/${segments.map(encodeURIComponent).join('/')}`;
 }
 
-/** Clusterpedia's label that asks the member instead of the store. */
+/** Clusterpedia's label and header that ask the member instead of the store (v0.9, pkg/kubeapiserver/resource_handler.go). */
 async function forwardLive(request: IndexRequest, path: AskedObjects): Promise<void> {
   if (path.cluster === undefined)
     throw new GatewayError('BAD_REQUEST', 'only a path with a cluster can be forwarded: …/clusters/<name>/…');

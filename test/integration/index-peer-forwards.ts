@@ -56,6 +56,14 @@ export function testForwardCases(site: () => IndexSite): void {
     }
     for (const selector of [',,,', `a b,${F}`]) assert.equal((await asked(selector)).status, 400, selector);
     assert.equal((await asked(F, '')).status, 400, 'without a cluster there is nobody to ask');
+    const byHeader = (path: string, value = 'true'): Promise<Answer> =>
+      site().ask(base + path, 'admin', { headers: { 'x-clusterpedia-forward': value } });
+    const configMaps = 'api/v1/namespaces/ns-1/configmaps';
+    assert.ok(isLive(await byHeader(`/clusters/alpha/${configMaps}`)));
+    assert.ok(!isLive(await byHeader(`/clusters/alpha/${configMaps}`, 'false')));
+    const one = (await byHeader(`/clusters/alpha/${configMaps}/name-1`)).json<IndexedList['items'][number]>();
+    assert.deepEqual([one.metadata.name, one.metadata.annotations?.[annotation]], ['name-1', undefined]);
+    assert.equal((await byHeader(`/${configMaps}`)).status, 400);
   });
 
   test('T137-T140: an allowed subresource is asked of the cluster as the caller, another one is refused', async () => {
