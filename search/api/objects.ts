@@ -9,6 +9,7 @@ import { urlParameters } from '../query/parameters.ts';
 import type { Parameters } from '../query/parameters.ts';
 import { readQuery } from '../query/read-query.ts';
 import type { AskedQuery } from '../query/read-query.ts';
+import type { RowScope } from '../rights/scope.ts';
 import type { RowRead } from '../stores/store.ts';
 import { tableOf } from '../table/table.ts';
 import { typeKey } from '../types.ts';
@@ -245,11 +246,8 @@ async function answerWatch(
   const query = { ...queryOf(asked.query, plan.views), order: [] };
   await waitForVersion(parts.store, start.notOlderThan);
   await requireInLog(parts.store, start.notOlderThan, start.after === undefined);
-  const visibleAs = (verb: 'list' | 'watch') => visibleNow(parts, { ...question, verb });
-  const before =
-    start.after === undefined
-      ? undefined
-      : await parts.told.before(question, start.after, async (verb) => (await visibleAs(verb)()).scope);
+  const { after } = start;
+  const listScope = async (): Promise<RowScope> => (await visibleNow(parts, { ...question, verb: 'list' })()).scope;
   const show = objectForm(plan.views, { ...asked, isPartial });
   // What comes through a hub by a path that it takes for a short request is cut after 60 s; ended before, nothing is lost.
   const isShort = request.aggregated && request.asked.part === 'resources';
@@ -270,12 +268,12 @@ async function answerWatch(
               includeObject(parameters),
             )
           : eventForm(view.type, show, isPartial),
-      after: start.fromNow ? parts.store.resourceVersion() : start.after,
-      before,
+      after: start.fromNow ? parts.store.resourceVersion() : after,
+      before: after === undefined ? undefined : (scope) => parts.told.before(question, after, scope, listScope),
       marksInitialEnd: start.marksInitialEnd,
       bookmarks: start.bookmarks,
       timeoutMs: limits.length === 0 ? undefined : Math.min(...limits),
-      visible: visibleAs('watch'),
+      visible: visibleNow(parts, question),
       onTold: (position, scope) => parts.told.note(question, position, scope),
     },
     {

@@ -13,7 +13,7 @@ describe('a follower', () => {
     const follower = await start();
     await agree();
     assert.equal(lists(member).length, 3);
-    await until(() => assert.equal(follower?.state().phase, 'watching'));
+    await until(() => assert.equal(follower.state().phase, 'watching'));
     member.put(pods, { namespace: 'a', name: 'p1', more: '"spec":{"n":1.0}' });
     member.put(pods, { namespace: 'b', name: 'new' });
     member.remove(pods, { namespace: 'a', name: 'p2' });
@@ -258,7 +258,7 @@ describe('a follower', () => {
     fill(member, 5);
     const follower = await start();
     await agree();
-    await until(() => assert.equal(follower?.state().phase, 'watching'));
+    await until(() => assert.equal(follower.state().phase, 'watching'));
     let isFull = true;
     store.gate = async ({ upserts }) => {
       if (isFull && upserts.length > 0) throw new IndexFullError('pods.');
@@ -323,6 +323,6 @@ describe('a follower', () => {
     const follower = await start();
     await until(() => assert.match(follower.state().fault?.message ?? '', /portcullis:index.*member-access --index/));
     member.fault = () => undefined;
-    await until(() => assert.equal(follower?.state().phase, 'watching'));
+    await until(() => assert.equal(follower.state().phase, 'watching'));
   });
 });

@@ -16,13 +16,15 @@ export interface ToldRights {
   /**
    * Rights under which lists and watches of this question have brought its user to `position`, if they were others than those of now.
    * @param question of a watch
-   * @param scopeNow of the same question, for a list or a watch
+   * @param scopeNow of the watch
+   * @param listScope what a list would show, read after `scopeNow`: where that is as it was, so was the other
    * @throws GatewayError (rejects) EXPIRED when some were others and some were not, and where they may have changed since a position of a process before
    */
   before(
     question: PlanQuestion,
     position: string,
-    scopeNow: (verb: 'list' | 'watch') => Promise<RowScope>,
+    scopeNow: RowScope,
+    listScope: () => Promise<RowScope>,
   ): Promise<RowScope | undefined>;
 }
 
@@ -57,7 +59,7 @@ export function makeToldRights(store: Pick<IndexStore, 'changes' | 'resourceVers
       }
       told.set(key, [...stretches.slice(1 - mostStretches), { scope, from: position, to: position }]);
     },
-    async before(question, position, scopeNow) {
+    async before(question, position, scopeNow, listScope) {
       // Every cluster that comes or goes brings or takes its roles and bindings, too.
       if (position < openedAt && (await store.changes(position, rightsKeys, 1)).length > 0) throw changed();
       const others = new Map<string, RowScope>();
@@ -66,7 +68,7 @@ export function makeToldRights(store: Pick<IndexStore, 'changes' | 'resourceVers
         const stretches = told.get(keyOf(question, verb)) ?? [];
         const under = stretches.filter(({ from, to }) => from <= position && position <= to);
         if (under.length === 0) continue;
-        const { digest } = await scopeNow(verb);
+        const { digest } = verb === 'watch' ? scopeNow : await listScope();
         for (const { scope } of under) {
           if (scope.digest === digest) isSame = true;
           else others.set(scope.digest, scope);

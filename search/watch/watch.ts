@@ -47,8 +47,11 @@ export interface WatchQuestion {
   readonly form: EventForm;
   /** Undefined: begin with the rows there are. */
   readonly after: string | undefined;
-  /** Rights under which the client got to `after`, if they were others than those of now. */
-  readonly before: RowScope | undefined;
+  /**
+   * Rights under which the client got to `after`, if they were others than these; absent where it has not got anywhere.
+   * @throws GatewayError (rejects) EXPIRED when it has to list again
+   */
+  readonly before: ((scopeNow: RowScope) => Promise<RowScope | undefined>) | undefined;
   /** Say when the rows there are were told. */
   readonly marksInitialEnd: boolean;
   readonly bookmarks: boolean;
@@ -66,6 +69,7 @@ const writeBytes = 64 * 1024;
 /** Watches until one side ends it. @throws GatewayError (rejects) only while nothing was sent */
 export async function watchRows(request: IndexRequest, question: WatchQuestion, parts: WatchParts): Promise<void> {
   const { scope, warnings } = await question.visible();
+  const before = await question.before?.(scope);
   const page = question.after === undefined ? await parts.store.list(question.query, scope, {}) : undefined;
   let wake = (): void => undefined;
   let isDirty = true;
@@ -73,7 +77,7 @@ export async function watchRows(request: IndexRequest, question: WatchQuestion, 
     isDirty = true;
     wake();
   };
-  const state = { rightsChanged: question.before !== undefined, bookmarkDue: false, timeUp: false };
+  const state = { rightsChanged: before !== undefined, bookmarkDue: false, timeUp: false };
   const body = beginBody(request, warnings, parts.openStreams, { kind: 'watch', onOver: poke });
   const on = (name: keyof typeof state) => (): void => {
     state[name] = true;
@@ -97,7 +101,7 @@ export async function watchRows(request: IndexRequest, question: WatchQuestion, 
     }
     isDirty = false;
   };
-  const run = new WatchRun(body, question, parts, question.before ?? scope, question.after ?? page!.resourceVersion);
+  const run = new WatchRun(body, question, parts, before ?? scope, question.after ?? page!.resourceVersion);
   try {
     if (page !== undefined) await run.tellRows(page.chunks);
     if (question.marksInitialEnd) await run.bookmark({ 'k8s.io/initial-events-end': 'true' });
