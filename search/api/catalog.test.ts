@@ -102,7 +102,7 @@ test('what is kept for rights alone is not served; what is chosen is there befor
   assert.equal(servedTypes([], [cluster('a', [state()])], () => false)[0]!.type.resource, 'widgets');
 });
 
-test('warnings name clusters in reach whose rows are missing or old, with the age, and no others', () => {
+test('warnings name clusters in reach whose rows are missing or old, with the age, and types of which the caller may see something (ATT-51)', () => {
   const unavailable = { reason: 'Unavailable', message: 'connection refused' } as const;
   const states = [
     cluster('coming', [state({ isWhole: false, phase: 'listing', listed: { done: 5, of: 10 } })]),
@@ -110,6 +110,12 @@ test('warnings name clusters in reach whose rows are missing or old, with the ag
     cluster('fine', [state()]),
     cluster('hidden', [state()]),
     cluster('secret', [state({ isWhole: false })]),
+    // In reach, and nobody's rights in it are known.
+    cluster('unread', [state({ isWhole: false, phase: 'listing', fault: unavailable })], {
+      ...unavailable,
+      message: 'no route',
+    }),
+    cluster('unread-yet', [state({ isWhole: false, phase: 'failing', fault: unavailable })]),
     // In reach, and nothing in it is theirs.
     cluster('walled', [state({ isWhole: false, phase: 'listing', listed: { done: 5, of: 10 } })]),
     cluster('walled-down', [state({ phase: 'failing', fault: unavailable })]),
@@ -117,7 +123,13 @@ test('warnings name clusters in reach whose rows are missing or old, with the ag
   const seen = new Map([[typeKey(widgets), 'all' as const]]);
   const answer = {
     scope: { digest: '', grants: new Map(['coming/1', 'down/1', 'fine/1'].map((id) => [id, seen])) },
-    reachable: new Set(['coming', 'down', 'fine', 'hidden', 'walled', 'walled-down']),
+    reachable: new Map(
+      ['coming', 'down', 'fine', 'hidden', 'unread', 'unread-yet', 'walled', 'walled-down'].map((name) => [
+        name,
+        new Set(seen.keys()),
+      ]),
+    ),
+    unread: new Set(['unread', 'unread-yet']),
     hidden: [{ cluster: 'hidden', reason: 'RightsStale', message: 'nothing of cluster "hidden" is shown' }],
   } as const;
   const told = (clusters?: readonly string[]): string[] =>
@@ -128,7 +140,8 @@ test('warnings name clusters in reach whose rows are missing or old, with the ag
     'coming: widgets.x.io not indexed yet (5 of 10 objects)',
     'down: widgets.x.io shown as of 5m ago: connection refused',
     'hidden: nothing of cluster "hidden" is shown',
-    'walled: widgets.x.io not indexed yet',
+    'unread: not indexed yet: no route',
+    'unread-yet: not indexed yet',
   ]);
   assert.deepEqual(told(['fine', 'secret']), []);
   assert.deepEqual(

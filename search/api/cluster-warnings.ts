@@ -1,5 +1,5 @@
-// What an answer says of clusters whose rows are missing, old or hidden. Easy to get wrong: only clusters the caller may reach may be named, and each
-// only for what the question would have shown of it.
+// What an answer says of clusters whose rows are missing, old or hidden. Only clusters the caller may reach are named, and of their types only those the
+// caller may see something of: which types a cluster has, and why the index cannot read them, is for those who may list them.
 import type { ScopeAnswer } from '../rights/scopes.ts';
 import type { PartState, TypeState } from '../sync/sync-types.ts';
 import { typeKey } from '../types.ts';
@@ -16,7 +16,7 @@ export interface AskedOf {
 /** Warnings for one answer, sorted by cluster; one a cluster and kind of fault, however many types it has. */
 export function clusterWarnings(
   { types, clusters }: AskedOf,
-  { hidden, reachable, scope }: ScopeAnswer,
+  { hidden, reachable, unread, scope }: ScopeAnswer,
   states: readonly PartState[],
   nowMs: number,
 ): readonly Warning[] {
@@ -29,9 +29,15 @@ export function clusterWarnings(
   for (const state of states) {
     const { cluster } = state;
     if (hiddenNames.has(cluster) || !reachable.has(cluster) || !isAsked(cluster)) continue;
-    for (const text of faultsOf(state, keys, scope, nowMs)) warnings.push({ cluster, text });
+    const texts = unread.has(cluster) ? [notIndexed(state)] : faultsOf(state, keys, scope, nowMs);
+    for (const text of texts) warnings.push({ cluster, text });
   }
   return warnings.toSorted((one, other) => ((one.cluster ?? '') < (other.cluster ?? '') ? -1 : 1));
+}
+
+/** Nobody's rights in it are known, so no type of it is named. */
+function notIndexed({ fault }: PartState): string {
+  return `not indexed yet${fault === undefined ? '' : `: ${fault.message}`}`;
 }
 
 function faultsOf(
@@ -40,17 +46,14 @@ function faultsOf(
   scope: ScopeAnswer['scope'],
   nowMs: number,
 ): readonly string[] {
-  const mine = state.types.filter(({ type, isChosen }) => isChosen && keys.has(typeKey(type)));
-  // How many objects there are, and how old they are, is for those who may see some of them. Before the first commit nobody's rights are known.
   const mayKnow = ({ type }: TypeState): boolean => scopeConcerns(scope, state.incarnation?.id ?? '', typeKey(type));
+  const mine = state.types.filter((each) => each.isChosen && keys.has(typeKey(each.type)) && mayKnow(each));
   const texts: string[] = [];
   const missing = mine.filter(({ isWhole }) => !isWhole);
   if (missing.length > 0)
-    texts.push(
-      `${named(missing)} not indexed yet${missing.every(mayKnow) ? progressOf(missing) : ''}${faultText(missing, state)}`,
-    );
-  else if (!state.hasTypes && state.fault !== undefined) texts.push(`not indexed yet: ${state.fault.message}`);
-  const old = mine.filter(mayKnow).filter(({ isWhole, phase, fault }) => {
+    texts.push(`${named(missing)} not indexed yet${progressOf(missing)}${faultText(missing, state)}`);
+  else if (!state.hasTypes && state.fault !== undefined) texts.push(notIndexed(state));
+  const old = mine.filter(({ isWhole, phase, fault }) => {
     return (
       isWhole && (state.fault !== undefined || (fault !== undefined && (phase === 'failing' || phase === 'stopped')))
     );

@@ -41,32 +41,37 @@ export async function answerCollections(
   if (parameters.flag('watch') === true)
     throw new GatewayError('METHOD_NOT_ALLOWED', 'a collection cannot be watched; watch its types one by one');
   await parts.settled();
-  const types = collectionTypes(name, parameters, await parts.catalog());
-  if (types === undefined) {
+  const found = collectionTypes(name, parameters, await parts.catalog());
+  if (found === undefined) {
     throw new GatewayError('NOT_FOUND', `collectionresources.clusterpedia.io ${JSON.stringify(name)} not found`, {
       kind: 'collectionresources',
       group: 'clusterpedia.io',
       name,
     });
   }
-  const asked = readQuery(parameters, { types });
+  // A token is for what was asked: a type that comes to a group later must not make it worthless.
+  const asked = readQuery(parameters, { types: [...found.groups, ...found.named] });
   if (asked.query.owner !== undefined) throw new GatewayError('BAD_REQUEST', 'a collection has no owner filter');
   const { as } = request.form(['Table', '', 'PartialObjectMetadata', 'PartialObjectMetadataList']);
   const isPartial = as !== '';
   const plan = await planAnswer(parts, {
     user: request.user,
     verb: 'list',
-    types,
+    types: distinct([...found.members, ...found.named]),
     clusters: asked.query.clusters,
     cluster: undefined,
-    byOwner: asked.query.owner !== undefined,
+    // A group that only a cluster out of reach has is answered as one that nobody has.
+    mayBeNone: found.groups.length > 0,
   });
-  const query = queryOf(asked.query, plan.views);
-  const shown = plan.views.map(({ type }) => type);
+  // What a group has is told as discovery tells it: the types of which the caller may see anything.
+  const seen = new Set([...plan.scope.grants.values()].flatMap((types) => [...types.keys()]));
+  const shown = plan.views.map(({ type }) => type).filter((type) => seen.has(typeKey(type)));
+  const members = found.members.filter((type) => seen.has(typeKey(type)));
+  const { query } = readQuery(parameters, { types: distinct([...members, ...found.named]) });
   const version = readListVersion(parameters, parts.store);
   await sendListPage(
     request,
-    () => readListPage(request, asked, query, plan, version, parts),
+    () => readListPage(request, asked, queryOf(query, plan.views), plan, version, parts),
     (meta) =>
       as === 'Table'
         ? tableDocument(
@@ -81,15 +86,31 @@ export async function answerCollections(
   );
 }
 
+/** What a collection is of. */
+interface CollectionTypes {
+  /** Types that the question or the collection names. */
+  readonly named: readonly AskedType[];
+  /** Types of the groups it names, as the index has them, whoever may see them. */
+  readonly members: readonly AskedType[];
+  /** These groups, as types that stand for all of theirs. */
+  readonly groups: readonly ResourceType[];
+}
+
+function distinct(types: readonly AskedType[]): readonly AskedType[] {
+  return [...new Map(types.map((type) => [typeKey(type), type])).values()];
+}
+
 /** @returns undefined for a collection that is none */
-function collectionTypes(name: string, parameters: Parameters, catalog: Catalog): readonly AskedType[] | undefined {
+function collectionTypes(name: string, parameters: Parameters, catalog: Catalog): CollectionTypes | undefined {
   const keys = new Map(catalog.all.map(({ type }) => [typeKey(type), { group: type.group, resource: type.resource }]));
   const there = [...keys.values()].toSorted((one, other) => (typeKey(one) < typeKey(other) ? -1 : 1));
   const inAnyVersion = (types: readonly ResourceType[]): readonly AskedType[] =>
     types.map((type) => ({ ...type, version: undefined }));
-  if (name === 'workloads') return inAnyVersion(workloads);
-  if (name === 'kuberesources')
-    return inAnyVersion(there.filter(({ group }) => builtInGroups.has(group) || group.endsWith('.k8s.io')));
+  if (name === 'workloads') return { named: inAnyVersion(workloads), members: [], groups: [] };
+  if (name === 'kuberesources') {
+    const builtIn = there.filter(({ group }) => builtInGroups.has(group) || group.endsWith('.k8s.io'));
+    return { named: [], members: inAnyVersion(builtIn), groups: [{ group: name, resource: '*' }] };
+  }
   if (name !== 'any') return undefined;
   const groups = parameters.all('groups').flatMap((text) => text.split(','));
   // `groups=` alone stands for the core group.
@@ -99,11 +120,12 @@ function collectionTypes(name: string, parameters: Parameters, catalog: Catalog)
     throw new GatewayError('BAD_REQUEST', 'the collection "any" needs groups= or resources=');
   if (groups.length + resources.length > mostTypes)
     throw new GatewayError('BAD_REQUEST', `groups= and resources= name more than ${mostTypes} types`);
-  const asked = [
-    ...(isCore ? [''] : groups).flatMap((text) => typesOfGroup(text.trim(), there)),
-    ...resources.map((text) => readResource(text.trim())),
-  ];
-  return [...new Map(asked.map((type) => [typeKey(type), type])).values()];
+  const ofGroups = (isCore ? [''] : groups).map((text) => text.trim());
+  return {
+    named: distinct(resources.map((text) => readResource(text.trim()))),
+    members: ofGroups.flatMap((text) => typesOfGroup(text, there)),
+    groups: ofGroups.map((group) => ({ group, resource: '*' })),
+  };
 }
 
 /** `apps`, `apps/v1`, `''`, `/` or `/v1` for core, `*` for every group. */
@@ -145,7 +167,8 @@ async function listCollections(request: IndexRequest, parts: AnswerParts): Promi
   const seen = new Set([...scope.grants.values()].flatMap((types) => [...types.keys()]));
   const items = collectionNames.map((name) => {
     const parameters = name === 'any' ? undefined : urlParameters('');
-    const types = parameters === undefined ? [] : (collectionTypes(name, parameters, catalog) ?? []);
+    const found = parameters === undefined ? undefined : collectionTypes(name, parameters, catalog);
+    const types = [...(found?.named ?? []), ...(found?.members ?? [])];
     return {
       kind: 'CollectionResource',
       apiVersion: 'clusterpedia.io/v1beta1',

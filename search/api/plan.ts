@@ -4,6 +4,7 @@ import { GatewayError } from '../../cache/errors.ts';
 import type { User } from '../../cache/user.ts';
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
+import type { ScopeAnswer } from '../rights/scopes.ts';
 import type { StoredType } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
@@ -31,6 +32,8 @@ export interface PlanQuestion {
   readonly cluster: string | undefined;
   /** Rows are asked for by what owns them, which may be of any type: the caller must see that, too. */
   readonly byOwner?: boolean;
+  /** Whether no type at all is an answer, too; otherwise a question about one type that is not there is a NOT_FOUND. */
+  readonly mayBeNone?: boolean;
 }
 
 /** What of the index it can be answered from. */
@@ -39,8 +42,6 @@ export interface Plan {
   readonly views: readonly TypeView[];
   readonly scope: RowScope;
   readonly warnings: readonly Warning[];
-  /** Clusters the caller may ask for any of it. */
-  readonly reachable: ReadonlySet<string>;
 }
 
 /**
@@ -51,10 +52,10 @@ export async function planAnswer(parts: AnswerParts, question: PlanQuestion): Pr
   const { types, cluster, clusters, user, verb } = question;
   const answer = await parts.rights.scope(user, verb, types, clusters);
   const catalog = await parts.catalog();
-  const viewsIn = (reachable: ReadonlySet<string>): readonly TypeView[] => {
-    if (cluster !== undefined && !reachable.has(cluster)) return [];
-    const isKnown = ({ incarnation }: StoredType): boolean =>
-      reachable.has(incarnation.cluster) && (cluster === undefined || incarnation.cluster === cluster);
+  const viewsIn = (reachable: ScopeAnswer['reachable']): readonly TypeView[] => {
+    const isKnown = ({ incarnation, type }: StoredType): boolean =>
+      reachable.get(incarnation.cluster)?.has(typeKey(type)) === true &&
+      (cluster === undefined || incarnation.cluster === cluster);
     return types.flatMap((type) => typeView(catalog, type, type.version, isKnown) ?? []);
   };
   let views = viewsIn(answer.reachable);
@@ -67,13 +68,14 @@ export async function planAnswer(parts: AnswerParts, question: PlanQuestion): Pr
     views = viewsIn(reachable);
   }
   const [only] = types;
-  if (views.length === 0 && types.length === 1) throw notIndexed(only!, only!.version, cluster);
+  if (views.length === 0 && types.length === 1 && question.mayBeNone !== true)
+    throw notIndexed(only!, only!.version, cluster);
   const scope = question.byOwner === true ? await scopeOfOwners(parts, question, catalog) : answer.scope;
   const shown = scopeOfViews(scope, views, catalog);
   const asked = views.map(({ type }) => type);
   const states = parts.statesOf(new Set(asked.map(typeKey)));
   const faults = clusterWarnings({ types: asked, clusters }, answer, states, parts.now());
-  return { views, scope: shown.scope, warnings: [...faults, ...shown.warnings], reachable: answer.reachable };
+  return { views, scope: shown.scope, warnings: [...faults, ...shown.warnings] };
 }
 
 /** What the caller sees of the types of the question and of all others, among which owners are. */

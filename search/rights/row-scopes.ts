@@ -36,8 +36,13 @@ export interface ScopeAnswer {
   readonly scope: RowScope;
   /** Only clusters that are in `reachable`. */
   readonly hidden: readonly HiddenCluster[];
-  /** Names of all clusters that the gateway lets the user ask for some of these types, indexed or not: nothing else may be named to them. */
-  readonly reachable: ReadonlySet<string>;
+  /**
+   * Names of all clusters that the gateway lets the user ask for some of these types, indexed or not, with these types: nothing else may be named to
+   * them. Of a cluster in `unread` the first such type stands for all.
+   */
+  readonly reachable: ReadonlyMap<string, ReadonlySet<TypeKey>>;
+  /** Of `reachable`: the index holds nothing of them, not even their RBAC, so nobody's rights in them are known. */
+  readonly unread: ReadonlySet<string>;
 }
 
 /** The one place that knows rights. */
@@ -92,7 +97,9 @@ interface MemberQuestion {
 }
 
 interface Part {
-  readonly reachable: boolean;
+  /** Types that the gateway lets the user ask the cluster for. */
+  readonly reached: ReadonlySet<TypeKey>;
+  readonly isUnread: boolean;
   /** By incarnation id. */
   readonly grants: readonly (readonly [incarnation: string, ReadonlyMap<TypeKey, Grant>])[];
   readonly hidden?: HiddenCluster;
@@ -184,9 +191,10 @@ export function makeRowScopes(options: RowScopesOptions): Scopes {
     }
   };
 
-  /** One incarnation: undefined when the gateway lets the user ask for none of the types. */
+  /** One incarnation: undefined when the gateway lets the user ask for none of the types. Those it lets them ask for go to `reachedTypes`. */
   const grantsIn = async (
     question: MemberQuestion,
+    reachedTypes: Set<TypeKey>,
   ): Promise<ReadonlyMap<TypeKey, Grant> | HiddenCluster | undefined> => {
     const { user, record, stored, verb, types } = question;
     const reached: Grant[] = [];
@@ -194,7 +202,9 @@ export function makeRowScopes(options: RowScopesOptions): Scopes {
       const version = stored.types.get(typeKey(type))?.type.version ?? '';
       const candidates = (): Candidates => candidatesIn(question, type);
       const asked = { user, cluster: record.spec, verb, type: { ...type, version }, candidates };
-      reached.push(await reachOf(authorizer, asked));
+      const grant = await reachOf(authorizer, asked);
+      reached.push(grant);
+      if (!isNothing(grant)) reachedTypes.add(typeKey(type));
     }
     if (reached.every(isNothing)) return undefined;
     const member = await memberGrants(question);
@@ -208,18 +218,18 @@ export function makeRowScopes(options: RowScopesOptions): Scopes {
   };
 
   /** A cluster that the index holds nothing of, not even its RBAC. */
-  const isReachable = async (
+  const firstReached = async (
     user: User,
     record: ClusterRecord,
     verb: RowVerb,
     types: readonly ResourceType[],
-  ): Promise<boolean> => {
+  ): Promise<ReadonlySet<TypeKey>> => {
     for (const { group, resource } of types) {
       const type = { group, resource, namespaced: undefined, version: '' };
       const asked = { user, cluster: record.spec, verb, type, candidates: () => ({ namespaces: [], names: [] }) };
-      if (!isNothing(await reachOf(authorizer, asked))) return true;
+      if (!isNothing(await reachOf(authorizer, asked))) return new Set([typeKey(type)]);
     }
-    return false;
+    return new Set();
   };
 
   const partOf = async (
@@ -229,21 +239,21 @@ export function makeRowScopes(options: RowScopesOptions): Scopes {
     record: ClusterRecord,
     incarnations: readonly StoredIncarnation[],
   ): Promise<Part> => {
-    if (incarnations.length === 0) return { reachable: await isReachable(user, record, verb, types), grants: [] };
-    let reachable = false;
+    if (incarnations.length === 0)
+      return { reached: await firstReached(user, record, verb, types), isUnread: true, grants: [] };
+    const reached = new Set<TypeKey>();
     let hidden: HiddenCluster | undefined;
     const grants: [string, ReadonlyMap<TypeKey, Grant>][] = [];
     for (const stored of incarnations) {
       const scoped = types.map(({ group, resource }): ScopedType => {
         return { group, resource, namespaced: stored.types.get(typeKey({ group, resource }))?.type.namespaced };
       });
-      const found = await grantsIn({ user, record, stored, verb, types: scoped });
+      const found = await grantsIn({ user, record, stored, verb, types: scoped }, reached);
       if (found === undefined) continue;
-      reachable = true;
       if (!(found instanceof Map)) hidden ??= found as HiddenCluster;
       else if (found.size > 0) grants.push([stored.incarnation.id, found]);
     }
-    return { reachable, grants, ...(hidden === undefined ? {} : { hidden }) };
+    return { reached, isUnread: false, grants, ...(hidden === undefined ? {} : { hidden }) };
   };
 
   return {
@@ -255,17 +265,20 @@ export function makeRowScopes(options: RowScopesOptions): Scopes {
       const parts = await Promise.all(
         records.map((record) => partOf(user, verb, types, record, incarnations.get(record.spec.uid) ?? [])),
       );
-      const reachable = new Set<string>();
+      const reachable = new Map<string, ReadonlySet<TypeKey>>();
+      const unread = new Set<string>();
       const hidden: HiddenCluster[] = [];
       for (const [index, part] of parts.entries()) {
-        if (!part.reachable) continue;
-        reachable.add(records[index]!.spec.name);
+        if (part.reached.size === 0) continue;
+        const { name } = records[index]!.spec;
+        reachable.set(name, part.reached);
+        if (part.isUnread) unread.add(name);
         if (part.hidden !== undefined) hidden.push(part.hidden);
       }
       const made = scopeOf(parts.flatMap((part) => part.grants));
       const known = scopes.get(made.digest);
       if (known === undefined) scopes.set(made.digest, made);
-      return { scope: known ?? made, hidden, reachable };
+      return { scope: known ?? made, hidden, reachable, unread };
     },
     onChange: (listener) => mirror.onChange(listener),
   };
