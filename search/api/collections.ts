@@ -81,7 +81,7 @@ export async function answerCollections(
             'Metadata',
           )
         : collectionDocument(name, shown, meta, objectForm(plan.views, { ...asked, isPartial })),
-    [...askedWarnings(asked), ...plan.warnings],
+    [...askedWarnings(asked, true), ...plan.warnings],
     parts,
   );
 }

@@ -126,7 +126,7 @@ export async function sendListPage(
   await sendRows(request, document(listed.meta), listed.page, [...listed.warnings, ...warnings], parts);
 }
 
-/** Warnings about the question itself. */
-export function askedWarnings(asked: AskedQuery): readonly Warning[] {
-  return asked.warnings.map((text) => ({ cluster: undefined, text }));
+/** Warnings about the question itself. @param isPage the answer is a page of rows */
+export function askedWarnings({ warnings, pageWarnings }: AskedQuery, isPage: boolean): readonly Warning[] {
+  return [...(isPage ? pageWarnings : []), ...warnings].map((text) => ({ cluster: undefined, text }));
 }

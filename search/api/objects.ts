@@ -5,7 +5,7 @@ import { headerValue } from '../../routing/headers.ts';
 import { documentPaths, readDocument } from '../query/document.ts';
 import { compileMatcher } from '../query/match.ts';
 import { takeForwardLabel } from '../query/forward-label.ts';
-import { urlParameters } from '../query/parameters.ts';
+import { onlyParameters, urlParameters } from '../query/parameters.ts';
 import type { Parameters } from '../query/parameters.ts';
 import { readQuery } from '../query/read-query.ts';
 import type { AskedQuery } from '../query/read-query.ts';
@@ -32,6 +32,8 @@ const versionPath = documentPaths([
   ],
 ]);
 const objectForms = ['Table', '', 'PartialObjectMetadata', 'PartialObjectMetadataList'] as const;
+/** What is read of the parameters of a get by name: selectors and pages are for lists (so with kube-apiserver and Clusterpedia). */
+const ofOneObject = ['clusters', 'fields', 'onlyMetadata'];
 /** More clusters than this are not named in an ambiguity. */
 const mostNamed = 20;
 
@@ -39,18 +41,19 @@ const mostNamed = 20;
 export async function answerObjects(request: IndexRequest, path: AskedObjects, parts: AnswerParts): Promise<void> {
   const parameters = urlParameters(request.query.slice(1));
   const { group, resource, version, cluster, namespace, name } = path;
-  const asked = readQuery(parameters, {
+  const isWatch = path.legacyWatch || (parameters.flag('watch') ?? false);
+  const verb = isWatch ? 'watch' : name === undefined ? 'list' : 'get';
+  const asked = readQuery(verb === 'get' ? onlyParameters(parameters, ofOneObject) : parameters, {
     types: [{ group, resource }],
     ...(cluster === undefined ? {} : { cluster }),
     ...(namespace === undefined ? {} : { namespace }),
     ...(name === undefined ? {} : { name }),
   });
-  if (asked.forward || headerValue(request.headers, 'x-clusterpedia-forward') === 'true') {
+  const { forward } = takeForwardLabel(parameters.text('labelSelector') ?? '');
+  if (forward || headerValue(request.headers, 'x-clusterpedia-forward') === 'true') {
     await forwardLive(request, path);
     return;
   }
-  const isWatch = path.legacyWatch || (parameters.flag('watch') ?? false);
-  const verb = isWatch ? 'watch' : name === undefined ? 'list' : 'get';
   const question: PlanQuestion = {
     user: request.user,
     verb,
@@ -166,7 +169,7 @@ async function answerList(
             include,
           )
         : listDocument(view.type, meta, show, isPartial),
-    [...askedWarnings(asked), ...plan.warnings],
+    [...askedWarnings(asked, true), ...plan.warnings],
     parts,
   );
 }
@@ -205,7 +208,7 @@ async function answerGet(
           row,
         )
       : Buffer.concat([show(row.raw, row.type, row.incarnation), Buffer.from('\n')]);
-  sendWhole(request, body, [...askedWarnings(asked), ...plan.warnings]);
+  sendWhole(request, body, [...askedWarnings(asked, false), ...plan.warnings]);
 }
 
 function ambiguous(

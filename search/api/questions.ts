@@ -1,9 +1,10 @@
 // What Clusterpedia's paths cannot say: how many rows have which value, which values there are, how many rows there are, how fresh they are, and a list
 // asked for by a document. Easy to get wrong: a count of rows that the caller may not see tells of them, so everything here goes through the same plan.
 import { GatewayError } from '../../cache/errors.ts';
+import { columnOf, readColumnPath } from '../query/columns.ts';
 import { jsonParameters, urlParameters } from '../query/parameters.ts';
 import type { Parameters } from '../query/parameters.ts';
-import { parsePath } from '../query/path.ts';
+import { printPath } from '../query/path.ts';
 import { readQuery } from '../query/read-query.ts';
 import type { AskedQuery } from '../query/read-query.ts';
 import type { FacetBy } from '../stores/store.ts';
@@ -47,7 +48,7 @@ export async function answerQuestion(
   const planned = await plan(request, urlParameters(request.query.slice(1)), parts);
   const { asked, plan: made, parameters } = planned;
   const query = queryOf(asked.query, made.views);
-  const warnings = [...askedWarnings(asked), ...made.warnings];
+  const warnings = [...askedWarnings(asked, false), ...made.warnings];
   const types = made.views.map(({ type }) => `${type.resource}.${type.version}.${type.group}`);
   if (part === 'counts') {
     const count = await parts.store.count(query, made.scope, 'refuse');
@@ -55,7 +56,12 @@ export async function answerQuestion(
     return;
   }
   const by = readBy(parameters.text('by'));
-  const limit = readLimit(parameters.text('limit'));
+  const wanted = readLimit(parameters.text('limit'));
+  const limit = Math.min(wanted, mostValues);
+  if (wanted > limit) {
+    const text = `limit ${wanted} is more than the server gives at once: ${limit} values`;
+    warnings.unshift({ cluster: undefined, text });
+  }
   const name = parameters.text('by')!;
   if (part === 'facets') {
     const facets = await parts.store.facets(query, made.scope, by, limit);
@@ -108,10 +114,14 @@ export function readType(text: string): AskedType {
 
 function readBy(text: string | undefined): FacetBy {
   if (text === undefined)
-    throw new GatewayError('BAD_REQUEST', 'by= is missing: cluster, namespace, type, or a path such as status.phase');
-  if (text === 'cluster' || text === 'namespace' || text === 'type') return text;
-  if (text === 'metadata.namespace') return 'namespace';
-  const path = parsePath(text, true);
+    throw new GatewayError(
+      'BAD_REQUEST',
+      'by= is missing: cluster, namespace, name, type, or a path such as status.phase',
+    );
+  if (text === 'type') return text;
+  const path = readColumnPath(text, true);
+  const column = columnOf(path);
+  if (column === 'cluster' || column === 'namespace') return column;
   const [first, second, label] = path;
   const isLabel =
     path.length === 3 &&
@@ -119,14 +129,14 @@ function readBy(text: string | undefined): FacetBy {
     first!.key === 'metadata' &&
     second!.kind === 'key' &&
     second!.key === 'labels';
-  return isLabel && label!.kind === 'key' ? { label: label!.key } : { path: text };
+  return isLabel && label!.kind === 'key' ? { label: label!.key } : { path: printPath(path) };
 }
 
 function readLimit(text: string | undefined): number {
   if (text === undefined) return defaultValues;
   if (!/^\d{1,9}$/.test(text) || Number(text) === 0)
     throw new GatewayError('BAD_REQUEST', 'limit is a whole number of 1 or more');
-  return Math.min(Number(text), mostValues);
+  return Number(text);
 }
 
 /** What client-go and kubectl add to any URL. */
@@ -160,7 +170,7 @@ async function answerPosted(request: IndexRequest, parts: AnswerParts): Promise<
             meta,
             show,
           ),
-    [...askedWarnings(asked), ...made.warnings],
+    [...askedWarnings(asked, true), ...made.warnings],
     parts,
   );
 }

@@ -1,10 +1,9 @@
 // `filter=`: conditions on fields with OR. A filter's terms are alternatives, several filters must all hold. Easy to get wrong: values are never
 // syntax; one that holds a comma or a bracket is written in quotes or with backslashes.
-import { clusterAnnotation } from '../types.ts';
+import { readColumnPath } from './columns.ts';
 import { checkOperand } from './field-selector.ts';
-import type { FieldRequirement, PathStep } from './list-query.ts';
+import type { FieldRequirement } from './list-query.ts';
 import { bad } from './parameters.ts';
-import { parsePath } from './path.ts';
 
 const longestFilter = 32 * 1024;
 const mostTerms = 256;
@@ -18,13 +17,6 @@ const operators: Readonly<Record<string, FieldRequirement['operator']>> = {
   '~': 'Contains',
   '<': 'Lt',
   '>': 'Gt',
-};
-
-/** Columns that a filter may name as `orderby` does; `.name` is the field of that name. */
-const columns: Readonly<Record<string, string>> = {
-  cluster: `metadata.annotations['${clusterAnnotation}']`,
-  namespace: 'metadata.namespace',
-  name: 'metadata.name',
 };
 
 /**
@@ -64,7 +56,7 @@ class Scanner {
   term(): FieldRequirement {
     const isNegated = this.takes('!');
     const written = this.#path();
-    const path = readPath(written);
+    const path = readColumnPath(written, true);
     if (isNegated) return { path, operator: 'DoesNotExist', values: [] };
     this.#blanks();
     const next = this.#text[this.#at];
@@ -162,8 +154,4 @@ class Scanner {
     const shown = this.#text.length > 200 ? `${this.#text.slice(0, 200)}…` : this.#text;
     return bad(`filter "${shown}" cannot be read at character ${this.#at + 1}: ${why}`);
   }
-}
-
-function readPath(text: string): readonly PathStep[] {
-  return parsePath(Object.hasOwn(columns, text) ? columns[text]! : text, true);
 }

@@ -1,6 +1,7 @@
 // The question as every store and the matcher understand it: a tree of plain values, whichever spelling (Clusterpedia's parameters and labels,
 // native selectors, `filter=`, a POSTed document) it came in. Easy to get wrong: an absent list asks for everything, an empty one for nothing.
 import type { ResourceType } from '../types.ts';
+import type { Column } from './columns.ts';
 
 /** k8s.io/apimachinery/pkg/labels.Requirement. */
 export interface LabelRequirement {
@@ -41,7 +42,7 @@ export interface OwnerQuery {
 
 /** A key to sort by; ties are broken by cluster, namespace, name, type, so that every order is stable. */
 export interface OrderKey {
-  readonly by: 'cluster' | 'namespace' | 'name' | 'created_at' | 'resource_version' | readonly PathStep[];
+  readonly by: Column | readonly PathStep[];
   readonly descending: boolean;
 }
 

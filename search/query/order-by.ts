@@ -1,10 +1,10 @@
 // What to sort by: columns and paths, from the URL (`namespace,name desc`) or a label (`name_desc`). Easy to get wrong: Clusterpedia hands the text
 // to its database as an expression; here whatever is neither a column nor a path is refused.
+import { columns, readColumn } from './columns.ts';
 import type { OrderKey } from './list-query.ts';
 import { bad } from './parameters.ts';
 import { parsePath } from './path.ts';
 
-const columns: readonly string[] = ['cluster', 'namespace', 'name', 'created_at', 'resource_version'];
 const mostKeys = 16;
 
 /**
@@ -20,8 +20,8 @@ export function readOrder(keys: readonly string[]): readonly OrderKey[] {
     const direction = key.slice(space + 1);
     // A blank may stand inside a quoted key: only a word of direction ends it.
     if (space > 0 && (direction === 'desc' || direction === 'asc'))
-      return { by: readColumn(key.slice(0, space).trim()), descending: direction === 'desc' };
-    return { by: readColumn(key), descending: false };
+      return { by: readBy(key.slice(0, space).trim()), descending: direction === 'desc' };
+    return { by: readBy(key), descending: false };
   });
 }
 
@@ -32,8 +32,9 @@ export function readLabelOrder(values: readonly string[]): readonly OrderKey[] {
   );
 }
 
-function readColumn(text: string): OrderKey['by'] {
-  if (columns.includes(text)) return text as Exclude<OrderKey['by'], readonly unknown[]>;
+function readBy(text: string): OrderKey['by'] {
+  const column = readColumn(text);
+  if (column !== undefined) return column;
   if (!/[.[]/.test(text))
     throw bad(`orderby cannot sort by "${text}": give one of ${columns.join(', ')}, or a path such as .status.podIP`);
   const path = parsePath(text);

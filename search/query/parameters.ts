@@ -64,6 +64,18 @@ export function urlParameters(rawQuery: string): Parameters {
 
 const isBackslash = (code: number): boolean => code === 0x5c;
 
+/** The same parameters without those of other names. */
+export function onlyParameters(of: Parameters, names: readonly string[]): Parameters {
+  const given = (name: string): boolean => names.includes(name);
+  return {
+    names: of.names.filter(given),
+    text: (name) => (given(name) ? of.text(name) : undefined),
+    list: (name) => (given(name) ? of.list(name) : undefined),
+    all: (name) => (given(name) ? of.all(name) : []),
+    flag: (name) => (given(name) ? of.flag(name) : undefined),
+  };
+}
+
 /** Without the blanks around it; one behind a backslash is a value's (`data.v=\\ `). */
 function trimmed(text: string): string {
   const rest = text.trim();

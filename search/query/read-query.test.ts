@@ -4,6 +4,7 @@ import { GatewayError } from '../../cache/errors.ts';
 import { allOf, type ListQuery } from './list-query.ts';
 import { jsonParameters, urlParameters } from './parameters.ts';
 import { parsePath } from './path.ts';
+import { takeForwardLabel } from './forward-label.ts';
 import { readQuery, type AskedQuery, type QueryPlace } from './read-query.ts';
 
 const pods = { group: '', resource: 'pods' };
@@ -156,7 +157,7 @@ test('T40-T43: a limit, none when it is 0 or less, at most 5000 with a warning',
   assert.equal(ask('limit=3&labelSelector=search.clusterpedia.io/limit=7').page.limit, 3);
   const large = ask('limit=9223372036854775807');
   assert.equal(large.page.limit, 5000);
-  assert.match(large.warnings[0]!, /limit .* 5000/);
+  assert.match(large.pageWarnings[0]!, /limit .* 5000/);
   refused('limit=ten', /limit "ten" is not a whole number/);
 });
 
@@ -237,7 +238,8 @@ test('T88-T96: owners', () => {
 });
 
 test('T131: the forward label in a query asks for the member', () => {
-  assert.ok(labels('S/forward,a=1').forward && !labels('a=1').forward);
+  assert.ok(takeForwardLabel('search.clusterpedia.io/forward,a=1').forward && !takeForwardLabel('a=1').forward);
+  assert.deepEqual(labels('S/forward,a=1').query, labels('a=1').query);
 });
 
 test('T145: of repeated parameters the first counts, of filter each', () => {

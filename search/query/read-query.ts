@@ -1,6 +1,7 @@
 // Reads a question in any of its spellings (path, URL parameters, labels inside the selector, a JSON document) into one ListQuery. Easy to get
 // wrong: path wins over URL, URL wins over label; and what was asked but cannot be done must be refused, never dropped, since that shows more rows.
 import type { ResourceType } from '../types.ts';
+import { readColumnPath } from './columns.ts';
 import { parseFieldSelector } from './field-selector.ts';
 import { readFilters } from './filter.ts';
 import { goQuote, parseLabelSelector } from './label-selector.ts';
@@ -10,7 +11,6 @@ import { nativeConditions } from './native-fields.ts';
 import { readLabelOrder, readOrder, splitOutsideQuotes } from './order-by.ts';
 import { readPage, type PageAsked } from './page.ts';
 import { bad, type Parameters } from './parameters.ts';
-import { parsePath } from './path.ts';
 import { allValues, flagValue, oneValue, setValues, takeSearchLabels, type SearchLabels } from './search-labels.ts';
 import { readTimeMs } from './times.ts';
 
@@ -30,12 +30,12 @@ export interface AskedQuery {
   readonly onlyMetadata: boolean;
   /** Stored events of each object as an annotation. */
   readonly injectEvents: boolean;
-  /** The member is to be asked instead of the index. */
-  readonly forward: boolean;
   /** Paths that are kept of each object; undefined: all of it. */
   readonly fields: readonly (readonly PathStep[])[] | undefined;
-  /** For `Warning` headers. */
+  /** For `Warning` headers of every answer. */
   readonly warnings: readonly string[];
+  /** And of answers that are pages of rows. */
+  readonly pageWarnings: readonly string[];
 }
 
 const sqlParameters = ['whereSQL', 'whereSQLStatement', 'whereSQLParam', 'whereSQLJSONParams'];
@@ -74,12 +74,9 @@ export function readQuery(parameters: Parameters, place: QueryPlace): AskedQuery
     page: page.asked,
     onlyMetadata: parameters.flag('onlyMetadata') ?? false,
     injectEvents: parameters.flag('injectEvents') ?? flagValue(selector.search.get('injectEvents')) ?? false,
-    forward: flagValue(selector.search.get('forward')) ?? false,
     fields: projection(parameters),
-    warnings: [
-      ...page.warnings,
-      ...selector.unknown.map((key) => `the search label ${goQuote(key)} is not known and was ignored`),
-    ],
+    warnings: selector.unknown.map((key) => `the search label ${goQuote(key)} is not known and was ignored`),
+    pageWarnings: page.warnings,
   };
 }
 
@@ -187,5 +184,5 @@ function projection(parameters: Parameters): AskedQuery['fields'] {
   const given = parameters.all('fields').flatMap(splitOutsideQuotes);
   if (given.length === 0) return undefined;
   if (given.length > mostFields) throw bad(`fields has more than ${mostFields} paths`);
-  return given.map((path) => parsePath(path.trim(), true));
+  return given.map((path) => readColumnPath(path.trim(), true));
 }
