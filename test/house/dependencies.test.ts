@@ -10,7 +10,7 @@ test('B9: what runs in production imports only what is in dependencies', () => {
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     dependencies: Record<string, string>;
   };
-  const files = globSync('{auth,bin,cache,cli,gateway,routing,sim}/**/*.{ts,mjs}', { cwd: root }).filter(
+  const files = globSync('{auth,bin,cache,cli,gateway,routing,search,sim}/**/*.{ts,mjs}', { cwd: root }).filter(
     (file) => !/\.(?:test|fixture)\.ts$|(?:^|\/)test-[^/]*\.ts$|node_modules/.test(file),
   );
   assert.ok(files.length > 100);
