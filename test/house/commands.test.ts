@@ -55,7 +55,8 @@ function commandsOf(script: string): readonly (readonly string[])[] {
 }
 
 /** The arguments of a command of the program; undefined for another command. */
-function programArguments(words: readonly string[]): readonly string[] | undefined {
+function programArguments(typed: readonly string[]): readonly string[] | undefined {
+  const words = typed.slice(typed.findIndex((word) => !/^\w+=/.test(word)));
   if (words[0] === 'portcullis' || words[0] === 'kubectl-portcullis') return words.slice(1);
   if (words[1] === 'portcullis' && (words[0] === 'npx' || words[0] === 'kubectl')) return words.slice(2);
   return words[0] === 'node' && words[1] === 'bin/portcullis.mjs' ? words.slice(2) : undefined;
@@ -146,7 +147,7 @@ test('B9: a command that cannot be typed is noticed', () => {
     assert.deepEqual(sh(fine), [], fine);
   for (const [wrong, fault] of [
     ['portcullis serve --lisen 127.0.0.1:1', /unknown option '--lisen'/],
-    ['npx portcullis serv', /unknown command 'serv'/],
+    ['KUBECONFIG="a b" npx portcullis serv', /unknown command 'serv'/],
     ['kubectl portcullis completion', /missing required argument 'shell'/],
     ['kubectl portcullis get', /\(outputHelp\)/],
     ['portcullis serve --listen', /argument missing/],
