@@ -54,6 +54,10 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
     .option('--authorization-webhook-cache-unauthorized-ttl <duration>', 'how long a no is remembered (default: 10s)')
     .option('--forward-system-masters', "let a hub's system:masters be system:masters in the clusters")
     .option(
+      '--forward-reserved <names>',
+      'further reserved users and groups of a hub or identity provider that are themselves in the clusters, for example system:authenticated:oauth (default: none)',
+    )
+    .option(
       '--service-account-identity <mode>',
       "what a hub's ServiceAccount is called in the clusters: prefixed, as-is, refuse (default: prefixed)",
     )

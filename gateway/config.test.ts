@@ -109,6 +109,30 @@ test('a kubeconfig that no source would read is refused, not ignored', () => {
   }
 });
 
+test('--forward-reserved takes whole reserved names, and none whose way out is decided elsewhere (ATT-45)', () => {
+  const reserved = (forwardReserved: string) => readConfig({ ...minimal, forwardReserved }).outgoing;
+  const listed = reserved('system:authenticated:oauth, kubeadm:cluster-admins');
+  assert.deepEqual([...listed.forwardReserved], ['system:authenticated:oauth', 'kubeadm:cluster-admins']);
+  assert.equal(listed.forwardSystemMasters, false);
+  assert.equal(reserved('system:masters').forwardSystemMasters, true);
+  for (const name of [
+    'ops',
+    'system',
+    'system:nodes',
+    'system:node:n1',
+    'system:kube-scheduler',
+    'system:bootstrappers:x',
+    'system:serviceaccount:a:b',
+    'system:serviceaccounts:a',
+    'system:authenticated',
+  ]) {
+    assert.match(
+      faultsOf({ ...minimal, forwardReserved: `system:ok,${name}` }),
+      /--forward-reserved: ".*" cannot be listed/,
+    );
+  }
+});
+
 test('A11: YAML that cannot become fields is a fault of the file, never a crash, and is not quoted', () => {
   for (const [text, expected] of [
     ['listen: *SECRET\n', /Unresolved alias/],

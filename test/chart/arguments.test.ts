@@ -83,6 +83,7 @@ test('B9: what a value says arrives in the configuration', async () => {
   assert.equal(direct!.listen.host, '::');
   assert.equal(direct!.clusterDomain, 'clusters.example.com');
   assert.deepEqual(direct!.outgoing.impersonateExtra, ['scopes']);
+  assert.deepEqual([...direct!.outgoing.forwardReserved], ['system:authenticated:oauth', 'kubeadm:cluster-admins']);
   assert.equal(direct!.hub!.serving, undefined);
   assert.equal(wide!.hub!.clusterGatewayApi, false);
   assert.deepEqual(wide!.hub!.secretNamespaces, [], 'all of them');

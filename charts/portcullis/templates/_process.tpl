@@ -76,6 +76,9 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 {{- if .Values.identity.forwardSystemMasters }}
 - --forward-system-masters
 {{- end }}
+{{- with .Values.identity.forwardReserved }}
+- --forward-reserved={{ join "," . }}
+{{- end }}
 {{- if .Values.identity.exchange }}
 - --identity-exchange=/etc/portcullis/config/identity-exchange.yaml
 {{- end }}
