@@ -47,7 +47,7 @@ const advice = 'send a bearer token or a client certificate that this gateway kn
 export function makeAuthenticator(
   list: readonly Authenticator[],
   anonymous?: Authenticator,
-  hubOrigins: ReadonlySet<string> = new Set(),
+  hubOrigins: readonly string[] = [],
 ): RequestAuthenticator {
   // Authenticators give out the same user object for the same credential, so its final form is made once.
   const accepted = new WeakMap<User, User>();

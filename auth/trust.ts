@@ -11,7 +11,7 @@ export interface TrustOptions {
   /** Group `system:masters` goes on as it is; otherwise it is left out. */
   readonly forwardSystemMasters: boolean;
   /** Further reserved users and groups that go on as they are, by their whole name; none if absent. */
-  readonly forwardReserved?: ReadonlySet<string>;
+  readonly forwardReserved?: readonly string[];
   /**
    * ServiceAccounts of the hub: `prefixed` puts {@link hubPrefix} before their names and their groups, `as-is` makes them the member's
    * accounts of the same name, `refuse` lets none through.
@@ -40,7 +40,7 @@ export type ReservedOptions = Pick<TrustOptions, 'forwardSystemMasters' | 'forwa
 export function isWithheld(group: string, { forwardSystemMasters, forwardReserved }: ReservedOptions): boolean {
   if (!reservedName.test(group) || everybodysGroups.has(group)) return false;
   if (isAccountsGroup(group) || componentGroup.test(group)) return false;
-  return forwardReserved?.has(group) !== true && !(group === mastersGroup && forwardSystemMasters);
+  return forwardReserved?.includes(group) !== true && !(group === mastersGroup && forwardSystemMasters);
 }
 
 function isAccountsGroup(group: string): boolean {
@@ -90,7 +90,7 @@ function accountIdentity(name: string, { serviceAccountIdentity }: TrustOptions)
 
 /** A user cannot be left out of an identity as a group can. */
 function ownName(name: string, options: TrustOptions): string {
-  if (reservedName.test(name) && name !== anonymousName && options.forwardReserved?.has(name) !== true) {
+  if (reservedName.test(name) && name !== anonymousName && options.forwardReserved?.includes(name) !== true) {
     throw refused(
       `${JSON.stringify(name)} is a reserved name of Kubernetes, which a hub or identity provider cannot give in a cluster; ` +
         'log in under another name, or have the operator list it in --forward-reserved',

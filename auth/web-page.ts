@@ -26,7 +26,7 @@ const longestQuoted = 200;
  */
 export function withoutAmbientCredentials(
   request: AuthenticationRequest,
-  hubOrigins: ReadonlySet<string>,
+  hubOrigins: readonly string[],
 ): AuthenticationRequest {
   const { rawHeaders, authority = '' } = request;
   const page = readPage(rawHeaders);
@@ -41,12 +41,12 @@ export function withoutAmbientCredentials(
   return { ...request, peerCertificates: [] };
 }
 
-function isOwnPage({ origins, sites }: PageHeaders, authority: string, hubOrigins: ReadonlySet<string>): boolean {
+function isOwnPage({ origins, sites }: PageHeaders, authority: string, hubOrigins: readonly string[]): boolean {
   if (origins.length > 1 || sites.length > 1 || sites.some((site) => !ownSites.has(site))) return false;
   const [origin] = origins;
   if (origin === undefined) return true;
   const written = withoutDefaultPort(origin);
-  return (authority !== '' && written === withoutDefaultPort(`https://${authority}`)) || hubOrigins.has(written);
+  return (authority !== '' && written === withoutDefaultPort(`https://${authority}`)) || hubOrigins.includes(written);
 }
 
 /** An https origin in the one form that compares: lower case, no `:443` (RFC 6454 section 4). */

@@ -13,7 +13,7 @@ export interface IdentityConfig {
   readonly privilegedUser: string | undefined;
   readonly forwardSystemMasters: boolean;
   /** Reserved users and groups that go out as a hub or provider gives them; `system:masters` has the option above. */
-  readonly forwardReserved: ReadonlySet<string>;
+  readonly forwardReserved: readonly string[];
   readonly serviceAccountIdentity: 'prefixed' | 'as-is' | 'refuse';
   /** `username` sends the name alone. */
   readonly impersonationMode: 'full' | 'username';
@@ -70,7 +70,7 @@ export function readIdentityConfig(
   const allowPrivilegedIdentity = given.allowPrivilegedIdentity === true;
   if (allowPrivilegedIdentity && privilegedUser === undefined)
     fault('--privileged-user', '--allow-privileged-identity needs the name of the user such requests go out as');
-  const forwardReserved = new Set(listOf(given.forwardReserved ?? ''));
+  const forwardReserved = listOf(given.forwardReserved ?? '');
   for (const name of forwardReserved) {
     if (isListable(name)) continue;
     fault(
@@ -82,7 +82,7 @@ export function readIdentityConfig(
     exchangeFile,
     allowPrivilegedIdentity,
     privilegedUser,
-    forwardSystemMasters: given.forwardSystemMasters === true || forwardReserved.has(mastersGroup),
+    forwardSystemMasters: given.forwardSystemMasters === true || forwardReserved.includes(mastersGroup),
     forwardReserved,
     serviceAccountIdentity: serviceAccountIdentity as IdentityConfig['serviceAccountIdentity'],
     impersonationMode: impersonationMode as IdentityConfig['impersonationMode'],

@@ -118,7 +118,7 @@ function identities({ outgoing, identity }: Config): readonly Weakness[] {
       fix: 'Remove the flag and bind a group of your own to cluster-admin in the clusters where it is wanted.',
     });
   }
-  const reserved = [...outgoing.forwardReserved].filter((name) => name !== mastersGroup);
+  const reserved = outgoing.forwardReserved.filter((name) => name !== mastersGroup);
   if (reserved.length > 0) {
     found.push({
       name: 'ForwardReserved',

@@ -18,6 +18,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 const pods = '/clusters/m1/proxy/api/v1/namespaces/a/pods';
 const exec = `${pods}/b/exec?command=sh`;
 const bearer = 'Authorization: Bearer bob-token';
+const hubOrigins = 'https://hub.example:6443';
 const switched = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
 let hub: PretendHub;
 let site: Site;
@@ -51,7 +52,7 @@ before(async () => {
     members: 2,
     users: [{ token: 'bob-token', name: 'bob' }],
     clientCa: people.pem,
-    config: { hubKubeconfig: hub.kubeconfig, sources: 'kubeconfig', clusterDomain: 'clusters.test' },
+    config: { hubKubeconfig: hub.kubeconfig, sources: 'kubeconfig', clusterDomain: 'clusters.test', hubOrigins },
   });
   for (const member of site.members) {
     member.answer = (request) => {
@@ -179,6 +180,17 @@ test('no browser, the address itself and its own pages are served with a certifi
   assert.deepEqual((await everyWay(own, { shown: alice, host: 'gateway.test:8443' })).statuses, served);
   const ipv6 = ['Origin: https://[::1]:8443'];
   assert.deepEqual((await everyWay(ipv6, { shown: alice, host: '[::1]:8443' })).statuses, served);
+});
+
+test('a program that sends the hub’s address as Origin is served through the hub, a page of a stranger there is not (ATT-52)', async () => {
+  for (const origin of [hubOrigins, 'https://kubernetes.default.svc', 'https://kubernetes.default.svc:443']) {
+    assert.deepEqual((await everyWay([asKate, `Origin: ${origin}`], { shown: proxy })).statuses, served, origin);
+    const ofOther = [asKate, `Origin: ${origin}`, 'Sec-Fetch-Site: same-site'];
+    assert.deepEqual((await everyWay(ofOther, { shown: proxy })).statuses, refused, origin);
+  }
+  for (const origin of ['https://hub.example', 'https://hub.example:64430', 'http://hub.example:6443']) {
+    assert.deepEqual((await everyWay([asKate, `Origin: ${origin}`], { shown: proxy })).statuses, refused, origin);
+  }
 });
 
 test('the page of one cluster’s host is a stranger to the others and to the gateway’s address (ATT-52)', async () => {

@@ -65,6 +65,9 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 {{- with .Values.authentication.audiences }}
 - --api-audiences={{ join "," . }}
 {{- end }}
+{{- with .Values.authentication.hubOrigins }}
+- --hub-origins={{ join "," . }}
+{{- end }}
 {{- if .Values.authentication.config }}
 - --authentication-config=/etc/portcullis/config/authentication.yaml
 {{- end }}
