@@ -6,6 +6,7 @@ import { makeUser } from '../cache/user.ts';
 import type { User } from '../cache/user.ts';
 import { readBearerToken } from './bearer-token.ts';
 import { anonymousName, authenticatedGroup, refuseOwnNames, unauthenticatedGroup } from './reserved.ts';
+import { withoutAmbientCredentials } from './web-page.ts';
 
 /** All that authenticators may look at. */
 export interface AuthenticationRequest {
@@ -17,6 +18,8 @@ export interface AuthenticationRequest {
   readonly tlsAuthorized: boolean;
   /** Stands for the connection: the same object for every request on it. */
   readonly connection?: object;
+  /** Host and port that the request was sent to: `Host` or `:authority`. Without it no page's origin is ours. */
+  readonly authority?: string;
   /** Path of the request at this gateway; '' when the host names a cluster, whose paths are not ours. */
   readonly path?: string;
 }
@@ -34,12 +37,18 @@ const advice = 'send a bearer token or a client certificate that this gateway kn
 
 /**
  * Joins authenticators into one; order matters when a request carries several credentials (kube-apiserver: certificates, then tokens).
- * The returned function adds `system:authenticated` as an API server does and refuses `portcullis:*` names.
+ * The returned function adds `system:authenticated` as an API server does, refuses `portcullis:*` names, and takes nothing but bearer tokens from
+ * web pages of other origins.
  * @throws GatewayError UNAUTHENTICATED when nobody knows the caller, BAD_HEADERS for two Authorization headers, IDENTITY_REFUSED,
- * INTERNAL when an authenticator failed in an unforeseen way and no other succeeded (all from the returned function)
+ * FORBIDDEN for such a page without a token, INTERNAL when an authenticator failed in an unforeseen way and no other succeeded (all from the returned function)
  * @param anonymous asked last, and only when no credential was presented: a bad one is never anonymous
+ * @param hubOrigins origins of the hub in front of us, as auth/web-page.ts compares them
  */
-export function makeAuthenticator(list: readonly Authenticator[], anonymous?: Authenticator): RequestAuthenticator {
+export function makeAuthenticator(
+  list: readonly Authenticator[],
+  anonymous?: Authenticator,
+  hubOrigins: readonly string[] = [],
+): RequestAuthenticator {
   // Authenticators give out the same user object for the same credential, so its final form is made once.
   const accepted = new WeakMap<User, User>();
   const acceptOnce = (user: User): User => {
@@ -75,7 +84,10 @@ export function makeAuthenticator(list: readonly Authenticator[], anonymous?: Au
     }
     throw refusal(met);
   };
-  return (request) => tryFrom(request, 0, { errors: [], hint: readBearerToken(request.rawHeaders).hint });
+  return (request) => {
+    const met: Met = { errors: [], hint: readBearerToken(request.rawHeaders).hint };
+    return tryFrom(withoutAmbientCredentials(request, hubOrigins), 0, met);
+  };
 }
 
 /** What was found out before there was a user. */

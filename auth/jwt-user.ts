@@ -5,18 +5,16 @@ import { makeUser } from '../cache/user.ts';
 import type { User } from '../cache/user.ts';
 import type { JwtAuthenticatorConfig, Mapping } from './authentication-config-rules.ts';
 import type { ClaimExpression } from './claim-expression.ts';
-import { mastersGroup } from './reserved.ts';
 import { isJsonObject } from './strict-json.ts';
 import type { JsonObject, JsonValue } from './strict-json.ts';
+import { isWithheld } from './trust.ts';
+import type { ReservedOptions } from './trust.ts';
 
 /** Extra key under which Kubernetes names the credential (user.CredentialIDKey). */
 const credentialIdKey = 'authentication.kubernetes.io/credential-id';
 
-/** What the operator says about all providers. */
-export interface JwtUserOptions {
-  /** Otherwise a provider's `system:masters` is left out, so that it rules nothing here either. */
-  readonly forwardSystemMasters: boolean;
-}
+/** What the operator says about all providers: a reserved group that does not count is left out, so that it rules nothing here nor at a hub. */
+export type JwtUserOptions = ReservedOptions;
 
 /**
  * The user these claims stand for.
@@ -38,7 +36,7 @@ export function userOfClaims(
   const user = makeUser({
     name,
     uid,
-    groups: options.forwardSystemMasters ? groups : groups.filter((group) => group !== mastersGroup),
+    groups: groups.filter((group) => !isWithheld(group, options)),
     extra,
     origin: 'hub',
     expiresAtMs: options.expiresAtMs,

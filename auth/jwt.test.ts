@@ -181,6 +181,12 @@ test('C61: every validation rule must hold; the operator’s words are told', as
   await assert.rejects(askFor({ hd: 'x.io', level: 2, sub: 'system:x' }, {}, rules), refused(/no system names/));
 });
 
+test('groups of a provider that equal system:masters in a cluster or a hub are left out like it (ATT-45)', async () => {
+  const groups = ['kubeadm:cluster-admins', 'system:cluster-admins', 'dev', 'system:authenticated'];
+  const user = await askFor({ groups }, { groups: { claim: 'groups', prefix: '' } });
+  assert.deepEqual(user?.groups, ['dev', 'system:authenticated']);
+});
+
 test('C19: system:masters of a provider is left out unless the operator wants it; rules see it either way', async () => {
   const mappings = { groups: { claim: 'groups', prefix: '' } };
   const token = signToken({ ...usual, groups: ['system:masters', 'dev'] }, key);

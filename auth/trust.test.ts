@@ -56,8 +56,52 @@ test('nodes and control plane components of the hub are refused, by name and by 
     refuses('alice', ['system:bootstrappers'], options);
     refuses('alice', ['system:bootstrappers:kubeadm:default-node-token'], options);
   }
-  const alike = ['system:nodeish', 'system:nodes-of-mine', 'system:bootstrappers-of-mine'] as const;
-  assert.deepEqual(forwarded(alike[0], alike.slice(1)), alike);
+});
+
+test('groups that a cluster may have bound to cluster-admin by itself stay on the hub like system:masters (ATT-45)', () => {
+  const equals = [
+    'kubeadm:cluster-admins',
+    'system:cluster-admins',
+    'system:admin',
+    'system:monitoring',
+    'system:any:x',
+  ];
+  assert.deepEqual(forwarded('kate', ['ops', ...equals, 'system:authenticated']), [
+    'kate',
+    'ops',
+    'system:authenticated',
+  ]);
+  assert.deepEqual(forwarded('kate', equals, { forwardSystemMasters: true }), ['kate']);
+  const alike = ['systems:admin', 'System:masters', 'kubeadm', 'kubeadmin:x', 'my-system:masters', 'system'];
+  assert.deepEqual(forwarded(alike[0]!, alike), [alike[0], ...alike]);
+});
+
+test('a user of the hub with a reserved name is refused and told how it is let through (ATT-45)', () => {
+  for (const name of ['system:admin', 'system:cluster-admin', 'kubeadm:cluster-admins', 'system:nodeish']) {
+    refuses(name);
+    refuses(name, ['system:masters'], { forwardSystemMasters: true });
+    assert.throws(() => forwarded(name), /"(?:system|kubeadm):[^"]+" is a reserved name .* --forward-reserved/);
+  }
+});
+
+test('reserved names that the operator lists go out, users and groups, those alone (ATT-45)', () => {
+  const forwardReserved = ['system:admin', 'kubeadm:cluster-admins'];
+  assert.deepEqual(forwarded('system:admin', ['kubeadm:cluster-admins', 'system:masters'], { forwardReserved }), [
+    'system:admin',
+    'kubeadm:cluster-admins',
+  ]);
+  refuses('system:admins', [], { forwardReserved });
+  // What is refused whatever the options cannot be listed either.
+  refuses('system:node:n1', [], { forwardReserved: ['system:node:n1'] });
+  refuses('kate', ['system:nodes'], { forwardReserved: ['system:nodes'] });
+});
+
+test('who was nobody on the hub stays nobody: leaving the group out would make them authenticated (ATT-45)', () => {
+  assert.deepEqual(forwarded('system:anonymous', ['system:unauthenticated']), [
+    'system:anonymous',
+    'system:unauthenticated',
+  ]);
+  assert.deepEqual(forwarded('x', ['system:unauthenticated']), ['x', 'system:unauthenticated']);
 });
 
 test('a ServiceAccount of the hub is somebody else in a member: its name and its groups are prefixed', () => {
@@ -96,7 +140,13 @@ test('nobody else can take the name of a prefixed ServiceAccount', () => {
 
 test('different hub users never become one, and none comes out with a reserved name', () => {
   const name = fc.oneof(
-    fc.constantFrom('alice', 'system:serviceaccount:a:b', 'cluster:hub:system:serviceaccount:a:b', 'system:kube-x'),
+    fc.constantFrom(
+      'alice',
+      'system:serviceaccount:a:b',
+      'cluster:hub:system:serviceaccount:a:b',
+      'system:kube-x',
+      'system:admin',
+    ),
     fc.string({ minLength: 1 }).filter((text) => text === text.trim() && !/[^\x20-\x7e]/.test(text) && text !== ''),
   );
   const arrive = (one: string): string | undefined => {
@@ -110,7 +160,7 @@ test('different hub users never become one, and none comes out with a reserved n
     fc.property(name, name, (one, other) => {
       const arrived = arrive(one);
       if (arrived === undefined) return;
-      assert.doesNotMatch(arrived, /^system:(node:|kube-|serviceaccount:)/);
+      assert.doesNotMatch(arrived, /^(?:system|kubeadm):/);
       if (one !== other) assert.notEqual(arrived, arrive(other));
     }),
   );

@@ -45,6 +45,10 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
     .option('--api-services <names>', 'APIServices that get its CA as caBundle')
     .option('--authorize-verb <mode>', 'ask the hub about the real verb or the HTTP method: real, http (default: real)')
     .option('--subpath-authorization', 'ask the hub about the request inside the cluster, too')
+    .option(
+      '--hub-origins <origins>',
+      'addresses of the hub, for programs that send theirs as Origin, for example https://hub.example.com:6443 (default: those that its pods use)',
+    )
     .option('--api-audiences <names>', "audiences a token must have (default: the hub's own)")
     .option(
       '--authentication-token-webhook-cache-ttl <duration>',
@@ -53,6 +57,10 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
     .option('--authorization-webhook-cache-authorized-ttl <duration>', 'how long a yes is remembered (default: 10s)')
     .option('--authorization-webhook-cache-unauthorized-ttl <duration>', 'how long a no is remembered (default: 10s)')
     .option('--forward-system-masters', "let a hub's system:masters be system:masters in the clusters")
+    .option(
+      '--forward-reserved <names>',
+      'further reserved users and groups of a hub or identity provider that are themselves in the clusters, for example system:authenticated:oauth (default: none)',
+    )
     .option(
       '--service-account-identity <mode>',
       "what a hub's ServiceAccount is called in the clusters: prefixed, as-is, refuse (default: prefixed)",

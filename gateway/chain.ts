@@ -28,7 +28,7 @@ export const chain = linked(
   recover, //      anything thrown below becomes a Status
   observe, //      metrics and log, opened now, closed when the exchange ends
   describe, //     one parse of the path: surface, cluster, verb, resource; 400, 404 or 421
-  authenticate, // user, or 401
+  authenticate, // user, or 401; 403 for another origin's web page that brings nothing but what a browser adds by itself
   audit, //        what is recorded of it, and its trace; 503 when a change could not be
   authorize, //    --as and rules: 403; the caller's credential is out of the state from here on
   admit, //        a place of user, cluster and gateway, or a wait in turn, or 429

@@ -109,6 +109,55 @@ test('a kubeconfig that no source would read is refused, not ignored', () => {
   }
 });
 
+test('--forward-reserved takes whole reserved names, and none whose way out is decided elsewhere (ATT-45)', () => {
+  const reserved = (forwardReserved: string) => readConfig({ ...minimal, forwardReserved }).outgoing;
+  const listed = reserved('system:authenticated:oauth, kubeadm:cluster-admins');
+  assert.deepEqual(listed.forwardReserved, ['system:authenticated:oauth', 'kubeadm:cluster-admins']);
+  assert.equal(listed.forwardSystemMasters, false);
+  assert.equal(reserved('system:masters').forwardSystemMasters, true);
+  for (const name of [
+    'ops',
+    'system',
+    'system:nodes',
+    'system:node:n1',
+    'system:kube-scheduler',
+    'system:bootstrappers:x',
+    'system:serviceaccount:a:b',
+    'system:serviceaccounts:a',
+    'system:authenticated',
+  ]) {
+    assert.match(
+      faultsOf({ ...minimal, forwardReserved: `system:ok,${name}` }),
+      /--forward-reserved: ".*" cannot be listed/,
+    );
+  }
+});
+
+test('--hub-origins takes origins, and names that every pod of the hub has are there without it (ATT-52)', () => {
+  const hub = { ...minimal, hubKubeconfig: '/h' };
+  const environment = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' };
+  const { origins } = readConfig({ ...hub, hubOrigins: 'https://Hub.example:6443, https://hub:443' }, environment).hub!;
+  for (const origin of [
+    'https://hub.example:6443',
+    'https://hub',
+    'https://kubernetes.default.svc',
+    'https://10.96.0.1',
+  ]) {
+    assert.ok(origins!.includes(origin), origin);
+  }
+  for (const odd of [
+    'hub.example',
+    'http://hub.example',
+    'https://hub.example/',
+    'https://a@b',
+    'null',
+    'https://*.b',
+  ]) {
+    assert.match(faultsOf({ ...hub, hubOrigins: odd }), /--hub-origins: ".*" is not an origin/, odd);
+  }
+  assert.match(faultsOf({ ...minimal, hubOrigins: 'https://hub' }), /--hub-origins: needs a hub/);
+});
+
 test('A11: YAML that cannot become fields is a fault of the file, never a crash, and is not quoted', () => {
   for (const [text, expected] of [
     ['listen: *SECRET\n', /Unresolved alias/],

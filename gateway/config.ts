@@ -181,7 +181,7 @@ export function readConfig(
   );
 
   const fromFolder = absolutePaths(file, folder);
-  const hub = identity === 'self' ? undefined : readHubConfig(flags, fromFolder, fault, inPod);
+  const hub = identity === 'self' ? undefined : readHubConfig(flags, fromFolder, fault, inPod, environment);
   if (hub?.serving !== undefined && certFile !== undefined)
     fault('--serving-secret', 'not with --tls-cert-file: one of them brings the certificate');
   const audit = readAuditConfig(auditInput(flags), auditInput(file), folder, fault);

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { withoutDefaultPort } from '../auth/web-page.ts';
 import type { AddressRuleOptions } from '../cache/address-rule.ts';
 import { parseRange } from '../cache/ip-address.ts';
 import { parseDuration } from './duration.ts';
@@ -41,6 +42,8 @@ export interface HubConfig {
   readonly subpathAuthorization: boolean;
   /** Audiences a token must have; empty means the hub's own. */
   readonly audiences: readonly string[];
+  /** Origins of the hub's own addresses, in the form of {@link withoutDefaultPort}; absent is none. */
+  readonly origins?: readonly string[];
   readonly tokenReviewTtlMs: number;
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
@@ -80,6 +83,7 @@ export interface HubInput {
   readonly subpathAuthorization?: boolean;
   readonly authorizeProxySubpath?: boolean;
   readonly apiAudiences?: string;
+  readonly hubOrigins?: string;
   readonly authenticationTokenWebhookCacheTtl?: string;
   readonly authorizationWebhookCacheAuthorizedTtl?: string;
   readonly authorizationWebhookCacheUnauthorizedTtl?: string;
@@ -110,6 +114,7 @@ export const hubFileFields = {
   authorizeVerb: text.optional(),
   subpathAuthorization: z.boolean().optional(),
   apiAudiences: text.optional(),
+  hubOrigins: text.optional(),
   authenticationTokenWebhookCacheTtl: text.optional(),
   authorizationWebhookCacheAuthorizedTtl: text.optional(),
   authorizationWebhookCacheUnauthorizedTtl: text.optional(),
@@ -133,12 +138,14 @@ const namespaceForm = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
  * The hub's part, or undefined without a hub. Faults are handed to `fault`, one for each flag.
  * @param file what the configuration file says, paths made absolute by the caller
  * @param inPod whether the process runs in a pod, where the hub is the pod's own cluster unless `--hub-kubeconfig ""` says there is none
+ * @param environment where a pod finds the address of that cluster
  */
 export function readHubConfig(
   flags: HubInput,
   file: HubInput,
   fault: (flag: string, message: string) => void,
   inPod: boolean,
+  environment: NodeJS.ProcessEnv = {},
 ): HubConfig | undefined {
   const given = { ...file, ...definedOf(flags) };
   if (given.hubKubeconfig === '' || (given.hubKubeconfig === undefined && !inPod)) {
@@ -176,6 +183,7 @@ export function readHubConfig(
     authorizeVerb: authorizeVerb as 'real' | 'http',
     subpathAuthorization: given.subpathAuthorization === true || given.authorizeProxySubpath === true,
     audiences: listOf(given.apiAudiences),
+    origins: readOrigins(given.hubOrigins, environment, fault),
     tokenReviewTtlMs: duration('--authentication-token-webhook-cache-ttl', given.authenticationTokenWebhookCacheTtl),
     authorizedTtlMs: duration(
       '--authorization-webhook-cache-authorized-ttl',
@@ -223,6 +231,26 @@ function readRanges(
     if (range === undefined) fault(flag, `"${one}" is not an address or a range such as 127.0.0.0/8 or fd00::/8`);
     return range ?? [];
   });
+}
+
+/** Names of a hub for its pods, which are no browsers' addresses. */
+const podOrigins = ['', '.default', '.default.svc', '.default.svc.cluster.local'].map(
+  (end) => `https://kubernetes${end}`,
+);
+
+/** Programs in the hub's own pods are at home by the names every pod has; all other addresses have to be listed. */
+function readOrigins(
+  value: string | undefined,
+  { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port = '443' }: NodeJS.ProcessEnv,
+  fault: (flag: string, message: string) => void,
+): readonly string[] {
+  const listed = listOf(value);
+  for (const one of listed) {
+    if (!/^https:\/\/[^\s/?#@*\\]+$/i.test(one))
+      fault('--hub-origins', `"${one}" is not an origin such as https://hub.example.com:6443`);
+  }
+  const inPod = host === '' ? [] : [`https://${host.includes(':') ? `[${host}]` : host}:${port}`];
+  return [...podOrigins, ...inPod, ...listed].map(withoutDefaultPort);
 }
 
 function readSharedServing(given: HubInput, fault: (flag: string, message: string) => void): HubConfig['serving'] {

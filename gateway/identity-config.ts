@@ -1,6 +1,8 @@
 // The part of the configuration that says as whom requests go out. Easy to get wrong: every weakening (privileged exchange, forwarding
 // system:masters, ServiceAccounts as they are) needs a flag of its own; none is implied by another.
 import { z } from 'zod';
+import { mastersGroup } from '../auth/reserved.ts';
+import { isListable } from '../auth/trust.ts';
 
 /** Rules of the outgoing identity (DESIGN rule 17). Paths are absolute. */
 export interface IdentityConfig {
@@ -10,6 +12,8 @@ export interface IdentityConfig {
   /** Whom Privileged rules impersonate. */
   readonly privilegedUser: string | undefined;
   readonly forwardSystemMasters: boolean;
+  /** Reserved users and groups that go out as a hub or provider gives them; `system:masters` has the option above. */
+  readonly forwardReserved: readonly string[];
   readonly serviceAccountIdentity: 'prefixed' | 'as-is' | 'refuse';
   /** `username` sends the name alone. */
   readonly impersonationMode: 'full' | 'username';
@@ -24,6 +28,7 @@ export interface IdentityInput {
   readonly allowPrivilegedIdentity?: boolean;
   readonly privilegedUser?: string;
   readonly forwardSystemMasters?: boolean;
+  readonly forwardReserved?: string;
   readonly serviceAccountIdentity?: string;
   readonly impersonationMode?: string;
   readonly impersonateExtra?: string;
@@ -37,6 +42,7 @@ export const identityFileFields = {
   allowPrivilegedIdentity: z.boolean().optional(),
   privilegedUser: text.optional(),
   forwardSystemMasters: z.boolean().optional(),
+  forwardReserved: z.string().optional(),
   serviceAccountIdentity: text.optional(),
   impersonationMode: text.optional(),
   impersonateExtra: z.string().optional(),
@@ -64,19 +70,31 @@ export function readIdentityConfig(
   const allowPrivilegedIdentity = given.allowPrivilegedIdentity === true;
   if (allowPrivilegedIdentity && privilegedUser === undefined)
     fault('--privileged-user', '--allow-privileged-identity needs the name of the user such requests go out as');
+  const forwardReserved = listOf(given.forwardReserved ?? '');
+  for (const name of forwardReserved) {
+    if (isListable(name)) continue;
+    fault(
+      '--forward-reserved',
+      `${JSON.stringify(name)} cannot be listed: only names that begin with "system:" or "kubeadm:" are reserved, nodes and control plane components never go out, and ServiceAccounts follow --service-account-identity`,
+    );
+  }
   return Object.freeze({
     exchangeFile,
     allowPrivilegedIdentity,
     privilegedUser,
-    forwardSystemMasters: given.forwardSystemMasters === true,
+    forwardSystemMasters: given.forwardSystemMasters === true || forwardReserved.includes(mastersGroup),
+    forwardReserved,
     serviceAccountIdentity: serviceAccountIdentity as IdentityConfig['serviceAccountIdentity'],
     impersonationMode: impersonationMode as IdentityConfig['impersonationMode'],
     impersonateExtra:
-      given.impersonateExtra === undefined
-        ? undefined
-        : given.impersonateExtra
-            .split(',')
-            .map((key) => key.trim().toLowerCase())
-            .filter((key) => key !== ''),
+      given.impersonateExtra === undefined ? undefined : listOf(given.impersonateExtra).map((key) => key.toLowerCase()),
   });
+}
+
+/** Comma-separated names. */
+function listOf(names: string): readonly string[] {
+  return names
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
 }

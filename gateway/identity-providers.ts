@@ -45,6 +45,7 @@ export async function startIdentityProviders(
   }
   const providers = makeJwtAuthenticator({
     forwardSystemMasters: config.outgoing.forwardSystemMasters,
+    forwardReserved: config.outgoing.forwardReserved,
     follow: (issuer) =>
       followIssuerKeys(issuer, {
         timing: issuerTiming(config.timeScale),

@@ -80,7 +80,7 @@ export async function startUsers(
   if (providers.tokens !== undefined) list.push(providers.tokens);
   if (hub !== undefined) list.push(hub.tokens.authenticate);
   return {
-    authenticate: makeAuthenticator(list, providers.anonymous),
+    authenticate: makeAuthenticator(list, providers.anonymous, config.hub?.origins),
     selfToken: undefined,
     clientCa: () => (hub === undefined ? ca : [ca ?? '', hub.trust.clientCas()].filter((pem) => pem !== '').join('\n')),
     onClientCa: (listener) => (changed = listener),

@@ -47,11 +47,13 @@ const heldBackResponseHeaders: ReadonlySet<string> = new Set([
   'connection',
   'http2-settings',
   'keep-alive',
+  'nel',
   'proxy-authenticate',
   'proxy-authentication-info',
   'proxy-connection',
   'public-key-pins',
   'public-key-pins-report-only',
+  'report-to',
   'set-cookie',
   'set-cookie2',
   'strict-transport-security',
@@ -93,11 +95,19 @@ const requestHeaderFate = rememberingNames((name) => {
   return forwardedUpgradeHeaders.has(lower) ? forwardWithUpgrade : 0;
 });
 
-type ResponseHeaderFate = 'relay' | 'hold-back' | 'connection' | 'content-type' | 'content-encoding' | 'location';
+type ResponseHeaderFate =
+  | 'relay'
+  | 'hold-back'
+  | 'asks-for-more'
+  | 'connection'
+  | 'content-type'
+  | 'content-encoding'
+  | 'location';
 const responseHeaderFate = rememberingNames((name): ResponseHeaderFate => {
   const lower = name.toLowerCase();
   if (lower === 'connection' || lower === 'content-type' || lower === 'content-encoding' || lower === 'location')
     return lower;
+  if (lower === 'link' || lower === 'refresh') return 'asks-for-more';
   const isHeldBack = lower.startsWith(':') || lower.startsWith('access-control-') || heldBackResponseHeaders.has(lower);
   // Ours takes the place of the member's; they are equal unless the member makes its own.
   return isHeldBack || lower === 'audit-id' ? 'hold-back' : 'relay';
@@ -234,10 +244,12 @@ export function escapeExtraKey(key: string): string {
 /** What of a member's answer the client gets, with framing and hop-by-hop headers taken out. */
 export interface RelayedHeaders {
   readonly headers: string[];
-  /** Content-Length of the answer, kept because the body passes unchanged. */
+  /** '' when there is none; of several lines all, joined as one list. */
   readonly contentType: string;
   readonly contentEncoding: string;
   readonly location: string | undefined;
+  /** A header makes a browser send further requests, whatever the body is. */
+  readonly asksForMore: boolean;
 }
 
 /** Copies a member's response headers, without those that would act on the connection or on the gateway's own origin. */
@@ -246,6 +258,7 @@ export function relayedHeaders(received: RawHeaders): RelayedHeaders {
   let contentType = '';
   let contentEncoding = '';
   let location: string | undefined;
+  let asksForMore = false;
   let connection: Set<string> | undefined;
   for (let i = 0; i < received.length; i += 2) {
     const name = received[i]!;
@@ -259,17 +272,18 @@ export function relayedHeaders(received: RawHeaders): RelayedHeaders {
       }
       continue;
     }
-    if (fate === 'content-type') contentType = value;
+    if (fate === 'content-type') contentType = contentType === '' ? value : `${contentType}, ${value}`;
     else if (fate === 'content-encoding') contentEncoding = value;
     else if (fate === 'location') location = value;
+    else if (fate === 'asks-for-more') asksForMore = true;
     headers.push(name, value);
   }
-  if (connection === undefined) return { headers, contentType, contentEncoding, location };
+  if (connection === undefined) return { headers, contentType, contentEncoding, location, asksForMore };
   const kept: string[] = [];
   for (let i = 0; i < headers.length; i += 2) {
     if (!connection.has(headers[i]!.toLowerCase())) kept.push(headers[i]!, headers[i + 1]!);
   }
-  return { headers: kept, contentType, contentEncoding, location };
+  return { headers: kept, contentType, contentEncoding, location, asksForMore };
 }
 
 /** First value of a header, or undefined. Never for identity headers: those need every line. */

@@ -5,6 +5,7 @@ import { eventBoundary } from './event-boundary.ts';
 import type { EventBoundary } from './event-boundary.ts';
 import type { Inbound } from './exchange.ts';
 import { relayedHeaders } from './headers.ts';
+import type { RelayedHeaders } from './headers.ts';
 import { lastWordsMs } from './last-words.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
 import { refusedImpersonation } from './refusals.ts';
@@ -50,6 +51,8 @@ export interface Forwarding {
   readonly firstByteTimeoutMs: number;
   /** Turns the Location of a 3xx into one below the gateway's prefix, or undefined to refuse it (DESIGN rule 7). */
   readonly rewriteLocation: (location: string) => string | undefined;
+  /** Whether an answer must not become a page of the gateway's own origin. */
+  readonly sandboxes: (answer: RelayedHeaders) => boolean;
   /** The member answered 401 to our credential. */
   readonly onCredentialRefused: () => void;
 }
@@ -159,8 +162,10 @@ class StreamRun implements ResponseHandler, OpenStream {
 
   /** Sends the head to the client, or fails when a redirect may not pass. */
   #relay(status: number, received: RawHeaders, warnings: readonly string[]): void {
-    const { headers, contentType, contentEncoding, location } = relayedHeaders(received);
+    const relayed = relayedHeaders(received);
+    const { headers, contentType, contentEncoding, location } = relayed;
     if (status >= 300 && status < 400 && location !== undefined && !this.#relocate(headers, location, status)) return;
+    if (this.#forwarding.sandboxes(relayed)) headers.push('Content-Security-Policy', 'sandbox');
     headers.push('Audit-Id', this.#forwarding.auditId);
     for (const warning of warnings) headers.push('Warning', warning);
     if (this.#forwarding.isWatch && status === 200) this.#boundary = eventBoundary(contentType, contentEncoding);

@@ -100,6 +100,8 @@ test('every weak setting is a finding of its own', async () => {
     [{ auditPolicyFile: undefined as never, auditLogPath: undefined as never }, ['NoAudit']],
     [{ anonymousAuth: true }, ['AnonymousAuth']],
     [{ forwardSystemMasters: true }, ['ForwardSystemMasters']],
+    [{ forwardReserved: 'system:masters' }, ['ForwardSystemMasters']],
+    [{ forwardReserved: 'kubeadm:cluster-admins' }, ['ForwardReserved']],
     [{ serviceAccountIdentity: 'as-is' }, ['ServiceAccountsAsIs']],
     [{ allowPrivilegedIdentity: true, privilegedUser: 'root' }, ['PrivilegedIdentity']],
     [{ opsListen: '0.0.0.0:8090' }, ['OpenMetrics']],

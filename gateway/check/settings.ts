@@ -1,5 +1,6 @@
 // What is weak in the settings themselves, before any file is opened. Easy to get wrong: a default is a setting, too; what nobody wrote down
 // can be weak.
+import { mastersGroup } from '../../auth/reserved.ts';
 import { isLoopback } from '../host-port.ts';
 import type { Config } from '../config.ts';
 import type { Weakness } from './weakness.ts';
@@ -115,6 +116,16 @@ function identities({ outgoing, identity }: Config): readonly Weakness[] {
       where: '--forward-system-masters',
       what: "whoever is in the hub's system:masters may do anything in every cluster, past all RBAC",
       fix: 'Remove the flag and bind a group of your own to cluster-admin in the clusters where it is wanted.',
+    });
+  }
+  const reserved = outgoing.forwardReserved.filter((name) => name !== mastersGroup);
+  if (reserved.length > 0) {
+    found.push({
+      name: 'ForwardReserved',
+      severity: 'high',
+      where: '--forward-reserved',
+      what: `a hub or identity provider can make anybody ${reserved.join(', ')} in every cluster, and a cluster may have bound such a name to cluster-admin by itself`,
+      fix: 'Remove the names and bind groups of your own in the clusters where their rights are wanted.',
     });
   }
   if (outgoing.serviceAccountIdentity === 'as-is') {

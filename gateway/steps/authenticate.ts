@@ -1,4 +1,5 @@
-// Step 5: who asks. Easy to get wrong: only the bare health answers are open to everybody; anything else without a proven identity ends here.
+// Step 5: who asks. Only the bare health answers are open to everybody; anything else without a proven identity ends here, and so does what a web
+// page of another origin makes a browser send with a certificate of its user (auth/web-page.ts).
 import type { AuthenticationRequest } from '../../auth/authenticate.ts';
 import { makeUser } from '../../cache/user.ts';
 import { authenticated } from '../exchange.ts';
@@ -15,9 +16,10 @@ export function authenticate(state: Described, rooms: Rooms): Authenticated | Pr
 }
 
 /** What authenticators look at. */
-export function authenticationRequest({ inbound, peer, surface, target }: Described): AuthenticationRequest {
+export function authenticationRequest({ inbound, host, peer, surface, target }: Described): AuthenticationRequest {
   const { certificates, tlsAuthorized } = peer;
   // A member with a host of its own has paths that look like the gateway's.
   const path = surface.kind === 'member' && surface.prefix === '' ? '' : target.path;
-  return { rawHeaders: inbound.headers, peerCertificates: certificates, tlsAuthorized, connection: peer, path };
+  const rawHeaders = inbound.headers;
+  return { rawHeaders, peerCertificates: certificates, tlsAuthorized, connection: peer, authority: host, path };
 }

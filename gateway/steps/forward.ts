@@ -13,6 +13,7 @@ import type { Impersonating, Located } from '../exchange.ts';
 import { locationRewriter } from '../location.ts';
 import { isLongRunning } from '../request-info.ts';
 import type { Rooms } from '../rooms.ts';
+import { sandboxes } from '../sandbox.ts';
 
 /** Forwards as the impersonated user. */
 export function forward(state: Impersonating, rooms: Rooms): typeof answered | Promise<typeof answered> {
@@ -63,6 +64,7 @@ function send(state: Located, rooms: Rooms, identity: OutgoingIdentity): typeof 
     isWatch: info.verb === 'watch',
     firstByteTimeoutMs: rooms.firstByteTimeoutMs,
     rewriteLocation: locationRewriter(surface, endpoint),
+    sandboxes: sandboxes(surface),
   };
   if (upgrade !== undefined) {
     return forwardUpgrade({ ...forwarding, inbound: state.upgradeInbound!, token: upgrade }).then(() => answered);

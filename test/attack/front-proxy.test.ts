@@ -218,6 +218,30 @@ test('C19 S19: system:masters of the hub stays there, and its ServiceAccounts ar
   }
 });
 
+test('groups that equal system:masters stay on the hub on every transport, and users with such names are refused (ATT-45)', async () => {
+  const equals = ['kubeadm:cluster-admins', 'system:cluster-admins', 'system:admin'];
+  const kate = await everyWay(
+    ['X-Remote-User: kate', 'X-Remote-Group: ops', ...equals.map((group) => `X-Remote-Group: ${group}`)],
+    proxy,
+  );
+  assert.deepEqual(
+    identities(kate.requests).map(({ user, groups }) => [user, groups]),
+    Array.from({ length: 3 }, () => [['kate'], ['ops']]),
+  );
+  for (const name of ['system:admin', 'system:cluster-admin', 'kubeadm:admin']) {
+    const { statuses, requests } = await everyWay([`X-Remote-User: ${name}`], proxy);
+    assert.deepEqual([statuses, requests.length], [[403, 403, 403], 0], name);
+  }
+  const as = ['X-Remote-User: boss', 'Impersonate-User: alice', 'Impersonate-Group: kubeadm:cluster-admins'];
+  const { requests } = await everyWay([...as, 'Impersonate-Group: dev'], proxy);
+  assert.deepEqual(
+    identities(requests).map(({ groups }) => groups),
+    [['dev'], ['dev'], ['dev']],
+  );
+  const { statuses } = await everyWay(['X-Remote-User: boss', 'Impersonate-User: system:admin'], proxy);
+  assert.deepEqual(statuses, [403, 403, 403]);
+});
+
 test('C19 S19: --as is no way around it: whom a user of the hub may act as is the hub’s to vouch for, too', async () => {
   const as = (user: string, ...more: string[]): Promise<RawAnswer> =>
     exchange(site, get('X-Remote-User: boss', `Impersonate-User: ${user}`, ...more), proxy);

@@ -308,6 +308,15 @@ test('C19 S19: reserved names of a provider are refused or renamed, and system:m
   assert.deepEqual(account!.values('impersonate-user'), ['cluster:hub:system:serviceaccount:kube-system:admin']);
 });
 
+test('groups of a provider that equal system:masters are left out, and users with such names are refused (ATT-45)', async () => {
+  const askAs = async (changes: Json): Promise<number> =>
+    (await ask(requestBytes(`GET ${pods}`, [bearer(signToken(claims(changes), ec))]))).status;
+  for (const sub of ['system:admin', 'kubeadm:cluster-admins']) assert.equal(await askAs({ sub }), 403, sub);
+  assert.equal(site.upstream(), 0);
+  assert.equal(await askAs({ groups: ['kubeadm:cluster-admins', 'system:cluster-admins', 'dev'] }), 200);
+  assert.deepEqual(site.members[0]!.requests[0]!.values('impersonate-group'), ['dev']);
+});
+
 test('C35 S35: claims named __proto__ and constructor change nothing', async () => {
   const text = `${JSON.stringify(claims()).slice(0, -1)},"__proto__":{"groups":["system:masters"]},"constructor":{"prototype":{"x":1}}}`;
   const token = signRaw(JSON.stringify({ alg: 'RS256', kid: rsa.kid }), text, rsa);

@@ -83,6 +83,8 @@ test('B9: what a value says arrives in the configuration', async () => {
   assert.equal(direct!.listen.host, '::');
   assert.equal(direct!.clusterDomain, 'clusters.example.com');
   assert.deepEqual(direct!.outgoing.impersonateExtra, ['scopes']);
+  assert.deepEqual(direct!.outgoing.forwardReserved, ['system:authenticated:oauth', 'kubeadm:cluster-admins']);
+  assert.ok(direct!.hub!.origins!.includes('https://hub.example.com:6443'));
   assert.equal(direct!.hub!.serving, undefined);
   assert.equal(wide!.hub!.clusterGatewayApi, false);
   assert.deepEqual(wide!.hub!.secretNamespaces, [], 'all of them');

@@ -65,6 +65,9 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 {{- with .Values.authentication.audiences }}
 - --api-audiences={{ join "," . }}
 {{- end }}
+{{- with .Values.authentication.hubOrigins }}
+- --hub-origins={{ join "," . }}
+{{- end }}
 {{- if .Values.authentication.config }}
 - --authentication-config=/etc/portcullis/config/authentication.yaml
 {{- end }}
@@ -75,6 +78,9 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 - --impersonation-mode={{ .Values.identity.impersonation }}
 {{- if .Values.identity.forwardSystemMasters }}
 - --forward-system-masters
+{{- end }}
+{{- with .Values.identity.forwardReserved }}
+- --forward-reserved={{ join "," . }}
 {{- end }}
 {{- if .Values.identity.exchange }}
 - --identity-exchange=/etc/portcullis/config/identity-exchange.yaml
