@@ -30,7 +30,7 @@ function make(folder: string, startsAtOnce: boolean): GatewayIndex {
     openStreams: makeOpenStreams(),
     bookmarkIntervalMs: 60_000,
     timeScale: 1,
-    version: {},
+    version: () => ({}),
     log: makeLog('silent'),
   });
 }

@@ -93,9 +93,10 @@ for (const token of tokens) {
       async () => {
         answerUpgrades(({ socket }) => {
           const goOn = (): void => {
-            while (piece !== '' && !socket.destroyed && socket.write(piece));
+            while (!socket.destroyed && socket.write(piece));
           };
           socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nx');
+          if (piece === '') return;
           socket.on('drain', goOn);
           goOn();
         });
