@@ -19,6 +19,7 @@ import type { Simulator } from '../sim/server.ts';
 import { demoUsers, liveWorkloads, seedWorkloads } from '../sim/workloads.ts';
 import { demoCommands } from './demo-commands.ts';
 import { demoClusterName } from './demo-names.ts';
+import { refuseTakenPorts } from './demo-ports.ts';
 import type { DemoOptions } from './options.ts';
 
 const memberUser = 'portcullis-gateway';
@@ -62,11 +63,12 @@ const memberAccess = [
 /**
  * Runs the demo until Ctrl-C.
  * @returns the exit code
- * @throws AddressError naming the flag when a port is taken; Error for an address that is none
+ * @throws Failure, AddressError (rejects) naming the flag when a port is taken; Error for an address that is none
  */
 export async function demo(options: DemoOptions): Promise<number> {
   const listen = address('--listen', options.listen);
   const opsListen = address('--ops-listen', options.opsListen);
+  await refuseTakenPorts({ '--listen': listen, '--ops-listen': opsListen });
   const dataDir = join(defaultDataDir(process.env), 'demo');
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const closers: (() => void | Promise<void>)[] = [];

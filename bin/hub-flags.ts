@@ -26,7 +26,15 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
       'ManagedServiceAccount whose tokens are used (default: cluster-gateway)',
     )
     .option('--karmada-namespace <ns>', "namespace of Karmada's Secrets (default: karmada-cluster)")
-    .option('--allow-exec <commands>', "exec plugins that cluster-gateway's Secrets may run (default: none)")
+    .option(
+      '--allow-exec <line>',
+      "command line that an exec plugin of cluster-gateway's Secrets may be, * for a value; repeatable (default: none)",
+      (line: string, earlier: readonly string[] | undefined): readonly string[] => [...(earlier ?? []), line],
+    )
+    .option(
+      '--allow-exec-env <names>',
+      'environment variables such a plugin may be given, with any value, beside the few that are plain (default: none)',
+    )
     .option(
       '--allow-member-addresses <ranges>',
       "addresses that the hub's objects may name although they are loopback, link-local or metadata services' (default: none)",

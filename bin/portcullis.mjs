@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 // Type stripping is on by default from 22.18; the rest of the code is tested on 24 and 26.
 const oldestMajor = 24;
-const pinned = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
+const pinned = fileURLToPath(new URL('../node_modules/.bin/node', import.meta.url));
 
 if (Number(process.versions.node.split('.')[0]) >= oldestMajor) {
   await start();
@@ -16,7 +16,8 @@ if (Number(process.versions.node.split('.')[0]) >= oldestMajor) {
 } else {
   process.stderr.write(
     `portcullis: needs Node ${oldestMajor} or newer, this is ${process.versions.node}\n` +
-      'In a checkout, run npm ci first: it brings the right one. Elsewhere, install Node 26.\n',
+      'In a checkout, run npm ci first: it brings the right one (Linux and macOS on x64 and arm64). npm leaves it out, without a word,\n' +
+      'when the download is not what package-lock.json says. Elsewhere, install Node 26.\n',
   );
   process.exitCode = 2;
 }

@@ -190,8 +190,8 @@ function oldNodeFolder(pinned: string | undefined): { readonly path: string; rea
   const old = join(path, 'old.mjs');
   writeFileSync(old, `Object.defineProperty(process.versions, 'node', { value: '20.20.2' });`);
   if (pinned !== undefined) {
-    mkdirSync(join(path, 'node_modules', 'node', 'bin'), { recursive: true });
-    writeFileSync(join(path, 'node_modules', 'node', 'bin', 'node'), `#!/bin/sh\n${pinned}\n`, { mode: 0o755 });
+    mkdirSync(join(path, 'node_modules', '.bin'), { recursive: true });
+    writeFileSync(join(path, 'node_modules', '.bin', 'node'), `#!/bin/sh\n${pinned}\n`, { mode: 0o755 });
   }
   return { path, args: ['--import', old, join(path, 'bin', 'portcullis.mjs')] };
 }

@@ -1,7 +1,11 @@
-// `portcullis version`: which Portcullis and which Node this is.
+// `portcullis version`: which Portcullis and which Node this is, and which Portcullis a gateway is.
 import { readFileSync } from 'node:fs';
 import { Option } from 'commander';
 import type { Command } from 'commander';
+import { findConnection } from './connection.ts';
+import type { ConnectionFlags, KubeconfigFlags } from './connection.ts';
+import { Failure } from './failure.ts';
+import { getJson } from './http.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Version of the package this file belongs to; both the checkout and `dist` have package.json above them. */
@@ -20,19 +24,68 @@ export function packageVersion(): string {
   throw new Error('package.json of Portcullis was not found beside its code');
 }
 
+/** Flags of the verb, as commander parses them. */
+export interface VersionFlags extends ConnectionFlags, KubeconfigFlags {
+  readonly output: 'text' | 'json';
+}
+
+const examples = `
+Examples:
+  $ portcullis version
+
+  # of a gateway, too
+  $ portcullis version --server https://127.0.0.1:8443 --certificate-authority ca.crt --token "$TOKEN"
+  $ portcullis version --context portcullis-m1 -o json`;
+
+/**
+ * Prints the versions of this program, and of a gateway where the flags name one.
+ * @throws Failure when that gateway cannot be reached, refuses, or is none
+ */
+export async function printVersions(flags: VersionFlags, terminal: Terminal): Promise<void> {
+  const own = { portcullis: packageVersion(), node: process.versions.node };
+  const asksGateway = [flags.server, flags.kubeconfig, flags.context].some((flag) => flag !== undefined);
+  const gateway = asksGateway ? await gatewayVersions(flags, terminal) : undefined;
+  if (flags.output === 'json') {
+    terminal.print(`${JSON.stringify({ ...own, ...(gateway && { gateway }) }, null, 2)}\n`);
+    return;
+  }
+  terminal.print(`portcullis ${own.portcullis}\nnode ${own.node}\n`);
+  if (gateway !== undefined) terminal.print(`gateway ${gateway.portcullis} (Kubernetes ${gateway.kubernetes})\n`);
+}
+
+/** `v1.36.0+portcullis-0.1.0`, which a gateway answers at `/version`, in its parts. */
+async function gatewayVersions(
+  flags: VersionFlags,
+  terminal: Terminal,
+): Promise<{ readonly portcullis: string; readonly kubernetes: string }> {
+  const connection = findConnection(flags, terminal);
+  const { gitVersion } = await getJson(connection, '/version', 'application/json');
+  const [, kubernetes, portcullis] = /^v(\d+\.\d+)\S*\+portcullis-(\S+)$/.exec(String(gitVersion)) ?? [];
+  if (kubernetes === undefined || portcullis === undefined) {
+    throw new Failure(
+      `${connection.root} says no version of Portcullis`,
+      'Check that the address is that of a gateway and not of a cluster.',
+    );
+  }
+  return { portcullis, kubernetes };
+}
+
 /** Adds `version` to the program. */
 export function addVersionCommand(program: Command, terminal: Terminal): void {
   program
     .command('version')
-    .description('print the version of Portcullis and of the Node it runs on')
+    .description('print the version of Portcullis and of the Node it runs on; of a gateway, too, where one is named')
+    .option(
+      '--kubeconfig <file>',
+      'kubeconfig that knows the gateway; it is asked when this, --context or --server is given',
+    )
+    .option('--context <name>', 'context of that kubeconfig (default: the current one)')
+    .option('--server <url>', 'address of the gateway; the kubeconfig is then not read')
+    .option('--token <token>', 'bearer token')
+    .option('--certificate-authority <file>', "PEM certificate of the CA that signed the gateway's certificate")
+    .option('--client-certificate <file>', 'PEM client certificate, in place of a token')
+    .option('--client-key <file>', 'PEM key of the client certificate')
     .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'))
-    .addHelpText('after', '\nExamples:\n  $ portcullis version\n  $ portcullis version -o json')
-    .action((options: { readonly output: string }) => {
-      const versions = { portcullis: packageVersion(), node: process.versions.node };
-      terminal.print(
-        options.output === 'json'
-          ? `${JSON.stringify(versions, null, 2)}\n`
-          : `portcullis ${versions.portcullis}\nnode ${versions.node}\n`,
-      );
-    });
+    .addHelpText('after', examples)
+    .action((flags: VersionFlags) => printVersions(flags, terminal));
 }

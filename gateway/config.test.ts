@@ -82,6 +82,28 @@ test('identity self is refused on other addresses and beside other ways to log i
   assert.match(faultsOf({ ...self, clientCaFile: '/c' }), /--client-ca-file/);
 });
 
+test('plugins of a hub are allowed by whole command lines, and what was written before is told how to write now (ATT-48)', () => {
+  const hub = { hubKubeconfig: '/h' };
+  const lines = ['aws eks get-token --cluster-name * --region *', 'gke-gcloud-auth-plugin'];
+  const read = readConfig({ ...hub, allowExec: lines, allowExecEnv: 'CORP_TENANT, CORP_ZONE' }, {}, false);
+  assert.deepEqual(read.hub?.allowExec, lines);
+  assert.deepEqual(read.hub?.allowExecEnv, ['CORP_TENANT', 'CORP_ZONE']);
+  withFile(`allowExec: ${JSON.stringify(lines)}\nhubKubeconfig: /h\n`, (config) =>
+    assert.deepEqual(readConfig({ config }, {}, false).hub?.allowExec, lines),
+  );
+  withFile('allowExec: aws eks get-token\nhubKubeconfig: /h\n', (config) =>
+    assert.deepEqual(readConfig({ config }, {}, false).hub?.allowExec, ['aws eks get-token']),
+  );
+  const example =
+    /--allow-exec: "aws, ?gcloud" lists commands: .* whole command line, given once for each, as in "aws eks/;
+  for (const allowExec of [['aws,gcloud'], ['aws, gcloud']]) assert.match(faultsOf({ ...hub, allowExec }), example);
+  withFile('allowExec: aws,gcloud\nhubKubeconfig: /h\n', (config) => assert.match(faultsOf({ config }), example));
+  assert.match(faultsOf({ ...hub, allowExec: ['* get-token'] }), /the command itself cannot be a pattern/);
+  assert.match(faultsOf({ ...hub, allowExec: ['aws --x=*:*'] }), /one \* at most, "--x=\*:\*" has more/);
+  assert.match(faultsOf({ ...hub, allowExec: [' '] }), /holds no command/);
+  assert.match(faultsOf({ ...hub, allowExecEnv: 'A=B' }), /--allow-exec-env: "A=B" is no name/);
+});
+
 test('a shared serving certificate needs its names and a hub, and no certificate files beside it', () => {
   const shared = { hubKubeconfig: '/h', servingSecret: 'gate/serving', servingNames: 'portcullis.gate.svc,portcullis' };
   const read = readConfig({ ...shared, apiServices: 'v1alpha1.gateway.portcullis.io' }, {}, false);

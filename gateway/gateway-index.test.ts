@@ -11,7 +11,7 @@ import type { GatewayIndex } from './gateway-index.ts';
 import type { IndexConfig } from './index-config.ts';
 import { makeLog } from './log.ts';
 
-function make(folder: string, startsAtOnce: boolean): GatewayIndex {
+function make(folder: string, startsAtOnce: boolean, log = makeLog('silent')): GatewayIndex {
   const config: IndexConfig = {
     resources: undefined,
     clusters: undefined,
@@ -30,8 +30,8 @@ function make(folder: string, startsAtOnce: boolean): GatewayIndex {
     openStreams: makeOpenStreams(),
     bookmarkIntervalMs: 60_000,
     timeScale: 1,
-    version: {},
-    log: makeLog('silent'),
+    version: () => ({}),
+    log,
   });
 }
 
@@ -54,6 +54,19 @@ test('an index that cannot start answers 503 to its own paths, says so in readyz
   } finally {
     rmSync(place, { recursive: true });
   }
+});
+
+test('an index that is closed while it starts blames nothing on itself, even when its folder is gone', async () => {
+  const place = mkdtempSync(join(tmpdir(), 'portcullis-index-'));
+  let written = '';
+  const log = makeLog('error', { write: (line) => void (written += line) });
+  writeFileSync(join(place, 'index'), '');
+  const index = make(join(place, 'index'), true, log);
+  const asked = assert.rejects(index.answer({} as never));
+  await index.close();
+  await asked;
+  rmSync(place, { recursive: true });
+  assert.equal(written, '');
 });
 
 test('without a flag nothing is started and nothing is written before somebody asks', async () => {

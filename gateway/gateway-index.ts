@@ -93,7 +93,8 @@ export function makeGatewayIndex(
       if (isClosed) await index.close();
       return index;
     } catch (error) {
-      if (!isCurrent()) throw error;
+      // What ends the gateway while this starts is told by who ends it: the folder may be gone already.
+      if (!isCurrent() || isClosed) throw error;
       starting = undefined;
       failedAtMs = performance.now();
       fault = error instanceof Error ? error.message : 'unknown fault';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createClusterStore } from '../cache/store.ts';
 import { addressFault } from './address-fault.ts';
 import { startAudit } from './audit/audit.ts';
-import { versionInfo } from './api/local.ts';
+import { versionInfo } from './api/version.ts';
 import { makeChecks, staleInputs } from './checks.ts';
 import type { Config } from './config.ts';
 import { bookmarkIntervalMs, makeDoor, makeWays } from './door.ts';
@@ -88,7 +88,7 @@ async function assemble(
           openStreams,
           bookmarkIntervalMs,
           timeScale: config.timeScale,
-          version: versionInfo(version),
+          version: () => versionInfo(version, store.list()),
           log,
         });
   if (index !== undefined) closers.push(() => void index.close());

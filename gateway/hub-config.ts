@@ -6,6 +6,8 @@ import { z } from 'zod';
 import { withoutDefaultPort } from '../auth/web-page.ts';
 import type { AddressRuleOptions } from '../cache/address-rule.ts';
 import { parseRange } from '../cache/ip-address.ts';
+import { execLineFault } from '../cache/sources/allowed-exec.ts';
+import type { AllowedExec } from '../cache/sources/allowed-exec.ts';
 import { parseDuration } from './duration.ts';
 import { sourceNames } from './source-names.ts';
 import type { SourceName } from './source-names.ts';
@@ -33,8 +35,10 @@ export interface HubConfig {
   readonly managedServiceAccount: string;
   /** Namespace of Karmada's Secrets. */
   readonly karmadaNamespace: string;
-  /** Commands that credentials in cluster-gateway's Secrets may run; a hub's objects are not the operator's own files, so none by default. */
+  /** Command lines that credentials in cluster-gateway's Secrets may run; a hub's objects are not the operator's own files, so none by default. */
   readonly allowExec: readonly string[];
+  /** Environment variables they may set to anything. */
+  readonly allowExecEnv: readonly string[];
   readonly clusterProxy: ClusterProxy | undefined;
   /** Which addresses objects of the hub may name beside the default. */
   readonly memberAddresses: AddressRuleOptions;
@@ -71,7 +75,9 @@ export interface HubInput {
   readonly secretNamespaces?: string;
   readonly managedServiceAccount?: string;
   readonly karmadaNamespace?: string;
-  readonly allowExec?: string;
+  /** One line or several. */
+  readonly allowExec?: string | readonly string[];
+  readonly allowExecEnv?: string;
   readonly allowMemberAddresses?: string;
   readonly refuseMemberAddresses?: string;
   readonly proxyHost?: string;
@@ -103,7 +109,8 @@ export const hubFileFields = {
   secretNamespaces: text.optional(),
   managedServiceAccount: text.optional(),
   karmadaNamespace: text.optional(),
-  allowExec: text.optional(),
+  allowExec: z.union([text, z.array(text)]).optional(),
+  allowExecEnv: text.optional(),
   allowMemberAddresses: text.optional(),
   refuseMemberAddresses: text.optional(),
   proxyHost: text.optional(),
@@ -174,7 +181,7 @@ export function readHubConfig(
     secretNamespaces: namespaces,
     managedServiceAccount: given.managedServiceAccount ?? 'cluster-gateway',
     karmadaNamespace: given.karmadaNamespace ?? 'karmada-cluster',
-    allowExec: listOf(given.allowExec),
+    ...readAllowedExec(given, fault),
     clusterProxy: readClusterProxy(given, fault),
     memberAddresses: {
       allowed: readRanges('--allow-member-addresses', given.allowMemberAddresses, fault),
@@ -209,6 +216,20 @@ function definedOf(input: HubInput): HubInput {
 
 function listOf(value: string | undefined): readonly string[] {
   return [...new Set((value ?? '').split(',').map((one) => one.trim()))].filter((one) => one !== '');
+}
+
+function readAllowedExec(
+  { allowExec = [], allowExecEnv }: HubInput,
+  fault: (flag: string, message: string) => void,
+): AllowedExec {
+  const lines = typeof allowExec === 'string' ? [allowExec] : allowExec;
+  for (const message of lines.map(execLineFault)) if (message !== undefined) fault('--allow-exec', message);
+  const variables = listOf(allowExecEnv);
+  for (const name of variables) {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+      fault('--allow-exec-env', `${JSON.stringify(name)} is no name of an environment variable`);
+  }
+  return { allowExec: lines, allowExecEnv: variables };
 }
 
 function readSources(value: string | undefined, fault: (flag: string, message: string) => void): readonly SourceName[] {

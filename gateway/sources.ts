@@ -5,6 +5,7 @@ import { makeAddressRule } from '../cache/address-rule.ts';
 import { ConfigurationError } from '../cache/configuration-error.ts';
 import type { HubClient, HubSource } from '../cache/hub-types.ts';
 import type { ProxyAddress } from '../cache/records.ts';
+import { execLineNote } from '../cache/sources/allowed-exec.ts';
 import { clusterProxyAddress, makeHubSources } from '../cache/sources/catalogue.ts';
 import { startHubSources } from '../cache/sources/hub.ts';
 import { judgedSource } from '../cache/sources/judged.ts';
@@ -40,6 +41,7 @@ export async function startSources(
   const { hub } = config;
   const hubSources = hub === undefined || client === undefined ? [] : hubSourcesOf(hub);
   const order = hub?.sources.includes('kubeconfig') === false ? [] : ['kubeconfig'];
+  for (const note of hub?.allowExec.map(execLineNote) ?? []) if (note !== undefined) log.warn({}, note);
   const names = hub === undefined ? order : hub.sources;
   for (const name of names) store.apply(name, []);
 

@@ -31,7 +31,7 @@ before(async () => {
 function specOf(
   type: string,
   data: Readonly<Record<string, string>>,
-  more: { labels?: object; annotations?: object } = {},
+  more: { labels?: object; annotations?: object; allowExec?: readonly string[] } = {},
 ): ClusterSpec {
   const labels = { 'cluster.core.oam.dev/cluster-credential-type': type, ...more.labels };
   const secret = {
@@ -40,9 +40,11 @@ function specOf(
     metadata: { name: 'm1', namespace, uid: 'u', resourceVersion: '1', labels, annotations: more.annotations ?? {} },
     data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, base64(text)])),
   } as unknown as HubObject;
-  const [spec] = compiled(makeClusterGatewaySource({ secretNamespace: namespace, clusterProxy, allowExec: ['echo'] }), [
-    secret,
-  ]);
+  const { allowExec = [] } = more;
+  const [spec] = compiled(
+    makeClusterGatewaySource({ secretNamespace: namespace, clusterProxy, allowExec, allowExecEnv: [] }),
+    [secret],
+  );
   assert.equal(spec?.problem, undefined);
   return spec!;
 }
@@ -162,9 +164,10 @@ test('T6: a socks5 proxy-url is the way to the member', async () => {
 /** Dials with what a plugin says, to a member that looks at certificates. */
 function dialledByPlugin(status: object): Promise<Dialled> {
   const apiVersion = 'client.authentication.k8s.io/v1beta1';
-  const args = [JSON.stringify({ apiVersion, kind: 'ExecCredential', status })];
-  const exec = JSON.stringify({ apiVersion, command: 'echo', args });
-  return dialled((member) => specOf('Dynamic', { endpoint: at(member), 'ca.crt': authority.ca, exec }), {
+  const text = JSON.stringify({ apiVersion, kind: 'ExecCredential', status }).replaceAll(' ', String.raw`\u0020`);
+  const exec = JSON.stringify({ apiVersion, command: 'echo', args: [text] });
+  const allowed = { allowExec: [`echo ${text}`] };
+  return dialled((member) => specOf('Dynamic', { endpoint: at(member), 'ca.crt': authority.ca, exec }, allowed), {
     ...certificate,
     ca: authority.ca,
     requestCert: true,

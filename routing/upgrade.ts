@@ -122,6 +122,8 @@ export async function forwardUpgrade(forwarding: UpgradeForwarding): Promise<voi
     if (progress.sentAtMs === 0 && error instanceof GatewayError && !giveUp.signal.aborted) breaker.fail(error);
     else breaker.forget();
     if (giveUp.signal.aborted) return;
+    // The member may still be sending the body of an answer that its status decided.
+    giveUp.abort();
     throw error;
   } finally {
     waiting.over();
@@ -244,10 +246,12 @@ class RefusedUpgrade implements ResponseHandler {
 
   onHeaders(status: number, headers: RawHeaders): void {
     this.#head = { status, headers };
+    // Nothing of such a body is passed on, and it may never end: a server that ignores Upgrade streams as to any GET.
+    if (status < 400) this.#answer();
   }
 
   onData(chunk: Buffer): void {
-    // Errors are small; what is beyond 64 KiB of one is cut and the connection closed, which the client sees as truncated.
+    // Errors are small; what is beyond 64 KiB of one is left out.
     if (this.#bytes < 65_536) this.#chunks.push(chunk);
     this.#bytes += chunk.length;
   }

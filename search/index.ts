@@ -62,7 +62,7 @@ export interface IndexOptions {
   readonly bookmarkIntervalMs: number;
   readonly statusJson: StatusJson;
   /** `version.Info` of the gateway. */
-  readonly version: object;
+  readonly version: () => object;
   readonly log: IndexLog;
   /** The store cannot go on: whoever started the index closes it and starts another. May be called several times, and before this one has started. */
   readonly onBroken: () => void;

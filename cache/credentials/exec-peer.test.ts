@@ -43,7 +43,7 @@ async function failure(result: ExecResult | string): Promise<string> {
 
 function refusedSecret(exec: string): string {
   try {
-    readSecretExec('data.exec', exec, ['login']);
+    readSecretExec('data.exec', exec, { allowExec: ['login'], allowExecEnv: [] });
   } catch (error) {
     assert.ok(error instanceof GatewayError && error.code === 'CLUSTER_UNUSABLE');
     return error.message;

@@ -2,6 +2,7 @@
 // one source, in the place of whichever comes first; two of them would fight over every name they share.
 import type { HubSource } from '../hub-types.ts';
 import type { ProxyAddress } from '../records.ts';
+import type { AllowedExec } from './allowed-exec.ts';
 import { makeArgocdSource } from './argocd.ts';
 import { makeClusterApiSource } from './cluster-api.ts';
 import { makeClusterGatewaySource } from './cluster-gateway.ts';
@@ -12,7 +13,7 @@ import { makePediaClusterSource } from './pediacluster.ts';
 import type { ExecSettings } from './registration.ts';
 import { makeVclusterSource } from './vcluster.ts';
 
-export interface HubSourceOptions {
+export interface HubSourceOptions extends Partial<AllowedExec> {
   /** In order of precedence; names that are no hub source (`kubeconfig`) are passed over, repeated ones count once. */
   readonly names: readonly string[];
   /** Namespace of cluster-gateway's Secrets. */
@@ -25,8 +26,6 @@ export interface HubSourceOptions {
   readonly karmadaNamespace?: string;
   /** konnectivity's proxy server (see {@link clusterProxyAddress}); undefined: endpoints of type ClusterProxy cannot be used. */
   readonly clusterProxy: ProxyAddress | undefined;
-  /** Commands that cluster-gateway's `Dynamic` Secrets may run, none by default. */
-  readonly allowExec?: readonly string[];
   /** For plugins: environment, clock, limits, and the signal that ends them with the gateway. */
   readonly exec?: ExecSettings;
 }
@@ -63,8 +62,9 @@ function isHubSource(name: string): name is HubSourceName {
 }
 
 function makeOne(name: HubSourceName, options: HubSourceOptions, joined: boolean): HubSource {
-  const { secretNamespace, secretNamespaces: namespaces, clusterProxy, allowExec = [], exec = {} } = options;
-  const settings = { clusterProxy, allowExec, exec };
+  const { secretNamespace, secretNamespaces: namespaces, clusterProxy, exec = {} } = options;
+  const { allowExec = [], allowExecEnv = [] } = options;
+  const settings = { clusterProxy, allowExec, allowExecEnv, exec };
   const { managedServiceAccount } = options;
   if (joined && (name === 'ocm' || name === 'cluster-gateway')) {
     return makeOcmSource({ ...settings, managedServiceAccount, secretNamespace, name });

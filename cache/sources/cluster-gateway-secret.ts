@@ -1,8 +1,9 @@
 // Reads cluster-gateway's Secrets, as its own converter and KubeVela's `vela cluster join` write them: labels say what is in them. Easy to
 // get wrong: two differences are on purpose. No CA means the system roots, not no verification; and an `exec` credential is a program of
-// whoever may write Secrets there, so it runs only when the operator named its command.
+// whoever may write Secrets there, so it runs only when the operator wrote its command line.
 import type { HubObject } from '../hub-types.ts';
 import type { ClusterGatewayView, ProxyAddress, SourceCondition, TlsTrust } from '../records.ts';
+import type { AllowedExec } from './allowed-exec.ts';
 import { certificatePlan, isServerName, tokenPlan, trustIn } from './hub-credential.ts';
 import {
   about,
@@ -34,11 +35,9 @@ export const serverNameAnnotation = 'gateway.portcullis.io/tls-server-name';
 const inClusterName = 'kubernetes.default.svc';
 
 /** What the operator decided. */
-export interface GatewaySecretSettings {
+export interface GatewaySecretSettings extends AllowedExec {
   /** konnectivity's proxy server, for endpoints of type ClusterProxy. */
   readonly clusterProxy: ProxyAddress | undefined;
-  /** Commands that `Dynamic` Secrets may run, as written there; none by default. */
-  readonly allowExec: readonly string[];
 }
 
 /** Whether a Secret is a cluster at all. */
@@ -109,7 +108,7 @@ export function credentialOfSecret(secret: HubObject, settings: GatewaySecretSet
     const names = { cert: key('tls.crt'), key: key('tls.key') };
     return certificatePlan(names, secretText(secret, 'tls.crt'), secretText(secret, 'tls.key'));
   }
-  if (type === 'Dynamic') return readSecretExec(key('exec'), secretText(secret, 'exec') ?? '', settings.allowExec);
+  if (type === 'Dynamic') return readSecretExec(key('exec'), secretText(secret, 'exec') ?? '', settings);
   throw unusable(
     `the label ${credentialTypeLabel} must be ServiceAccountToken, X509Certificate or Dynamic; correct the label`,
   );

@@ -30,6 +30,7 @@ function source(options: Partial<ClusterGatewayOptions> = {}): ReturnType<typeof
     secretNamespace: namespace,
     clusterProxy: undefined,
     allowExec: [],
+    allowExecEnv: [],
     ...options,
   });
 }
@@ -163,20 +164,23 @@ function dynamic(exec: object | string): HubObject {
   return labelled(secret, 'cluster-credential-type', 'Dynamic');
 }
 
-function answer(status: object): object {
-  return { args: [JSON.stringify({ apiVersion, kind: 'ExecCredential', status })] };
+/** Arguments of an `echo` that answers with this, without a blank, and its command line. */
+function answer(status: object): { readonly exec: { readonly args: string[] }; readonly allowExec: string[] } {
+  const text = JSON.stringify({ apiVersion, kind: 'ExecCredential', status }).replaceAll(' ', String.raw`\u0020`);
+  return { exec: { args: [text] }, allowExec: [`echo ${text}`] };
 }
 
-test('S7 and S17: a Dynamic Secret whose command is allowed gives the token of its plugin', async () => {
-  const spec = only(dynamic(answer({ token: 'fresh' })), { allowExec: ['echo'] });
+test('S7 and S17: a Dynamic Secret whose command line is allowed gives the token of its plugin', async () => {
+  const { exec, allowExec } = answer({ token: 'fresh' });
+  const spec = only(dynamic(exec), { allowExec });
   assert.equal(spec.clusterGateway?.credentialType, 'Dynamic');
   assert.equal(spec.credential?.kind, 'exec');
   assert.equal((await spec.credential?.current())?.authorization, 'Bearer fresh');
 });
 
 test('S8 and S18: a Dynamic Secret may give a certificate', async () => {
-  const pair = { clientCertificateData: values.CERT, clientKeyData: values.KEY };
-  const spec = only(dynamic(answer(pair)), { allowExec: ['echo'] });
+  const { exec, allowExec } = answer({ clientCertificateData: values.CERT, clientKeyData: values.KEY });
+  const spec = only(dynamic(exec), { allowExec });
   assert.deepEqual((await spec.credential?.current())?.clientCertificate, { cert: values.CERT, key: values.KEY });
 });
 
@@ -205,7 +209,7 @@ test('S13: every Secret is listed, the oldest first; one that cannot be used is 
 
 test('S15: a Dynamic Secret without exec, and one whose command nobody allowed', () => {
   assert.match(problemOf(dynamic(''), { allowExec: ['echo'] }), /data\["exec"\] is missing/);
-  assert.match(problemOf(dynamic(answer({ token: 'x' }))), /programs are not run for objects of a hub/);
+  assert.match(problemOf(dynamic(answer({ token: 'x' }).exec)), /programs are not run for objects of a hub/);
   assert.match(problemOf(dynamic({ command: '/bin/sh' }), { allowExec: ['echo'] }), /not among the allowed/);
 });
 
@@ -215,7 +219,16 @@ test('S16: an exec configuration that is no JSON, or of the wrong shape, or chan
   assert.match(problemOf(dynamic('[]'), { allowExec }), /no exec configuration/);
   assert.match(problemOf(dynamic({ args: 'x' }), { allowExec }), /\(args\)/);
   assert.match(problemOf(dynamic({ apiVersion: 'v1' }), { allowExec }), /apiVersion must be/);
-  for (const name of ['LD_PRELOAD', 'PATH', 'ld_audit', 'NODE_OPTIONS', 'PYTHONSTARTUP', 'A=B', 'HOME']) {
+  for (const name of [
+    'LD_PRELOAD',
+    'PATH',
+    'ld_audit',
+    'NODE_OPTIONS',
+    'PYTHONSTARTUP',
+    'A=B',
+    'HOME',
+    'aws_profile',
+  ]) {
     assert.match(problemOf(dynamic({ env: [{ name, value: 'x' }] }), { allowExec }), /environment variable/);
   }
   assert.equal(only(dynamic({ env: [{ name: 'AWS_PROFILE', value: 'x' }] }), { allowExec }).problem, undefined);

@@ -38,6 +38,7 @@ function everySource(): readonly HubSource[] {
     managedServiceAccount: 'cluster-gateway',
     clusterProxy: { scheme: 'https', host: 'proxy', port: 8090, userinfo: undefined } as const,
     allowExec: ['true'],
+    allowExecEnv: [],
   };
   return [
     ...makeHubSources({ ...options, names: ['ocm', 'cluster-gateway'] }),

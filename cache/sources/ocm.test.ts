@@ -33,6 +33,7 @@ function source(options: Partial<OcmOptions> = {}): ReturnType<typeof makeOcmSou
     secretNamespace: namespace,
     clusterProxy: undefined,
     allowExec: [],
+    allowExecEnv: [],
     ...options,
   });
 }

@@ -1,7 +1,8 @@
-// Reads the `exec` key of a Dynamic Secret: client-go's ExecConfig as JSON. Easy to get wrong: an allowed command is not allowed with any
-// environment; LD_PRELOAD or PATH in the Secret would make another program of it.
+// Reads the `exec` key of a Dynamic Secret: client-go's ExecConfig as JSON. Easy to get wrong: who writes the Secret is not who runs the gateway;
+// a command that is allowed is not allowed with any arguments and environment.
 import { z } from 'zod';
 import { GatewayError } from '../errors.ts';
+import { execRefusal, type AllowedExec } from './allowed-exec.ts';
 import { bareUser, anonymousPlan, planCredential, type CredentialPlan } from './kubeconfig-user.ts';
 import { unusable } from './unusable.ts';
 
@@ -27,32 +28,20 @@ const schema = z.object({
     .transform((value) => value ?? false),
 });
 
-/** Variables that change which code runs: of the dynamic linker, of interpreters, of shells. */
-const loaderVariable =
-  /^(?:LD_|DYLD_|PATH$|PYTHON|NODE_|RUBY|PERL|JAVA_|JDK_|_JAVA|GCONV_PATH$|BASH_|ENV$|IFS$|SHELL$|GIT_|EDITOR$|HOME$|XDG_)/i;
-
 /**
  * The plan to run it.
- * @param allowed commands as the operator wrote them; anything else is refused
+ * @param allowed what the operator wrote; anything else is refused
  * @throws GatewayError CLUSTER_UNUSABLE with the reason, without any value
  */
-export function readSecretExec(what: string, json: string, allowed: readonly string[]): CredentialPlan {
+export function readSecretExec(what: string, json: string, allowed: AllowedExec): CredentialPlan {
   if (json === '') throw unusable(`${what} is missing; put the exec configuration there as JSON`);
   const parsed = schema.safeParse(parse(what, json));
   if (!parsed.success) {
     throw unusable(`${what} is no exec configuration (${parsed.error.issues[0]?.path.join('.') || 'not an object'})`);
   }
-  const { env, ...exec } = parsed.data;
-  if (!allowed.includes(exec.command)) {
-    throw unusable(
-      allowed.length === 0
-        ? `${what} asks for an exec plugin: programs are not run for objects of a hub unless their command is allowed; use a ServiceAccountToken`
-        : `${what} asks for a command that is not among the allowed ones`,
-    );
-  }
-  const odd = env.find(({ name }) => loaderVariable.test(name) || !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
-  if (odd !== undefined) throw unusable(`${what} sets an environment variable that may change which program runs`);
-  return planOf(what, { ...exec, env, interactiveMode: 'Never' });
+  const refusal = execRefusal(parsed.data, allowed);
+  if (refusal !== undefined) throw unusable(`${what} ${refusal}`);
+  return planOf(what, { ...parsed.data, interactiveMode: 'Never' });
 }
 
 function parse(what: string, json: string): unknown {

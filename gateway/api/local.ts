@@ -27,6 +27,7 @@ import { watchResource } from './served-watch.ts';
 import type { WatchParts } from './served-watch.ts';
 import { jsonResponse } from '../status.ts';
 import type { CompleteResponse } from '../status.ts';
+import { versionInfo } from './version.ts';
 import { virtualClustersResource } from './virtual-clusters.ts';
 
 /** What local answers are made of. */
@@ -78,7 +79,7 @@ export function makeLocalAnswers(parts: LocalParts): LocalAnswer {
       case 'health':
         return sendComplete(state, healthResponse(surface, state.target.query, parts.checks, state.auditId));
       case 'version':
-        return sendComplete(state, jsonResponse(versionInfo(parts.version), state.auditId));
+        return sendComplete(state, jsonResponse(versionInfo(parts.version, clusters.store.list()), state.auditId));
       case 'openapi':
         return sendComplete(state, openapi(state, surface));
       case 'discovery':
@@ -195,20 +196,4 @@ function sendComplete(state: Authorized, { status, headers, body }: CompleteResp
     inbound.write(body);
   }
   inbound.end();
-}
-
-/** `version.Info` of apimachinery; minor is what API level we speak, gitVersion is our own. */
-export function versionInfo(version: string): object {
-  const [major = '0', minor = '0'] = version.split('.');
-  return {
-    major,
-    minor,
-    gitVersion: `v${version}`,
-    gitCommit: '',
-    gitTreeState: '',
-    buildDate: '',
-    goVersion: '',
-    compiler: 'node',
-    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
-  };
 }

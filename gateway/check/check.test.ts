@@ -253,7 +253,7 @@ test("a hub's settings are judged without a hub", async () => {
   const behind: ConfigInput = { ...strong(), hubKubeconfig: hub, authorizationRules: undefined as never };
   const settings: readonly (readonly [ConfigInput, readonly string[]])[] = [
     [{}, []],
-    [{ allowExec: 'aws' }, ['HubExecPlugins']],
+    [{ allowExec: ['aws eks get-token --cluster-name *'] }, ['HubExecPlugins']],
     [{ authorizeVerb: 'http' }, ['HttpVerbs']],
     [{ allowMemberAddresses: '127.0.0.0/8' }, ['LocalMemberAddresses']],
     [

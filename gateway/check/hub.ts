@@ -14,7 +14,7 @@ export function hubWeaknesses(hub: HubConfig): readonly Weakness[] {
       name: 'HubExecPlugins',
       severity: 'high',
       where: '--allow-exec',
-      what: `whoever may write cluster Secrets in the hub has ${hub.allowExec.join(', ')} run on the gateway with arguments of their choice`,
+      what: `whoever may write cluster Secrets in the hub has these run on the gateway, and what they answer sent to an address of their choice: ${hub.allowExec.join('; ')}`,
       fix: 'Remove the flag; store tokens or certificates in the Secrets.',
     });
   }

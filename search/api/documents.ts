@@ -24,7 +24,7 @@ export async function answerDocument(request: IndexRequest, asked: AskedDocument
   }
   if (document === 'version') {
     request.form(['']);
-    sendJson(request, parts.version);
+    sendJson(request, parts.version());
     return;
   }
   await parts.settled();

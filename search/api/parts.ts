@@ -33,7 +33,7 @@ export interface AnswerParts {
   readonly aggregatedWatchMs: number;
   readonly statusJson: StatusJson;
   /** `version.Info` of the gateway. */
-  readonly version: object;
+  readonly version: () => object;
   readonly onError: (error: unknown) => void;
   /** Unix milliseconds. */
   readonly now: () => number;

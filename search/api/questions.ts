@@ -103,7 +103,7 @@ async function plan(request: IndexRequest, parameters: Parameters, parts: Answer
 export function readType(text: string): AskedType {
   const [resource = '', ...rest] = text.trim().split('.');
   const isVersion = /^v\d+((alpha|beta)\d+)?$/.test(rest[0] ?? '');
-  if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(resource))
+  if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[-a-z0-9]*)*$/.test(text.trim()))
     throw new GatewayError('BAD_REQUEST', `resource: "${text.slice(0, 60)}" is not RESOURCE.VERSION.GROUP`);
   return {
     resource,

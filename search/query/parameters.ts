@@ -1,5 +1,6 @@
 // The parameters of a question, from a URL's query or from a JSON document of the same names. Easy to get wrong: a flag without a value
-// (`?withContinue`) is true, a comma list is split only in a URL, and of a repeated parameter the first counts unless it may be repeated.
+// (`?withContinue`) is true, a comma list is split where it is one text and never where JSON has a list, and of a repeated parameter the
+// first counts unless it may be repeated.
 import { GatewayError } from '../../cache/errors.ts';
 import { tailStart } from '../../cache/text-ends.ts';
 
@@ -13,7 +14,7 @@ export interface Parameters {
   readonly names: readonly string[];
   /** @throws GatewayError BAD_REQUEST where a JSON document has another type */
   text(name: string): string | undefined;
-  /** A comma list in a URL, a list of texts in JSON. */
+  /** A comma list: the text of a URL or of a JSON document; in JSON also a list of texts, each taken as it is. */
   list(name: string): readonly string[] | undefined;
   /** Each place where it stands. */
   all(name: string): readonly string[];
@@ -129,7 +130,7 @@ export function jsonParameters(document: unknown): Parameters {
     if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
     throw bad(`${name} of the query document must be a text or a whole number`);
   };
-  const list = (name: string): readonly string[] | undefined => {
+  const all = (name: string): readonly string[] | undefined => {
     const value = values.get(name);
     if (value === undefined) return undefined;
     const items: readonly unknown[] = Array.isArray(value) ? value : [value];
@@ -140,8 +141,9 @@ export function jsonParameters(document: unknown): Parameters {
   return {
     names: [...values.keys()],
     text,
-    list,
-    all: (name) => list(name) ?? [],
+    list: (name) =>
+      typeof values.get(name) === 'string' ? limitItems(name, text(name)?.trim().split(',')) : all(name),
+    all: (name) => all(name) ?? [],
     flag(name) {
       const value = values.get(name);
       if (value === undefined || typeof value === 'boolean') return value;

@@ -319,6 +319,17 @@ test('a JSON document asks the same as a URL', () => {
     refused(() => readQuery(jsonParameters(document), { types: [pods] }), /query document/);
 });
 
+test('a text where a JSON document may have a list is read as a URL reads it, but a filter keeps its commas', () => {
+  const json = readQuery(jsonParameters({ clusters: 'a,b', names: ' n1', filter: 'c.d=3,e.f=4' }), { types: [pods] });
+  assert.deepEqual(json, ask('clusters=a,b&names= n1&filter=c.d=3,e.f=4'));
+  assert.deepEqual(json.query.clusters, ['a', 'b']);
+  assert.deepEqual(jsonParameters({ resource: 'pods.v1.,deployments.v1.apps' }).list('resource'), [
+    'pods.v1.',
+    'deployments.v1.apps',
+  ]);
+  assert.deepEqual(readQuery(jsonParameters({ clusters: '' }), { types: [pods] }), ask('clusters='));
+});
+
 test('E9: what is over a limit or no text is refused', () => {
   refused(`names=${'a,'.repeat(10_001)}`, /more than 10000 items/);
   refused('a&'.repeat(2049), /more than 2048/);

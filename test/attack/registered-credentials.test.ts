@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import type { ClientHttp2Session } from 'node:http2';
-import { closeSync, constants, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, constants, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -19,9 +19,12 @@ import type { Site } from './site.ts';
 const namespace = 'virtual';
 const bearer = 'Authorization: Bearer admin-token';
 const clusters = '/apis/gateway.portcullis.io/v1alpha1/clusters';
+const apiVersion = 'client.authentication.k8s.io/v1';
+const touch = { apiVersion, command: 'touch', interactiveMode: 'Never' };
 let folder: string;
 let fifo: string;
 let marker: string;
+let plugin: string;
 let hub: Simulator;
 let site: Site;
 let session: ClientHttp2Session;
@@ -53,6 +56,12 @@ before(async () => {
   fifo = join(folder, 'fifo');
   marker = join(folder, 'was-run');
   execFileSync('mkfifo', [fifo]);
+  plugin = join(folder, 'plugin.sh');
+  writeFileSync(
+    plugin,
+    `#!/bin/sh\necho "$AWS_PROFILE $CORP_TENANT $*" >>${marker}\necho '${JSON.stringify({ apiVersion, kind: 'ExecCredential', status: { token: 'x' } })}'\n`,
+    { mode: 0o755 },
+  );
   hub = await startAdminHub(namespace);
   site = await startSite({
     users: [{ token: 'local-token', name: 'local' }],
@@ -62,6 +71,8 @@ before(async () => {
       secretNamespaces: namespace,
       secretNamespace: namespace,
       allowMemberAddresses: '127.0.0.1',
+      allowExec: [`${plugin} get-token --cluster-name * --region=*`, 'touch'],
+      allowExecEnv: 'CORP_TENANT',
     },
   });
   session = await openHttp2(site);
@@ -100,8 +111,6 @@ async function answersOf(name: string): Promise<readonly { readonly status: numb
   return answers;
 }
 
-const touch = { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', interactiveMode: 'Never' };
-
 test('C29 S29: exec, auth providers and paths of files in a kubeconfig of a hub are refused: nothing runs, nothing is opened, 0 upstream', async () => {
   assert.equal(isBeingRead(), false);
   const cases: Readonly<Record<string, string>> = {
@@ -130,6 +139,87 @@ test('C29 S29: exec, auth providers and paths of files in a kubeconfig of a hub 
     assert.ok(!existsSync(marker), name);
   }
   assert.equal(site.upstream(), 0);
+});
+
+interface PluginRun {
+  readonly command?: string;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A Dynamic Secret of cluster-gateway with this plugin. */
+function registerPlugin(name: string, { command = plugin, args, env = {} }: PluginRun): void {
+  const [{ server, ca }] = site.contexts as [Site['contexts'][number]];
+  const exec = JSON.stringify({
+    apiVersion,
+    command,
+    args: args ?? ['get-token', '--cluster-name', 'prod', '--region=eu-west-1'],
+    env: Object.entries(env).map(([key, value]) => ({ name: key, value })),
+  });
+  hub.store.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'Opaque',
+    metadata: { name, namespace, labels: { 'cluster.core.oam.dev/cluster-credential-type': 'Dynamic' } },
+    data: Object.fromEntries(
+      Object.entries({ endpoint: server, 'ca.crt': ca, exec }).map(([key, value]) => [
+        key,
+        Buffer.from(value).toString('base64'),
+      ]),
+    ),
+  } as never);
+}
+
+test('an allowed plugin is run with the arguments and variables the operator allowed, and no others (ATT-48)', async () => {
+  const line = (...args: readonly string[]): PluginRun => ({ args });
+  const env = (name: string, value = '/tmp/x'): PluginRun => ({ env: { [name]: value } });
+  const hostile: readonly PluginRun[] = [
+    ...['CLOUDSDK_PYTHON', 'OPENSSL_CONF', 'AWS_CONFIG_FILE', 'AWS_ENDPOINT_URL_STS', 'HTTPS_PROXY', 'PATH'].map(
+      (name) => env(name),
+    ),
+    ...['corp_tenant', 'CORP_TENANT ', 'KUBERNETES_EXEC_INFO', 'AWS_CA_BUNDLE', 'SSL_CERT_FILE'].map((name) =>
+      env(name),
+    ),
+    env('AWS_PROFILE', '../x'),
+    env('AWS_REGION', 'evil.example.com/'),
+    line(),
+    line('get-token'),
+    line('get-token', '--cluster-name', 'prod'),
+    line('s3', 'cp', '/etc/passwd', 's3://x'),
+    line('get-token', '--cluster-name', 'prod', '--region=eu', '--endpoint-url=https://x'),
+    line('get-token', '--cluster-name', '--debug', '--region=eu'),
+    line('get-token', '--cluster-name', 'file:///etc/passwd', '--region=eu'),
+    line('get-token', '--cluster-name', '/etc/passwd', '--region=eu'),
+    line('get-token', '--cluster-name', 'a/../../etc', '--region=eu'),
+    line('get-token', '--cluster-name', '@x', '--region=eu'),
+    line('get-token', '--cluster-name', 'a b', '--region=eu'),
+    line('get-token', '--cluster-name', 'prod', '--region='),
+    line('get-token --cluster-name prod --region=eu'),
+    { command: 'touch', args: [marker] },
+    { command: 'sh', args: ['-c', plugin] },
+    { command: `${plugin} get-token` },
+  ];
+  for (const [index, run] of hostile.entries()) registerPlugin(`plugin-${index}`, run);
+  for (const [index, run] of hostile.entries()) {
+    for (const { status, body } of await answersOf(`plugin-${index}`)) {
+      assert.equal(status, 503, `${JSON.stringify(run)}: ${body}`);
+      assert.match(body, /InvalidConfiguration.*(?:environment variable|plain name|command)/, JSON.stringify(run));
+    }
+  }
+  assert.ok(!existsSync(marker));
+  assert.equal(site.upstream(), 0);
+
+  registerPlugin('allowed', { env: { AWS_PROFILE: 'prod', CORP_TENANT: 'https://corp/?a=b' } });
+  const served = await answersOf('allowed');
+  assert.deepEqual(
+    served.map(({ status }) => status),
+    [200, 200, 403, 403],
+  );
+  const ran = readFileSync(marker, 'utf8');
+  assert.equal(ran, 'prod https://corp/?a=b get-token --cluster-name prod --region=eu-west-1\n');
+  rmSync(marker);
+  site.members[0]!.requests.splice(0);
+  assert.match(site.log(), /--allow-exec \\"touch\\" allows that command without arguments alone/);
 });
 
 test('C29 S29: YAML bombs, deep nesting, huge and doubled documents are refused in bounded time, and others are served', async () => {

@@ -84,6 +84,52 @@ for (const token of tokens) {
   }
 }
 
+for (const token of tokens) {
+  for (const [name, piece] of Object.entries({ 'never goes on': '', 'never ends': 'x'.repeat(64 * 1024) })) {
+    // What a client waits for at most; the status says everything, so nobody has to see how the body goes on.
+    test(
+      `${token} answered 200 with a body that ${name} is 502, and the member is let go (ATT-53)`,
+      { timeout: 8_000 },
+      async () => {
+        answerUpgrades(({ socket }) => {
+          const goOn = (): void => {
+            while (!socket.destroyed && socket.write(piece));
+          };
+          socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nx');
+          if (piece === '') return;
+          socket.on('drain', goOn);
+          goOn();
+        });
+        const client = await openRaw(site);
+        client.send(requestBytes(`GET ${exec}`, [alice, ...upgradeLines(token)]) + smuggled);
+        const answer = await client.answer();
+        assert.equal(answer.status, 502);
+        assert.match(answer.body, /"kind":"Status".*answered an upgrade with 200/);
+        await client.closed;
+        const [request] = site.members[0]!.requests;
+        await eventually(() => request!.socket.destroyed || request!.socket.readableEnded);
+        assert.equal(request!.received().toString('latin1'), '');
+      },
+    );
+  }
+
+  test(`${token} answered 403 with a body that never ends is that 403, cut (ATT-53)`, async () => {
+    answerUpgrades(({ socket }) => {
+      const goOn = (): void => {
+        while (!socket.destroyed && socket.write('no'.repeat(32 * 1024)));
+      };
+      socket.write('HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\n\r\n');
+      socket.on('drain', goOn);
+      goOn();
+    });
+    const answer = await exchange(site, requestBytes(`GET ${exec}`, [alice, ...upgradeLines(token)]));
+    assert.equal(answer.status, 403);
+    assert.match(answer.body, /^(?:no)+$/);
+    const [request] = site.members[0]!.requests;
+    await eventually(() => request!.socket.destroyed || request!.socket.readableEnded);
+  });
+}
+
 for (const [name, answer] of Object.entries({
   'another protocol': switching('h2c'),
   'the other known protocol': switching('SPDY/3.1'),

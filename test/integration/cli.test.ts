@@ -16,7 +16,10 @@ import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 
 const executable = new URL('../../bin/portcullis.mjs', import.meta.url).pathname;
-const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+const kubectl = spawnSync('kubectl', ['version', '--client', '-o', 'json'], { encoding: 'utf8' });
+const hasKubectl = kubectl.status === 0;
+/** The version of Kubernetes that this kubectl is made for. */
+const kubectlMinor = /"gitVersion": "v(\d+\.\d+)/.exec(kubectl.stdout)?.[1] ?? '1.36';
 
 interface Outcome {
   readonly code: number;
@@ -72,7 +75,10 @@ describe('the command line and a gateway', () => {
     folder = mkdtempSync(join(tmpdir(), 'portcullis-cli-'));
     membersFile = join(folder, 'members.yaml');
     myConfig = join(folder, 'my-config');
-    simulators = await Promise.all([startSimulator({ name: 'east' }), startSimulator({ name: 'west' })]);
+    simulators = await Promise.all([
+      startSimulator({ name: 'east', version: `v${kubectlMinor}.4` }),
+      startSimulator({ name: 'west', version: 'v1.20.1' }),
+    ]);
     writeMembers(simulators);
     const authority = await makeAuthority('people');
     writeFileSync(join(folder, 'people.crt'), authority.caPem);
@@ -152,6 +158,37 @@ describe('the command line and a gateway', () => {
     ]);
     assert.deepEqual([who.code, who.stdout], [0, 'grace'], who.stderr);
     assert.equal((await portcullis('get', 'clusters', '--kubeconfig', output)).code, 0);
+  });
+
+  test('kubectl version warns of no skew, and the gateway says which Portcullis it is', async () => {
+    // As soon as the gateway has asked its clusters.
+    for (let list = ''; !list.includes(`v${kubectlMinor}.4`); await sleep(20))
+      list = (await portcullis('get', 'clusters', ...connect())).stdout;
+    const { portcullis: own } = JSON.parse((await portcullis('version', '-o', 'json')).stdout) as Record<
+      string,
+      string
+    >;
+    if (hasKubectl) {
+      const shown = await program('kubectl', [...connect(), 'version']);
+      assert.deepEqual([shown.code, shown.stderr], [0, '']);
+      assert.match(shown.stdout, new RegExp(`Server Version: v${kubectlMinor}.0\\+portcullis-${own}\n`));
+      assert.doesNotMatch(shown.stdout, /warning/i);
+    }
+    const asked = await portcullis('version', ...connect());
+    assert.deepEqual([asked.code, asked.stderr], [0, '']);
+    assert.match(
+      asked.stdout,
+      new RegExp(`^portcullis ${own}\nnode .*\ngateway ${own} \\(Kubernetes ${kubectlMinor}\\)\n$`),
+    );
+    const json = JSON.parse((await portcullis('version', ...connect(), '-o', 'json')).stdout) as { gateway: object };
+    assert.deepEqual(json.gateway, { portcullis: own, kubernetes: kubectlMinor });
+    const [east] = simulators;
+    const ca = join(folder, 'east.crt');
+    writeFileSync(ca, east!.caPem);
+    const flags = ['--server', east!.url, '--certificate-authority', ca, '--token', east!.adminToken];
+    const cluster = await portcullis('version', ...flags);
+    assert.deepEqual([cluster.code, cluster.stdout], [1, '']);
+    assert.match(cluster.stderr, /says no version of Portcullis\n.*not of a cluster/);
   });
 
   test('a cluster taken away is taken out of the file', async () => {

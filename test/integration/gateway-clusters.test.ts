@@ -313,7 +313,9 @@ test('discovery in both forms, with an ETag that spares a second answer', async 
     const document = JSON.parse((await ask(serverRelativeURL)).body) as { openapi: string };
     assert.match(document.openapi, /^3\./);
   }
-  assert.match((JSON.parse((await ask('/version')).body) as { gitVersion: string }).gitVersion, /^v0/);
+  const version = JSON.parse((await ask('/version')).body) as { gitVersion: string; major: string; minor: string };
+  assert.match(version.gitVersion, /^v1\.36\.0\+portcullis-\d+\.\d+\.\d+$/);
+  assert.deepEqual([version.major, version.minor], ['1', '36']);
 });
 
 test('health is open, its details are not, and a member that is down does not make the gateway unready', async () => {

@@ -1,0 +1,38 @@
+// Looks whether the demo's addresses can be had, before anything of it runs. Easy to get wrong: each taken one must be named at once, or
+// somebody who chooses another for the first only meets the second.
+import { createServer } from 'node:net';
+import { Failure } from '../cli/failure.ts';
+import { formatHostPort } from '../gateway/host-port.ts';
+import type { HostPort } from '../gateway/host-port.ts';
+import { listenAt } from '../gateway/listen.ts';
+
+/**
+ * Returns when both addresses are free; whatever else is wrong with one is told by who listens there.
+ * @throws Failure (rejects) naming those that are taken, who may have them, and how to choose others
+ */
+export async function refuseTakenPorts(
+  addresses: Readonly<Record<'--listen' | '--ops-listen', HostPort>>,
+): Promise<void> {
+  const taken: string[] = [];
+  for (const [flag, at] of Object.entries(addresses)) {
+    if (await isTaken(at)) taken.push(`${formatHostPort(at)} (${flag})`);
+  }
+  if (taken.length === 0) return;
+  throw new Failure(
+    `${taken.join(' and ')} ${taken.length === 1 ? 'is' : 'are'} in use by another process, perhaps another demo or gateway`,
+    'End that one, or let this demo take free ports with --listen 127.0.0.1:0 --ops-listen 127.0.0.1:0, as in\n' +
+      '  npm start -- --listen 127.0.0.1:0 --ops-listen 127.0.0.1:0',
+  );
+}
+
+async function isTaken(at: HostPort): Promise<boolean> {
+  const server = createServer();
+  try {
+    await listenAt(server, at);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+  } finally {
+    await new Promise((resolve) => server.close(resolve));
+  }
+}
