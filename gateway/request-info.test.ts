@@ -28,6 +28,7 @@ const cases: readonly (readonly [method: string, target: string, expected: strin
   ['GET', '/api/v1/pods?watch=false', 'list  v1  pods  '],
   ['GET', '/api/v1/pods?watch=0', 'list  v1  pods  '],
   ['GET', '/api/v1/pods?a;watch=true', 'list  v1  pods  '],
+  ['GET', '/api/v1/pods?watch=FALSE', 'list  v1  pods  '],
   ['GET', '/api/v1/watch/pods', 'watch  v1  pods  '],
   ['GET', '/api/v1/watch/namespaces/other/pods', 'watch  v1 other pods  '],
   ['GET', '/api/v1/proxy/namespaces/other/pods/foo', 'proxy  v1 other pods  foo'],

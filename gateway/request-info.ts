@@ -169,10 +169,15 @@ const equals = 0x3d;
 const blank = 0x20;
 const twoHexDigits = /^[0-9A-Fa-f]{2}$/;
 
-/** A boolean parameter as apimachinery converts it: absent, `false` and `0` are false, anything else true. */
+/**
+ * A boolean parameter as apimachinery converts it: absent, `false` and `0` are false, anything else true.
+ * @throws GatewayError BAD_REQUEST for `falſe`, with the long s of U+017F: strings.EqualFold takes it for `false` and strings.ToLower does not, and
+ * Kubernetes decides by either whether a request is a watch
+ */
 export function queryFlag(query: string, key: string): boolean {
   if (!query.includes(key) && !query.includes('%')) return false;
   const value = queryValue(query, key)?.toLowerCase();
+  if (value === 'fal\u017fe') throw new GatewayError('BAD_REQUEST', `${key}= is neither true nor false`);
   return value !== undefined && value !== 'false' && value !== '0';
 }
 
