@@ -4,7 +4,7 @@ import { GatewayError } from '../cache/errors.ts';
 import { eventBoundary } from './event-boundary.ts';
 import type { EventBoundary } from './event-boundary.ts';
 import type { Inbound } from './exchange.ts';
-import { relayedHeaders } from './headers.ts';
+import { challengesOf, relayedHeaders } from './headers.ts';
 import { lastWordsMs } from './last-words.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
 import { refusedImpersonation } from './refusals.ts';
@@ -52,6 +52,8 @@ export interface Forwarding {
   readonly rewriteLocation: (location: string) => string | undefined;
   /** The member answered 401 to our credential. */
   readonly onCredentialRefused: () => void;
+  /** Behind the API server's own proxy: there a 401 is the application's, of which our credential knows nothing. */
+  readonly isApplication: boolean;
 }
 
 /** Longest 403 body that is held back to look for a refused impersonation. */
@@ -149,7 +151,7 @@ class StreamRun implements ResponseHandler, OpenStream {
     this.#progress.firstByteAtMs = performance.now();
     this.#answering = true;
     if (this.#forwarding.request.body !== 'none') this.#inbound.resumeBody();
-    if (status === 401) {
+    if (status === 401 && !this.#forwarding.isApplication) {
       this.#forwarding.onCredentialRefused();
       this.#fail(this.#credentialRefused());
     } else if (status === 403) {
@@ -161,6 +163,7 @@ class StreamRun implements ResponseHandler, OpenStream {
   #relay(status: number, received: RawHeaders, warnings: readonly string[]): void {
     const { headers, contentType, contentEncoding, location } = relayedHeaders(received);
     if (status >= 300 && status < 400 && location !== undefined && !this.#relocate(headers, location, status)) return;
+    if (status === 401) headers.push(...challengesOf(received));
     headers.push('Audit-Id', this.#forwarding.auditId);
     for (const warning of warnings) headers.push('Warning', warning);
     if (this.#forwarding.isWatch && status === 200) this.#boundary = eventBoundary(contentType, contentEncoding);
