@@ -100,7 +100,7 @@ export interface CredentialSource {
   readonly kind: 'none' | 'token' | 'token-file' | 'client-certificate' | 'basic' | 'exec';
   /** @throws GatewayError MEMBER_CREDENTIAL (or a promise rejected with it) when there is none to be had */
   current(): Credential | Promise<Credential>;
-  /** The member answered 401: forget a cached credential so that the next `current()` asks anew. */
+  /** The member answered 401: the next `current()` asks anew. A cached credential that lasts is given on only when there is no other to be had. */
   invalidate(): void;
 }
 

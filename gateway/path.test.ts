@@ -209,3 +209,17 @@ test('an accepted path never leaves the cluster it names, however it is decoded'
     { numRuns: 3000 },
   );
 });
+
+test('a query of more pairs than Go reads is refused, wherever the path leads; one of as many as it reads with ours is not (ATT-43)', () => {
+  for (const path of [
+    '/api',
+    '/clusters/m1/proxy/api/v1/pods',
+    '/clusters/m1/proxy/api/v1/namespaces/a/services/b/proxy//x',
+    '/a%20b',
+  ])
+    for (const pair of ['', 'a', ';', 'a=%zz']) {
+      const query = (pairs: number): string => `${path}?${Array<string>(pairs).fill(pair).join('&')}`;
+      assert.equal(parseTarget(query(pair === 'a=%zz' ? 9_000 : 9_984)).path, path);
+      assert.throws(() => parseTarget(query(9_985)), GatewayError);
+    }
+});

@@ -28,6 +28,7 @@ const cases: readonly (readonly [method: string, target: string, expected: strin
   ['GET', '/api/v1/pods?watch=false', 'list  v1  pods  '],
   ['GET', '/api/v1/pods?watch=0', 'list  v1  pods  '],
   ['GET', '/api/v1/pods?a;watch=true', 'list  v1  pods  '],
+  ['GET', '/api/v1/pods?watch=FALSE', 'list  v1  pods  '],
   ['GET', '/api/v1/watch/pods', 'watch  v1  pods  '],
   ['GET', '/api/v1/watch/namespaces/other/pods', 'watch  v1 other pods  '],
   ['GET', '/api/v1/proxy/namespaces/other/pods/foo', 'proxy  v1 other pods  foo'],
@@ -57,7 +58,18 @@ for (const [method, target, expected] of cases) {
 test('S28: an upgrade is create, whatever its method', () => {
   assert.equal(describe('GET', '/api/v1/namespaces/n/pods/p/exec?command=sh', true), 'create  v1 n pods exec p');
   assert.equal(describe('POST', '/api/v1/namespaces/n/pods/p/exec', true), 'create  v1 n pods exec p');
-  assert.equal(describe('GET', '/api/v1/pods?watch=true', true), 'create  v1  pods  ');
+  assert.equal(describe('GET', '/api/v1/nodes/n1/proxy/exec/n/p/c', true), 'create  v1  nodes proxy n1');
+});
+
+test('any other upgrade has the verb of the request without it (ATT-42)', () => {
+  for (const [method, target, expected] of [
+    ...cases,
+    ['GET', '/api/v1/namespaces/n/services/s/proxy/', 'get  v1 n services proxy s'],
+    ['POST', '/api/v1/namespaces/n/pods/p/proxy/', 'create  v1 n pods proxy p'],
+  ] as const) {
+    if (target.includes('/nodes/n1/proxy')) continue;
+    assert.equal(describe(method, target, true), expected, `${method} ${target}`);
+  }
 });
 
 test('watches, logs, exec and proxies run without a deadline; a list does not', () => {

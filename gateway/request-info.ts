@@ -1,5 +1,6 @@
-// Method, path and query → verb and resource, by the rules of k8s.io/apiserver/pkg/endpoints/request/requestinfo.go. Easy to get wrong:
-// verbs are real (DESIGN rule 5): a GET is a list or watch, a DELETE a deletecollection, and any upgrade is `create`.
+// Method, path and query → verb and resource, by the rules of k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: a GET is a list or watch, a
+// DELETE a deletecollection. Easy to get wrong: an upgrade has the verb of the same request without it, a watch over WebSocket is `watch`. Only what
+// starts something in a container is `create`, see {@link startsInContainer}.
 import { GatewayError } from '../cache/errors.ts';
 import { pinnedName } from './field-selector.ts';
 
@@ -40,6 +41,8 @@ const nonResourceVerb: ReadonlyMap<string, string> = new Map([
   ['DELETE', 'delete'],
   ['OPTIONS', 'options'],
 ]);
+/** What is started in a container by an upgrade. Other groups use the names for the same, as KubeVirt does for its machines. */
+const startedSubresources: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward']);
 const longRunningSubresources: ReadonlySet<string> = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
 
 /**
@@ -53,7 +56,7 @@ export function requestInfo(
   isUpgrade: boolean,
 ): RequestInfo {
   const nonResource = (): RequestInfo => ({
-    verb: isUpgrade ? 'create' : (nonResourceVerb.get(method) ?? ''),
+    verb: nonResourceVerb.get(method) ?? '',
     isResource: false,
     apiGroup: '',
     apiVersion: '',
@@ -98,8 +101,18 @@ export function requestInfo(
     const selected = query.length > 1 ? pinnedName((key) => queryValue(query, key)) : undefined;
     if (selected !== undefined) name = selected;
   } else if (name === '' && verb === 'delete') verb = 'deletecollection';
-  if (isUpgrade) verb = 'create';
+  if (isUpgrade && legacyVerb === undefined && startsInContainer(apiGroup, resource, subresource)) verb = 'create';
   return { verb, isResource: true, apiGroup, apiVersion, namespace, resource, subresource, name, parts };
+}
+
+/**
+ * Whether an upgrade on this is authorized as `create`, whatever its method. A GET over WebSocket was `get` to kube-apiserver, so that the right to read
+ * ran commands; since 1.35 it asks for `create` as well (AuthorizePodWebsocketUpgradeCreatePermission, pkg/registry/core/pod/rest/authorize.go). It does
+ * not for the kubelet's own exec, attach and port-forward behind `nodes/<name>/proxy`, the only things a kubelet upgrades; here they are the same.
+ * Behind `pods/proxy` and `services/proxy` is an application, and the verb is that of the method, as it is to kube-apiserver.
+ */
+function startsInContainer(apiGroup: string, resource: string, subresource: string): boolean {
+  return startedSubresources.has(subresource) || (apiGroup === '' && resource === 'nodes' && subresource === 'proxy');
 }
 
 /** True for requests without a deadline: kube-apiserver's long-running set (verbs watch, proxy; five subresources). */
@@ -156,10 +169,15 @@ const equals = 0x3d;
 const blank = 0x20;
 const twoHexDigits = /^[0-9A-Fa-f]{2}$/;
 
-/** A boolean parameter as apimachinery converts it: absent, `false` and `0` are false, anything else true. */
+/**
+ * A boolean parameter as apimachinery converts it: absent, `false` and `0` are false, anything else true.
+ * @throws GatewayError BAD_REQUEST for `falſe`, with the long s of U+017F: strings.EqualFold takes it for `false` and strings.ToLower does not, and
+ * Kubernetes decides by either whether a request is a watch
+ */
 export function queryFlag(query: string, key: string): boolean {
   if (!query.includes(key) && !query.includes('%')) return false;
   const value = queryValue(query, key)?.toLowerCase();
+  if (value === 'fal\u017fe') throw new GatewayError('BAD_REQUEST', `${key}= is neither true nor false`);
   return value !== undefined && value !== 'false' && value !== '0';
 }
 

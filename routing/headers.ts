@@ -252,6 +252,11 @@ export interface RelayedHeaders {
   readonly asksForMore: boolean;
 }
 
+/** How an application asks for a login, which goes on with its 401 alone: in any other answer it would be the gateway that seems to ask. */
+export function challengesOf(received: RawHeaders): string[] {
+  return headerValues(received, 'www-authenticate').flatMap((value) => ['WWW-Authenticate', value]);
+}
+
 /** Copies a member's response headers, without those that would act on the connection or on the gateway's own origin. */
 export function relayedHeaders(received: RawHeaders): RelayedHeaders {
   const headers: string[] = [];

@@ -4,7 +4,7 @@ import { GatewayError } from '../cache/errors.ts';
 import { eventBoundary } from './event-boundary.ts';
 import type { EventBoundary } from './event-boundary.ts';
 import type { Inbound } from './exchange.ts';
-import { relayedHeaders } from './headers.ts';
+import { challengesOf, relayedHeaders } from './headers.ts';
 import type { RelayedHeaders } from './headers.ts';
 import { lastWordsMs } from './last-words.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
@@ -55,6 +55,8 @@ export interface Forwarding {
   readonly sandboxes: (answer: RelayedHeaders) => boolean;
   /** The member answered 401 to our credential. */
   readonly onCredentialRefused: () => void;
+  /** Behind the API server's own proxy: there a 401 is the application's, of which our credential knows nothing. */
+  readonly isApplication: boolean;
 }
 
 /** Longest 403 body that is held back to look for a refused impersonation. */
@@ -152,7 +154,7 @@ class StreamRun implements ResponseHandler, OpenStream {
     this.#progress.firstByteAtMs = performance.now();
     this.#answering = true;
     if (this.#forwarding.request.body !== 'none') this.#inbound.resumeBody();
-    if (status === 401) {
+    if (status === 401 && !this.#forwarding.isApplication) {
       this.#forwarding.onCredentialRefused();
       this.#fail(this.#credentialRefused());
     } else if (status === 403) {
@@ -166,6 +168,7 @@ class StreamRun implements ResponseHandler, OpenStream {
     const { headers, contentType, contentEncoding, location } = relayed;
     if (status >= 300 && status < 400 && location !== undefined && !this.#relocate(headers, location, status)) return;
     if (this.#forwarding.sandboxes(relayed)) headers.push('Content-Security-Policy', 'sandbox');
+    if (status === 401) headers.push(...challengesOf(received));
     headers.push('Audit-Id', this.#forwarding.auditId);
     for (const warning of warnings) headers.push('Warning', warning);
     if (this.#forwarding.isWatch && status === 200) this.#boundary = eventBoundary(contentType, contentEncoding);

@@ -5,11 +5,11 @@ import type { Duplex } from 'node:stream';
 import { GatewayError } from '../cache/errors.ts';
 import type { Breaker } from './breaker.ts';
 import type { InboundUpgrade } from './exchange.ts';
-import { headerValues, relayedHeaders } from './headers.ts';
+import { challengesOf, headerValues, relayedHeaders } from './headers.ts';
 import { LastWords } from './last-words.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
 import { refusedImpersonation } from './refusals.ts';
-import type { Progress } from './stream.ts';
+import type { Forwarding, Progress } from './stream.ts';
 import type { RawHeaders, ResponseHandler, Transport, UpstreamRequest } from './transport-types.ts';
 import { tellsStatus } from './websocket-messages.ts';
 
@@ -56,6 +56,7 @@ export interface UpgradeForwarding {
   readonly outcome?: { error: unknown };
   readonly auditId: string;
   readonly onCredentialRefused: () => void;
+  readonly isApplication: Forwarding['isApplication'];
 }
 
 /**
@@ -266,9 +267,9 @@ class RefusedUpgrade implements ResponseHandler {
   }
 
   #answer(): void {
-    const { clusterName, inbound, progress, auditId, onCredentialRefused } = this.#forwarding;
+    const { clusterName, inbound, progress, auditId, onCredentialRefused, isApplication } = this.#forwarding;
     const { status, headers: received } = this.#head!;
-    if (status === 401) {
+    if (status === 401 && !isApplication) {
       onCredentialRefused();
       this.#reject(
         new GatewayError('MEMBER_CREDENTIAL', `cluster "${clusterName}" refused the gateway's own credential (401)`, {
@@ -293,6 +294,7 @@ class RefusedUpgrade implements ResponseHandler {
     for (let i = 0; i < headers.length; i += 2) {
       if (headers[i]!.toLowerCase() !== 'content-length') kept.push(headers[i]!, headers[i + 1]!);
     }
+    if (status === 401) kept.push(...challengesOf(received));
     kept.push('Audit-Id', auditId, 'Content-Length', String(body.length));
     if (status === 403) for (const warning of refusedImpersonation(clusterName, body)) kept.push('Warning', warning);
     progress.status = status;

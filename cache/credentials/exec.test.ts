@@ -279,3 +279,54 @@ test('a 401 makes it ask anew, but a member that refuses everything does not sta
   await source.current();
   assert.equal(state.runs, 2);
 });
+
+test('what a member refused serves on while it lasts when there is no other, and one run for another is waited for (ATT-44)', async () => {
+  const failed: ExecResult = { kind: 'exited', code: 1, stdout: '', stderr: '' };
+  const first = answer({ token: 'one', expirationTimestamp: new Date(startMs + 600_000).toISOString() });
+  const { state, source } = scripted([first, failed, failed, failed, answer({ token: 'two' })]);
+  const tokenNow = async (): Promise<string | undefined> => (await source.current()).authorization;
+  assert.equal(await tokenNow(), 'Bearer one');
+  state.nowMs += 10_000;
+  source.invalidate();
+  assert.deepEqual(await Promise.all([tokenNow(), tokenNow(), tokenNow()]), ['Bearer one', 'Bearer one', 'Bearer one']);
+  assert.equal(state.runs, 2);
+  source.invalidate();
+  assert.ok(!(source.current() instanceof Promise), 'nobody waits once the plugin has failed');
+  assert.equal(state.runs, 2);
+  state.nowMs += 1_000;
+  assert.ok(!(source.current() instanceof Promise));
+  assert.equal(state.runs, 3, 'it is tried again all the same');
+  await new Promise((resolve) => setImmediate(resolve));
+  state.nowMs += 2_000;
+  await tokenNow();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(state.runs, 4);
+  state.nowMs += 4_000;
+  await tokenNow();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(await tokenNow(), 'Bearer two');
+  assert.equal(state.runs, 5);
+});
+
+test('what a member refused is never used after its expiry, also when the run for another fails behind it (ATT-44)', async () => {
+  const { promise, resolve } = Promise.withResolvers<ExecResult>();
+  const first = answer({ token: 'one', expirationTimestamp: new Date(startMs + 600_000).toISOString() });
+  let runs = 0;
+  const state = { nowMs: startMs };
+  const source = execCredential({
+    plan: planOf('/opt/login'),
+    environment: {},
+    now: () => state.nowMs,
+    run: () => {
+      runs += 1;
+      return runs === 1 ? Promise.resolve({ kind: 'exited', code: 0, stdout: first, stderr: '' }) : promise;
+    },
+  });
+  await source.current();
+  state.nowMs += 10_000;
+  source.invalidate();
+  const waiting = source.current();
+  state.nowMs = startMs + 600_000;
+  resolve({ kind: 'exited', code: 1, stdout: '', stderr: '' });
+  assert.match(await messageOf(waiting), /exited with code 1/);
+});

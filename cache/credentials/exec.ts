@@ -61,6 +61,8 @@ export function execCredential(options: ExecCredentialOptions): CredentialSource
   const run = options.run ?? runExec;
   let held: Held | undefined;
   let running: Promise<Credential> | undefined;
+  /** The member refused what is held. It may be wrong: an API server also passes on the 401 of a kubelet or of another API server behind it. */
+  let isRefused = false;
   let failure: { readonly error: GatewayError; readonly retryAtMs: number; readonly backoffMs: number } | undefined;
 
   async function obtain(): Promise<Credential> {
@@ -80,6 +82,7 @@ export function execCredential(options: ExecCredentialOptions): CredentialSource
       (credential) => {
         running = undefined;
         failure = undefined;
+        isRefused = false;
         const nowMs = now();
         const lifeMs = (credential.expiresAtMs ?? Number.POSITIVE_INFINITY) - nowMs;
         const refreshAtMs = nowMs + lifeMs - Math.min(refreshMarginMs, lifeMs / 10);
@@ -96,15 +99,24 @@ export function execCredential(options: ExecCredentialOptions): CredentialSource
     return running;
   }
 
+  const lasts = ({ expiresAtMs }: Credential): boolean => now() < (expiresAtMs ?? Number.POSITIVE_INFINITY);
+
   function current(): Credential | Promise<Credential> {
     const nowMs = now();
-    const valid = held !== undefined && nowMs < (held.credential.expiresAtMs ?? Number.POSITIVE_INFINITY);
-    if (held !== undefined && valid && nowMs < held.refreshAtMs) return held.credential;
+    const valid = held !== undefined && lasts(held.credential);
+    if (held !== undefined && valid && nowMs < held.refreshAtMs && !isRefused) return held.credential;
     const mayRun = failure === undefined || elapsed() >= failure.retryAtMs;
     if (held !== undefined && valid) {
+      const { credential } = held;
+      if (isRefused && failure === undefined) {
+        return start().catch((error: unknown) => {
+          if (lasts(credential)) return credential;
+          throw error;
+        });
+      }
       // Nobody waits for this run; if it fails, whoever comes after the expiry hears of it.
       if (mayRun) void start().catch(() => undefined);
-      return held.credential;
+      return credential;
     }
     if (running !== undefined || mayRun) return start();
     return Promise.reject(failure?.error ?? new GatewayError('INTERNAL', 'a plugin neither ran nor failed'));
@@ -115,7 +127,7 @@ export function execCredential(options: ExecCredentialOptions): CredentialSource
     current,
     invalidate() {
       // Younger than that, the 401 was for its predecessor, or the member refuses whatever the plugin gives.
-      if (held !== undefined && elapsed() - held.obtainedAtMs >= minRerunMs) held = undefined;
+      if (held !== undefined && elapsed() - held.obtainedAtMs >= minRerunMs) isRefused = true;
     },
   });
 }

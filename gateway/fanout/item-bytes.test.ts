@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { MalformedAnswer } from '../../cache/hub-events.ts';
 import { markedObject } from './item-bytes.ts';
 import { cellOrder, clusterColumn, mergedDefinitions, mergedRow, readColumns, unionColumns } from './table-columns.ts';
 
@@ -26,9 +27,23 @@ describe('markedObject', () => {
       };
       assert.deepEqual(metadata.annotations, { 'shadow.clusterpedia.io/cluster-name': 'm1' });
     }
-    const twice =
-      '{"metadata":{"annotations":{}},"metadata":{"annotations":{"shadow.clusterpedia.io/cluster-name":"x"}}}';
-    assert.match(mark(twice), /"m1"\}\}\}$/);
+  });
+
+  it('refuses what readers could take for another cluster’s: repeated keys, metadata that is none, lists inside (ATT-47)', () => {
+    const other = '{"annotations":{"shadow.clusterpedia.io/cluster-name":"x"}}';
+    for (const text of [
+      `{"metadata":{"annotations":{}},"metadata":${other}}`,
+      `{"metadata":${other},"metadata":null}`,
+      `{"metadata":${other},"\\u006detadata":{}}`,
+      '{"metadata":null}',
+      '{"metadata":[]}',
+      `[${other}]`,
+      `{"items":[{"metadata":${other}}],"metadata":{}}`,
+      `{"items":[1,{"items":[]}]}`,
+    ])
+      assert.throws(() => mark(text), MalformedAnswer, text);
+    assert.equal(mark('{"kind":"MetricValue","value":"1"}'), '{"kind":"MetricValue","value":"1"}');
+    assert.match(mark('{"metadata":{},"items":[{"key":"a"},"b"]}'), /"m1".*"items":\[\{"key":"a"\},"b"\]/);
   });
 
   it('refuses an object that is not JSON, which would spoil the answer of all', () => {

@@ -1,5 +1,5 @@
 // Names the cluster on an object or a row, by bytes: what is not touched stays as the member wrote it. Easy to get wrong: an object may carry
-// the annotation of another cluster already, in any spelling of its key; ours takes its place.
+// the annotation of another cluster already, in any spelling of its key; ours takes its place, and where readers could still find another it is refused.
 import {
   byte,
   maxDepth,
@@ -10,6 +10,7 @@ import {
   skipValue,
   textOf,
 } from '../../cache/json-scan.ts';
+import { MalformedAnswer } from '../../cache/hub-events.ts';
 import { clusterAnnotation } from '../../search/types.ts';
 
 /** A value inside of some bytes. */
@@ -26,7 +27,11 @@ export interface Edit extends Span {
 /** One scratch space is enough: nothing here waits. */
 const open = new Uint8Array(maxDepth);
 
-/** Members of the object at `at`; of a repeated key the last counts, as for every reader of JSON. @throws MalformedAnswer */
+/**
+ * Members of the object at `at`; none of what is no object.
+ * @throws MalformedAnswer also for a repeated key, in whatever spellings: Go joins two objects and skips a null behind one, others take the first or the
+ * last, so each would find another cluster on it
+ */
 export function membersOf(bytes: Buffer, at: number): Map<string, Span> {
   const members = new Map<string, Span>();
   if (bytes[at] !== byte.openObject) return members;
@@ -36,7 +41,9 @@ export function membersOf(bytes: Buffer, at: number): Map<string, Span> {
     const keyEnd = skipString(bytes, i);
     const start = skipColon(bytes, keyEnd);
     const end = skipValue(bytes, start, open);
-    members.set(textOf(bytes, i, keyEnd), { start, end });
+    const key = textOf(bytes, i, keyEnd);
+    if (members.has(key)) throw new MalformedAnswer('an object with repeated keys');
+    members.set(key, { start, end });
     i = nextMember(bytes, end, byte.closeObject);
   }
   return members;
@@ -82,12 +89,16 @@ export interface ObjectMark {
 }
 
 /**
- * How the object at `at` is marked; nothing for what has no metadata, such as a row without object.
- * @throws MalformedAnswer
+ * How the object at `at` is marked; nothing for one without metadata, which nobody can take for another cluster's.
+ * @throws MalformedAnswer for what is no object, has metadata that is none, or holds further objects as a list does
  */
 export function markEdits(bytes: Buffer, at: number, mark: ObjectMark): Edit[] {
-  const metadata = membersOf(bytes, at).get('metadata');
-  if (metadata === undefined || bytes[metadata.start] !== byte.openObject) return [];
+  if (bytes[at] !== byte.openObject) throw new MalformedAnswer('something that is no object');
+  const own = membersOf(bytes, at);
+  refuseList(bytes, own.get('items'));
+  const metadata = own.get('metadata');
+  if (metadata === undefined) return [];
+  if (bytes[metadata.start] !== byte.openObject) throw new MalformedAnswer('an object with metadata that is none');
   const members = membersOf(bytes, metadata.start);
   const added: string[] = [];
   const edits: Edit[] = [];
@@ -110,6 +121,15 @@ export function markEdits(bytes: Buffer, at: number, mark: ObjectMark): Edit[] {
   }
   if (added.length > 0) edits.push(insertion(metadata, members.size, added));
   return edits;
+}
+
+/** kubectl takes an object with `items` apart, and lists inside of it, so objects in there would go past the mark. Plain values are somebody's own field. */
+function refuseList(bytes: Buffer, items: Span | undefined): void {
+  if (items === undefined) return;
+  for (const { start } of elementsOf(bytes, items.start)) {
+    const members = membersOf(bytes, start);
+    if (members.has('metadata') || members.has('items')) throw new MalformedAnswer('a list in the place of an object');
+  }
 }
 
 /** New members at the beginning of an object. */

@@ -180,7 +180,7 @@ export class ListOutput {
         pieces.push(isTable ? mergedRow(item, order, { cluster }) : markedObject(item, { cluster }));
       }
     } catch (error) {
-      throw new GatewayError('MEMBER_BAD_RESPONSE', 'it sent an object that is not JSON', { cluster, cause: error });
+      throw new GatewayError('MEMBER_BAD_RESPONSE', 'it sent an object that cannot be read', { cluster, cause: error });
     }
     await this.#parts.writer.write(Buffer.concat(pieces));
   }

@@ -54,6 +54,10 @@ describe('makeListCutter', () => {
       '{"items":[],}',
       '{items:[]}',
       '{"metadata":{"secret":01}}',
+      '{"metadata":{"secret":1,"secr\\u0065t":2}}',
+      '{"kind":"secret","kind":"secret"}',
+      '{"items":[],"\\u0069tems":[]}',
+      '{"items":[],"rows":[]}',
       '',
     ];
     for (const text of bad) {

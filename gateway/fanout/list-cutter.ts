@@ -3,6 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../cache/errors.ts';
 import { byte, maxDepth, skipValue, textOf } from '../../cache/json-scan.ts';
+import { membersOf } from './item-bytes.ts';
 
 /** No object of etcd is longer than about 1.5 MB; its JSON with base64 and escapes stays below this. */
 export const maxItemBytes = 32 * 1024 * 1024;
@@ -11,7 +12,7 @@ const maxFieldBytes = 1024 * 1024;
 
 /** What one chunk brought, each part in the order in which it came. */
 export interface ListPart {
-  /** Members of the list itself. */
+  /** Members of the list itself that are of use: kind, apiVersion, metadata, columnDefinitions. */
   readonly fields: readonly (readonly [name: string, value: Buffer])[];
   /** The items or rows have begun, or there are none. */
   readonly begun: boolean;
@@ -39,6 +40,8 @@ export function makeListCutter(cluster: string): ListCutter {
   let pieces: Buffer[] = [];
   let pieceBytes = 0;
   let begun = false;
+  /** Fields that came. */
+  const seen = new Set<string>();
 
   const bad = (what: string): GatewayError =>
     new GatewayError('MEMBER_BAD_RESPONSE', `it sent a list that cannot be read: ${what}`, { cluster });
@@ -52,6 +55,13 @@ export function makeListCutter(cluster: string): ListCutter {
     }
     throw bad('it is not JSON');
   };
+  const checkMetadata = (json: Buffer): void => {
+    try {
+      membersOf(json, 0);
+    } catch {
+      throw bad('one of its fields comes twice');
+    }
+  };
   const onToken = (token: Buffer, fields: [string, Buffer][], items: Buffer[]): void => {
     const isItem = state === 'item' || state === 'first-item';
     const json = checked(token, isItem);
@@ -60,11 +70,17 @@ export function makeListCutter(cluster: string): ListCutter {
       state = 'item-comma';
     } else if (state === 'value') {
       if (isItems(key)) begun = true;
-      else fields.push([key, json]);
+      else if (listFields.has(key)) fields.push([key, json]);
+      if (key === 'metadata') checkMetadata(json);
       state = 'comma';
     } else {
       if (json[0] !== byte.quote) throw bad('it is no list');
       key = textOf(json, 0, json.length);
+      if (isItems(key) || listFields.has(key)) {
+        const field = isItems(key) ? 'items' : key;
+        if (seen.has(field)) throw bad('one of its fields comes twice');
+        seen.add(field);
+      }
       state = 'colon';
     }
   };
@@ -148,6 +164,9 @@ export function makeListCutter(cluster: string): ListCutter {
     },
   };
 }
+
+/** What is read of a list beside its items. Others are left out, so that no member can fill the memory with them. */
+const listFields: ReadonlySet<string> = new Set(['kind', 'apiVersion', 'metadata', 'columnDefinitions']);
 
 function isItems(key: string): boolean {
   return key === 'items' || key === 'rows';

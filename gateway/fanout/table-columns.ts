@@ -1,8 +1,9 @@
 // Columns of a merged Table: `Cluster` first, then those of the members. Easy to get wrong: members of different versions have different
 // columns, so cells are put in their place by the column's name, never by their number alone.
 import { byte, skipSpace } from '../../cache/json-scan.ts';
+import { MalformedAnswer } from '../../cache/hub-events.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from './item-bytes.ts';
-import type { Edit, ObjectMark } from './item-bytes.ts';
+import type { Edit, ObjectMark, Span } from './item-bytes.ts';
 
 /** Column definitions of one member's Table, as bytes; names repeat where a member repeats them. */
 export interface Columns {
@@ -57,14 +58,17 @@ export function cellOrder(own: Columns, merged: Columns): CellOrder {
   return merged.names.map((name) => own.names.indexOf(name));
 }
 
-/** A row of the merged Table: the cluster in the first cell and on the object. @throws MalformedAnswer */
+/** A row of the merged Table: the cluster in the first cell and on the object. @throws MalformedAnswer for what is no row */
 export function mergedRow(bytes: Buffer, order: CellOrder, mark: ObjectMark): Buffer {
-  const members = membersOf(bytes, skipSpace(bytes, 0));
+  const at = skipSpace(bytes, 0);
+  if (bytes[at] !== byte.openObject) throw new MalformedAnswer('something that is no row');
+  const members = membersOf(bytes, at);
   const cells = members.get('cells');
   const object = members.get('object');
-  const edits: Edit[] = object === undefined ? [] : markEdits(bytes, object.start, mark);
+  const edits: Edit[] = object === undefined || isNull(bytes, object) ? [] : markEdits(bytes, object.start, mark);
   const first = JSON.stringify(mark.cluster);
-  if (cells !== undefined && bytes[cells.start] === byte.openList) {
+  if (cells !== undefined && !isNull(bytes, cells)) {
+    if (bytes[cells.start] !== byte.openList) throw new MalformedAnswer('a row without a list of cells');
     if (order === undefined) {
       const isEmpty = bytes[skipSpace(bytes, cells.start + 1)] === byte.closeList;
       edits.push({ start: cells.start + 1, end: cells.start + 1, text: isEmpty ? first : `${first},` });
@@ -78,4 +82,8 @@ export function mergedRow(bytes: Buffer, order: CellOrder, mark: ObjectMark): Bu
     }
   }
   return edited(bytes, edits);
+}
+
+function isNull(bytes: Buffer, { start }: Span): boolean {
+  return bytes[start] === 0x6e;
 }

@@ -11,6 +11,7 @@ import { forwardUpgrade } from '../../routing/upgrade.ts';
 import { answered } from '../exchange.ts';
 import type { Impersonating, Located } from '../exchange.ts';
 import { locationRewriter } from '../location.ts';
+import { applicationOffset } from '../path.ts';
 import { isLongRunning } from '../request-info.ts';
 import type { Rooms } from '../rooms.ts';
 import { sandboxes } from '../sandbox.ts';
@@ -59,6 +60,7 @@ function send(state: Located, rooms: Rooms, identity: OutgoingIdentity): typeof 
     outcome: state.observation,
     auditId,
     onCredentialRefused: () => record.spec.credential?.invalidate(),
+    isApplication: applicationOffset(surface.segments) >= 0,
     inbound,
     onBody: bodyReader(state),
     isWatch: info.verb === 'watch',

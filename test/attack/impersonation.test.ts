@@ -181,9 +181,17 @@ test('C28 S28: who may only get can neither list, watch, delete collections nor 
     await refused(requestBytes(line, [bearer('getter'), 'X-HTTP-Method-Override: GET', 'X-HTTP-Method: GET']), 403);
     await refusedOverHttp2(line, 'getter');
   }
-  for (const subresource of ['exec', 'attach', 'portforward', 'log?follow=true', 'proxy']) {
-    const path = `${api}/namespaces/default/pods/web/${subresource}`;
+  const pod = `${api}/namespaces/default/pods/web`;
+  for (const path of [
+    `${pod}/exec`,
+    `${pod}/attach`,
+    `${pod}/portforward`,
+    `${api}/nodes/n1/proxy/exec/default/web/c`,
+  ]) {
     await refused(requestBytes(`GET ${path}`, [bearer('getter'), ...upgradeLines('websocket')]), 403);
+    await refused(requestBytes(`POST ${path}`, [bearer('getter'), ...upgradeLines('SPDY/3.1')]), 403);
+  }
+  for (const path of [`${pod}/log?follow=true`, `${pod}/proxy`, `${api}/namespaces/default/services/web/proxy`]) {
     await refused(requestBytes(`POST ${path}`, [bearer('getter'), ...upgradeLines('SPDY/3.1')]), 403);
   }
 });

@@ -132,6 +132,35 @@ test('A7: a member that refuses our credential (401) is 502, never the caller’
   for (const answer of await everyWay('m1')) assertStatus(answer, 502, 'm1', /own credential \(401\)/);
 });
 
+test('the 401 of an application behind services/proxy, pods/proxy or nodes/proxy is its own, as at the cluster itself (ATT-44)', async () => {
+  const ask = ['WWW-Authenticate: Basic realm="app"', 'WWW-Authenticate: Bearer', 'Content-Type: text/plain'];
+  site.members[0]!.answer = (request) => request.reply(401, ask, 'log in to the application');
+  const token = ['authorization', 'Bearer alice-token'];
+  for (const path of ['namespaces/a/services/b:80/proxy/x', 'namespaces/a/pods/b/proxy', 'nodes/n1/proxy/metrics']) {
+    const target = `/clusters/m1/proxy/api/v1/${path}`;
+    for (const answer of [
+      await exchange(site, requestBytes(`GET ${target}`, [alice])),
+      await exchange(site, requestBytes(`POST ${target}`, [alice, 'Content-Length: 2'], '{}')),
+      await exchange(site, requestBytes(`GET ${target}`, [alice, ...upgradeLines('websocket')])),
+      await http2Exchange(session, http2Headers('GET', target, token)),
+    ]) {
+      assert.equal(answer.status, 401, target);
+      assert.equal(answer.body, 'log in to the application');
+      assert.deepEqual(answer.values('www-authenticate').join(', '), 'Basic realm="app", Bearer');
+      assert.deepEqual(answer.values('warning'), []);
+    }
+  }
+});
+
+test('a header that asks for a login goes on with the 401 of an application and with nothing else (ATT-44)', async () => {
+  site.members[0]!.answer = (request) => request.reply(200, ['WWW-Authenticate: Basic realm="app"'], 'x');
+  for (const path of ['namespaces/a/services/b/proxy/', 'namespaces/a/pods/b']) {
+    const answer = await exchange(site, requestBytes(`GET /clusters/m1/proxy/api/v1/${path}`, [alice]));
+    assert.equal(answer.status, 200);
+    assert.deepEqual(answer.values('www-authenticate'), []);
+  }
+});
+
 test('A7: a member that refuses to let us impersonate: its 403 as it is, and a Warning that names the rule', async () => {
   const body = (resource: string, group: string): string =>
     JSON.stringify({
