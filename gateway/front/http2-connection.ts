@@ -34,8 +34,6 @@ import { endLingering } from './linger.ts';
 const startWindowBytes = 65_535;
 /** Answers and acknowledgements that wait for a slow socket, above which nothing more is read from it. */
 const maxBacklogBytes = 256 * 1024;
-/** The same of a client that has not logged in: what it may have are refusals and acknowledgements. */
-const maxUnprovenBacklogBytes = 16 * 1024;
 const noBytes = Buffer.alloc(0);
 const drainPing = Buffer.from('drain\0\0\0', 'latin1');
 const lifePing = Buffer.from('alive?\0\0', 'latin1');
@@ -124,8 +122,7 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
       if (!(error instanceof ConnectionFault)) throw error;
       this.#close(error.code);
     }
-    const most = this.#holding.isProven() ? maxBacklogBytes : maxUnprovenBacklogBytes;
-    if (this.#reading && this.sender.output.waitingBytes > most) {
+    if (this.#reading && this.sender.output.waitingBytes > maxBacklogBytes) {
       this.#reading = false;
       this.#socket.pause();
     }

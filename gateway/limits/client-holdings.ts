@@ -20,7 +20,7 @@ export interface ClientHoldings {
    * @param close ends the connection, and tells its client why where that is possible; it must end the holding
    */
   open(peer: object | undefined, close: () => void): Holding;
-  /** Memory is short: closes a tenth of the connections that never logged in, also those that hold nothing but themselves. */
+  /** Memory is short: closes a tenth of the connections that had time to log in and did not, also those that hold nothing but themselves. */
   relieve(): void;
   /** Held now. */
   readonly bytes: number;
@@ -43,11 +43,14 @@ export const heldShare = 1 / 8;
 const leftShare = 3 / 4;
 /** About what a connection costs that holds nothing. */
 const connectionBytes = 64 * 1024;
+/** A client that means to ask something has done so by then. */
+const loginMs = 5_000;
 
 interface Entry {
   readonly isProven: () => boolean;
   readonly close: () => void;
   bytes: number;
+  readonly openedMs: number;
   /** When it began to hold something; before that, when it was opened. */
   sinceMs: number;
 }
@@ -80,7 +83,8 @@ export function makeClientHoldings(options: ClientHoldingsOptions): ClientHoldin
     open(peer, closeConnection) {
       let proven = false;
       const isNowProven = (): boolean => (proven ||= peer !== undefined && isProven(peer));
-      const entry: Entry = { isProven: isNowProven, close: closeConnection, bytes: 0, sinceMs: nowMs() };
+      const openedMs = nowMs();
+      const entry: Entry = { isProven: isNowProven, close: closeConnection, openedMs, bytes: 0, sinceMs: openedMs };
       entries.add(entry);
       return {
         isProven: isNowProven,
@@ -100,7 +104,8 @@ export function makeClientHoldings(options: ClientHoldingsOptions): ClientHoldin
       };
     },
     relieve() {
-      const unproven = [...entries].filter((entry) => !entry.isProven());
+      const isLate = ({ openedMs }: Entry): boolean => nowMs() - openedMs > loginMs;
+      const unproven = [...entries].filter((entry) => isLate(entry) && !entry.isProven());
       const most = Math.ceil(unproven.length / 10);
       for (const entry of heaviestFirst(unproven, nowMs(), connectionBytes).slice(0, most)) close(entry);
     },
