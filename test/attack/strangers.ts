@@ -1,5 +1,5 @@
 // Clients that make a gateway hold memory without ever logging in, each on a connection of its own. Easy to get wrong: a thousand of them in one process
-// must not be bounded by that process, so every one writes the same few buffers.
+// must not be bounded by that process, so every one writes the same few buffers, and fifty at a time.
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import type { Socket } from 'node:net';
@@ -72,7 +72,7 @@ const ways = {
   },
 } as const satisfies Record<string, { readonly alpn: string | undefined; readonly bytes: () => readonly Buffer[] }>;
 
-/** Opens `count` of them, fifty at a time. @param localAddress whom they come from */
+/** Opens `count` of them, fifty at a time; each has sent what it will. @param localAddress whom they come from */
 export async function openStrangers(
   door: Door,
   way: StrangerWay,
@@ -96,7 +96,13 @@ export async function openStrangers(
       if (alpn === 'http/1.1' && status !== undefined) statuses.set(status, (statuses.get(status) ?? 0) + 1);
     });
     await once(socket, alpn === undefined ? 'connect' : 'secureConnect').catch(() => undefined);
-    for (const piece of pieces) if (socket.writable) socket.write(piece);
+    const closed = new Promise<void>((resolve) => void socket.once('close', () => resolve()));
+    const written = Promise.all(
+      pieces.map(
+        (piece) => socket.writable && new Promise<void>((resolve) => void socket.write(piece, () => resolve())),
+      ),
+    );
+    await Promise.race([written, closed]);
   };
   for (let done = 0; done < count; done += 50) {
     await Promise.all(Array.from({ length: Math.min(50, count - done) }, open));
