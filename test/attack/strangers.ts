@@ -29,9 +29,13 @@ const fullFrame = Buffer.alloc(16_384);
 const postBlock = Buffer.concat([Buffer.from([0x83, 0x87, 0x84, 0x41, 1]), Buffer.from('x')]);
 const helloPiece = Buffer.concat([Buffer.from([22, 3, 1, 0x40, 0]), Buffer.alloc(16_384)]);
 
-/** What each way writes once it is connected; `slow` goes on with a byte whenever it is asked. */
+/** What each way writes once it is connected. */
 const ways = {
   'HTTP/1.1 unfinished head': { alpn: 'http/1.1', bytes: () => [Buffer.from(`${get}X: `), almostMebibyte] },
+  'HTTP/1.1 small unfinished head': {
+    alpn: 'http/1.1',
+    bytes: () => [Buffer.from(`${get}X: `), almostMebibyte.subarray(0, 60_000)],
+  },
   'HTTP/1.1 refused head': {
     alpn: 'http/1.1',
     bytes: () => [Buffer.from(`${get}Authorization: Bearer guess\r\nX: `), almostMebibyte, Buffer.from('\r\n\r\n')],
