@@ -28,7 +28,7 @@ const attack: readonly (readonly [way: StrangerWay, count: number])[] = [
   ['HTTP/1.1 body of a refused request', 300],
 ];
 const count = attack.reduce((sum, [, each]) => sum + each, 0);
-/** A quarter of a gateway of 1 GiB is its own at rest; heads may have 116 MiB, and a connection that is open costs about 100 KiB, whatever it does. */
+/** What the process was given. Of it heads may have 116 MiB; measured were 406 to 455 MiB in all. */
 const mostRssMiB = 1024;
 
 async function attackFrom({ door, localAddress }: { door: Door; localAddress: string }): Promise<void> {
