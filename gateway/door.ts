@@ -178,6 +178,7 @@ export function makeDoor(parts: DoorParts): Door {
         times.clientLostMs,
         { total: config.limits.connections, perAddress: config.limits.addressConnections },
         openServer,
+        limits.holdings,
       );
       limits.setConnections(listener.connections);
       serving.onChange(() => listener.setTls(material()));

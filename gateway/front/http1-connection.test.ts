@@ -366,3 +366,19 @@ test('C41 F01: a drain leaves a new connection time for its first request, and c
   silent.connection.sweep(performance.now() + 1_001);
   assert.equal(silent.socket.destroyed, true, 'one that sends nothing does not hold the drain up');
 });
+
+test('requests that come early in a thousand pieces of a byte hold the client back, and are all answered later (ATT-41)', async () => {
+  const line = openLine();
+  send(line, get('/first'));
+  await settle();
+  const early = Array.from({ length: 40 }, (_, i) => get(`/${i}`)).join('');
+  for (const byte of early) send(line, byte);
+  await settle();
+  assert.ok(line.socket.isPaused());
+  assert.equal(line.arrivals.length, 1);
+  for (let i = 0; i < 41; i++) {
+    echo(line.arrivals[i]!.inbound);
+    await settle();
+  }
+  assert.equal(line.arrivals.at(-1)!.inbound.target, '/39');
+});

@@ -5,6 +5,7 @@ import { GatewayError } from '../../cache/errors.ts';
 import { readDirectly } from '../../routing/direct-read.ts';
 import type { BodyReader } from '../../routing/exchange.ts';
 import type { Arrival, Peer } from '../exchange.ts';
+import type { ClientHoldings, Holding } from '../limits/client-holdings.ts';
 import { answerHead } from './http1-answer.ts';
 import { makeRequestBody } from './http1-body.ts';
 import { Http1Inbound, Http1UpgradeInbound } from './http1-inbound.ts';
@@ -16,14 +17,16 @@ import type { Http1RequestHead } from './inbound.ts';
 import { endLingering, lingerBytes, lingerMs } from './linger.ts';
 import { statusResponse } from '../status.ts';
 
-/** Bytes held for later before the client is held back. */
+/** Bytes held for later before the client is held back; and pieces, because each costs a few hundred bytes, however short it is. */
 const heldLimitBytes = 64 * 1024;
+const heldLimitPieces = 256;
 /** kube-apiserver's numbers: a head is read within 32 s of its first byte; an idle connection must outlive a load balancer's. */
 const headTimeoutMs = 32_000;
 const idleTimeoutMs = 120_000;
 /** While draining: the first request of a new connection is on its way, and its client would not send it again (Go's Shutdown waits, too). */
 const firstRequestMs = 1_000;
 
+const crowdedText = 'the gateway holds too many unfinished requests; ask again';
 const faultHead: Http1RequestHead = { body: 'none', host: '', close: true, expectsContinue: false, upgrade: false };
 
 /** What connections need of their listener. */
@@ -34,6 +37,7 @@ export interface Http1Listener {
   readonly draining: () => boolean;
   /** A client that takes none of the bytes that wait for it is given up after this. */
   readonly lostMs: number;
+  readonly holdings: Pick<ClientHoldings, 'open'>;
   /** The connection is closed or became a tunnel; called once. */
   readonly onReleased: (connection: Http1Connection) => void;
 }
@@ -51,6 +55,7 @@ export class Http1Connection implements RequestCarrier {
   deadlineMs = performance.now() + idleTimeoutMs;
   readonly #peer: Peer;
   readonly #listener: Http1Listener;
+  readonly #holding: Holding;
   readonly #head = makeHeadReader();
   readonly #body = makeRequestBody();
   #mode: Mode = 'head';
@@ -72,6 +77,7 @@ export class Http1Connection implements RequestCarrier {
     if (this.#heldBytes > 0) this.#hold(chunk);
     else this.#take(chunk);
     this.#pump();
+    this.#tellHeld();
   };
   readonly #onEnd = (): void => this.#ended();
   readonly #onClose = (): void => this.#closed();
@@ -87,6 +93,7 @@ export class Http1Connection implements RequestCarrier {
     this.socket = socket;
     this.#peer = peer;
     this.#listener = listener;
+    this.#holding = listener.holdings.open(peer, () => this.#crowdedOut());
     this.#giveBack = readDirectly(socket, this.#onData);
     socket.on('end', this.#onEnd).on('close', this.#onClose).on('drain', this.#onDrain);
   }
@@ -102,6 +109,18 @@ export class Http1Connection implements RequestCarrier {
     if (this.#mode !== 'head' || this.#head.started) return;
     if (this.#isNew) this.deadlineMs = Math.min(this.deadlineMs, performance.now() + firstRequestMs);
     else this.#close();
+  }
+
+  /** What a client that has logged in sent early is bounded as it is; of any other it counts together with its unfinished head. */
+  #tellHeld(): void {
+    this.#holding.hold(this.#head.heldBytes + (this.#holding.isProven() ? 0 : this.#heldBytes));
+  }
+
+  /** Others need the room. */
+  #crowdedOut(): void {
+    const isAwaited = this.#inbound !== undefined || (this.#mode === 'head' && this.#head.started);
+    if (!isAwaited) this.#close();
+    else this.#refuse(new GatewayError('TOO_MANY_REQUESTS', crowdedText, { retryAfterSeconds: 1 }));
   }
 
   #hold(chunk: Buffer): void {
@@ -123,7 +142,8 @@ export class Http1Connection implements RequestCarrier {
       this.#heldBytes -= chunk.length;
       this.#take(chunk);
     }
-    const reading = this.#heldBytes < heldLimitBytes && !(this.#mode === 'body' && this.#bodyPaused);
+    const isFull = this.#heldBytes >= heldLimitBytes || this.#held.length >= heldLimitPieces;
+    const reading = !isFull && !(this.#mode === 'body' && this.#bodyPaused);
     if (reading === this.#reading || this.#wasReleased()) return;
     this.#reading = reading;
     if (reading) this.socket.resume();
@@ -164,7 +184,9 @@ export class Http1Connection implements RequestCarrier {
     }
     this.#putBack(chunk, used);
     this.deadlineMs = Number.POSITIVE_INFINITY;
-    this.#begin(this.#head.head!);
+    const head = this.#head.head!;
+    this.#head.forget();
+    this.#begin(head);
   }
 
   #begin(head: Http1Head): void {
@@ -262,6 +284,7 @@ export class Http1Connection implements RequestCarrier {
       this.#mode = 'head';
       this.deadlineMs = performance.now() + idleTimeoutMs;
       if (this.#heldBytes > 0) this.#pump();
+      this.#tellHeld();
     } else if (this.#mode === 'body') this.#dropBody();
     else this.#close();
   };
@@ -298,6 +321,7 @@ export class Http1Connection implements RequestCarrier {
     const inbound = this.#inbound;
     this.#inbound = undefined;
     if (inbound?.answered === true) {
+      this.#release();
       this.socket.destroy();
       inbound.finish(true);
       return;
@@ -317,6 +341,8 @@ export class Http1Connection implements RequestCarrier {
     this.#mode = 'released';
     this.#held = [];
     this.#heldBytes = 0;
+    this.#head.forget();
+    this.#holding.end();
     clearTimeout(this.#lingering);
     const { socket } = this;
     this.#giveBack();

@@ -4,6 +4,7 @@ import { duplexPair } from 'node:stream';
 import type { Duplex } from 'node:stream';
 import type { BodyReader, Inbound } from '../../routing/exchange.ts';
 import type { Arrival } from '../exchange.ts';
+import { unboundedHoldings } from '../limits/client-holdings.ts';
 import { Http1Connection } from './http1-connection.ts';
 
 /** A connection with its client's end. */
@@ -26,6 +27,8 @@ const peer = { address: '127.0.0.1', serverName: '', certificates: [], tlsAuthor
 export async function settle(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
 }
+
+const holdings = unboundedHoldings();
 
 /** Opens a connection; `answer` is called with every request. */
 export function openLine(answer?: (inbound: Inbound, arrival: Arrival) => void): Line {
@@ -50,6 +53,7 @@ export function openLine(answer?: (inbound: Inbound, arrival: Arrival) => void):
     },
     draining: () => draining,
     lostMs: 300_000,
+    holdings,
     onReleased: () => (released += 1),
   });
   return {

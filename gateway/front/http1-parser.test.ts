@@ -268,3 +268,16 @@ test('heads are read the same whatever the heads before them on the connection w
     { numRuns: 200 },
   );
 });
+
+test('a head that was taken and forgotten is not kept, and neither is one that was only begun (ATT-41)', () => {
+  const reader = makeHeadReader();
+  const long = 'x'.repeat(900_000);
+  assert.ok(reader.read(latin1(`GET /a HTTP/1.1\r\nHost: x\r\nA: ${long}\r\n\r\n`)) > 0);
+  assert.equal(reader.head?.headers[3], long);
+  reader.forget();
+  assert.equal(reader.head, undefined);
+  assert.equal(reader.read(latin1(`GET /a HTTP/1.1\r\nA: ${long}`)), -1);
+  assert.ok(reader.started && reader.heldBytes >= 900_000 && reader.heldBytes <= 1024 * 1024 + 4);
+  reader.forget();
+  assert.deepEqual([reader.started, reader.heldBytes], [false, 0]);
+});

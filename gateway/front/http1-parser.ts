@@ -5,6 +5,7 @@ import { GatewayError } from '../../cache/errors.ts';
 import { maxHeaderBytes, maxHeaderPairs } from '../../cache/limits.ts';
 import { isRepeated, markRepeated } from '../../cache/repeated-headers.ts';
 import { token, trimmed } from '../../routing/field-syntax.ts';
+import { HeadBuffer } from './head-buffer.ts';
 
 /** A request line and its fields as they came; strings are latin1, one char a byte. */
 export interface Http1Head {
@@ -21,8 +22,12 @@ export interface Http1Head {
 export interface HeadReader {
   /** Bytes of an unfinished head are held. */
   readonly started: boolean;
+  /** Bytes of memory that takes. */
+  readonly heldBytes: number;
   /** Set when read() gave an offset: the head in front of it. */
   readonly head: Http1Head | undefined;
+  /** Forgets the head and what is held: whoever has taken a head must say so, or an idle connection would keep it. */
+  forget(): void;
   /**
    * Takes a piece; gives the offset behind the head, or -1 when the head is not complete and the whole piece was taken.
    * @throws GatewayError BAD_REQUEST when it is no request head, HEADERS_TOO_LARGE beyond 1 MiB or 20,000 fields
@@ -44,64 +49,64 @@ const badHeadBytes = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/;
 
 /** Makes a reader for one connection. */
 export function makeHeadReader(): HeadReader {
-  let held: Buffer = Buffer.alloc(0);
-  let heldBytes = 0;
+  const held = new HeadBuffer(maxHeaderBytes + 4);
   let head: Http1Head | undefined;
   const fields = makeFieldReader();
   /** A client that asks the same again (polls, leases) sends the same bytes: the head as it came, and what it was found to say. */
   let lastText = '';
   let last: Http1Head | undefined;
 
-  function hold(chunk: Buffer, bytes: number): void {
-    const needed = heldBytes + bytes;
-    if (needed > held.length) {
-      const grown = Buffer.allocUnsafe(Math.max(1024, needed * 2));
-      held.copy(grown, 0, 0, heldBytes);
-      held = grown;
-    }
-    chunk.copy(held, heldBytes, 0, bytes);
-    heldBytes = needed;
-  }
-
   /** A client that ends lines with LF alone is told at once, instead of waiting for a head that never ends. */
   function refuseBareLf(from: number): void {
-    let at = held.subarray(0, heldBytes).indexOf(lineFeed, from);
+    const bytes = held.bytes.subarray(0, held.length);
+    let at = bytes.indexOf(lineFeed, from);
     while (at >= 0) {
-      if (at === 0 || held[at - 1] !== carriageReturn) throw badRequest('a line ends with a bare LF');
-      at = held.subarray(0, heldBytes).indexOf(lineFeed, at + 1);
+      if (at === 0 || bytes[at - 1] !== carriageReturn) throw badRequest('a line ends with a bare LF');
+      at = bytes.indexOf(lineFeed, at + 1);
     }
   }
 
   function readHeld(chunk: Buffer): number {
-    const before = heldBytes;
-    hold(chunk, Math.min(chunk.length, maxHeaderBytes + 4 - before));
-    const end = held.subarray(0, heldBytes).indexOf(headEnd, Math.max(0, before - 3));
+    const before = held.length;
+    held.append(chunk, 0, Math.min(chunk.length, maxHeaderBytes + 4 - before));
+    const end = held.bytes.subarray(0, held.length).indexOf(headEnd, Math.max(0, before - 3));
     if (end < 0) {
-      if (heldBytes > maxHeaderBytes) throw tooLarge();
+      if (held.length > maxHeaderBytes) throw tooLarge();
       refuseBareLf(before);
       return -1;
     }
-    const text = held.toString('latin1', 0, end + 2);
-    held = Buffer.alloc(0);
-    heldBytes = 0;
-    head = parseRequestHead(text, fields);
+    const text = held.bytes.toString('latin1', 0, end + 2);
+    held.clear();
+    head = parse(text);
     return end + 4 - before;
+  }
+
+  /** A part of a text keeps all of it, so fields of a long head are not remembered, however few they are. */
+  function parse(text: string): Http1Head {
+    return parseRequestHead(text, text.length > keptFieldBytes ? readFieldLines : fields);
   }
 
   return {
     get started() {
-      return heldBytes > 0;
+      return held.length > 0;
+    },
+    get heldBytes() {
+      return held.heldBytes;
     },
     get head() {
       return head;
     },
+    forget() {
+      head = undefined;
+      held.clear();
+    },
     read(chunk) {
       head = undefined;
-      if (heldBytes > 0) return readHeld(chunk);
+      if (held.length > 0) return readHeld(chunk);
       if (chunk.length > searchedAsTextBytes) {
         const end = chunk.indexOf(headEnd);
         if (end < 0) return readHeld(chunk);
-        head = parseRequestHead(chunk.toString('latin1', 0, end + 2), fields);
+        head = parse(chunk.toString('latin1', 0, end + 2));
         return end + 4;
       }
       const text = chunk.toString('latin1');
@@ -112,7 +117,7 @@ export function makeHeadReader(): HeadReader {
         head = last;
         return end + 4;
       }
-      head = parseRequestHead(whole, fields);
+      head = parse(whole);
       const repeats = isRepeated(head.headers) && whole.length <= keptFieldBytes;
       lastText = repeats ? whole : '';
       last = repeats ? head : undefined;

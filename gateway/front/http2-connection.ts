@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import { maxClientStreams, maxHeaderBytes, maxHeaderPairs } from '../../cache/limits.ts';
 import { readDirectly } from '../../routing/direct-read.ts';
 import type { Arrival, Peer } from '../exchange.ts';
+import type { ClientHoldings, Holding } from '../limits/client-holdings.ts';
 import { FloodBudget } from './http2-budget.ts';
 import {
   ConnectionFault,
@@ -21,6 +22,7 @@ import {
 import { oversizedHead, type Http2Head } from './http2-head.ts';
 import { HeaderBlocks } from './http2-header-blocks.ts';
 import { Liveness } from './http2-liveness.ts';
+import { ReceiveWindow, connectionWindowBytes } from './http2-receive-window.ts';
 import { Http2Sender } from './http2-sender.ts';
 import type { OutputTurn } from './http2-output.ts';
 import { applySettings, ourSettings } from './http2-settings.ts';
@@ -29,11 +31,7 @@ import { StreamSet } from './http2-stream-set.ts';
 import { StreamIds } from './http2-stream-ids.ts';
 import { endLingering } from './linger.ts';
 
-/** Bytes of bodies a client may send on all streams before it hears of us. */
-const connectionWindowBytes = 1024 * 1024;
 const startWindowBytes = 65_535;
-/** Bodies nobody has read yet, of all streams: above this the client hears of us only as they are read. */
-const maxHeldBytes = 4 * 1024 * 1024;
 /** Answers and acknowledgements that wait for a slow socket, above which nothing more is read from it. */
 const maxBacklogBytes = 256 * 1024;
 const noBytes = Buffer.alloc(0);
@@ -45,6 +43,7 @@ export interface Http2Listener {
   /** Called for every request; must not throw. */
   readonly arrive: (arrival: Arrival) => void;
   readonly turn: OutputTurn;
+  readonly holdings: Pick<ClientHoldings, 'open'>;
   /** The connection is closed; called once. */
   readonly onReleased: (connection: Http2Connection) => void;
 }
@@ -64,9 +63,8 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
   readonly #ids = new StreamIds();
   readonly #liveness = new Liveness();
   #sawSettings = false;
-  #receiveWindow = connectionWindowBytes;
-  #unreported = 0;
-  #heldBytes = 0;
+  readonly #window = new ReceiveWindow((bytes) => this.sender.sendWindowUpdate(0, bytes));
+  readonly #holding: Holding;
   /** The stream whose DATA frame is being read, and what of it is no body. */
   #dataStream: Http2Stream | undefined;
   #paddingBytes = 0;
@@ -80,6 +78,7 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
     this.#socket = socket;
     this.#peer = peer;
     this.#listener = listener;
+    this.#holding = listener.holdings.open(peer, () => this.#close(errorCode.enhanceYourCalm));
     this.sender = new Http2Sender(socket, listener.turn, this.#budget);
     this.sender.output.frame(frameType.settings, 0, 0, ourSettings());
     this.sender.sendWindowUpdate(0, connectionWindowBytes - startWindowBytes);
@@ -101,10 +100,7 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
   /** Asks the client to open no more streams, and closes behind the last one (RFC 9113 section 6.8). */
   drain(): void {
     if (this.#ending !== 'open') return;
-    if (!this.#sawSettings) {
-      this.#close(errorCode.noError);
-      return;
-    }
+    if (!this.#sawSettings) return this.#close(errorCode.noError);
     this.#ending = 'announced';
     this.#announcedAtMs = performance.now() + 1_000;
     this.sender.sendGoAway(maxWindowBytes, errorCode.noError);
@@ -130,7 +126,14 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
       this.#reading = false;
       this.#socket.pause();
     }
+    this.#tellHeld();
   };
+
+  /** Bodies and answers of a client that has logged in have bounds of their own. */
+  #tellHeld(): void {
+    const others = this.#holding.isProven() ? 0 : this.#window.heldBytes + this.sender.output.waitingBytes;
+    this.#holding.hold(this.#reader.heldBytes + this.#blocks.heldBytes + others);
+  }
 
   readonly #onDrain = (): void => {
     if (!this.#reading) {
@@ -138,6 +141,7 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
       this.#socket.resume();
     }
     this.sender.resume();
+    this.#tellHeld();
   };
 
   /** A client that closed its half can take part in HTTP/2 no more. */
@@ -155,8 +159,7 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
   /** GOAWAY, and the end of everything that is still open. */
   #close(code: number): void {
     if (this.#ending === 'closed') return;
-    this.#ending = 'closed';
-    this.#reader.stop();
+    this.#endReading();
     const { sender } = this;
     sender.sendGoAway(this.#ids.last, code);
     for (const stream of this.#streams.values()) stream.lose();
@@ -166,9 +169,16 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
     endLingering(this.#socket);
   }
 
-  #release(): void {
+  /** Nothing is read any more, and nothing held. */
+  #endReading(): void {
     this.#ending = 'closed';
     this.#reader.stop();
+    this.#blocks.forget();
+    this.#holding.end();
+  }
+
+  #release(): void {
+    this.#endReading();
     this.#giveBack();
     this.#socket.off('end', this.#onEnd).off('close', this.#onClose).off('drain', this.#onDrain);
     for (const one of this.sender.output.stop()) (one as Http2Stream).undelivered();
@@ -228,17 +238,14 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
     const blocks = this.#blocks;
     const { ends } = blocks;
     const open = this.#streams.get(id);
-    if (open !== undefined) {
-      this.#onTrailers(open, ends);
-      return;
-    }
+    if (open !== undefined) return this.#onTrailers(open, ends);
     if (id <= this.#ids.last) {
       blocks.drop();
       if (this.#ids.wasResetByUs(id)) return;
       if (this.#ids.wasPassedOver(id)) throw protocolFault('HEADERS on a stream that was passed over');
       throw new ConnectionFault(errorCode.streamClosed, 'HEADERS on a stream that has ended');
     }
-    const head = blocks.takeRequest();
+    const head = blocks.takeRequest(this.#holding.isProven());
     // Behind the GOAWAY that named the last stream nothing is begun; the client asks again elsewhere.
     if (this.#ending === 'last-stream-named') return;
     this.#ids.open(id);
@@ -265,10 +272,7 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
     if (!this.#sawSettings) throw protocolFault('the first frame is not SETTINGS');
     if (!this.#blocks.atRest) throw protocolFault('a header block is interrupted');
     if (id === 0 || id > this.#ids.last) throw protocolFault('DATA on a stream that is not open');
-    this.#receiveWindow -= length;
-    if (this.#receiveWindow < 0) throw new ConnectionFault(errorCode.flowControlError, 'the window is exceeded');
-    this.#unreported += length;
-    this.#report();
+    if (!this.#window.take(length)) throw new ConnectionFault(errorCode.flowControlError, 'the window is exceeded');
     this.#dataEnds = (flags & frameFlag.endStream) !== 0;
     this.#paddingBytes = length;
     this.#dataStream = undefined;
@@ -357,8 +361,8 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
   // Streams.
 
   held(bytes: number): void {
-    this.#heldBytes += bytes;
-    if (bytes < 0) this.#report();
+    this.#window.held(bytes);
+    if (bytes < 0) this.#tellHeld();
   }
 
   consumed(stream: Http2Stream, bytes: number): void {
@@ -367,14 +371,6 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
     this.sender.sendWindowUpdate(stream.id, stream.unreported);
     stream.receiveWindow += stream.unreported;
     stream.unreported = 0;
-  }
-
-  /** One upload that nobody reads must not hold up the others of its connection, unless they are many. */
-  #report(): void {
-    if (this.#unreported < connectionWindowBytes / 2 || this.#heldBytes > maxHeldBytes) return;
-    this.sender.sendWindowUpdate(0, this.#unreported);
-    this.#receiveWindow += this.#unreported;
-    this.#unreported = 0;
   }
 
   closed(stream: Http2Stream, resetByUs: boolean): void {

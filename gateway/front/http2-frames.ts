@@ -113,6 +113,11 @@ export class FrameReader {
     return this.#heldBytes === 0 && this.#phase !== 'preface';
   }
 
+  /** Bytes of memory that a frame takes which came in part. */
+  get heldBytes(): number {
+    return this.#held?.length ?? 0;
+  }
+
   /** Bytes after this are not looked at. */
   stop(): void {
     this.#stopped = true;

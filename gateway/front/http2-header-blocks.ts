@@ -1,6 +1,7 @@
 // Puts header blocks together and turns them into requests. Easy to get wrong: a block means something only against the table of its
 // moment, so what is remembered of it is forgotten as soon as the table changes.
-import { ConnectionFault, errorCode, frameFlag, maxWindowBytes, protocolFault } from './http2-frames.ts';
+import { ConnectionFault, errorCode, frameFlag, maxFrameBytes, maxWindowBytes, protocolFault } from './http2-frames.ts';
+import { HeadBuffer } from './head-buffer.ts';
 import { markRepeated } from '../../cache/repeated-headers.ts';
 import { areTrailers, readHttp2Request } from './http2-head.ts';
 import type { Http2Head } from './http2-head.ts';
@@ -28,7 +29,7 @@ export class HeaderBlocks {
   #from = 0;
   #to = 0;
   #open = false;
-  #held: Buffer = noBytes;
+  readonly #held: HeadBuffer;
   #continuations = 0;
   #known: Map<string, Http2Head> | undefined;
   #knownGeneration = -1;
@@ -38,7 +39,20 @@ export class HeaderBlocks {
 
   constructor(limits: HeaderListLimits) {
     this.#limits = limits;
+    // HEADERS come before the first look at the size.
+    this.#held = new HeadBuffer(limits.bytes + maxFrameBytes);
     this.#decoder = new HpackDecoder(limits);
+  }
+
+  /** Bytes of memory that an unfinished block takes. */
+  get heldBytes(): number {
+    return this.#held.heldBytes;
+  }
+
+  /** Drops the bytes of the present block. */
+  forget(): void {
+    this.#bytes = noBytes;
+    this.#held.clear();
   }
 
   /** No block is unfinished. */
@@ -90,36 +104,34 @@ export class HeaderBlocks {
   }
 
   #append(bytes: Buffer, from: number, to: number): void {
-    const length = this.#to + to - from;
-    if (length > this.#held.length) {
-      const grown = Buffer.allocUnsafeSlow(length * 2);
-      grown.set(this.#held.subarray(0, this.#to));
-      this.#held = grown;
-    }
-    this.#held.set(bytes.subarray(from, to), this.#to);
-    this.#bytes = this.#held;
+    this.#held.append(bytes, from, to);
+    this.#bytes = this.#held.bytes;
     this.#from = 0;
-    this.#to = length;
+    this.#to = this.#held.length;
   }
 
-  /** The request of the block. @throws ConnectionFault COMPRESSION_ERROR */
-  takeRequest(): Http2Head | 'malformed' | 'too-large' {
+  /**
+   * The request of the block.
+   * @param remember whether to keep it in case it comes again; a client nobody knows yet is not remembered
+   * @throws ConnectionFault COMPRESSION_ERROR
+   */
+  takeRequest(remember: boolean): Http2Head | 'malformed' | 'too-large' {
     const { ends } = this;
     const before = this.#decoder.generation;
     // Where every request changes the table, as an aggregator's do, nothing is remembered and no key is worth making.
-    const key = before === this.#lastGeneration ? this.#key() : undefined;
+    const key = remember && before === this.#lastGeneration ? this.#key() : undefined;
     this.#lastGeneration = before;
     if (key !== undefined && this.#knownGeneration === before) {
       const known = this.#known?.get(key);
       if (known !== undefined) {
-        this.#bytes = noBytes;
+        this.forget();
         markRepeated(known.headers);
         return known;
       }
     }
     const list = this.#decode();
     if (list === undefined) return 'too-large';
-    const head = readHttp2Request(list, ends, this.#lists);
+    const head = readHttp2Request(list, ends, remember ? this.#lists : undefined);
     if (head === undefined) return 'malformed';
     if (key !== undefined && head.fault === undefined && before === this.#decoder.generation) {
       this.#remember(key, head);
@@ -154,14 +166,13 @@ export class HeaderBlocks {
   }
 
   #decode(): string[] | undefined {
-    const bytes = this.#bytes;
-    this.#bytes = noBytes;
-    this.#held = noBytes;
     try {
-      return this.#decoder.decode(bytes, this.#from, this.#to);
+      return this.#decoder.decode(this.#bytes, this.#from, this.#to);
     } catch (error) {
       if (error instanceof HpackFault) throw new ConnectionFault(errorCode.compressionError, error.message);
       throw error;
+    } finally {
+      this.forget();
     }
   }
 }

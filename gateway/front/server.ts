@@ -4,10 +4,13 @@ import { createServer as createTlsServer } from 'node:tls';
 import type { Server, TLSSocket } from 'node:tls';
 import { boundConnections } from '../limits/connection-bounds.ts';
 import type { BoundConnections, ConnectionBounds } from '../limits/connection-bounds.ts';
+import { unboundedHoldings } from '../limits/client-holdings.ts';
+import type { ClientHoldings } from '../limits/client-holdings.ts';
 import type { Arrival, Peer } from '../exchange.ts';
 import { formatHostPort } from '../host-port.ts';
 import type { HostPort } from '../host-port.ts';
 import { listenAt } from '../listen.ts';
+import { followHandshakes } from './handshakes.ts';
 import { Http1Connection } from './http1-connection.ts';
 import type { Http1Listener } from './http1-connection.ts';
 import { Http2Connection } from './http2-connection.ts';
@@ -51,6 +54,7 @@ const handshakeTimeoutMs = 10_000;
  * Opens the listener.
  * @param arrive called for every request; must not throw
  * @param lostMs how long a client of HTTP/1.1 may take nothing of what waits for it
+ * @param holdings what clients may make it hold
  * @throws Error with the system's code (EADDRINUSE, EACCES, …) when the address cannot be had
  */
 export async function startListener(
@@ -60,6 +64,7 @@ export async function startListener(
   lostMs: number = clientLostMs,
   bounds: ConnectionBounds = { total: Infinity, perAddress: Infinity },
   openServer: OpenServer = listenAt,
+  holdings: ClientHoldings = unboundedHoldings(),
 ): Promise<Listener> {
   const sockets = new Set<TLSSocket>();
   let draining = false;
@@ -69,12 +74,14 @@ export async function startListener(
     arrive,
     draining: () => draining,
     lostMs,
+    holdings,
     onReleased: (connection) => http1Connections.delete(connection),
   };
   const http2Connections = new Set<Http2Connection>();
   const http2: Http2Listener = {
     arrive,
     turn: makeOutputTurn(),
+    holdings,
     onReleased: (connection) => http2Connections.delete(connection),
   };
   const sweeping = setInterval(() => {
@@ -94,6 +101,7 @@ export async function startListener(
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
   });
+  const endHandshakes = followHandshakes(tls, holdings);
   const connections = boundConnections(tls, bounds);
   tls.on('secureConnection', (socket: TLSSocket) => {
     sockets.add(socket);
@@ -129,6 +137,7 @@ export async function startListener(
       for (const socket of sockets) socket.destroy();
       tls.close();
       clearInterval(sweeping);
+      endHandshakes();
     },
   };
 }

@@ -7,6 +7,7 @@ import type { User } from '../../cache/user.ts';
 import { guardLogins } from './failed-logins.ts';
 
 const alice = makeUser({ name: 'alice' });
+const anonymous = makeUser({ name: 'system:anonymous', groups: ['system:unauthenticated'] });
 
 function setting() {
   const clock = { nowMs: 0 };
@@ -17,6 +18,7 @@ function setting() {
       asked += 1;
       const [, token] = request.rawHeaders;
       if (token === 'good') return alice;
+      if (token === 'nobody') return anonymous;
       if (token === 'reviewed') return Promise.resolve(alice);
       if (token === 'slow') return slow.promise;
       const bad = new GatewayError('UNAUTHENTICATED', 'bad');
@@ -93,4 +95,13 @@ test('C39: logins that a slow hub has not judged yet are bounded for one address
   answer();
   assert.ok((await Promise.all([...waiting, ...other])).every((code) => code === 200));
   assert.equal(await login('slow', { address: '192.0.2.7' }), 200);
+});
+
+test('whoever was let in without a credential has proved nothing: the connection is held back for failed logins like a new one (ATT-41)', async () => {
+  const { login } = setting();
+  const connection = { address: '192.0.2.7' };
+  assert.equal(await login('nobody', connection), 200);
+  const answers: number[] = [];
+  for (let i = 0; i < 120; i++) answers.push(await login('bad', connection));
+  assert.equal(answers.filter((code) => code === 429).length, 20);
 });

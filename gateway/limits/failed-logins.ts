@@ -2,6 +2,7 @@
 // signature. Easy to get wrong: many honest users may share that address (a NAT, a load balancer), so a connection that has proved itself is
 // never held back for another's failures.
 import type { RequestAuthenticator } from '../../auth/authenticate.ts';
+import { anonymousName } from '../../auth/reserved.ts';
 import { GatewayError } from '../../cache/errors.ts';
 import type { User } from '../../cache/user.ts';
 import { addressKey } from './address-share.ts';
@@ -20,6 +21,8 @@ export interface GuardedLogins {
   readonly authenticate: RequestAuthenticator;
   /** Requests refused untried. */
   readonly refused: () => number;
+  /** Somebody has logged in on this connection. */
+  readonly isProven: (connection: object) => boolean;
 }
 
 /**
@@ -56,8 +59,10 @@ export function guardLogins(
     const key = keyOf(connection);
     if (key !== undefined) entryOf(key).bucket.take(nowMs());
   };
-  const prove = (connection: object | undefined): void => {
-    if (connection !== undefined && !proven.has(connection)) proven.add(connection);
+  const prove = (connection: object | undefined, user: User): void => {
+    // To be let in without a credential proves nothing.
+    if (connection === undefined || user.name === anonymousName) return;
+    if (!proven.has(connection)) proven.add(connection);
   };
   const isHeldBack = (connection: object | undefined): boolean => {
     if (connection === undefined || proven.has(connection)) return false;
@@ -67,6 +72,7 @@ export function guardLogins(
 
   return {
     refused: () => refused,
+    isProven: (connection) => proven.has(connection),
     authenticate: (request) => {
       const { connection } = request;
       if (trying.size > 0 && isHeldBack(connection)) {
@@ -87,7 +93,7 @@ export function guardLogins(
         throw error;
       }
       if (!(user instanceof Promise)) {
-        prove(connection);
+        prove(connection, user);
         return user;
       }
       const key = connection === undefined || proven.has(connection) ? undefined : keyOf(connection);
@@ -98,7 +104,7 @@ export function guardLogins(
       return user.then(
         (known) => {
           settled();
-          prove(connection);
+          prove(connection, known);
           return known;
         },
         (error: unknown) => {

@@ -6,6 +6,8 @@ import type { OpenStreams } from '../../routing/open-streams.ts';
 import { makeAdmission } from './admission.ts';
 import type { Admission, Refusal } from './admission.ts';
 import type { RequestAuthenticator } from '../../auth/authenticate.ts';
+import { heldShare, makeClientHoldings } from './client-holdings.ts';
+import type { ClientHoldings } from './client-holdings.ts';
 import type { BoundConnections } from './connection-bounds.ts';
 import { guardLogins } from './failed-logins.ts';
 import { startHeapReturn } from './heap-return.ts';
@@ -21,6 +23,8 @@ export interface Limits {
   readonly admission: Admission;
   /** The authenticator behind the guard against whoever tries credentials. */
   readonly authenticate: RequestAuthenticator;
+  /** What clients make the process hold before it knows them. */
+  readonly holdings: ClientHoldings;
   /** Never fails; its note is for `readyz?verbose`. */
   readonly check: HealthCheck;
   /** Adds the figures to a registry. */
@@ -48,11 +52,18 @@ export function startLimits(config: LimitsConfig, { openStreams, authenticate, o
   const memory = startMemoryCeiling({
     limitBytes: config.memoryBytes,
     collect: fullCollector(),
-    endSlowest: () => slow.endSlowest(),
+    endSlowest() {
+      holdings.relieve();
+      slow.endSlowest();
+    },
     shed(shedding) {
       admission.shed(shedding ? 'the gateway is short of memory; ask again' : undefined);
       onMemory(shedding, memory.share);
     },
+  });
+  const holdings = makeClientHoldings({
+    budgetBytes: memory.usableBytes * heldShare,
+    isProven: logins.isProven,
   });
   const heap = startHeapReturn({
     collect: shrinkingCollector(),
@@ -65,6 +76,7 @@ export function startLimits(config: LimitsConfig, { openStreams, authenticate, o
   return {
     admission,
     authenticate: logins.authenticate,
+    holdings,
     check: {
       name: 'limits',
       on: ['readyz'],
@@ -98,6 +110,16 @@ export function startLimits(config: LimitsConfig, { openStreams, authenticate, o
         'portcullis_client_connections_dropped_total',
         'Connections beyond the bounds, closed unheard.',
         () => connections.dropped,
+      );
+      gauge(
+        'portcullis_client_held_bytes',
+        'Bytes of unfinished request heads, and of what else is kept of clients that have not logged in.',
+        () => holdings.bytes,
+      );
+      counter(
+        'portcullis_clients_crowded_out_total',
+        'Connections closed because such bytes were too many, or because memory was short and nobody had logged in on them.',
+        () => holdings.closed,
       );
       counter(
         'portcullis_slow_clients_ended_total',
