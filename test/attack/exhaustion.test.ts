@@ -101,6 +101,44 @@ test('C39 S39: whoever tries tokens is held back after a hundred, and connection
   honest.close();
 });
 
+test('one good login is no leave to try tokens: its connection is held back over both protocols, its neighbours are served (ATT-46)', async (t) => {
+  const site = await siteOf(t, {});
+  const guess = async (): Promise<readonly number[]> => {
+    const attacker = await openRaw(site);
+    assert.equal(await answered(attacker), 200);
+    const statuses: number[] = [];
+    for (let i = 0; i < 300; i++) {
+      attacker.send(requestBytes(`GET ${pods}`, [`Authorization: Bearer guess-${i}`]));
+      statuses.push((await attacker.answer()).status);
+    }
+    attacker.close();
+    return statuses;
+  };
+  const guessOverHttp2 = async (): Promise<readonly number[]> => {
+    const session = await openHttp2(site);
+    t.after(() => session.destroy());
+    const ask = async (token: string): Promise<number> => {
+      const list = http2Headers('GET', pods, ['authorization', `Bearer ${token}`]);
+      return (await http2Answer(openStream(session, list))).status;
+    };
+    assert.equal(await ask('alice-token'), 200);
+    const statuses: number[] = [];
+    for (let i = 0; i < 300; i++) statuses.push(await ask(`guess-${i}`));
+    return statuses;
+  };
+  const [honest, other] = [await openRaw(site), await openRaw(site)];
+  assert.deepEqual([await answered(honest), await answered(other)], [200, 200]);
+  // The second begins when the address has rested a little: until then not even a good token is tried on a connection that is new.
+  for (const attack of [guess, guessOverHttp2]) {
+    await eventually(async () => (await exchange(site, get)).status === 200);
+    const statuses = await attack();
+    const tried = statuses.filter((status) => status === 401).length;
+    assert.ok(statuses.every((status) => status === 401 || status === 429));
+    assert.ok(tried >= 100 && tried < 250, `${tried} were tried`);
+    assert.deepEqual([await answered(honest), await answered(other)], [200, 200]);
+  }
+});
+
 const endless = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
 const piece = `10000\r\n${'x'.repeat(65_536)}\r\n`;
 
