@@ -41,18 +41,6 @@ const keptFieldBytes = 4096;
 const targetBytes = /^[\x21-\x7e\x80-\xff]+$/;
 /** A control character other than tab, or a CR or LF that is not half of CRLF. */
 const badHeadBytes = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/;
-/** Of a long head that pattern alone would take more time than all the rest (2.4 of 4 ms for 1 MiB, measured). */
-function holdsBadBytes(text: string): boolean {
-  if (text.length <= searchedAsTextBytes) return badHeadBytes.test(text);
-  const bytes = Buffer.from(text, 'latin1');
-  for (let i = 0; i < bytes.length; i++) {
-    const byte = bytes[i]!;
-    if (byte >= 0x20 ? byte === 0x7f : byte !== 0x09 && byte !== lineFeed && byte !== carriageReturn) return true;
-    if (byte === carriageReturn && bytes[i + 1] !== lineFeed) return true;
-    if (byte === lineFeed && bytes[i - 1] !== carriageReturn) return true;
-  }
-  return false;
-}
 
 /** Makes a reader for one connection. */
 export function makeHeadReader(): HeadReader {
@@ -180,7 +168,7 @@ function makeFieldReader(): (text: string) => readonly string[] {
 
 /** @param text all field lines, each with its line end */
 function readFieldLines(text: string): readonly string[] {
-  if (holdsBadBytes(text)) throw badRequest('the head holds a control character, a bare CR or a bare LF');
+  if (badHeadBytes.test(text)) throw badRequest('the head holds a control character, a bare CR or a bare LF');
   const headers: string[] = [];
   let at = 0;
   while (at < text.length) {
