@@ -41,7 +41,7 @@ export const maxTokenLength = 64 * 1024;
  */
 export function readToken(token: string): UnverifiedToken | undefined {
   if (token.length > maxTokenLength) return undefined;
-  const parts = token.split('.');
+  const parts = token.split('.', 4);
   if (parts.length !== 3) return undefined;
   const claims = readPart(parts[1]!);
   if (claims === undefined) return undefined;

@@ -24,10 +24,15 @@ export interface ReviewCache<Answer extends object> {
 }
 
 /** Limits of one cache. */
-export interface ReviewCacheOptions {
+export interface ReviewCacheOptions<Answer> {
   readonly maxEntries: number;
   /** Characters of all keys together. */
   readonly maxKeyLength: number;
+  /**
+   * Answers that anybody can have made, and how many of those are kept: they have room of their own and push no other out.
+   * Without it all answers share the room.
+   */
+  readonly refusals?: { readonly is: (answer: Answer) => boolean; readonly maxEntries: number };
   /** Questions under way at the same time; those beyond are refused, so that a slow hub does not fill the memory. */
   readonly maxPending: number;
   /**
@@ -45,18 +50,21 @@ interface Entry<Answer> {
 }
 
 /** Makes an empty one. */
-export function makeReviewCache<Answer extends object>(options: ReviewCacheOptions): ReviewCache<Answer> {
+export function makeReviewCache<Answer extends object>(options: ReviewCacheOptions<Answer>): ReviewCache<Answer> {
   const now = options.now ?? (() => performance.now());
-  const entries = makeRecent<Entry<Answer>>(options);
+  const { refusals } = options;
+  const accepted = makeRecent<Entry<Answer>>(options);
+  const refused = refusals === undefined ? accepted : makeRecent<Entry<Answer>>(refusals);
   const pending = new Map<string, Promise<Answer>>();
 
   const askNow = async (key: string, review: Parameters<ReviewCache<Answer>['ask']>[1]): Promise<Answer> => {
     const askedAtMs = now();
     try {
-      const { answer, ttlMs } = await review(entries.peek(key)?.answer);
+      const { answer, ttlMs } = await review((accepted.peek(key) ?? refused.peek(key))?.answer);
       const fromMs = options.countFrom === 'answer' ? now() : askedAtMs;
-      if (ttlMs > 0) entries.set(key, { answer, untilMs: fromMs + ttlMs });
-      else entries.delete(key);
+      accepted.delete(key);
+      refused.delete(key);
+      if (ttlMs > 0) (refusals?.is(answer) === true ? refused : accepted).set(key, { answer, untilMs: fromMs + ttlMs });
       return answer;
     } finally {
       pending.delete(key);
@@ -65,7 +73,7 @@ export function makeReviewCache<Answer extends object>(options: ReviewCacheOptio
 
   return {
     known: (key) => {
-      const entry = entries.get(key);
+      const entry = accepted.get(key) ?? refused.get(key);
       return entry !== undefined && now() < entry.untilMs ? entry.answer : undefined;
     },
     ask: (key, review) => {

@@ -77,3 +77,38 @@ test('C21: numbers beyond what a number can hold, deep nesting and trailing text
     assert.equal(readStrictJson(source), undefined, source);
   assert.equal(readStrictJson(' -12.5e-1 '), -1.25);
 });
+
+test('what is read quickly is read as before: words, numbers, blanks and texts with and without escapes', () => {
+  for (const source of [
+    '[true,false,null]',
+    ' [ 0 , -1 ,\t1.5e3\n,10\r] ',
+    '{"a":"b","c\\u0041":"\\n\\"","":{}}',
+    '"/\u007f é"',
+    '[[],[[]],{}]',
+  ]) {
+    const plain = (value: unknown): unknown =>
+      value instanceof Map
+        ? Object.fromEntries([...value].map(([name, one]) => [name, plain(one)]))
+        : Array.isArray(value)
+          ? value.map(plain)
+          : value;
+    assert.deepEqual(plain(readStrictJson(source)), JSON.parse(source));
+  }
+  for (const source of [
+    'True',
+    'nul',
+    'truex',
+    '[tru]',
+    '-',
+    '1.',
+    '1e',
+    '00',
+    '"\t"',
+    '"\\x"',
+    '[1 2]',
+    '{"a" "b"}',
+    ':',
+    '\u00a01',
+  ])
+    assert.equal(readStrictJson(source), undefined, source);
+});

@@ -6,7 +6,6 @@ export type JsonValue = null | boolean | number | string | readonly JsonValue[] 
 export type JsonObject = ReadonlyMap<string, JsonValue>;
 
 const maxDepth = 32;
-const space = /[\t\n\r ]*/y;
 const text = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const numeral = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const literals: readonly (readonly [string, null | boolean])[] = [
@@ -25,25 +24,35 @@ export function readStrictJson(source: string): JsonValue | undefined {
   let at = 0;
   const skip = (pattern: RegExp): string | undefined => {
     pattern.lastIndex = at;
-    const found = pattern.exec(source)?.[0];
-    if (found !== undefined) at += found.length;
-    return found;
+    if (!pattern.test(source)) return undefined;
+    const start = at;
+    at = pattern.lastIndex;
+    return source.slice(start, at);
+  };
+  // Letter by letter: a stranger's token is read before its signature is, and holds tens of thousands of these.
+  const skipSpace = (): void => {
+    for (;;) {
+      const code = source.charCodeAt(at);
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
+      at += 1;
+    }
   };
   const take = (character: string): boolean => {
-    skip(space);
+    skipSpace();
     if (source[at] !== character) return false;
     at += 1;
     return true;
   };
   const readText = (): string | undefined => {
     const found = skip(text);
-    return found === undefined ? undefined : (JSON.parse(found) as string);
+    if (found === undefined) return undefined;
+    return found.includes('\\') ? (JSON.parse(found) as string) : found.slice(1, -1);
   };
   const readObject = (depth: number): JsonObject | undefined => {
     const members = new Map<string, JsonValue>();
     if (take('}')) return members;
     do {
-      skip(space);
+      skipSpace();
       const name = readText();
       if (name === undefined || members.has(name) || !take(':')) return undefined;
       const value = readValue(depth);
@@ -62,22 +71,26 @@ export function readStrictJson(source: string): JsonValue | undefined {
     } while (take(','));
     return take(']') ? items : undefined;
   };
-  const readValue = (depth: number): JsonValue | undefined => {
-    if (depth > maxDepth) return undefined;
-    if (take('{')) return readObject(depth + 1);
-    if (take('[')) return readList(depth + 1);
-    if (source[at] === '"') return readText();
+  const readLiteral = (): null | boolean | undefined => {
     for (const [word, value] of literals) {
       if (!source.startsWith(word, at)) continue;
       at += word.length;
       return value;
     }
+    return undefined;
+  };
+  const readValue = (depth: number): JsonValue | undefined => {
+    if (depth > maxDepth) return undefined;
+    if (take('{')) return readObject(depth + 1);
+    if (take('[')) return readList(depth + 1);
+    if (source[at] === '"') return readText();
+    if (source.charCodeAt(at) > 0x39) return readLiteral();
     const found = skip(numeral);
     if (found === undefined || found === '') return undefined;
     const value = Number(found);
     return Number.isFinite(value) ? value : undefined;
   };
   const value = readValue(0);
-  skip(space);
+  skipSpace();
   return at === source.length ? value : undefined;
 }

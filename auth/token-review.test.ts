@@ -238,3 +238,15 @@ describe('where the token comes from', () => {
     assert.equal(specs[0]?.['token'], 'schlüssel');
   });
 });
+
+test('tokens the hub refuses, however many, push no good one out of the memory, and are remembered a while themselves (ATT-46)', async () => {
+  const { ask, specs } = setting({
+    answer: ({ token }) => ({ status: token === 'secret-token' ? alice : { authenticated: false } }),
+  });
+  const user = await ask();
+  for (let i = 0; i < 40_000; i++) assert.equal(await codeOf(() => ask(`bad-${i}`)), 'UNAUTHENTICATED');
+  assert.equal(specs.length, 40_001);
+  assert.equal(await ask(), user);
+  assert.equal(await codeOf(() => ask('bad-39999')), 'UNAUTHENTICATED');
+  assert.equal(specs.length, 40_001);
+});

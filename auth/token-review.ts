@@ -42,6 +42,8 @@ interface Holder {
 }
 
 const maxTokens = 32_768;
+/** Of those the hub refused: strangers can make up as many as they like, so they have room of their own. */
+const maxRefusedTokens = 4_096;
 const digestLength = 44;
 /** Tokens that are reviewed at the same time. */
 const maxPending = 1_000;
@@ -52,6 +54,7 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
   const holders = makeReviewCache<Holder>({
     maxEntries: maxTokens,
     maxKeyLength: maxTokens * (digestLength + 1),
+    refusals: { is: ({ user }) => user === undefined, maxEntries: maxRefusedTokens },
     maxPending,
     // kube-apiserver remembers tokens for 10 s.
     countFrom: 'answer',

@@ -223,3 +223,14 @@ test('a query of more pairs than Go reads is refused, wherever the path leads; o
       assert.throws(() => parseTarget(query(9_985)), GatewayError);
     }
 });
+
+test('a path has a thousand segments at most, and one with more is refused before any of them is decoded (ATT-49)', () => {
+  const below = '/clusters/a/proxy/api/v1/namespaces/b/pods/c/proxy';
+  for (const piece of ['/a', '/%41', '/%25', '/', '/!']) {
+    const most = parseTarget(below + piece.repeat(990));
+    assert.ok(most.segments.length >= 999 && most.segments.length <= 1000);
+    assert.throws(() => parseTarget(below + piece.repeat(991)), /more than 1000 segments/);
+  }
+  assert.throws(() => parseTarget('/%zz'.repeat(1000)), /bad percent escape/);
+  assert.throws(() => parseTarget('/%zz'.repeat(1001)), /more than 1000 segments/);
+});

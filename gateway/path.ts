@@ -26,6 +26,8 @@ const maxTargetBytes = 64 * 1024;
  * everything. The rest is room for pairs of our own, which a request to every cluster gets on its way.
  */
 const maxQueryPairs = 10_000 - 16;
+/** A path of an API has a dozen, one of an application behind a member no more than a file system allows; each is decoded and judged for a stranger. */
+const maxSegments = 1000;
 
 /**
  * Parses an origin-form request target.
@@ -39,6 +41,7 @@ export function parseTarget(target: string): ParsedTarget {
   const mark = target.indexOf('?');
   const path = mark < 0 ? target : target.slice(0, mark);
   const query = mark < 0 ? '' : target.slice(mark);
+  if (hasMoreSlashes(path, maxSegments)) throw badPath(`the path has more than ${maxSegments} segments`);
   if (query !== '' && /[^\x21-\x7e]|#/.test(query)) throw badPath('the query holds bytes that must be percent-encoded');
   if (query.length > maxQueryPairs && query.split('&').length > maxQueryPairs)
     throw badPath(`the query holds more than ${maxQueryPairs} pairs`);
@@ -48,12 +51,13 @@ export function parseTarget(target: string): ParsedTarget {
   const segments: string[] = [];
   const starts: number[] = [];
   let start = 0;
+  let inApplication = false;
   while (start < path.length) {
     let end = path.indexOf('/', start + 1);
     if (end < 0) end = path.length;
     const raw = path.slice(start + 1, end);
     const trailing = raw === '' && end === path.length;
-    const inApplication = applicationPath(segments);
+    inApplication ||= applicationPath(segments);
     if (!(trailing && (segments.length > 0 || path === '/'))) {
       segments.push(decodeSegment(raw, inApplication));
       starts.push(start);
@@ -61,6 +65,12 @@ export function parseTarget(target: string): ParsedTarget {
     start = end;
   }
   return { path, query, segments, starts, trailingSlash: path.length > 1 && path.endsWith('/') };
+}
+
+function hasMoreSlashes(path: string, most: number): boolean {
+  let count = 0;
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) if (++count > most) return true;
+  return false;
 }
 
 /** Characters of names, and dots only inside a segment (checked apart). */

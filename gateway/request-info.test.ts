@@ -132,3 +132,25 @@ test('a parameter is found in whatever spelling its name came, and only then, fo
   }
   assert.ok(found > 300, String(found));
 });
+
+test('a query value is unescaped as the pattern of its escapes says, byte for byte', () => {
+  const byPattern = (text: string): string | undefined => {
+    if (/%(?![0-9A-Fa-f]{2})/.test(text)) return undefined;
+    const bytes = text
+      .replaceAll('+', ' ')
+      .replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+    return Buffer.from(bytes, 'latin1').toString('utf8');
+  };
+  for (let byte = 0; byte < 256; byte++) {
+    const hex = byte.toString(16).padStart(2, '0');
+    for (const text of [
+      `a%${hex}+b`,
+      `%${hex.toUpperCase()}`,
+      `%c3%${hex}`,
+      `%${hex}%`,
+      `+%${hex.slice(1)}`,
+      `%+${hex}`,
+    ])
+      assert.equal(unescapeQuery(text), byPattern(text), text);
+  }
+});

@@ -185,8 +185,19 @@ export function queryFlag(query: string, key: string): boolean {
 export function unescapeQuery(text: string): string | undefined {
   if (!text.includes('%') && !text.includes('+')) return text;
   if (/%(?![0-9A-Fa-f]{2})/.test(text)) return undefined;
-  const bytes = text
-    .replaceAll('+', ' ')
-    .replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-  return Buffer.from(bytes, 'latin1').toString('utf8');
+  const bytes = Buffer.allocUnsafe(text.length);
+  let length = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === percent) {
+      bytes[length++] = hexDigit(text.charCodeAt(at + 1)) * 16 + hexDigit(text.charCodeAt(at + 2));
+      at += 2;
+    } else bytes[length++] = code === plus ? blank : code;
+  }
+  return bytes.toString('utf8', 0, length);
+}
+
+/** The value of a digit that is known to be one. */
+function hexDigit(code: number): number {
+  return (code & 15) + (code > 0x39 ? 9 : 0);
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assert as check, property, uint8Array } from 'fast-check';
 import { HpackDecoder, HpackFault } from './hpack-decoder.ts';
+import { ConnectionFault } from './http2-frames.ts';
 import { decodeHuffman, encodeHuffman } from './hpack-huffman.ts';
 
 const limits = { bytes: 1024 * 1024, pairs: 20_000 };
@@ -130,6 +131,21 @@ test('more than 20,000 fields are over the limits', () => {
   assert.equal(decoder.decode(many, 0, many.length)?.length, 40_000);
   const more = Buffer.alloc(20_001, 0x82);
   assert.equal(decoder.decode(more, 0, more.length), undefined);
+});
+
+test('a block that goes on far beyond the limits is not read to its end, one that is a little over is (ATT-49)', () => {
+  const full = Buffer.alloc(20_000, 0x82);
+  const add = Buffer.from('40016100', 'hex');
+  const read = (...more: Buffer[]) => {
+    const block = Buffer.concat([full, ...more]);
+    return new HpackDecoder(limits).decode(block, 0, block.length);
+  };
+  assert.equal(read(Buffer.alloc(20_000, 0x82)), undefined);
+  assert.throws(() => read(Buffer.alloc(20_001, 0x82)), ConnectionFault);
+  assert.equal(read(...Array.from({ length: 1_250 }, () => add)), undefined);
+  assert.throws(() => read(...Array.from({ length: 1_251 }, () => add)), ConnectionFault);
+  // What stands behind is not even looked at: it would be a fault of another kind.
+  assert.throws(() => read(...Array.from({ length: 1_251 }, () => add), Buffer.from([0xff])), ConnectionFault);
 });
 
 test('every string survives its Huffman code, and no other byte sequence of padding does', () => {

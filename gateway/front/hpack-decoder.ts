@@ -1,6 +1,7 @@
 // Reads header blocks of one connection (RFC 7541). Easy to get wrong: a block that is too large for us must still be read to its end,
 // because the next one refers to what it added; and nothing it names may be copied, or a small block becomes a bomb.
 import { decodeHuffman } from './hpack-huffman.ts';
+import { calm } from './http2-frames.ts';
 import { DynamicTable, fieldOverheadBytes, maxTableBytes, staticCount, staticFields } from './hpack-table.ts';
 
 /** A block that cannot be read; the connection cannot go on, because both sides now differ about the table. */
@@ -15,6 +16,12 @@ export interface HeaderListLimits {
   readonly pairs: number;
 }
 
+/**
+ * What is still read of a block that is over the limits, so that its request is answered and the connection goes on. Whoever sends more wants us to
+ * be busy; Go's server ends such a connection, too (CVE-2023-45288). A literal costs as much as several fields that are named by index.
+ */
+const maxBeyond = 20_000;
+const literalBeyond = 16;
 /** The largest integer a block can need; RFC 7541 lets us set a limit. */
 const maxInteger = 0x0fff_ffff;
 const noBytes: Buffer = Buffer.alloc(0);
@@ -39,7 +46,7 @@ export class HpackDecoder {
 
   /**
    * The flat list `[name, value, …]` of a block, strings of latin1 bytes, or undefined when it is over the limits.
-   * @throws HpackFault
+   * @throws HpackFault; ConnectionFault ENHANCE_YOUR_CALM when it goes on long after that
    */
   decode(bytes: Buffer, start: number, end: number): string[] | undefined {
     this.#bytes = bytes;
@@ -55,6 +62,7 @@ export class HpackDecoder {
   #decodeFields(): string[] | undefined {
     const list: string[] = [];
     let listBytes = 0;
+    let beyond = 0;
     let name: string;
     let value: string;
     while (this.#at < this.#end) {
@@ -80,7 +88,11 @@ export class HpackDecoder {
       }
       listBytes += name.length + value.length + fieldOverheadBytes;
       if (listBytes <= this.#limits.bytes && list.length < this.#limits.pairs * 2) list.push(name, value);
-      else listBytes = this.#limits.bytes + 1;
+      else {
+        listBytes = this.#limits.bytes + 1;
+        beyond += first >= 0x80 ? 1 : literalBeyond;
+        if (beyond > maxBeyond) throw calm('a header list goes on far beyond the limits');
+      }
     }
     return listBytes <= this.#limits.bytes ? list : undefined;
   }

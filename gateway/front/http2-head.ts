@@ -5,6 +5,7 @@ import { maxHeaderPairs } from '../../cache/limits.ts';
 import type { BodyFraming } from '../../routing/exchange.ts';
 import { rememberingNames } from '../../routing/header-names.ts';
 import type { RawHeaders } from '../../routing/transport-types.ts';
+import { fieldFault } from './field-bounds.ts';
 import type { RepeatedLists } from './repeated-lists.ts';
 import { token } from '../../routing/field-syntax.ts';
 
@@ -40,7 +41,8 @@ type Kind =
   | 'method'
   | 'scheme'
   | 'path'
-  | 'authority';
+  | 'authority'
+  | 'authorization';
 
 const pseudoKinds: Readonly<Record<string, Kind>> = {
   ':method': 'method',
@@ -53,7 +55,8 @@ const kindOf = rememberingNames((name): Kind => {
   if (name.startsWith(':')) return Object.hasOwn(pseudoKinds, name) ? pseudoKinds[name]! : 'malformed';
   if (!lowerToken.test(name)) return 'malformed';
   if (/^(?:connection|keep-alive|proxy-connection|transfer-encoding|upgrade)$/.test(name)) return 'malformed';
-  if (name === 'te' || name === 'host' || name === 'expect' || name === 'audit-id') return name;
+  if (name === 'te' || name === 'host' || name === 'expect' || name === 'audit-id' || name === 'authorization')
+    return name;
   return name === 'content-length' ? 'length' : 'plain';
 });
 
@@ -116,6 +119,9 @@ export function readHttp2Request(list: readonly string[], ends: boolean, lists?:
       case 'expect':
         expect = value;
         break;
+      case 'authorization':
+        fault ??= fieldFault('Authorization', value.length);
+        break;
     }
     headers.push(name, value);
   }
@@ -127,6 +133,7 @@ export function readHttp2Request(list: readonly string[], ends: boolean, lists?:
     fault ??= new GatewayError('BAD_HEADERS', 'Content-Length is not a decimal number');
     length = undefined;
   }
+  fault ??= fieldFault('Host', Math.max(authority?.length ?? 0, host?.length ?? 0));
   if (authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase()) {
     fault ??= new GatewayError('BAD_HEADERS', 'the Host header differs from :authority');
   }

@@ -6,6 +6,7 @@ import { promisedLength } from './hpack-encoder.ts';
 import { errorCode } from './http2-frames.ts';
 import type { Http2Head } from './http2-head.ts';
 import type { Http2Sender, OutgoingStream } from './http2-sender.ts';
+import { lingerBytes, lingerMs } from './linger.ts';
 
 /** What a stream needs of its connection. */
 export interface StreamCarrier {
@@ -60,6 +61,9 @@ export class Http2Stream implements Inbound, OutgoingStream {
   /** Nothing is sent or received any more; `closed` follows when what was sent has left. */
   #over = false;
   #aborted = false;
+  /** The answer was sent and the rest of the request's body is still taken and dropped: what gives that up. */
+  #lingering: NodeJS.Timeout | undefined;
+  #droppedBytes = 0;
   #drainListener: (() => void) | undefined;
   #closeListeners: ((aborted: boolean) => void)[] | undefined;
 
@@ -79,12 +83,13 @@ export class Http2Stream implements Inbound, OutgoingStream {
   /** A piece of body came. False when it is more than Content-Length says. */
   receive(piece: Buffer): boolean {
     // Whoever reads it may end the exchange in the middle of a frame.
-    if (this.#over) return true;
+    if (this.#over && this.#lingering === undefined) return true;
     if (this.#bodyLeft >= 0) {
       this.#bodyLeft -= piece.length;
       if (this.#bodyLeft < 0) return false;
     }
-    if (this.#reader === undefined || this.#bodyPaused || this.#heldBytes > 0) this.#hold(piece);
+    if (this.#lingering !== undefined) this.#drop(piece.length);
+    else if (this.#reader === undefined || this.#bodyPaused || this.#heldBytes > 0) this.#hold(piece);
     else {
       this.#reader.onData(piece);
       if (!this.#isOver()) this.#carrier.consumed(this, piece.length);
@@ -94,10 +99,11 @@ export class Http2Stream implements Inbound, OutgoingStream {
 
   /** END_STREAM came. False when it is less than Content-Length says. */
   receiveEnd(): boolean {
-    if (this.#over) return true;
+    if (this.#over && this.#lingering === undefined) return true;
     if (this.#bodyLeft > 0) return false;
     this.received = true;
-    this.#deliver();
+    if (this.#lingering === undefined) this.#deliver();
+    else this.#endLingering(false);
     return true;
   }
 
@@ -198,11 +204,15 @@ export class Http2Stream implements Inbound, OutgoingStream {
 
   /** RST_STREAM with INTERNAL_ERROR. */
   abort(): void {
-    this.reset(errorCode.internalError);
+    if (!this.#over) this.reset(errorCode.internalError);
   }
 
   /** Resets the stream towards the client. */
   reset(code: number): void {
+    if (this.#lingering !== undefined) {
+      this.#endLingering(true);
+      this.#carrier.sender.refuse(this.id, code);
+    }
     if (this.#over) return;
     this.#aborted = true;
     this.#finish(true);
@@ -211,6 +221,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
 
   /** The client has reset the stream, or is gone. */
   lose(): void {
+    if (this.#lingering !== undefined) this.#endLingering(false);
     if (this.#over) return;
     this.#aborted = true;
     this.#finish(false);
@@ -218,12 +229,35 @@ export class Http2Stream implements Inbound, OutgoingStream {
     this.delivered();
   }
 
-  /** END_STREAM was sent. The client need not send the rest of a body nobody reads (RFC 9113 section 8.1). */
+  /**
+   * END_STREAM was sent. The rest of the body is taken and dropped, within bounds: a reset right behind the answer is allowed (RFC 9113 section 8.1),
+   * but curl and others that are still sending take it for a failure, and their user never sees the answer.
+   */
   finished(): void {
     if (this.#over) return;
     this.ended = true;
-    if (!this.received) this.#carrier.sender.refuse(this.id, errorCode.noError);
-    this.#finish(!this.received);
+    if (this.received) {
+      this.#finish(false);
+      return;
+    }
+    const held = this.#heldBytes;
+    this.#over = true;
+    this.#dropHeld();
+    this.#lingering = setTimeout(() => this.reset(errorCode.noError), lingerMs).unref();
+    this.#drop(held);
+  }
+
+  #drop(bytes: number): void {
+    this.#droppedBytes += bytes;
+    if (this.#droppedBytes > lingerBytes) this.reset(errorCode.noError);
+    else if (bytes > 0) this.#carrier.consumed(this, bytes);
+  }
+
+  /** The body has ended, was too much or too slow, or the client is gone. */
+  #endLingering(resetByUs: boolean): void {
+    clearTimeout(this.#lingering);
+    this.#lingering = undefined;
+    this.#carrier.closed(this, resetByUs);
   }
 
   #finish(resetByUs: boolean): void {

@@ -4,6 +4,7 @@ import { GatewayError } from '../../cache/errors.ts';
 import { readOnce } from '../../cache/repeated-headers.ts';
 import type { BodyFraming } from '../../routing/exchange.ts';
 import type { RawHeaders } from '../../routing/transport-types.ts';
+import { fieldFault, requireFewSubprotocols, withLine } from './field-bounds.ts';
 
 /** The headers a gateway step asks for by name, read once from the raw list. */
 export interface RequestHead {
@@ -27,16 +28,17 @@ const hostBytes = /^[0-9A-Za-z!$%&()*+,\-.:;=['\]_~]*$/;
 
 /**
  * Judges framing, Host and connection headers of an HTTP/1.1 request.
- * @throws GatewayError BAD_HEADERS for anything two servers could read differently (security.md A-25, A-37)
+ * @throws GatewayError BAD_HEADERS for anything two servers could read differently (security.md A-25, A-37), HEADERS_TOO_LARGE for a field over
+ * its bound
  */
 export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead => {
   let body: BodyFraming = 'none';
   let host: string | undefined;
   let framed = false;
-  let close = false;
   let expectsContinue = false;
-  let upgradeHeader = false;
-  let upgradeOption = false;
+  let upgradeHeader: string | undefined;
+  let connection: string | undefined;
+  let subprotocols: string | undefined;
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!;
     // Few names have these lengths, so few are compared.
@@ -45,6 +47,7 @@ export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead =>
         if (name.toLowerCase() !== 'host') break;
         if (host !== undefined) throw new GatewayError('BAD_HEADERS', 'the request has two Host headers');
         host = headers[i + 1]!;
+        requireBounded('Host', host);
         if (!hostBytes.test(host))
           throw new GatewayError('BAD_HEADERS', 'the Host header holds what no host name does');
         break;
@@ -52,15 +55,13 @@ export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead =>
         if (name.toLowerCase() === 'expect') expectsContinue = readExpect(headers[i + 1]!);
         break;
       case 7:
-        upgradeHeader ||= name.toLowerCase() === 'upgrade';
+        if (name.toLowerCase() === 'upgrade') upgradeHeader = withLine('Upgrade', upgradeHeader, headers[i + 1]!);
         break;
       case 10:
-        if (name.toLowerCase() !== 'connection') break;
-        for (const item of headers[i + 1]!.toLowerCase().split(',')) {
-          const option = item.trim();
-          close ||= option === 'close';
-          upgradeOption ||= option === 'upgrade';
-        }
+        if (name.toLowerCase() === 'connection') connection = withLine('Connection', connection, headers[i + 1]!);
+        break;
+      case 13:
+        if (name.toLowerCase() === 'authorization') requireBounded('Authorization', headers[i + 1]!);
         break;
       case 14:
         if (name.toLowerCase() !== 'content-length') break;
@@ -77,13 +78,26 @@ export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead =>
         }
         body = 'chunked';
         break;
+      case 22:
+        if (name.toLowerCase() === 'sec-websocket-protocol')
+          subprotocols = withLine('Sec-WebSocket-Protocol', subprotocols, headers[i + 1]!);
+        break;
     }
   }
   if (host === undefined) throw new GatewayError('BAD_HEADERS', 'the request has no Host header');
-  const upgrade = upgradeHeader && upgradeOption;
+  if (subprotocols !== undefined) requireFewSubprotocols(subprotocols);
+  const options = connection === undefined ? [] : connection.toLowerCase().split(',');
+  const hasOption = (name: string): boolean => options.some((option) => option.trim() === name);
+  const close = hasOption('close');
+  const upgrade = upgradeHeader !== undefined && hasOption('upgrade');
   if (upgrade && body !== 'none') throw new GatewayError('BAD_UPGRADE', 'a request to upgrade has no body');
   return { body, host, close, expectsContinue, upgrade };
 });
+
+function requireBounded(name: 'Host' | 'Authorization', value: string): void {
+  const fault = fieldFault(name, value.length);
+  if (fault !== undefined) throw fault;
+}
 
 function readExpect(value: string): boolean {
   if (value.toLowerCase() === '100-continue') return true;

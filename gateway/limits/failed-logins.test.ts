@@ -105,3 +105,23 @@ test('whoever was let in without a credential has proved nothing: the connection
   for (let i = 0; i < 120; i++) answers.push(await login('bad', connection));
   assert.equal(answers.filter((code) => code === 429).length, 20);
 });
+
+test('a connection that has logged in is held back after a hundred failures of its own, and its neighbours are not (ATT-46)', async () => {
+  const { login, clock, asked } = setting();
+  const [tries, neighbour] = [{ address: '192.0.2.7' }, { address: '192.0.2.7' }];
+  assert.deepEqual([await login('good', tries), await login('reviewed', neighbour)], [200, 200]);
+  const answers: number[] = [];
+  for (let i = 0; i < 600; i++) answers.push(await login(i % 2 === 0 ? 'bad' : 'reviewed bad', tries));
+  assert.deepEqual(
+    [answers.filter((code) => code === 401).length, answers.filter((code) => code === 429).length],
+    [100, 500],
+  );
+  assert.equal(asked(), 102);
+  assert.equal(await login('good', neighbour), 200);
+  // Nor does the good token make another connection to go on with.
+  assert.equal(await login('good', { address: '192.0.2.7' }), 429);
+  clock.nowMs = 100;
+  assert.equal(await login('good', tries), 200);
+  assert.equal(await login('bad', tries), 401);
+  assert.equal(await login('good', tries), 429);
+});

@@ -1,6 +1,6 @@
 // Holds back whoever tries credentials: from an address with too many failures no more are tried for a while, since each may cost a call to the hub or a
 // signature. Easy to get wrong: many honest users may share that address (a NAT, a load balancer), so a connection that has proved itself is
-// never held back for another's failures.
+// never held back for another's failures; but it is for its own, or one good token would let its holder try as many others as they like.
 import type { RequestAuthenticator } from '../../auth/authenticate.ts';
 import { anonymousName } from '../../auth/reserved.ts';
 import { GatewayError } from '../../cache/errors.ts';
@@ -8,7 +8,7 @@ import type { User } from '../../cache/user.ts';
 import { addressKey } from './address-share.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** Failures of one address at once, and a second. */
+/** Failures of one address, or of one connection that has logged in, at once, and a second. */
 const burst = 100;
 const perSecond = 10;
 /** Logins of one address that wait for the hub's or a provider's word, on connections that have not logged in yet. */
@@ -34,7 +34,8 @@ export function guardLogins(
   nowMs: () => number = () => performance.now(),
 ): GuardedLogins {
   const trying = new Map<string, { readonly bucket: TokenBucket; pending: number }>();
-  const proven = new WeakSet<object>();
+  /** Connections that have logged in, with a bucket from their first failure on. */
+  const proven = new WeakMap<object, TokenBucket | undefined>();
   let refused = 0;
 
   const keyOf = (connection: object | undefined): string | undefined => {
@@ -57,15 +58,21 @@ export function guardLogins(
   const note = (connection: object | undefined, error: unknown): void => {
     if (!(error instanceof GatewayError) || error.code !== 'UNAUTHENTICATED') return;
     const key = keyOf(connection);
+    // The address is charged as well: whoever has one good token must not prove connection after connection with it.
     if (key !== undefined) entryOf(key).bucket.take(nowMs());
+    if (connection === undefined || !proven.has(connection)) return;
+    let own = proven.get(connection);
+    if (own === undefined) proven.set(connection, (own = new TokenBucket(perSecond, burst, nowMs())));
+    own.take(nowMs());
   };
   const prove = (connection: object | undefined, user: User): void => {
     // To be let in without a credential proves nothing.
     if (connection === undefined || user.name === anonymousName) return;
-    if (!proven.has(connection)) proven.add(connection);
+    if (!proven.has(connection)) proven.set(connection, undefined);
   };
   const isHeldBack = (connection: object | undefined): boolean => {
-    if (connection === undefined || proven.has(connection)) return false;
+    if (connection === undefined) return false;
+    if (proven.has(connection)) return (proven.get(connection)?.untilNextMs(nowMs()) ?? 0) > 0;
     const entry = trying.get(keyOf(connection) ?? '');
     return entry !== undefined && (entry.pending >= maxPending || entry.bucket.untilNextMs(nowMs()) > 0);
   };
@@ -79,7 +86,7 @@ export function guardLogins(
         refused += 1;
         throw new GatewayError(
           'TOO_MANY_REQUESTS',
-          'too many logins from this address have failed or are being tried; ask again later',
+          'too many logins from this address or on this connection have failed or are being tried; ask again later',
           {
             retryAfterSeconds: 1,
           },

@@ -126,8 +126,10 @@ export function startLimits(config: LimitsConfig, { openStreams, authenticate, o
         'Answers ended because their client took nothing.',
         () => slow.ended,
       );
-      counter('portcullis_logins_held_back_total', 'Requests refused because logins from their address failed.', () =>
-        logins.refused(),
+      counter(
+        'portcullis_logins_held_back_total',
+        'Requests refused because logins from their address or connection failed.',
+        () => logins.refused(),
       );
     },
     setConnections: (next) => void (connections = next),

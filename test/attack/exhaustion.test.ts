@@ -101,6 +101,44 @@ test('C39 S39: whoever tries tokens is held back after a hundred, and connection
   honest.close();
 });
 
+test('one good login is no leave to try tokens: its connection is held back over both protocols, its neighbours are served (ATT-46)', async (t) => {
+  const site = await siteOf(t, {});
+  const guess = async (): Promise<readonly number[]> => {
+    const attacker = await openRaw(site);
+    assert.equal(await answered(attacker), 200);
+    const statuses: number[] = [];
+    for (let i = 0; i < 300; i++) {
+      attacker.send(requestBytes(`GET ${pods}`, [`Authorization: Bearer guess-${i}`]));
+      statuses.push((await attacker.answer()).status);
+    }
+    attacker.close();
+    return statuses;
+  };
+  const guessOverHttp2 = async (): Promise<readonly number[]> => {
+    const session = await openHttp2(site);
+    t.after(() => session.destroy());
+    const ask = async (token: string): Promise<number> => {
+      const list = http2Headers('GET', pods, ['authorization', `Bearer ${token}`]);
+      return (await http2Answer(openStream(session, list))).status;
+    };
+    assert.equal(await ask('alice-token'), 200);
+    const statuses: number[] = [];
+    for (let i = 0; i < 300; i++) statuses.push(await ask(`guess-${i}`));
+    return statuses;
+  };
+  const [honest, other] = [await openRaw(site), await openRaw(site)];
+  assert.deepEqual([await answered(honest), await answered(other)], [200, 200]);
+  // The second begins when the address has rested a little: until then not even a good token is tried on a connection that is new.
+  for (const attack of [guess, guessOverHttp2]) {
+    await eventually(async () => (await exchange(site, get)).status === 200);
+    const statuses = await attack();
+    const tried = statuses.filter((status) => status === 401).length;
+    assert.ok(statuses.every((status) => status === 401 || status === 429));
+    assert.ok(tried >= 100 && tried < 250, `${tried} were tried`);
+    assert.deepEqual([await answered(honest), await answered(other)], [200, 200]);
+  }
+});
+
 const endless = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
 const piece = `10000\r\n${'x'.repeat(65_536)}\r\n`;
 
@@ -127,23 +165,30 @@ test('C39 S39: a head that is long in odd ways, from nobody, is answered over bo
   // A regular expression that trims the end of a text would look at these for half an hour.
   const blanks = ' '.repeat(900_000);
   const shortNames = '%61&'.repeat(16_000);
-  for (const [path, name, value] of [
-    [pods, 'authorization', `Bearer a${blanks}b`],
-    [pods, 'authorization', `${blanks}Bearer${blanks.slice(0, 100_000)}b`],
-    [pods, 'sec-websocket-protocol', `a${blanks}b`],
-    [`${pods}?${shortNames}`, 'authorization', 'Bearer unknown'],
-    [`/clusters/m1/proxy/${'%41/'.repeat(16_000)}`, 'authorization', 'Bearer unknown'],
+  const subprotocols = `a${','.repeat(90_000)}b`;
+  // Over HTTP/2 nothing is upgraded, so subprotocols are not looked at.
+  for (const [path, name, value, code, overHttp2] of [
+    [pods, 'authorization', `Bearer a${blanks}b`, 431, 431],
+    [pods, 'authorization', `Bearer ${'a'.repeat(64 * 1024)}`, 401, 401],
+    [pods, 'authorization', `${blanks}Bearer${blanks.slice(0, 100_000)}b`, 431, undefined],
+    [pods, 'sec-websocket-protocol', `a${blanks}b`, 431, 401],
+    [pods, 'sec-websocket-protocol', subprotocols, 400, 401],
+    [pods, 'connection', `upgrade${','.repeat(900_000)}`, 431, undefined],
+    [pods, 'upgrade', 'a'.repeat(900_000), 431, undefined],
+    [`${pods}?${shortNames}`, 'authorization', 'Bearer unknown', 401, 401],
+    [`/clusters/m1/proxy/${'%41/'.repeat(16_000)}`, 'authorization', 'Bearer unknown', 400, 400],
   ] as const) {
     for (const more of [[], upgradeLines('websocket')]) {
       const client = await openRaw(site);
       client.send(requestBytes(`GET ${path}`, [`${name}: ${value}`, ...more]));
-      const { status } = await client.answer();
-      assert.ok(status === 401 || (more.length > 0 && status === 400), `${name} ${status}`);
+      const { status, body } = await client.answer();
+      assert.ok(status === code || (more.length > 0 && status === 400), `${name} ${status}`);
+      assert.equal((JSON.parse(body) as { code: number }).code, status);
       client.close();
     }
-    if (value.startsWith(' ')) continue;
+    if (overHttp2 === undefined) continue;
     const stream = openStream(session, http2Headers('GET', path, [name, value]));
-    assert.equal((await http2Answer(stream)).status, 401, name);
+    assert.equal((await http2Answer(stream)).status, overHttp2, name);
     assert.equal(await answered(honest), 200);
   }
   honest.close();

@@ -130,6 +130,14 @@ export function goModules(): readonly GoModule[] {
       coldBuild: 'about 2 minutes on two cores',
     },
     {
+      name: 'poster',
+      folder: 'clients/poster',
+      target: '.',
+      ldflags: [],
+      programs: ['poster'],
+      coldBuild: 'about 1 minute on two cores',
+    },
+    {
       name: 'konnectivity',
       folder: 'konnectivity',
       target: '.',

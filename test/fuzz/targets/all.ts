@@ -4,6 +4,7 @@ import { fileTargets } from './files.ts';
 import { http1Targets } from './http1.ts';
 import { http2Targets } from './http2.ts';
 import { responseTarget } from './member.ts';
+import { strangerTarget } from './stranger.ts';
 import { upstreamTarget } from './upstream.ts';
 
 /** What shares are of. */
@@ -11,6 +12,7 @@ export const wholeShare = 1_000_000;
 
 export const targets: readonly FuzzTarget[] = [
   ...http1Targets,
+  strangerTarget,
   upstreamTarget,
   responseTarget,
   ...http2Targets,

@@ -75,7 +75,7 @@ const headWords = [
 
 const connections: FuzzTarget<string> = {
   name: 'http1-connection',
-  share: 300_000,
+  share: 295_000,
   slowMs: 40,
   arbitrary: (corpus) => mutatedTexts(corpus, headWords),
   check: (input) => checkConnection(Buffer.from(input, 'latin1')),

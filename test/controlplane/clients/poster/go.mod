@@ -1,0 +1,3 @@
+module portcullis.io/controlplane/poster
+
+go 1.26.0
