@@ -103,7 +103,7 @@ export function makeGatewayIndex(
         fault = undefined;
         running = index;
         endTelling();
-        endTelling = tellIndexed(index, options.records);
+        endTelling = tellIndexed(index, options.records, config.resources);
       }
       if (isClosed) await index.close();
       return index;
@@ -142,7 +142,7 @@ export function makeGatewayIndex(
       }
       await index.answer(request);
     },
-    startNote: Promise.resolve(first).then((index) => index && forbiddenLine(index, options.records)),
+    startNote: Promise.resolve(first).then((index) => index && forbiddenLine(index, options.records, config.resources)),
     check: {
       name: 'index',
       on: ['readyz'],

@@ -10,6 +10,9 @@ import { mendCommand } from '../search/sync/read-as.ts';
 type Followed = Pick<Index, 'state' | 'onChange' | 'settled'>;
 type Records = Pick<ClusterStore, 'list' | 'getByUid' | 'setStatus'>;
 
+/** Of `--index-resources`. */
+type Resources = readonly string[] | undefined;
+
 /** Changes come in crowds. */
 const gatherMs = 100;
 /** Progress has no event. */
@@ -19,14 +22,15 @@ const settlingRounds = 4;
 const namedClusters = 5;
 
 /** Keeps the records up to date until it is ended. */
-export function tellIndexed(index: Followed, records: Records): () => void {
+export function tellIndexed(index: Followed, records: Records, resources: Resources): () => void {
   let gathering: NodeJS.Timeout | undefined;
   const tell = (): void => {
     gathering = undefined;
     const states = new Map(index.state().map((state) => [state.uid, state]));
     for (const { spec, status } of records.list()) {
       const state = states.get(spec.uid);
-      const indexed = state === undefined ? undefined : statusOf(indexedOf(state, contextOf(spec)), status.indexed);
+      const indexed =
+        state === undefined ? undefined : statusOf(indexedOf(state, mendOf(spec, resources)), status.indexed);
       const { indexed: _before, ...rest } = status;
       // An equal status is no change.
       records.setStatus(spec.uid, indexed === undefined ? rest : { ...rest, indexed });
@@ -51,13 +55,17 @@ function statusOf({ summary, ...told }: Indexed, before: ClusterStatus['indexed'
   return Object.freeze({ summary, condition: Object.freeze({ type: 'Indexed', ...told, lastTransitionTime }) });
 }
 
-/** The context of an administrator, where the gateway knows its name. */
-function contextOf({ source, originalName }: ClusterSpec): string | undefined {
-  return source === 'kubeconfig' ? originalName : undefined;
+/** With the context of an administrator, where the gateway knows its name. */
+function mendOf(spec: ClusterSpec | undefined, resources: Resources): string {
+  return mendCommand(spec?.source === 'kubeconfig' ? spec.originalName : undefined, resources);
 }
 
 /** One line about the clusters that the index may not read, with the command that mends it; undefined when there are none. */
-export async function forbiddenLine(index: Followed, records: Records): Promise<string | undefined> {
+export async function forbiddenLine(
+  index: Followed,
+  records: Records,
+  resources: Resources,
+): Promise<string | undefined> {
   for (let round = 0; round < settlingRounds; round += 1) await index.settled();
   const states = index.state();
   const found = states.filter((state) => indexedOf(state).summary === 'Forbidden');
@@ -65,6 +73,6 @@ export async function forbiddenLine(index: Followed, records: Records): Promise<
   const names = found.slice(0, namedClusters).map(({ cluster }) => cluster);
   const more = found.length > names.length ? ` and ${found.length - names.length} more` : '';
   const spec = found.length === 1 ? records.getByUid(found[0]!.uid)?.spec : undefined;
-  const command = mendCommand(spec && contextOf(spec));
+  const command = mendOf(spec, resources);
   return `The index cannot follow ${found.length} of ${states.length} clusters (${names.join(', ')}${more}): they forbid it to read. For each, an administrator runs: ${command}`;
 }

@@ -12,18 +12,23 @@ export interface Indexed {
   readonly message: string;
 }
 
-/** @param context of an administrator's kubeconfig for this cluster, for the command that mends what is forbidden */
-export function indexedOf(state: ClusterState, context?: string): Indexed {
+/** @param mend the command that mends what is forbidden, complete for this cluster */
+export function indexedOf(state: ClusterState, mend = mendCommand()): Indexed {
   const { fault, types } = state;
-  if (fault?.reason === 'Forbidden') return notIndexed('Forbidden', 'Forbidden', withContext(fault.message, context));
+  if (fault?.reason === 'Forbidden')
+    return notIndexed(
+      'Forbidden',
+      'Forbidden',
+      fault.message.replace(mendCommand(), () => mend),
+    );
   const needed = types.filter((type) => type.fault?.reason !== 'Missing');
   const forbidden = needed.filter((type) => type.fault?.reason === 'Forbidden');
-  if (forbidden.length > 0) return forbiddenOf(forbidden, needed, context);
+  if (forbidden.length > 0) return forbiddenOf(forbidden, needed, mend);
   const missing = needed.filter(({ isWhole }) => !isWhole);
   const failing = needed.find((type) => type.fault !== undefined)?.fault ?? fault;
   if (needed.length > 0 && missing.length === 0) {
     if (failing === undefined)
-      return { summary: 'Synced', status: 'True', reason: 'Synced', message: syncedText(needed, context) };
+      return { summary: 'Synced', status: 'True', reason: 'Synced', message: syncedText(needed, mend) };
     return notIndexed('Stale', 'Stale', `what is there may be old: ${faultText(needed, state)}`);
   }
   if (failing !== undefined) {
@@ -40,21 +45,17 @@ function notIndexed(summary: string, reason: string, message: string): Indexed {
   return { summary, status: 'False', reason, message };
 }
 
-function forbiddenOf(forbidden: readonly TypeState[], all: readonly TypeState[], context: string | undefined): Indexed {
+function forbiddenOf(forbidden: readonly TypeState[], all: readonly TypeState[], mend: string): Indexed {
   const who = /forbidden to (.*); an administrator/.exec(forbidden[0]!.fault!.message)?.[1] ?? 'portcullis:index';
-  const message = `${forbidden.length} of ${all.length} types are forbidden to ${who}; an administrator of the cluster runs: ${mendCommand(context)}`;
+  const message = `${forbidden.length} of ${all.length} types are forbidden to ${who}; an administrator of the cluster runs: ${mend}`;
   return notIndexed('Forbidden', 'Forbidden', message);
 }
 
-function syncedText(types: readonly TypeState[], context: string | undefined): string {
+function syncedText(types: readonly TypeState[], mend: string): string {
   const own = types.filter(({ readAs }) => readAs === ownCredential).length;
   if (own === 0) return `${types.length} types are followed as portcullis:index`;
   const which = own === types.length ? `${own} types are` : `${types.length} types are followed, ${own} of them`;
-  return `${which} read as ${ownCredential}; for reading as portcullis:index an administrator runs: ${mendCommand(context)}`;
-}
-
-function withContext(message: string, context: string | undefined): string {
-  return context === undefined ? message : message.replace(mendCommand(), mendCommand(context));
+  return `${which} read as ${ownCredential}; for reading as portcullis:index an administrator runs: ${mend}`;
 }
 
 function faultText(types: readonly TypeState[], { fault }: ClusterState): string {

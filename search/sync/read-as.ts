@@ -83,7 +83,17 @@ function refusedTo(answer: MemberAnswer, who: string): MemberAnswer & { readonly
   return answer.status === 403 ? { ...answer, refusedTo: who } : answer;
 }
 
-/** What an administrator of the cluster runs to let `portcullis:index` read it. @param context of their kubeconfig */
-export function mendCommand(context = 'CONTEXT'): string {
-  return `portcullis generate member-access --index --apply --context ${/^[\w.@:/-]+$/.test(context) ? context : JSON.stringify(context)}`;
+/**
+ * What an administrator of the cluster runs to let `portcullis:index` read it.
+ * @param context of their kubeconfig
+ * @param resources of `--index-resources`; undefined: the common ones
+ */
+export function mendCommand(context = 'CONTEXT', resources?: readonly string[]): string {
+  const chosen = resources === undefined ? '' : ` --index-resources ${quoted(resources.join(','))}`;
+  return `portcullis generate member-access --index${chosen} --apply --context ${quoted(context)}`;
+}
+
+/** For a POSIX shell. */
+function quoted(text: string): string {
+  return /^[\w.,@:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

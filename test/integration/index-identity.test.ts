@@ -2,9 +2,14 @@
 // nothing of Portcullis. Easy to get wrong: whatever the index reads with, a row is decided by the rights of whoever asks.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import { Failure } from '../../cli/failure.ts';
+import { generateMemberAccess } from '../../cli/generate-member-access.ts';
+import { recordingTerminal } from '../../cli/stub-gateway.fixture.ts';
 import { configMap } from '../../sim/simulator.fixture.ts';
 import type { JsonObject } from '../../sim/types.ts';
 import { eventually } from '../e2e/polling.ts';
@@ -100,7 +105,10 @@ describe('an administrator credential, untouched members', () => {
     const condition = await conditionOf(site);
     assert.equal(condition?.status, 'True');
     assert.match(condition.message, /gateway's own credential/);
-    assert.match(condition.message, /portcullis generate member-access --index --apply/);
+    assert.match(
+      condition.message,
+      /portcullis generate member-access --index --index-resources configmaps --apply --context m1/,
+    );
   });
 
   test('who has no rights in the member sees no row of it, whatever the index reads with', async () => {
@@ -114,56 +122,47 @@ describe('an administrator credential, untouched members', () => {
   test('a later grant to portcullis:index switches back to it, with a new list', async () => {
     await eventually('rows', async () => (await rowsOf(site, 'alice')).includes('there'));
     const member = site.members['m1']!;
-    const write = async (method: string, path: string, body?: JsonObject): Promise<void> => {
-      const answer = await asAdmin(member, method, path, body);
-      assert.ok(answer.status < 300, await answer.text());
-    };
-    await write('POST', `/apis/${rbac}/v1/clusterrolebindings`, binding('index', 'read', 'portcullis:index'));
+    const bindings = `/apis/${rbac}/v1/clusterrolebindings`;
+    assert.equal(await asAdmin(member, 'POST', bindings, binding('index', 'read', 'portcullis:index')), 201);
     await eventually('read as portcullis:index', () => Promise.resolve(readers(site).includes('portcullis:index')));
     await eventually(
       'told',
       async () => !/own credential/.test((await conditionOf(site))?.message ?? 'own credential'),
     );
-    const lists = member.audit.entries.filter(
-      ({ verb, path, impersonatedUser }) =>
-        verb === 'list' &&
-        path.includes('/configmaps?') &&
-        path.includes('limit=500') &&
-        impersonatedUser !== undefined,
-    );
     // The first was refused, before there was a grant.
-    assert.deepEqual(
-      lists.map(({ code }) => code),
-      [403, 200],
-      'it was listed anew',
+    await eventually('listed anew as portcullis:index', () =>
+      isDeepStrictEqual(
+        member.audit.entries
+          .filter(({ path, impersonatedUser }) => isWholeList(path) && impersonatedUser !== undefined)
+          .map(({ code }) => code),
+        [403, 200],
+      ),
     );
     assert.deepEqual(await rowsOf(site, 'alice'), ['there']);
   });
 });
 
-function asAdmin(member: IndexSite['members'][string], method: string, path: string, body?: JsonObject) {
-  return fetchFrom(member, path, method, body);
+function isWholeList(path: string): boolean {
+  return path.includes('/configmaps?') && path.includes('limit=500');
 }
 
-async function fetchFrom(
+/** @returns the status of the answer */
+function asAdmin(
   { url, caPem, adminToken }: IndexSite['members'][string],
-  path: string,
   method: string,
-  body?: JsonObject,
-): Promise<{ readonly status: number; text(): Promise<string> }> {
-  const { request } = await import('node:https');
-  return await new Promise((resolve, reject) => {
+  path: string,
+  body: JsonObject,
+): Promise<number> {
+  return new Promise((resolve, reject) => {
     const call = request(
       url + path,
       { method, ca: caPem, headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' } },
       (response) => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (piece: string) => (text += piece));
-        response.on('end', () => resolve({ status: response.statusCode!, text: () => Promise.resolve(text) }));
+        response.resume().on('end', () => resolve(response.statusCode!));
       },
     );
     call.on('error', reject);
-    call.end(body === undefined ? undefined : JSON.stringify(body));
+    call.end(JSON.stringify(body));
   });
 }
 
@@ -190,7 +189,10 @@ describe('the same with --index-identity impersonate', () => {
     const condition = await conditionOf(site);
     assert.equal(condition?.status, 'False');
     assert.equal(condition.reason, 'Forbidden');
-    assert.match(condition.message, /portcullis generate member-access --index --apply/);
+    assert.match(
+      condition.message,
+      /portcullis generate member-access --index --index-resources configmaps --apply --context m1/,
+    );
     const freshness = (await site.ask(`${questions}/freshness`, 'alice')).json<{
       clusters: readonly { cluster: string; fault?: { reason: string } }[];
     }>();
@@ -198,6 +200,65 @@ describe('the same with --index-identity impersonate', () => {
       freshness.clusters.map(({ cluster, fault }) => [cluster, fault?.reason]),
       [['m1', 'Forbidden']],
     );
+  });
+});
+
+describe('generate member-access --index --apply', () => {
+  let site: IndexSite;
+  let folder: string;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'portcullis-apply-'));
+    site = await startIndexSite(users, seeds, { indexResources: 'configmaps', indexIdentity: 'impersonate' }, admin);
+  });
+  after(async () => {
+    await site.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Of one member, with this token. */
+  function kubeconfigOf(token: string): string {
+    const { url, caPem } = site.members['m1']!;
+    const file = join(folder, `${token}.yaml`);
+    const cluster = { server: url, 'certificate-authority-data': Buffer.from(caPem).toString('base64') };
+    const config = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'm1', cluster }],
+      users: [{ name: 'u', user: { token } }],
+      contexts: [{ name: 'm1', context: { cluster: 'm1', user: 'u' } }],
+    };
+    writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
+    return file;
+  }
+
+  async function apply(token: string): Promise<string> {
+    const terminal = recordingTerminal({});
+    const flags = { impersonationMode: 'full', index: true, apply: true, indexResources: 'configmaps' } as const;
+    await generateMemberAccess({ ...flags, kubeconfig: kubeconfigOf(token), context: 'm1' }, terminal);
+    return terminal.printed();
+  }
+
+  test('who may not change RBAC is told so, and what to do', async () => {
+    site.members['m1']!.addToken('weak', { name: 'weak', groups: [] });
+    const error = await apply('weak').catch((reason: unknown) => reason);
+    assert.ok(error instanceof Failure, String(error));
+    assert.match(error.message, /does not let this context apply ClusterRole portcullis-index \(403\)/);
+    assert.match(error.nextStep, /Nothing was applied\..*administrator/);
+    const refused = await apply('unknown').catch((reason: unknown) => reason);
+    assert.ok(refused instanceof Failure, String(refused));
+    assert.match(refused.message, /does not accept the token of this context \(401\)/);
+  });
+
+  test('mends what is forbidden: the cluster is followed as portcullis:index; again it changes nothing', async () => {
+    await eventually('told', async () => (await columnOf(site)) === 'Forbidden');
+    const printed = await apply('gateway-token');
+    assert.match(
+      printed,
+      /^ClusterRole portcullis-index applied at .*\nClusterRoleBinding portcullis-index applied at /,
+    );
+    await eventually('synced', async () => (await columnOf(site)) === 'Synced');
+    assert.deepEqual(await rowsOf(site, 'alice'), ['there']);
+    assert.equal(await apply('gateway-token'), printed);
   });
 });
 
