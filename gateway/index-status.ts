@@ -24,21 +24,26 @@ const namedClusters = 5;
 /** Keeps the records up to date until it is ended. */
 export function tellIndexed(index: Followed, records: Records, resources: Resources): () => void {
   let gathering: NodeJS.Timeout | undefined;
+  let isSyncing = false;
+  let tookMs = 0;
   const tell = (): void => {
+    const startedMs = performance.now();
     gathering = undefined;
+    isSyncing = false;
     const states = new Map(index.state().map((state) => [state.uid, state]));
     for (const { spec, status } of records.list()) {
       const state = states.get(spec.uid);
-      const indexed =
-        state === undefined ? undefined : statusOf(indexedOf(state, mendOf(spec, resources)), status.indexed);
-      const { indexed: _before, ...rest } = status;
-      // An equal status is no change.
-      records.setStatus(spec.uid, indexed === undefined ? rest : { ...rest, indexed });
+      const { indexed: before, ...rest } = status;
+      const indexed = state === undefined ? undefined : statusOf(indexedOf(state, mendOf(spec, resources)), before);
+      isSyncing ||= indexed?.condition.reason === 'Syncing';
+      if (indexed !== before) records.setStatus(spec.uid, indexed === undefined ? rest : { ...rest, indexed });
     }
+    tookMs = performance.now() - startedMs;
   };
-  const gather = (): void => void (gathering ??= setTimeout(tell, gatherMs).unref());
+  // With thousands of clusters a look takes a while: it never takes more than a twentieth of the time.
+  const gather = (): void => void (gathering ??= setTimeout(tell, Math.max(gatherMs, tookMs * 20)).unref());
   const unsubscribe = index.onChange(gather);
-  const timer = setInterval(tell, progressMs).unref();
+  const timer = setInterval(() => isSyncing && gather(), progressMs).unref();
   gather();
   return () => {
     unsubscribe();
@@ -47,7 +52,9 @@ export function tellIndexed(index: Followed, records: Records, resources: Resour
   };
 }
 
+/** What is told of before is the same object. */
 function statusOf({ summary, ...told }: Indexed, before: ClusterStatus['indexed']): ClusterStatus['indexed'] {
+  if (before?.summary === summary && before.condition.message === told.message) return before;
   const isSame = before?.condition.status === told.status;
   const lastTransitionTime = isSame
     ? before.condition.lastTransitionTime

@@ -106,8 +106,11 @@ async function typesSeen(parts: AnswerParts, user: User, cluster: string | undef
     scopeConcerns(listed.scope, incarnation.id, typeKey(type));
   const rest = types.filter((type) => own.some((each) => typeKey(each.type) === typeKey(type) && !isListed(each)));
   const got = rest.length === 0 ? listed : await parts.rights.scope(user, 'get', rest, clusters);
-  if (cluster !== undefined && !listed.reachable.has(cluster) && !got.reachable.has(cluster))
-    throw unknownCluster(cluster);
+  if (cluster !== undefined && !listed.reachable.has(cluster) && !got.reachable.has(cluster)) {
+    // Nothing of it may be read yet: it is judged by what is chosen.
+    const chosen = await parts.rights.scope(user, 'list', askedAbout(catalog, parts), clusters);
+    if (!chosen.reachable.has(cluster)) throw unknownCluster(cluster);
+  }
   return own.filter((each) => isListed(each) || scopeConcerns(got.scope, each.incarnation.id, typeKey(each.type)));
 }
 

@@ -186,6 +186,9 @@ describe('the same with --index-identity impersonate', () => {
     }
     const discovery = await site.ask(`${proxy}/api`, 'alice');
     assert.match(warningsOf(discovery), /forbidden to portcullis:index/, 'kubectl asks for this first');
+    const ofCluster = await site.ask(`${proxy}/clusters/m1/api`, 'alice');
+    assert.equal(ofCluster.status, 200, ofCluster.text);
+    assert.match(warningsOf(ofCluster), /forbidden to portcullis:index/);
     const condition = await conditionOf(site);
     assert.equal(condition?.status, 'False');
     assert.equal(condition.reason, 'Forbidden');
@@ -321,5 +324,9 @@ describe('a caller whom the gateway does not let reach a cluster', () => {
       assert.equal((answer.text + warningsOf(answer)).includes('hidden'), false, path);
       assert.match(answer.text + warningsOf(answer), /m1/, path);
     }
+    const [hidden, absent] = await Promise.all(
+      ['hidden', 'absent'].map((name) => site.ask(`${proxy}/clusters/${name}/api`, 'alice')),
+    );
+    assert.deepEqual([hidden!.status, hidden!.text], [404, absent!.text.replaceAll('absent', 'hidden')]);
   });
 });
