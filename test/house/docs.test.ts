@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 
 const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/how-to/troubleshooting.md'), 'utf8');
-const code = globSync('{auth,cache,gateway,routing}/**/*.ts', { cwd: root })
+const code = globSync('{auth,cache,gateway,routing,search}/**/*.ts', { cwd: root })
   .filter((file) => !/\.(?:test|fixture)\.ts$|(?:^|\/)test-/.test(file))
   .map((file) => readFileSync(join(root, file), 'utf8').replaceAll("\\'", "'"))
   .join('\n');
