@@ -24,6 +24,11 @@ export function addIndexFlags(command: Command): Command {
         'answers to SubjectAccessReviews, or the first unless it has other authorizers (default: auto)',
     )
     .option(
+      '--index-identity <auto|impersonate|self>',
+      "as whom clusters are read for the index: portcullis:index where it may, else the gateway's own credential, or always " +
+        'one of them (default: auto). Rows are decided by the rights of whoever asks',
+    )
+    .option(
       '--allowed-proxy-subresources <list>',
       "what Clusterpedia's paths of one cluster forward to it, as the caller: pods/log,exec,… (default: nothing)",
     );

@@ -59,6 +59,8 @@ export interface ErrorDetails {
   readonly retryAfterSeconds?: number;
   /** Name of the cluster the error is about: named in the `Warning` header. */
   readonly cluster?: string;
+  /** What else the caller is told, in `Warning` headers: of clusters that they may know of. */
+  readonly warnings?: readonly { readonly cluster: string | undefined; readonly text: string }[];
 }
 
 /** The one error type that may cross a room's border on purpose. */

@@ -157,6 +157,8 @@ export interface ClusterStatus {
   readonly version: string;
   /** Round trip of the last successful probe. */
   readonly latencyMs: number | undefined;
+  /** How it stands in the index, in a word and as a condition; absent while there is no index of it. Kept by the index, not by the probe. */
+  readonly indexed?: { readonly summary: string; readonly condition: Condition };
 }
 
 /** One cluster as requests see it: read once per request, replaced whole. */

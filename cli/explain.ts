@@ -105,7 +105,8 @@ export function explainStatus(status: number, body: string, connection: Connecti
   );
 }
 
-function statusMessage(body: string): string | undefined {
+/** Message of a `metav1.Status`; undefined for anything else. */
+export function statusMessage(body: string): string | undefined {
   try {
     const parsed: unknown = JSON.parse(body);
     if (typeof parsed === 'object' && parsed !== null && 'message' in parsed && typeof parsed.message === 'string') {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { parseAllDocuments, stringify } from 'yaml';
 import { Failure } from './failure.ts';
@@ -10,16 +11,18 @@ import { makeFolder, recordingTerminal } from './stub-gateway.fixture.ts';
 const folder = makeFolder();
 after(() => folder.remove());
 
-async function printed(flags: Partial<MemberAccessFlags>): Promise<string> {
+/** `isAlone`: without a ServiceAccount. */
+type TestFlags = Partial<MemberAccessFlags> & { readonly isAlone?: boolean };
+
+async function printed(flags: TestFlags): Promise<string> {
   const terminal = recordingTerminal({});
-  await generateMemberAccess(
-    { gatewayServiceAccount: 'portcullis/gateway', impersonationMode: 'full', ...flags },
-    terminal,
-  );
+  const { isAlone = false, ...rest } = flags;
+  const named = isAlone ? {} : { gatewayServiceAccount: 'portcullis/gateway' };
+  await generateMemberAccess({ impersonationMode: 'full', ...named, ...rest }, terminal);
   return terminal.printed();
 }
 
-async function refused(flags: Partial<MemberAccessFlags>): Promise<Failure> {
+async function refused(flags: TestFlags): Promise<Failure> {
   const error: unknown = await printed(flags).then(
     () => undefined,
     (reason: unknown) => reason,
@@ -157,6 +160,24 @@ describe('--index', () => {
     const chosen = rolesOf(await printed({ index: true, indexResources: 'secrets,pods{labels=a in (b,c)}' }));
     const core = chosen.get('ClusterRole/portcullis-index').rules.at(-2);
     assert.deepEqual(core, { apiGroups: [''], resources: ['pods', 'secrets'], verbs: ['list', 'watch'] });
+  });
+
+  test('without a ServiceAccount it is what the index reads alone, for a gateway that may impersonate already', async () => {
+    const text = await printed({ index: true, isAlone: true });
+    assert.deepEqual(
+      [...rolesOf(text).keys()],
+      ['ClusterRole/portcullis-index', 'ClusterRoleBinding/portcullis-index'],
+    );
+    assert.match(text, /--as portcullis:index/);
+    assert.match((await refused({ isAlone: true })).message, /--gateway-service-account is missing/);
+    const about = await refused({ index: true, constrained: true, isAlone: true });
+    assert.match(about.message, /about the ServiceAccount/);
+  });
+
+  test('a cluster is chosen only to be asked or to be applied in', async () => {
+    assert.match((await refused({ index: true, context: 'm1' })).nextStep, /--apply/);
+    const missing = await refused({ index: true, apply: true, kubeconfig: join(folder.path, 'absent') });
+    assert.match(missing.nextStep, /leave out --apply/);
   });
 
   test('without it nothing of the index is granted; what cannot be read is refused', async () => {

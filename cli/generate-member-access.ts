@@ -1,23 +1,24 @@
-// `portcullis generate member-access`: prints the RBAC that a member cluster needs, to be read and applied there. Easy to get wrong: it is the
+// `portcullis generate member-access`: prints the RBAC that a member cluster needs, to be read and applied there, or applies it. Easy to get wrong: it is the
 // whole right the gateway gets, so what is printed must say how to check it and nothing may be granted that was not asked for.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
+import { applyAccess } from './apply-access.ts';
 import { findConnection } from './connection.ts';
 import type { KubeconfigFlags } from './connection.ts';
 import { Failure, usageFailure } from './failure.ts';
 import { serverRoot } from './gateway-url.ts';
 import { splitIndexResources } from './index-access.ts';
 import type { Connection } from './http.ts';
-import { kubernetesExtraKeys, memberAccessObjects } from './member-access.ts';
-import type { MemberAccess } from './member-access.ts';
+import { indexAccessObjects, kubernetesExtraKeys, memberAccessObjects } from './member-access.ts';
+import type { AccessObject, MemberAccess } from './member-access.ts';
 import { discoverResources, readDiscovery } from './member-discovery.ts';
 import type { MemberResource } from './member-discovery.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Flags of the verb, as commander parses them. */
 export interface MemberAccessFlags extends KubeconfigFlags {
-  readonly gatewayServiceAccount: string;
+  readonly gatewayServiceAccount?: string;
   readonly constrained?: boolean;
   readonly readOnly?: boolean;
   readonly discovery?: string;
@@ -25,6 +26,7 @@ export interface MemberAccessFlags extends KubeconfigFlags {
   readonly impersonateExtra?: string;
   readonly index?: boolean;
   readonly indexResources?: string;
+  readonly apply?: boolean;
 }
 
 const examples = `
@@ -38,25 +40,65 @@ Examples:
   # with an index that keeps what --index-resources of the gateway names, Secrets only if they are named
   $ portcullis generate member-access --index --gateway-service-account portcullis/gateway
 
+  # apply what the index needs, with an administrator's context of the cluster: all that is missing where the gateway has such a kubeconfig, too
+  $ portcullis generate member-access --index --apply --context m1
+
   # and nobody can change anything through the gateway, not even a cluster-admin
   $ portcullis generate member-access --constrained --read-only --context m1 --gateway-service-account portcullis/gateway`;
 
 /**
- * Prints the objects as YAML.
- * @throws Failure (usage) for flags that contradict each other; Failure when the member cannot be asked what it serves
+ * Prints the objects as YAML, or applies them.
+ * @throws Failure (usage) for flags that contradict each other; Failure when the member cannot be asked what it serves, or refuses what is applied
  */
 export async function generateMemberAccess(flags: MemberAccessFlags, terminal: Terminal): Promise<void> {
+  const { head, objects } = await madeOf(flags, terminal);
+  if (flags.apply !== true) {
+    terminal.print(`${head}${objects.map((object) => stringify(object, { lineWidth: 0 })).join('---\n')}`);
+    return;
+  }
+  const connection = connectionToMember(flags, terminal);
+  await applyAccess(connection, objects, (name) => terminal.print(`${name} applied at ${connection.root}\n`));
+}
+
+interface Made {
+  /** Comments for the reader. */
+  readonly head: string;
+  readonly objects: readonly AccessObject[];
+}
+
+async function madeOf(flags: MemberAccessFlags, terminal: Terminal): Promise<Made> {
+  const { gatewayServiceAccount } = flags;
+  if (gatewayServiceAccount === undefined) return indexAlone(flags);
   const readable = await readableResources(flags, terminal);
   const access: MemberAccess = {
-    account: readAccount(flags.gatewayServiceAccount),
+    account: readAccount(gatewayServiceAccount),
     constrained: flags.constrained === true,
     readable,
     usernameOnly: flags.impersonationMode === 'username',
     extra: readExtra(flags),
     index: readIndex(flags),
   };
-  const documents = memberAccessObjects(access).map((object) => stringify(object, { lineWidth: 0 }));
-  terminal.print(`${head(access)}${documents.join('---\n')}`);
+  return { head: headOf(access), objects: memberAccessObjects(access) };
+}
+
+/** For a gateway whose credential may impersonate already. */
+function indexAlone(flags: MemberAccessFlags): Made {
+  const index = readIndex(flags);
+  if (index === undefined) {
+    throw usageFailure(
+      '--gateway-service-account is missing',
+      'Name the ServiceAccount whose token the gateway uses, or give --index alone for what the index reads.',
+    );
+  }
+  if (flags.constrained === true || flags.readOnly === true || flags.impersonateExtra !== undefined) {
+    throw usageFailure(
+      '--constrained, --read-only and --impersonate-extra are about the ServiceAccount of the gateway',
+      'Add --gateway-service-account NAMESPACE/NAME, or leave them out.',
+    );
+  }
+  checkMemberFlags(flags);
+  const lines = ['Made by: portcullis generate member-access --index.', ...indexLines];
+  return { head: commented(lines), objects: indexAccessObjects(index) };
 }
 
 /** Adds `generate` with its one thing to the program. */
@@ -68,12 +110,13 @@ export function addGenerateCommand(program: Command, terminal: Terminal): void {
     .addHelpText('after', example)
     .command('member-access')
     .description("print the least RBAC a cluster must grant the gateway's ServiceAccount")
-    .requiredOption(
+    .option(
       '--gateway-service-account <ns/name>',
-      'ServiceAccount in that cluster whose token the gateway uses',
+      'ServiceAccount in that cluster whose token the gateway uses; with --index it may be left out where the gateway may impersonate already',
     )
     .option('--constrained', 'constrained impersonation (KEP-5284): needs Kubernetes 1.36')
     .option('--read-only', 'with --constrained: only reading, of the resources that the cluster serves now')
+    .option('--apply', 'apply it in the cluster in place of printing it, with the rights of the context')
     .option('--kubeconfig <file>', 'kubeconfig of the cluster to ask (default: $KUBECONFIG, then ~/.kube/config)')
     .option('--context <name>', 'its context there (default: the current one)')
     .option('--discovery <file>', 'saved discovery documents of the cluster, in place of asking it')
@@ -100,12 +143,7 @@ async function readableResources(
   terminal: Terminal,
 ): Promise<readonly MemberResource[] | undefined> {
   if (flags.readOnly !== true) {
-    if (flags.discovery !== undefined || flags.kubeconfig !== undefined || flags.context !== undefined) {
-      throw usageFailure(
-        'only --read-only looks at what a cluster serves',
-        'Leave out --kubeconfig, --context and --discovery, or add --constrained --read-only.',
-      );
-    }
+    checkMemberFlags(flags);
     return undefined;
   }
   if (flags.constrained !== true) {
@@ -115,23 +153,30 @@ async function readableResources(
     );
   }
   if (flags.discovery === undefined) return discoverResources(connectionToMember(flags, terminal));
-  if (flags.kubeconfig !== undefined || flags.context !== undefined) {
+  if (flags.apply !== true && (flags.kubeconfig !== undefined || flags.context !== undefined)) {
     throw usageFailure('--discovery takes the place of --kubeconfig and --context', 'Give either.');
   }
   return readDiscovery(flags.discovery);
 }
 
-function connectionToMember(flags: KubeconfigFlags, terminal: Terminal): Connection {
+/** Flags that choose a cluster, where none is asked what it serves. */
+function checkMemberFlags({ apply, discovery, kubeconfig, context }: MemberAccessFlags): void {
+  const isChosen = kubeconfig !== undefined || context !== undefined;
+  if (discovery === undefined && (apply === true || !isChosen)) return;
+  throw usageFailure(
+    'only --read-only looks at what a cluster serves',
+    'Leave out --kubeconfig, --context and --discovery, or add --apply, or --constrained --read-only.',
+  );
+}
+
+function connectionToMember(flags: MemberAccessFlags, terminal: Terminal): Connection {
   try {
     return findConnection(flags, terminal, serverRoot);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     // The usual advice speaks of flags that other commands have.
-    throw usageFailure(
-      error.message,
-      'Choose the cluster with --kubeconfig and --context, or give --discovery FILE.',
-      error,
-    );
+    const otherwise = flags.apply === true ? 'leave out --apply' : 'give --discovery FILE';
+    throw usageFailure(error.message, `Choose the cluster with --kubeconfig and --context, or ${otherwise}.`, error);
   }
 }
 
@@ -175,7 +220,7 @@ function readExtra({ impersonateExtra, readOnly }: MemberAccessFlags): readonly 
 }
 
 /** Says what the reader is about to grant, and how to see that it is no more. */
-function head({ account, constrained, readable, usernameOnly, extra, index }: MemberAccess): string {
+function headOf({ account, constrained, readable, usernameOnly, extra, index }: MemberAccess): string {
   const { namespace, name } = account;
   const lines = [
     `Made by: portcullis generate member-access. Apply it in the member cluster, for ServiceAccount ${namespace}/${name}:`,
@@ -192,10 +237,7 @@ function head({ account, constrained, readable, usernameOnly, extra, index }: Me
         : `Users with other extra keys than these are refused here unless the gateway runs with --impersonate-extra ${extra.join(',')}.`,
     );
   }
-  if (index !== undefined) {
-    lines.push('For the index, what the gateway may read as portcullis:index, a name that no caller can have:');
-    lines.push('  kubectl auth can-i --list --as portcullis:index');
-  }
+  if (index !== undefined) lines.push(...indexLines);
   if (constrained)
     lines.push('Constrained impersonation needs Kubernetes 1.36; an older API server refuses every request.');
   if (readable !== undefined) {
@@ -203,5 +245,14 @@ function head({ account, constrained, readable, usernameOnly, extra, index }: Me
       'Resources that the cluster begins to serve later are not in here: generate it again after installing a CRD.',
     );
   }
+  return commented(lines);
+}
+
+const indexLines: readonly string[] = [
+  'For the index, what the gateway may read as portcullis:index, a name that no caller can have:',
+  '  kubectl auth can-i --list --as portcullis:index',
+];
+
+function commented(lines: readonly string[]): string {
   return lines.map((line) => `# ${line}\n`).join('');
 }

@@ -1,4 +1,4 @@
-// A small HTTPS client for the gateway: one GET, one JSON object or one Failure that says what to do. Easy to get wrong: a redirect is
+// A small HTTPS client for the gateway and members: one request, one JSON object or one Failure that says what to do. Easy to get wrong: a redirect is
 // never followed, because the token would go along.
 import { Agent, request } from 'node:https';
 import { getCACertificates } from 'node:tls';
@@ -54,7 +54,7 @@ export async function getJson(
 ): Promise<JsonObject> {
   let answer: Answer;
   try {
-    answer = await get(connection, path, accept, limits);
+    answer = await send(connection, { method: 'GET', path, headers: { accept } }, limits);
   } catch (error) {
     throw error instanceof Failure ? error : explainConnection(error, connection, limits.timeoutMs);
   }
@@ -74,12 +74,27 @@ export async function getJson(
   return parsed;
 }
 
-interface Answer {
+/** One request below the root of a connection. */
+export interface Question {
+  readonly method: 'GET' | 'PATCH';
+  /** With a leading slash. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** A whole answer, whatever its status. */
+export interface Answer {
   readonly status: number;
   readonly body: string;
 }
 
-function get(connection: Connection, path: string, accept: string, limits: RequestLimits): Promise<Answer> {
+/** Sends one request. Rejects with the error of the connection, or Failure for an answer that is too long. */
+export function send(
+  connection: Connection,
+  { method, path, headers, body }: Question,
+  limits: RequestLimits = defaultLimits,
+): Promise<Answer> {
   const url = new URL(connection.root + path);
   // One request, one connection: nothing to close afterwards and no agent shared with anybody.
   const agent = new Agent({ keepAlive: false, proxyEnv: connection.proxyEnv });
@@ -88,9 +103,10 @@ function get(connection: Connection, path: string, accept: string, limits: Reque
       url,
       {
         agent,
-        method: 'GET',
+        method,
         headers: {
-          accept,
+          ...headers,
+          ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
           'user-agent': 'portcullis-cli',
           ...(connection.token === undefined ? {} : { authorization: `Bearer ${connection.token}` }),
         },
@@ -119,6 +135,6 @@ function get(connection: Connection, path: string, accept: string, limits: Reque
       },
     );
     call.once('error', reject);
-    call.end();
+    call.end(body);
   });
 }

@@ -83,8 +83,23 @@ const selfReviews: readonly MemberResource[] = [
 const readableSubresources: ReadonlySet<string> = new Set(['status', 'scale']);
 const readablePodSubresources: ReadonlySet<string> = new Set(['log', 'ephemeralcontainers', 'resize']);
 
+/** An object of RBAC without a namespace. */
+export interface AccessObject {
+  readonly apiVersion: string;
+  readonly kind: 'ClusterRole' | 'ClusterRoleBinding';
+  readonly metadata: { readonly name: string };
+}
+
+/** What lets `portcullis:index` read what is indexed: a role and its binding. */
+export function indexAccessObjects(index: NonNullable<MemberAccess['index']>): readonly AccessObject[] {
+  return [
+    clusterRole(indexRoleName, index === 'default' ? indexRules() : indexRules(index)),
+    binding(indexRoleName, [{ kind: 'User', apiGroup: rbac, name: indexUser }]),
+  ];
+}
+
 /** The objects to apply in the member: two roles and their bindings, two more with an index. */
-export function memberAccessObjects(access: MemberAccess): readonly object[] {
+export function memberAccessObjects(access: MemberAccess): readonly AccessObject[] {
   const account = { kind: 'ServiceAccount', name: access.account.name, namespace: access.account.namespace };
   return [
     clusterRole(roleName, access.constrained ? constrainedRules(access) : classicRules(access)),
@@ -102,8 +117,7 @@ export function memberAccessObjects(access: MemberAccess): readonly object[] {
     ...(access.index === undefined
       ? []
       : [
-          clusterRole(indexRoleName, access.index === 'default' ? indexRules() : indexRules(access.index)),
-          binding(indexRoleName, [{ kind: 'User', apiGroup: rbac, name: indexUser }]),
+          ...indexAccessObjects(access.index),
           clusterRole(reviewRoleName, reviewRules),
           binding(reviewRoleName, [account]),
         ]),
@@ -193,11 +207,17 @@ function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-function clusterRole(name: string, rules: readonly PolicyRule[]): object {
+function clusterRole(
+  name: string,
+  rules: readonly PolicyRule[],
+): AccessObject & { readonly rules: readonly PolicyRule[] } {
   return { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules };
 }
 
-function binding(name: string, subjects: readonly object[]): object {
+function binding(
+  name: string,
+  subjects: readonly object[],
+): AccessObject & { readonly roleRef: object; readonly subjects: readonly object[] } {
   return {
     apiVersion: `${rbac}/v1`,
     kind: 'ClusterRoleBinding',

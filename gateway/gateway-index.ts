@@ -9,6 +9,7 @@ import type { Index, IndexOptions } from '../search/index.ts';
 import type { IndexConfig } from './index-config.ts';
 import type { AnswerIndex } from './api/index-answers.ts';
 import type { HealthCheck } from './health.ts';
+import { forbiddenLine, tellIndexed } from './index-status.ts';
 import { registerRead, single } from './read-metric.ts';
 import type { Sources } from './sources.ts';
 import { statusObject } from './status.ts';
@@ -17,6 +18,8 @@ import { statusObject } from './status.ts';
 export interface GatewayIndex {
   readonly answer: AnswerIndex;
   readonly check: HealthCheck;
+  /** Of an index that starts with the gateway: one line about the clusters it may not read, once that is known; undefined when there is nothing to tell. */
+  readonly startNote: Promise<string | undefined>;
   register(registry: Registry): void;
   close(): Promise<void>;
 }
@@ -35,7 +38,15 @@ export function makeGatewayIndex(
     ...options
   }: Omit<
     IndexOptions,
-    'resources' | 'clusters' | 'maxBytes' | 'rightsMaxAgeMs' | 'rights' | 'areClustersKnown' | 'statusJson' | 'onBroken'
+    | 'resources'
+    | 'clusters'
+    | 'maxBytes'
+    | 'rightsMaxAgeMs'
+    | 'rights'
+    | 'readAs'
+    | 'areClustersKnown'
+    | 'statusJson'
+    | 'onBroken'
   > & {
     readonly sources: Pick<Sources, 'synced'>;
   },
@@ -50,6 +61,7 @@ export function makeGatewayIndex(
   let closing: Promise<void> = Promise.resolve();
   let again: NodeJS.Timeout | undefined;
   let isClosed = false;
+  let endTelling = (): void => undefined;
 
   /** The index of this start is given up, and another one begins: at once, or after a while when one has just broken. */
   const replace = (started: Promise<Index>): void => {
@@ -71,7 +83,7 @@ export function makeGatewayIndex(
   const begin = async (isCurrent: () => boolean, onBroken: () => void): Promise<Index> => {
     try {
       await closing;
-      const { resources, clusters, maxBytes, rightsMaxAgeMs, rights } = config;
+      const { resources, clusters, maxBytes, rightsMaxAgeMs, rights, readAs } = config;
       // Loaded on use: a gateway that is only a door starts without it.
       const { startIndex } = await import('../search/index.ts');
       const areClustersKnown = untilSynced(sources, () => isClosed);
@@ -82,6 +94,7 @@ export function makeGatewayIndex(
         maxBytes,
         rightsMaxAgeMs,
         rights,
+        readAs,
         areClustersKnown,
         statusJson,
         onBroken,
@@ -89,6 +102,8 @@ export function makeGatewayIndex(
       if (isCurrent()) {
         fault = undefined;
         running = index;
+        endTelling();
+        endTelling = tellIndexed(index, options.records, config.resources);
       }
       if (isClosed) await index.close();
       return index;
@@ -114,7 +129,8 @@ export function makeGatewayIndex(
     }
     return starting;
   };
-  if (config.startsAtOnce || existsSync(folder)) ready().catch(() => undefined);
+  const startsNow = config.startsAtOnce || existsSync(folder);
+  const first = startsNow ? ready().catch(() => undefined) : undefined;
 
   return {
     async answer(request) {
@@ -127,6 +143,7 @@ export function makeGatewayIndex(
       }
       await index.answer(request);
     },
+    startNote: Promise.resolve(first).then((index) => index && forbiddenLine(index, options.records, config.resources)),
     check: {
       name: 'index',
       on: ['readyz'],
@@ -184,6 +201,7 @@ export function makeGatewayIndex(
     },
     async close() {
       isClosed = true;
+      endTelling();
       clearTimeout(again);
       await closing;
       await (running ?? (await starting?.catch(() => undefined)))?.close();

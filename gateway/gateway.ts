@@ -33,6 +33,8 @@ export interface Gateway {
   readonly caFile: string | undefined;
   /** The one token of `--identity=self`, and the file it is kept in. */
   readonly selfToken: { readonly token: string; readonly file: string } | undefined;
+  /** One line about clusters that the index may not read, once that is known; absent when there is nothing to tell. */
+  readonly indexNote?: Promise<string | undefined> | undefined;
   /** Ends in good order; resolves when everything is closed. */
   drain(): Promise<void>;
   /** Ends now; requests under way are cut. */
@@ -149,6 +151,7 @@ async function assemble(
     opsUrl: operations.url,
     caFile: serving.caFile,
     selfToken: users.selfToken,
+    indexNote: index?.startNote,
     async drain() {
       await drain({
         listener,

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readIndexConfig } from './index-config.ts';
-import type { IndexConfig, IndexInput } from './index-config.ts';
+import type { IndexConfig } from './index-config.ts';
 
-function read(given: IndexInput): { readonly config: IndexConfig | undefined; readonly faults: readonly string[] } {
+function read(given: Parameters<typeof readIndexConfig>[0]): {
+  readonly config: IndexConfig | undefined;
+  readonly faults: readonly string[];
+} {
   const faults: string[] = [];
   const config = readIndexConfig(given, (flag, message) => void faults.push(`${flag}: ${message}`));
   return { config, faults };
@@ -27,6 +30,7 @@ test('without flags there is an index of the common kinds that waits to be asked
     '*',
   ]);
   assert.equal(read({ indexRights: 'review' }).config?.rights, 'review');
+  assert.equal(read({ indexIdentity: 'self' }).config?.readAs, 'self');
   assert.equal(read({ indexClusters: 'environment=production' }).config?.startsAtOnce, true);
 });
 
@@ -60,6 +64,8 @@ test('what cannot be read is told with its flag', () => {
     [{ indexRightsMaxAge: '10' }, /--index-rights-max-age: "10"/],
     [{ indexRightsMaxAge: '2d' }, /--index-rights-max-age: "2d"/],
     [{ indexRights: 'no' }, /--index-rights: "no" is none of auto, rbac and review/],
+    [{ indexIdentity: 'root' }, /--index-identity: "root" is none of auto, impersonate and self/],
+    [{ indexIdentity: 'impersonate', identity: 'self' }, /--index-identity: not impersonate with --identity self/],
   ] as const) {
     assert.match(read(given).faults.join('\n'), expected);
   }

@@ -3,6 +3,8 @@
 import { z } from 'zod';
 import { isRightsChoice } from '../search/rights/modes.ts';
 import type { RightsChoice } from '../search/rights/modes.ts';
+import { isIndexIdentity } from '../search/sync/index-identity.ts';
+import type { IndexIdentity } from '../search/sync/index-identity.ts';
 import { makeSelection, parseResources, splitResources } from '../search/sync/selection.ts';
 import { parseAllowedSubresources } from './api/index-subresources.ts';
 import type { AllowedSubresources } from './api/index-subresources.ts';
@@ -20,6 +22,8 @@ export interface IndexConfig {
   readonly rightsMaxAgeMs: number;
   /** Who decides what is seen of clusters without a label that says it; undefined: auto. */
   readonly rights?: RightsChoice;
+  /** As whom members are read; undefined: auto. */
+  readonly readAs?: IndexIdentity;
   /** Subresources that are forwarded below Clusterpedia's paths; undefined: none. */
   readonly forwardedSubresources?: AllowedSubresources;
   /** Where it is kept; undefined: `index` in the data dir. */
@@ -35,6 +39,7 @@ export interface IndexInput {
   readonly indexMaxBytes?: string | number;
   readonly indexRightsMaxAge?: string;
   readonly indexRights?: string;
+  readonly indexIdentity?: string;
   readonly allowedProxySubresources?: string | readonly string[];
 }
 
@@ -47,6 +52,7 @@ export const indexFileFields = {
   indexMaxBytes: z.union([z.number().int().min(0), text]).optional(),
   indexRightsMaxAge: text.optional(),
   indexRights: text.optional(),
+  indexIdentity: text.optional(),
   allowedProxySubresources: z.union([z.string(), z.array(text)]).optional(),
 };
 
@@ -60,7 +66,7 @@ const leastBytes = 16 * 1024 ** 2;
  * @param given flags over file
  */
 export function readIndexConfig(
-  given: IndexInput,
+  given: IndexInput & { readonly identity?: string | undefined },
   fault: (flag: string, message: string) => void,
 ): IndexConfig | undefined {
   const written = given.indexResources;
@@ -83,6 +89,11 @@ export function readIndexConfig(
   const rights = given.indexRights;
   if (rights !== undefined && !isRightsChoice(rights))
     fault('--index-rights', `"${rights}" is none of auto, rbac and review`);
+  const readAs = given.indexIdentity;
+  if (readAs !== undefined && !isIndexIdentity(readAs))
+    fault('--index-identity', `"${readAs}" is none of auto, impersonate and self`);
+  if (readAs === 'impersonate' && given.identity === 'self')
+    fault('--index-identity', 'not impersonate with --identity self, which impersonates nobody');
   const forwarded = given.allowedProxySubresources;
   const forwardedSubresources = told('--allowed-proxy-subresources', fault, () =>
     forwarded === undefined ? undefined : parseAllowedSubresources(String(forwarded)),
@@ -93,6 +104,7 @@ export function readIndexConfig(
     maxBytes: maxBytes ?? Infinity,
     rightsMaxAgeMs: rightsMaxAgeMs ?? 0,
     ...(rights !== undefined && isRightsChoice(rights) ? { rights } : {}),
+    ...(readAs !== undefined && isIndexIdentity(readAs) ? { readAs } : {}),
     ...(forwardedSubresources === undefined ? {} : { forwardedSubresources }),
     startsAtOnce: resources !== undefined || given.indexClusters !== undefined,
   });

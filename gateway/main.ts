@@ -24,6 +24,7 @@ export async function serve(flags: ConfigInput): Promise<number> {
     const gateway = await start(config, log, portcullisVersion());
     process.stdout.write(banner(config, gateway));
     log.info({ url: gateway.url, ops: gateway.opsUrl }, 'serving');
+    void gateway.indexNote?.then((note) => note !== undefined && process.stdout.write(`${note}\n`));
     const signal = await nextSignal();
     log.info({ signal }, 'draining');
     // A person who is in a hurry asks twice.

@@ -239,6 +239,7 @@ function withTransitions(old: ClusterStatus, found: ClusterStatus): ClusterStatu
   const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
   return {
     ...found,
+    ...(old.indexed === undefined ? {} : { indexed: old.indexed }),
     conditions: found.conditions.map((one) => {
       const before = old.conditions.find((other) => other.type === one.type);
       return { ...one, lastTransitionTime: before?.status === one.status ? before.lastTransitionTime : now };

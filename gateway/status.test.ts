@@ -30,6 +30,15 @@ test('A7: Retry-After is sent on 429 and on draining, and never on another 5xx',
   assert.equal(retryAfter('MEMBER_UNAVAILABLE'), undefined);
 });
 
+test('what an error tells beside its message is in Warning headers, thirty at most', () => {
+  const warnings = Array.from({ length: 40 }, (_, i) => ({ cluster: `m${i}`, text: 'forbidden' }));
+  const error = new GatewayError('NOT_FOUND', 'pods is not indexed', { kind: 'pods', warnings });
+  const { headers, body } = statusResponse(error, 'id');
+  assert.equal(headers.filter((name) => name === 'Warning').length, 30);
+  assert.equal(header(headers, 'warning'), '299 - "cluster m0: forbidden"');
+  assert.equal(body.toString('utf8').includes('warnings'), false);
+});
+
 test('an error of no cluster keeps its message and has no details', () => {
   const error = new GatewayError('BAD_PATH', 'the path has an empty segment');
   assert.deepEqual(statusObject(error), {

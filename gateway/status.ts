@@ -43,12 +43,16 @@ function namingCluster(message: string, cluster: string | undefined): string {
     : `cluster "${cluster}": ${message}`;
 }
 
+/** What more clients read is in the message. */
+const mostWarnings = 30;
+
 /** The answer for an error: Status, Audit-Id, and for cluster faults a Warning that names the cluster and the cause. */
 export function statusResponse(error: GatewayError, auditId: string): CompleteResponse {
   const body = Buffer.from(`${JSON.stringify(statusObject(error))}\n`);
   const headers = jsonHeaders(body.length, auditId);
-  const { cluster, retryAfterSeconds } = error.details;
+  const { cluster, retryAfterSeconds, warnings = [] } = error.details;
   if (cluster !== undefined || error.status >= 500) headers.push('Warning', warningHeader(cluster, error.message));
+  for (const one of warnings.slice(0, mostWarnings)) headers.push('Warning', warningHeader(one.cluster, one.text));
   if (retryAfterSeconds !== undefined && (error.status === 429 || error.code === 'DRAINING')) {
     headers.push('Retry-After', String(retryAfterSeconds));
   }

@@ -22,8 +22,10 @@ import type { SampleResult } from './rights/samples.ts';
 import { makeScopes } from './rights/scopes.ts';
 import type { StoredType } from './stores/store.ts';
 import { openSqliteStore } from './stores/sqlite/store.ts';
-import { makeAskMember } from './sync/ask-member.ts';
-import { chooseTypes, makeSelection } from './sync/selection.ts';
+import { makeAsks } from './sync/ask-member.ts';
+import { indexIdentityOf, type IndexIdentity } from './sync/index-identity.ts';
+import { makeReader } from './sync/read-as.ts';
+import { chooseTypes, makeSelection, namedResources } from './sync/selection.ts';
 import { startSync } from './sync/sync.ts';
 import type { ClusterState, SyncHandle, SyncTiming } from './sync/sync-types.ts';
 import { typeKey } from './types.ts';
@@ -55,7 +57,10 @@ export interface IndexOptions {
   /** Resolves once every source of clusters was read. */
   readonly areClustersKnown: Promise<void>;
   readonly connections: Connections;
+  /** As whom requests of callers go out. */
   readonly identity: IdentityMode;
+  /** `--index-identity`; `auto` unless said otherwise. */
+  readonly readAs?: IndexIdentity | undefined;
   readonly authorizer: Authorizer;
   readonly outgoing: (user: User, cluster: ClusterSpec) => User;
   readonly openStreams: OpenStreams;
@@ -76,6 +81,10 @@ export interface Index {
   /** Answers one request; resolves when the exchange is over. @throws GatewayError (rejects) while nothing was sent */
   answer(request: IndexRequest): Promise<void>;
   state(): readonly ClusterState[];
+  /** Called when clusters, types, phases or faults changed; progress alone does not count. Returns the way to end it. */
+  onChange(listener: () => void): () => void;
+  /** Resolves once each cluster was read for the first time or has a fault, or after a few seconds. */
+  settled(): Promise<void>;
   /** Open watches. */
   readonly watchers: number;
   /** Decisions that were compared with the member's own since the start. */
@@ -102,6 +111,7 @@ const rightsPollMs = 8_000;
 export async function startIndex(options: IndexOptions): Promise<Index> {
   const { folder, records, connections, identity, log, openStreams } = options;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const readAs = indexIdentityOf(identity, options.readAs);
   const selection = makeSelection(options.resources, options.clusters);
   const store = await openSqliteStore({
     directory: join(folder, 'sqlite'),
@@ -123,7 +133,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     const sync = await startSync({
       clusters: records,
       areClustersKnown: options.areClustersKnown,
-      askerOf: ({ uid }) => makeAskMember(() => records.getByUid(uid), connections, identity),
+      asksOf: ({ uid }) => makeAsks(() => records.getByUid(uid), connections, readAs),
       store,
       selection,
       log,
@@ -146,7 +156,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       authorizer: options.authorizer,
       outgoing: (user, cluster) => (identity === 'self' ? 'self' : options.outgoing(user, cluster)),
       maxAgeMs: options.rightsMaxAgeMs,
-      reviews: makeMemberReviews(connections, identity),
+      reviews: makeMemberReviews(connections, readAs),
       onModeChange: ({ cluster, mode, why, message }) => {
         const fields = { cluster, mode, why };
         if (why === 'mismatch') log.error(fields, `index: ${message}`);
@@ -165,15 +175,17 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       if (choice === undefined) return false;
       return chooseTypes(new Map([[typeKey(type), type]]), choice).chosen.some((chosen) => chosen.isChosen);
     };
+    const settled = makeSettled(sync, performance.now());
     const parts: AnswerParts = {
       store,
       rights: scopes,
       catalog: makeCatalogReader({ store, states: () => sync.state(), isChosen }),
+      chosen: namedResources(options.resources),
       states: () => sync.state(),
       statesOf: (types) => sync.stateOf(types),
-      settled: makeSettled(sync, performance.now()),
+      settled,
       openapi: makeUnionOpenapi(
-        makeReadDocument((incarnation) => makeAskMember(() => recordOf(incarnation), connections, identity)),
+        makeReadDocument((incarnation) => makeReader(makeAsks(() => recordOf(incarnation), connections, readAs)).ask),
         (incarnation) => recordOf(incarnation)?.status.version ?? '',
       ),
       feed,
@@ -191,6 +203,8 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     return {
       answer: (request) => answerIndexRequest(request, parts),
       state: () => sync.state(),
+      onChange: (listener) => sync.onChange(listener),
+      settled,
       rightsSamples: () => [...samples.values()],
       get watchers() {
         return feed.size;

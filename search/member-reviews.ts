@@ -8,13 +8,14 @@ import { locate } from '../routing/target.ts';
 import type { Connections } from '../routing/target.ts';
 import type { MemberReviews } from './rights/review.ts';
 import { indexUser } from './sync/ask-member.ts';
+import type { IndexIdentity } from './sync/index-identity.ts';
 
 const path = '/apis/authorization.k8s.io/v1/';
 const timeoutMs = 10_000;
 const maxAnswerBytes = 4 * 1024 * 1024;
 
-/** Makes them. @param identity `self` where the gateway runs with the person's own credentials: then nothing is impersonated */
-export function makeMemberReviews(connections: Connections, identity: 'impersonate' | 'self'): MemberReviews {
+/** Makes them. @param identity `self`: nothing is impersonated; `auto`: only where the credential may */
+export function makeMemberReviews(connections: Connections, identity: IndexIdentity): MemberReviews {
   return {
     async isAllowed(record, spec) {
       const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
@@ -27,13 +28,24 @@ export function makeMemberReviews(connections: Connections, identity: 'impersona
         kind: 'SelfSubjectRulesReview',
         spec: { namespace: 'default' },
       };
-      const who = identity === 'self' ? 'self' : indexUser;
-      const { incomplete } = await post(connections, record, who, 'selfsubjectrulesreviews', review);
+      const ask = (who: User | 'self'): Promise<ReviewStatus> =>
+        post(connections, record, who, 'selfsubjectrulesreviews', review);
+      const { incomplete } =
+        identity === 'self'
+          ? await ask('self')
+          : await ask(indexUser).catch((error: unknown) => {
+              // Which authorizers a member has is the same for everybody who asks.
+              if (identity === 'auto' && error instanceof ReviewForbidden) return ask('self');
+              throw error;
+            });
       // Whoever does not say so has not said that RBAC is all there is.
       return incomplete !== false;
     },
   };
 }
+
+/** The member does not let that identity ask, or does not let it be impersonated. */
+class ReviewForbidden extends GatewayError {}
 
 interface ReviewStatus {
   readonly allowed?: unknown;
@@ -62,13 +74,9 @@ async function post(
   const body = await readWhole(answer, maxAnswerBytes);
   const cluster = record.spec.name;
   if (answer.status !== 201 && answer.status !== 200) {
-    throw new GatewayError(
-      'MEMBER_BAD_RESPONSE',
-      `cluster "${cluster}" answered a ${resource} request with ${answer.status}`,
-      {
-        cluster,
-      },
-    );
+    const Refusal = answer.status === 403 ? ReviewForbidden : GatewayError;
+    const message = `cluster "${cluster}" answered a ${resource} request with ${answer.status}`;
+    throw new Refusal('MEMBER_BAD_RESPONSE', message, { cluster });
   }
   try {
     const { status } = JSON.parse(body.toString('utf8')) as { readonly status?: ReviewStatus };

@@ -68,7 +68,9 @@ export function conditionsOf(record: ClusterRecord): readonly (Condition | Sourc
             lastTransitionTime: record.createdAt,
           },
         ];
-  return [...own, ...conditions.filter(({ type }) => own.every((each) => each.type !== type))];
+  const { indexed } = record.status;
+  const ours = indexed === undefined ? own : [...own, indexed.condition];
+  return [...ours, ...conditions.filter(({ type }) => ours.every((each) => each.type !== type))];
 }
 
 /** Address of the API server as a URL, '' when there is none. */
@@ -102,6 +104,12 @@ export const clusterColumns = [
     'As whom requests reach the cluster: the impersonated caller, or the own credential (self).',
   ),
   column('Latency', 'string', 0, 'Round trip of the last probe.'),
+  column(
+    'Index',
+    'string',
+    0,
+    'How the cluster stands in the index: Synced, Syncing with a share, Forbidden, Stale or -.',
+  ),
   column('Age', 'string', 0, 'Time since the gateway knows the cluster.'),
   column('Reason', 'string', 1, 'Why the cluster is not available, or what limits its use.'),
   column('Server', 'string', 1, 'Address of the API server.'),
@@ -114,7 +122,8 @@ export function clusterCells(record: ClusterRecord, identity: IdentityMode, nowM
   const { spec, status } = record;
   const conditions = conditionsOf(record);
   const available = conditions.find((condition) => condition.type === 'Available');
-  const limiting = conditions.find((condition) => condition.type !== 'Insecure' && condition.status === 'False');
+  // The index has a column of its own, and limits nothing but itself.
+  const limiting = conditions.find(({ type, status: is }) => !['Insecure', 'Indexed'].includes(type) && is === 'False');
   return [
     spec.name,
     available?.status ?? 'Unknown',
@@ -122,6 +131,7 @@ export function clusterCells(record: ClusterRecord, identity: IdentityMode, nowM
     spec.source,
     identity,
     status.latencyMs === undefined ? '<unknown>' : `${Math.round(status.latencyMs)}ms`,
+    status.indexed?.summary ?? '-',
     ageText(nowMs - Date.parse(record.createdAt)),
     (available?.status === 'True' ? limiting?.reason : available?.reason) ?? '',
     serverUrl(record),

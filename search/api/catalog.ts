@@ -88,6 +88,15 @@ export function catalogOf(all: readonly StoredType[]): Catalog {
   };
 }
 
+/** Types by which it is decided whether a caller may know of a cluster: all that is kept and what is chosen, so that one of which nothing could be read counts, too. */
+export function askedAbout(
+  { all }: Catalog,
+  { chosen }: { readonly chosen: readonly ResourceType[] },
+): readonly ResourceType[] {
+  const types = [...all.map(({ type }) => type), ...chosen];
+  return [...new Map(types.map(({ group, resource }) => [typeKey({ group, resource }), { group, resource }])).values()];
+}
+
 /** A type in the version asked for, and what of the index can be shown in it. */
 export interface TypeView {
   readonly type: TypeInfo;
@@ -150,15 +159,29 @@ export function scopeOfViews(
   return { scope: scopeWithout(scope, isLeftOut), warnings };
 }
 
-/** 404 for a type that the index does not hold, or holds of no cluster that the caller may see: the same words for both. */
-export function notIndexed(asked: ResourceType, version: string | undefined, cluster?: string): GatewayError {
+const toldReasons = 3;
+
+/**
+ * 404 for a type that the index does not hold, or holds of no cluster that the caller may see: the same words for both.
+ * @param reasons why clusters that the caller may see are not in the index
+ */
+export function notIndexed(
+  asked: ResourceType,
+  version: string | undefined,
+  cluster?: string,
+  reasons: readonly Warning[] = [],
+): GatewayError {
   const { group, resource } = asked;
   const name = group === '' ? resource : `${resource}.${group}`;
   const where = cluster === undefined ? 'any cluster you may see it in' : `cluster "${cluster}"`;
   const what = version === undefined ? name : `${name} in version ${version}`;
+  const told = reasons
+    .slice(0, toldReasons)
+    .map((reason) => `; cluster ${JSON.stringify(reason.cluster)}: ${reason.text}`);
+  const more = reasons.length > told.length ? `; and ${reasons.length - told.length} more clusters` : '';
   return new GatewayError(
     'NOT_FOUND',
-    `${what} is not indexed of ${where}; --index-resources chooses what is, /clusters/<name>/proxy has everything`,
-    { kind: resource, group },
+    `${what} is not indexed of ${where}; --index-resources chooses what is, /clusters/<name>/proxy has everything${told.join('')}${more}`,
+    { kind: resource, group, ...(reasons.length === 0 ? {} : { warnings: reasons }) },
   );
 }

@@ -6,6 +6,9 @@ import { hasEtag } from '../../routing/headers.ts';
 import type { StoredType } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import { sendJson, sendWhole } from './answer-body.ts';
+import type { Warning } from './answer-body.ts';
+import { askedAbout } from './catalog.ts';
+import { clusterWarnings } from './cluster-warnings.ts';
 import { scopeConcerns } from './visible.ts';
 import type { AskedDocument } from './inner-path.ts';
 import { notFound } from './inner-path.ts';
@@ -42,18 +45,41 @@ export async function answerDocument(request: IndexRequest, asked: AskedDocument
     sendJson(request, openapiRoot(union));
     return;
   }
-  sendDiscovery(request, asked, union);
+  // kubectl asks for this first, and goes no further where it finds no type.
+  const warnings = union.groups.size > 0 ? [] : await unreadWarnings(parts, request.user, cluster);
+  sendDiscovery(request, asked, union, warnings);
 }
 
-function sendDiscovery(request: IndexRequest, { document, group, version }: AskedDocument, union: Union): void {
+/** Why clusters that the caller may know of have no types at all. */
+async function unreadWarnings(
+  parts: AnswerParts,
+  user: User,
+  cluster: string | undefined,
+): Promise<readonly Warning[]> {
+  const clusters = cluster === undefined ? undefined : [cluster];
+  const answer = await parts.rights.scope(user, 'list', askedAbout(await parts.catalog(), parts), clusters);
+  return clusterWarnings({ types: [], clusters }, answer, parts.statesOf(new Set()), parts.now());
+}
+
+function sendDiscovery(
+  request: IndexRequest,
+  { document, group, version }: AskedDocument,
+  union: Union,
+  warnings: readonly Warning[],
+): void {
   if (document === 'api' || document === 'apis') {
     const form = request.form(['APIGroupDiscoveryList', '']);
     if (form.as === '') {
-      sendJson(request, groupLists(union)[document]);
+      sendJson(request, groupLists(union)[document], warnings);
       return;
     }
     const type = `application/json;g=apidiscovery.k8s.io;v=${form.version};as=APIGroupDiscoveryList`;
-    sendWhole(request, Buffer.from(`${JSON.stringify(aggregatedList(union, document, form.version))}\n`), [], type);
+    sendWhole(
+      request,
+      Buffer.from(`${JSON.stringify(aggregatedList(union, document, form.version))}\n`),
+      warnings,
+      type,
+    );
     return;
   }
   request.form(['']);
@@ -80,8 +106,11 @@ async function typesSeen(parts: AnswerParts, user: User, cluster: string | undef
     scopeConcerns(listed.scope, incarnation.id, typeKey(type));
   const rest = types.filter((type) => own.some((each) => typeKey(each.type) === typeKey(type) && !isListed(each)));
   const got = rest.length === 0 ? listed : await parts.rights.scope(user, 'get', rest, clusters);
-  if (cluster !== undefined && !listed.reachable.has(cluster) && !got.reachable.has(cluster))
-    throw unknownCluster(cluster);
+  if (cluster !== undefined && !listed.reachable.has(cluster) && !got.reachable.has(cluster)) {
+    // Nothing of it may be read yet: it is judged by what is chosen.
+    const chosen = await parts.rights.scope(user, 'list', askedAbout(catalog, parts), clusters);
+    if (!chosen.reachable.has(cluster)) throw unknownCluster(cluster);
+  }
   return own.filter((each) => isListed(each) || scopeConcerns(got.scope, each.incarnation.id, typeKey(each.type)));
 }
 

@@ -4,7 +4,7 @@ import type { OpenStreams } from '../../routing/open-streams.ts';
 import type { ContinueKeys } from '../query/continue.ts';
 import type { IndexStore } from '../stores/store.ts';
 import type { ClusterState, PartState } from '../sync/sync-types.ts';
-import type { TypeKey } from '../types.ts';
+import type { ResourceType, TypeKey } from '../types.ts';
 import type { ChangeFeed } from '../watch/feed.ts';
 import type { ToldRights } from '../watch/told-rights.ts';
 import type { Catalog } from './catalog.ts';
@@ -17,6 +17,8 @@ export interface AnswerParts {
   readonly store: IndexStore;
   readonly rights: IndexRights;
   readonly catalog: () => Promise<Catalog>;
+  /** What the configuration names to be indexed. */
+  readonly chosen: readonly ResourceType[];
   readonly states: () => readonly ClusterState[];
   readonly statesOf: (types: ReadonlySet<TypeKey>) => readonly PartState[];
   /** Resolves when what is being indexed for the first time is there, or after a few seconds. */

@@ -68,8 +68,12 @@ export async function planAnswer(parts: AnswerParts, question: PlanQuestion): Pr
     views = viewsIn(reachable);
   }
   const [only] = types;
-  if (views.length === 0 && types.length === 1 && question.mayBeNone !== true)
-    throw notIndexed(only!, only!.version, cluster);
+  if (views.length === 0 && types.length === 1 && question.mayBeNone !== true) {
+    const named = cluster === undefined ? clusters : [cluster];
+    const states = parts.statesOf(new Set([typeKey(only!)]));
+    const reasons = clusterWarnings({ types: [only!], clusters: named }, answer, states, parts.now());
+    throw notIndexed(only!, only!.version, cluster, reasons);
+  }
   const scope = question.byOwner === true ? await scopeOfOwners(parts, question, catalog) : answer.scope;
   const shown = scopeOfViews(scope, views, catalog);
   const asked = views.map(({ type }) => type);

@@ -8,9 +8,11 @@ import { printPath } from '../query/path.ts';
 import { readQuery } from '../query/read-query.ts';
 import type { AskedQuery } from '../query/read-query.ts';
 import type { FacetBy } from '../stores/store.ts';
+import { indexedOf } from '../sync/indexed.ts';
+import type { TypeState } from '../sync/sync-types.ts';
 import { typeKey } from '../types.ts';
 import { sendJson } from './answer-body.ts';
-import { apiVersionOf, notIndexed } from './catalog.ts';
+import { apiVersionOf, askedAbout, notIndexed } from './catalog.ts';
 import { collectionDocument, listDocument, objectForm } from './forms.ts';
 import { mostTypes } from './inner-path.ts';
 import { askedWarnings, readListPage, sendListPage } from './list-rows.ts';
@@ -93,7 +95,7 @@ async function plan(request: IndexRequest, parameters: Parameters, parts: Answer
   });
   const missing = types.filter((type) => !made.views.some((view) => typeKey(view.type) === typeKey(type)));
   const [first] = missing;
-  if (made.views.length === 0) throw notIndexed(first!, first!.version);
+  if (made.views.length === 0) throw notIndexed(first!, first!.version, undefined, made.warnings);
   // Some of several: whoever misspelt one would take the rest for all.
   const warnings = missing.map((type) => ({ cluster: undefined, text: notIndexed(type, type.version).message }));
   return { asked, plan: { ...made, warnings: [...warnings, ...made.warnings] }, parameters };
@@ -182,39 +184,23 @@ async function answerFreshness(request: IndexRequest, parts: AnswerParts): Promi
   const wanted = parameters.list('resource')?.map((text) => typeKey(readType(text)));
   const clusters = parameters.list('clusters');
   const catalog = await parts.catalog();
-  const types = [...new Map(catalog.all.map(({ type }) => [typeKey(type), type])).values()].filter(
-    (type) => wanted === undefined || wanted.includes(typeKey(type)),
-  );
-  const answer = await parts.rights.scope(
-    request.user,
-    'list',
-    types.map(({ group, resource }) => ({ group, resource })),
-    clusters,
-  );
+  const types = askedAbout(catalog, parts).filter((type) => wanted === undefined || wanted.includes(typeKey(type)));
+  const answer = await parts.rights.scope(request.user, 'list', types, clusters);
   const nowMs = parts.now();
   const states = parts.states().filter(({ cluster }) => answer.reachable.has(cluster));
-  const items = states.map(({ cluster, incarnation, fault, types: followed }) => {
+  const items = states.map((state) => {
+    const { cluster, incarnation, fault, types: followed } = state;
+    const { status, reason, message } = indexedOf(state);
     const hidden = answer.hidden.find((each) => each.cluster === cluster);
     const seen = incarnation === undefined ? undefined : answer.scope.grants.get(incarnation.id);
     return {
       cluster,
+      indexed: { status, reason, message },
       ...(fault === undefined ? {} : { fault: { reason: fault.reason, message: fault.message } }),
       ...(hidden === undefined ? {} : { hidden: { reason: hidden.reason, message: hidden.message } }),
       resources: followed
         .filter(({ type, isChosen }) => isChosen && seen?.has(typeKey(type)) === true)
-        .map((state) => ({
-          resource: `${state.type.resource}.${state.type.version}.${state.type.group}`,
-          phase: state.phase,
-          whole: state.isWhole,
-          ...(state.confirmedAtMs === undefined
-            ? {}
-            : {
-                confirmedAt: new Date(state.confirmedAtMs).toISOString(),
-                ageSeconds: Math.max(0, Math.round((nowMs - state.confirmedAtMs) / 1000)),
-              }),
-          lagMilliseconds: state.lagMs,
-          ...(state.fault === undefined ? {} : { fault: { reason: state.fault.reason, message: state.fault.message } }),
-        })),
+        .map((type) => typeFreshness(type, nowMs)),
     };
   });
   sendJson(request, {
@@ -223,6 +209,26 @@ async function answerFreshness(request: IndexRequest, parts: AnswerParts): Promi
     resourceVersion: parts.store.resourceVersion(),
     clusters: items,
   });
+}
+
+function typeFreshness(
+  { type, phase, isWhole, readAs, confirmedAtMs, lagMs, fault }: TypeState,
+  nowMs: number,
+): object {
+  return {
+    resource: `${type.resource}.${type.version}.${type.group}`,
+    phase,
+    whole: isWhole,
+    ...(readAs === undefined ? {} : { readAs }),
+    ...(confirmedAtMs === undefined
+      ? {}
+      : {
+          confirmedAt: new Date(confirmedAtMs).toISOString(),
+          ageSeconds: Math.max(0, Math.round((nowMs - confirmedAtMs) / 1000)),
+        }),
+    lagMilliseconds: lagMs,
+    ...(fault === undefined ? {} : { fault: { reason: fault.reason, message: fault.message } }),
+  };
 }
 
 /** The one index there is, as an object. */

@@ -1,40 +1,57 @@
-// How the index asks a member: over the connections that requests use, as a user of its own. Easy to get wrong: it has no rights but those the member
-// gives to that name, and callers can never have it (auth/reserved.ts); only with `--identity=self` does the credential speak for itself.
+// How the index asks a member, over the connections that requests use: as a user of its own, or as the gateway itself (--index-identity). Easy to get
+// wrong: rows are decided by the rights of whoever asks the index, so nothing that decides them may look at whom the index reads as.
 import { GatewayError } from '../../cache/errors.ts';
-import type { ClusterRecord, IdentityMode } from '../../cache/records.ts';
+import type { ClusterRecord } from '../../cache/records.ts';
 import { makeUser } from '../../cache/user.ts';
-import { callMember } from '../../routing/member-call.ts';
-import { locate, type Connections } from '../../routing/target.ts';
-import type { AskMember } from './sync-types.ts';
+import { callMember, type MemberCall } from '../../routing/member-call.ts';
+import { readAsGateway } from '../../routing/read-as-gateway.ts';
+import { locate, type Connections, type Target } from '../../routing/target.ts';
+import type { IndexIdentity } from './index-identity.ts';
+import { ownCredential, type MemberAsks } from './read-as.ts';
+import type { AskMember, MemberQuestion } from './sync-types.ts';
 
-/** Whom the member sees. */
+/** Whom the member sees. No caller can have that name (auth/reserved.ts). */
 export const indexUser = makeUser({ name: 'portcullis:index' });
 
 /**
  * Asks one registration of a cluster; the record is read anew for each question, since credentials and addresses change.
  * @param getRecord the record of now; undefined when it is gone
  */
-export function makeAskMember(
+export function makeAsks(
   getRecord: () => ClusterRecord | undefined,
   connections: Connections,
-  identity: IdentityMode,
-): AskMember {
-  return async ({ path, accept = 'application/json', ifNoneMatch, headTimeoutMs, wholeTimeoutMs, isWatch, signal }) => {
+  identity: IndexIdentity,
+): MemberAsks {
+  const targetNow = async (): Promise<Target> => {
     const record = getRecord();
     if (record === undefined) throw new GatewayError('CLUSTER_NOT_FOUND', 'the cluster is not registered any more');
-    const target = await locate(record.spec.name, () => record, connections);
-    return await callMember(target, {
-      identity: identity === 'self' ? 'self' : indexUser,
-      method: 'GET',
-      path,
-      headers: [
-        ...['Accept', accept, 'User-Agent', 'portcullis-index'],
-        ...(ifNoneMatch === undefined ? [] : ['If-None-Match', ifNoneMatch]),
-      ],
-      timeoutMs: headTimeoutMs,
-      wholeTimeoutMs,
-      longRunning: isWatch ?? false,
-      signal,
-    });
+    return await locate(record.spec.name, () => record, connections);
+  };
+  const asIndex: AskMember = async (question) =>
+    await callMember(await targetNow(), { ...getOf(question), identity: indexUser, method: 'GET' });
+  const asGateway: AskMember = async (question) => await readAsGateway(await targetNow(), getOf(question));
+  if (identity === 'self') return { ask: asGateway, as: ownCredential };
+  return identity === 'auto' ? { ask: asIndex, askAsGateway: asGateway } : { ask: asIndex };
+}
+
+function getOf({
+  path,
+  accept = 'application/json',
+  ifNoneMatch,
+  headTimeoutMs,
+  wholeTimeoutMs,
+  isWatch,
+  signal,
+}: MemberQuestion): Omit<MemberCall, 'identity' | 'method'> {
+  return {
+    path,
+    headers: [
+      ...['Accept', accept, 'User-Agent', 'portcullis-index'],
+      ...(ifNoneMatch === undefined ? [] : ['If-None-Match', ifNoneMatch]),
+    ],
+    timeoutMs: headTimeoutMs,
+    wholeTimeoutMs,
+    longRunning: isWatch ?? false,
+    signal,
   };
 }

@@ -11,7 +11,8 @@ import { OtherIncarnation, readIncarnation, shareNext } from './incarnation.ts';
 import { setbackOf, SyncSetback } from './member-faults.ts';
 import { makeRetryDelays } from './retry-delays.ts';
 import { chooseTypes, type ClusterChoice } from './selection.ts';
-import type { AskMember, ClusterState, PartState, SyncFault, SyncTiming, TypeState } from './sync-types.ts';
+import { makeReader, type MemberAsks } from './read-as.ts';
+import type { ClusterState, PartState, SyncFault, SyncTiming, TypeState } from './sync-types.ts';
 import { makeTypeSet, type TypeSet } from './type-set.ts';
 
 /** As far as it is written to. */
@@ -22,7 +23,7 @@ export interface SyncLog {
 
 export interface ClusterSyncOptions {
   readonly cluster: { readonly uid: string; readonly name: string };
-  readonly ask: AskMember;
+  readonly asks: MemberAsks;
   /** Read each time the types are looked at. */
   readonly choice: () => ClusterChoice;
   readonly store: IndexStore;
@@ -57,7 +58,8 @@ interface Life {
 }
 
 export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
-  const { cluster, ask, store, timing, random, log } = options;
+  const { cluster, store, timing, random, log } = options;
+  const { ask } = makeReader(options.asks);
   const closing = new AbortController();
   const waits = makeRetryDelays(timing.clusterRetry, random);
   let life: Life | undefined;
@@ -129,6 +131,7 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
     };
     const set = makeTypeSet({
       ...options,
+      ask,
       incarnation,
       signal,
       async verify() {
@@ -138,7 +141,12 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
         over.abort();
         throw new OtherIncarnation();
       },
-      onObject(_key, what, object) {
+      onOtherReader: () => look(),
+      onObject(key, what, object) {
+        if (key !== typeKey(crdType)) {
+          readers.rightsChanged();
+          return;
+        }
         if (what === 'there') customTypes.put(object);
         else customTypes.remove(object);
         look();
@@ -149,6 +157,7 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
         options.onState();
       },
     });
+    const readers = makeReaderLooks(set, timing.discoveryPauseMs, signal);
     const own: Life = { incarnation, set, isFollowed: false };
     life = own;
     /** Not read yet, or why it may not be: types are then kept as the member prefers them. */
@@ -166,7 +175,7 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
         return { resource: refusal.resource, message: error.message };
       }
     };
-    void watchApiServices({ ...options, cluster: cluster.name, signal, onChange: look });
+    void watchApiServices({ ...options, ask, cluster: cluster.name, signal, onChange: look });
     try {
       let before: MemberTypes['types'] = new Map();
       while (!signal.aborted) {
@@ -184,6 +193,7 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
         refused = crdRefusal === undefined ? choice.refused : [crdRefusal, ...choice.refused];
         await insist('index', signal, () => set.follow(choice.chosen, (key) => !types.has(key)));
         own.isFollowed = true;
+        readers.look();
         tell(undefined);
         options.onState();
         await new Promise<void>((resolve) => {
@@ -263,6 +273,31 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
       closing.abort();
       look();
       await ended;
+    },
+  };
+}
+
+/** When it is looked whether what is read as the gateway may be read as `portcullis:index` again: when roles or bindings changed, and now and then. */
+function makeReaderLooks(
+  set: Pick<TypeSet, 'reconsiderReaders'>,
+  pauseMs: number,
+  signal: AbortSignal,
+): { rightsChanged(): void; look(): void } {
+  let under: Promise<void> = Promise.resolve();
+  let isDue = false;
+  const look = (asksAll: boolean): void => {
+    under = under.then(() => set.reconsiderReaders(asksAll)).catch(() => undefined);
+  };
+  return {
+    look: () => look(false),
+    rightsChanged() {
+      if (isDue) return;
+      isDue = true;
+      // Changes come in crowds, and the member's own authorizer is a moment behind them.
+      void pause(pauseMs, signal).then(() => {
+        isDue = false;
+        if (!signal.aborted) look(true);
+      });
     },
   };
 }

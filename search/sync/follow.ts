@@ -23,6 +23,8 @@ export interface FollowOptions {
   readonly filter: TypeFilter;
   /** What the store has of it; undefined for nothing. Its position counts only when `keptAs` of its type is that of `type`. */
   readonly stored: StoredType | undefined;
+  /** Begins with a list, whatever the store has. */
+  readonly listsAnew?: boolean;
   /** A relist is committed whole, so that rights are never decided by half of it. */
   readonly isAtomic: boolean;
   readonly reader: DocumentReader;
@@ -70,10 +72,10 @@ export function startFollower(options: FollowOptions): Follower {
   const rate = makeRate();
   const isSameForm = stored !== undefined && stored.type.keptAs === type.keptAs && stored.type.version === type.version;
   /** Up to where events were seen; '' when a list is needed. */
-  let resourceVersion = isSameForm ? stored.position.resourceVersion : '';
+  let resourceVersion = isSameForm && options.listsAnew !== true ? stored.position.resourceVersion : '';
   /** The object that changed last of those that are there, to be asked for by its version. */
   let seen: SeenObject | undefined;
-  let isWhole = resourceVersion !== '';
+  let isWhole = isSameForm && stored.position.resourceVersion !== '';
   let rewrites = stored !== undefined && !isSameForm;
   let isOtherInfo = stored !== undefined && JSON.stringify(stored.type) !== JSON.stringify(type);
   let hasRows = (stored?.objects ?? 0) > 0;

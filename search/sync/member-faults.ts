@@ -5,6 +5,7 @@ import { GatewayError } from '../../cache/errors.ts';
 import { MalformedAnswer, readStatus } from '../../cache/hub-events.ts';
 import { headerValue } from '../../routing/headers.ts';
 import { readWhole, type MemberAnswer } from '../../routing/member-call.ts';
+import { mendCommand } from './read-as.ts';
 import type { SyncFault } from './sync-types.ts';
 
 /** Something that is waited out. */
@@ -33,15 +34,20 @@ const statusBytes = 64 * 1024;
  * @param what for people: `list of pods`
  * @returns Expired for a 410, else a SyncSetback
  */
-export async function refusalOf(answer: MemberAnswer, cluster: string, what: string): Promise<Error> {
+export async function refusalOf(
+  answer: MemberAnswer & { readonly refusedTo?: string },
+  cluster: string,
+  what: string,
+): Promise<Error> {
   const { status } = answer;
   const reason = await reasonOf(answer);
   if (status === 410) return new Expired();
   const where = `the ${what} of cluster "${cluster}"`;
   if (status === 403) {
+    const who = answer.refusedTo ?? 'portcullis:index';
     return new SyncSetback(
       'Forbidden',
-      `${where} is forbidden to portcullis:index; apply there what "portcullis generate member-access --index" prints`,
+      `${where} is forbidden to ${who}; an administrator of it runs: ${mendCommand()}`,
     );
   }
   if (status === 404) return new SyncSetback('Missing', `cluster "${cluster}" does not have the ${what} (404)`);

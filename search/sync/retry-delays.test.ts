@@ -30,9 +30,11 @@ test('T164: a cluster that does not answer is asked again after 1, 2, 4, 5, 5 an
   };
   const sync = startClusterSync({
     cluster: { uid: 'u', name: 'm1' },
-    ask: async () => {
-      asked += 1;
-      throw new Error('refused');
+    asks: {
+      ask: async () => {
+        asked += 1;
+        throw new Error('refused');
+      },
     },
     choice: () => ({ resources: [], allCustomResources: false }),
     store: makeFakeStore(),

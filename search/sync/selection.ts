@@ -101,6 +101,12 @@ export function parseResources(entries: readonly string[]): readonly ResourceCho
   });
 }
 
+/** Those that a configuration names; the common ones where it names only patterns. */
+export function namedResources(resources: readonly string[] = defaultResources): readonly ResourceType[] {
+  const named = parseResources(resources).filter(({ group, resource }) => resource !== '*' && group !== '*');
+  return named.length > 0 ? named : parseResources(defaultResources);
+}
+
 /** Divides a list at its commas, but not inside of `{…}`. */
 export function splitResources(text: string): readonly string[] {
   return [...text.matchAll(/(?:[^,{]|\{[^}]*\}?)+/g)].map(([entry]) => entry.trim()).filter((entry) => entry !== '');

@@ -2,6 +2,7 @@
 // is followed for rights alone is in here, too; only a chosen one may be served.
 import type { MemberAnswer } from '../../routing/member-call.ts';
 import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
+import type { ReadAs } from './read-as.ts';
 import { defaultRetryDelays, type RetryDelays } from './retry-delays.ts';
 
 /** Why something is not followed now. Messages hold no secret and say what to do. */
@@ -39,6 +40,8 @@ export interface TypeState {
   /** Unix milliseconds when the member last confirmed what is committed; undefined when it never did. */
   readonly confirmedAtMs: number | undefined;
   readonly fault: SyncFault | undefined;
+  /** Whom the member sees reading it; absent while nobody does. */
+  readonly readAs?: ReadAs;
 }
 
 /** How one cluster is followed. Frozen. */
@@ -90,8 +93,8 @@ export interface MemberQuestion {
   readonly signal: AbortSignal;
 }
 
-/** Asks one member. Rejects with GatewayError as `callMember` does. */
-export type AskMember = (question: MemberQuestion) => Promise<MemberAnswer>;
+/** Asks one member. Rejects with GatewayError as `callMember` does. `refusedTo`: of a 403, everybody as whom it was asked. */
+export type AskMember = (question: MemberQuestion) => Promise<MemberAnswer & { readonly refusedTo?: string }>;
 
 /** What of a type is kept; everything of it when empty. */
 export interface TypeFilter {

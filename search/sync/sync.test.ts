@@ -75,10 +75,7 @@ function site(t: TestContext): Site {
       const handle = await startSync({
         clusters,
         areClustersKnown: Promise.resolve(),
-        askerOf:
-          ({ name }) =>
-          (question) =>
-            members.get(name)!.ask(question),
+        asksOf: ({ name }) => ({ ask: (question) => members.get(name)!.ask(question) }),
         store,
         selection: makeSelection(['pods', 'widgets.example.com'], undefined),
         log: { info: note, warn: note },

@@ -7,20 +7,15 @@ import type { BatchLimits } from './batch.ts';
 import { pause } from './bounds.ts';
 import { startClusterSync, type ClusterSync, type SyncLog } from './cluster-sync.ts';
 import type { ClusterChoice, Selection } from './selection.ts';
-import {
-  defaultSyncTiming,
-  type AskMember,
-  type ClusterState,
-  type SyncHandle,
-  type SyncTiming,
-} from './sync-types.ts';
+import type { MemberAsks } from './read-as.ts';
+import { defaultSyncTiming, type ClusterState, type SyncHandle, type SyncTiming } from './sync-types.ts';
 
 export interface SyncOptions {
   readonly clusters: Pick<ClusterStore, 'list' | 'subscribe' | 'getByUid'>;
   /** Resolves once every source of clusters was read; rows of clusters that are unknown then are forgotten. */
   readonly areClustersKnown: Promise<void>;
-  /** How a cluster is asked; `makeAskMember` outside of tests. */
-  readonly askerOf: (cluster: ClusterSpec) => AskMember;
+  /** How a cluster is asked; `makeAsks` outside of tests. */
+  readonly asksOf: (cluster: ClusterSpec) => MemberAsks;
   readonly store: IndexStore;
   readonly selection: Selection;
   readonly log: SyncLog;
@@ -79,7 +74,7 @@ export async function startSync(options: SyncOptions): Promise<SyncHandle> {
       choice,
       sync: startClusterSync({
         cluster: { uid: spec.uid, name: spec.name },
-        ask: options.askerOf(spec),
+        asks: options.asksOf(spec),
         choice: () => own.choice,
         store,
         stored: stored.filter(({ incarnation }) => isOf(incarnation.id, spec.uid) && incarnation.cluster === spec.name),

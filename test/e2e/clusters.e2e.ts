@@ -88,7 +88,7 @@ function rows(text: string): string[][] {
 
 test('A9: kubectl get prints name, availability, version, source, identity, latency and age', async () => {
   const [header, ...lines] = rows(await shown('get', resource));
-  assert.deepEqual(header, ['NAME', 'AVAILABLE', 'VERSION', 'SOURCE', 'IDENTITY', 'LATENCY', 'AGE']);
+  assert.deepEqual(header, ['NAME', 'AVAILABLE', 'VERSION', 'SOURCE', 'IDENTITY', 'LATENCY', 'INDEX', 'AGE']);
   const { gitVersion } = JSON.parse((await plane.member('m1').request('GET', '/version')).body) as {
     gitVersion: string;
   };
@@ -96,7 +96,8 @@ test('A9: kubectl get prints name, availability, version, source, identity, late
   assert.deepEqual([...cells.keys()], ['m1', 'm2', 'off-line']);
   assert.deepEqual(cells.get('m1')!.slice(0, 4), ['True', gitVersion, 'kubeconfig', 'impersonate']);
   assert.match(cells.get('m1')![4]!, /^\d+ms$/);
-  assert.match(cells.get('m1')![5]!, /^\d+s$/);
+  assert.equal(cells.get('m1')![5], '-', 'nobody has asked the index');
+  assert.match(cells.get('m1')![6]!, /^\d+s$/);
   assert.deepEqual(cells.get('off-line')!.slice(0, 2), ['False', '<unknown>']);
   assert.deepEqual(rows(await shown('get', 'pcl', 'm1'))[1]?.slice(0, 4), ['m1', 'True', gitVersion, 'kubeconfig']);
 });
@@ -110,11 +111,11 @@ test('kubectl version warns of no skew between itself and the gateway in front o
 
 test('A9: kubectl get -o wide adds reason, server, credential and original name', async () => {
   const [header, ...lines] = rows(await shown('get', resource, '-o', 'wide'));
-  assert.deepEqual(header?.slice(7), ['REASON', 'SERVER', 'CREDENTIAL', 'ORIGINAL NAME']);
+  assert.deepEqual(header?.slice(8), ['REASON', 'SERVER', 'CREDENTIAL', 'ORIGINAL NAME']);
   const offLine = lines.find(([name]) => name === 'off-line')!;
-  assert.equal(offLine[7], 'ConnectionRefused');
-  assert.match(offLine[8]!, /^https:\/\/127\.0\.0\.1:\d+$/);
-  assert.deepEqual(offLine.slice(9), ['token', 'Off Line']);
+  assert.equal(offLine[8], 'ConnectionRefused');
+  assert.match(offLine[9]!, /^https:\/\/127\.0\.0\.1:\d+$/);
+  assert.deepEqual(offLine.slice(10), ['token', 'Off Line']);
 });
 
 test('A9: kubectl get -o yaml, json, name and jsonpath show objects without anything secret', async () => {

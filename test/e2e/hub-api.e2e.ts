@@ -75,7 +75,16 @@ function rows(text: string): string[][] {
 test('B6: kubectl get lists all three kinds in one command, each with its columns', async () => {
   const text = await output(alice, 'get', kinds);
   const [clusters = '', clustergateways = '', virtualclusters = ''] = text.split('\n\n');
-  assert.deepEqual(rows(clusters)[0], ['NAME', 'AVAILABLE', 'VERSION', 'SOURCE', 'IDENTITY', 'LATENCY', 'AGE']);
+  assert.deepEqual(rows(clusters)[0], [
+    'NAME',
+    'AVAILABLE',
+    'VERSION',
+    'SOURCE',
+    'IDENTITY',
+    'LATENCY',
+    'INDEX',
+    'AGE',
+  ]);
   assert.deepEqual(
     rows(clusters).map((cells) => cells[0]),
     ['NAME', 'eu.dotted.name', 'm1', 'm2'].map((name) =>

@@ -1,14 +1,15 @@
 // Sync of the index over real connections into a real store, for tests with a simulator or a real API server. Easy to get wrong: what was written is
 // counted at the store, since a row that is sent again with the same bytes is no change.
 import { fixedCredential } from '../../cache/credentials/fixed.ts';
-import type { ClusterSpec, IdentityMode } from '../../cache/records.ts';
+import type { ClusterSpec } from '../../cache/records.ts';
 import { createClusterStore, type ClusterStore } from '../../cache/store.ts';
 import { makeConnections } from '../../routing/target.ts';
 import { makeTransport, transportParts } from '../../routing/transport.ts';
 import { allOf } from '../../search/query/list-query.ts';
 import { openSqliteStore } from '../../search/stores/sqlite/store.ts';
 import type { IndexStore, WriteBatch } from '../../search/stores/store.ts';
-import { makeAskMember } from '../../search/sync/ask-member.ts';
+import { makeAsks } from '../../search/sync/ask-member.ts';
+import type { IndexIdentity } from '../../search/sync/index-identity.ts';
 import { makeSelection } from '../../search/sync/selection.ts';
 import { startSync } from '../../search/sync/sync.ts';
 import type { SyncHandle, SyncTiming, TypeState } from '../../search/sync/sync-types.ts';
@@ -63,7 +64,7 @@ export async function startSyncSite(options: {
   readonly directory: string;
   readonly specs: readonly ClusterSpec[];
   readonly resources?: readonly string[];
-  readonly identity?: IdentityMode;
+  readonly identity?: IndexIdentity;
   readonly timing?: Partial<SyncTiming>;
 }): Promise<SyncSite> {
   const clusters = createClusterStore();
@@ -88,7 +89,7 @@ export async function startSyncSite(options: {
   const sync = await startSync({
     clusters,
     areClustersKnown: Promise.resolve(),
-    askerOf: ({ uid }) => makeAskMember(() => clusters.getByUid(uid), connections, options.identity ?? 'impersonate'),
+    asksOf: ({ uid }) => makeAsks(() => clusters.getByUid(uid), connections, options.identity ?? 'impersonate'),
     store,
     selection: makeSelection(options.resources, undefined),
     log: { info: () => undefined, warn: () => undefined },

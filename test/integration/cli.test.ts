@@ -105,7 +105,7 @@ describe('the command line and a gateway', () => {
       table.stdout.split('\n')[0],
     );
     const lines = table.stdout.trimEnd().split('\n');
-    assert.match(lines[0] ?? '', /^NAME +AVAILABLE +VERSION +SOURCE +IDENTITY +LATENCY +AGE$/);
+    assert.match(lines[0] ?? '', /^NAME +AVAILABLE +VERSION +SOURCE +IDENTITY +LATENCY +INDEX +AGE$/);
     assert.deepEqual(
       lines.slice(1).map((line) => line.split(/ {3,}/)[0]),
       ['east', 'west'],

@@ -139,7 +139,7 @@ test('Table and metadata forms', async () => {
     };
     assert.equal(table.kind, 'Table');
     const columns = table.columnDefinitions.filter(({ priority }) => priority === 0).map(({ name }) => name);
-    assert.deepEqual(columns, ['Name', 'Available', 'Version', 'Source', 'Identity', 'Latency', 'Age']);
+    assert.deepEqual(columns, ['Name', 'Available', 'Version', 'Source', 'Identity', 'Latency', 'Index', 'Age']);
     const row = table.rows.find(({ cells }) => cells[0] === 'm1')!;
     assert.deepEqual(row.cells.slice(0, 5), ['m1', 'True', 'v1.36.1', 'kubeconfig', 'impersonate']);
     assert.equal(row.cells.length, table.columnDefinitions.length);

@@ -106,6 +106,16 @@ const gatewayRights: readonly JsonObject[] = [
   binding('index', 'index', 'portcullis:index'),
 ];
 
+/** What the gateway's credential is in the members. */
+export interface CredentialRights {
+  readonly groups: readonly string[];
+  /** Objects that give rights to it, and to `portcullis:index`. */
+  readonly seed: readonly JsonObject[];
+}
+
+/** As the how-to says it. */
+const usualRights: CredentialRights = { groups: [], seed: gatewayRights };
+
 /** Starts it. @param seeds objects by name of the member, made before the gateway begins */
 export async function startIndexSite(
   users: readonly string[],
@@ -113,12 +123,13 @@ export async function startIndexSite(
   flags: ConfigInput = {
     indexResources: 'configmaps,deployments.apps,horizontalpodautoscalers.autoscaling,namespaces,nodes,pods,secrets',
   },
+  rights: CredentialRights = usualRights,
 ): Promise<IndexSite> {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-index-'));
   const members: Record<string, Simulator> = {};
   for (const [name, seed] of Object.entries(seeds)) {
-    const tokens = { 'gateway-token': { name: 'gateway', groups: [] } };
-    members[name] = await startSimulator({ name, tokens, seed: [...gatewayRights, ...seed], controllers: false });
+    const tokens = { 'gateway-token': { name: 'gateway', groups: rights.groups } };
+    members[name] = await startSimulator({ name, tokens, seed: [...rights.seed, ...seed], controllers: false });
   }
   const kubeconfig = join(folder, 'members.yaml');
   const each = Object.entries(members);

@@ -128,6 +128,9 @@ probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 {{- with .Values.index.rightsMaxAge }}
 - --index-rights-max-age={{ . }}
 {{- end }}
+{{- with .Values.index.identity }}
+- --index-identity={{ . }}
+{{- end }}
 {{- with .Values.clusterDomain }}
 - --cluster-domain={{ . }}
 {{- end }}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type } from './follow.fixture.ts';
+import { indexedOf } from './indexed.ts';
+import { mendCommand, ownCredential } from './read-as.ts';
+import type { ClusterState, SyncFault, TypeState } from './sync-types.ts';
+
+const well: TypeState = {
+  type,
+  isChosen: true,
+  phase: 'watching',
+  isWhole: true,
+  objects: 3,
+  rate: 0,
+  lagMs: 0,
+  confirmedAtMs: 1,
+  fault: undefined,
+  readAs: 'portcullis:index',
+};
+const faultOf = (reason: SyncFault['reason'], message: string = reason): SyncFault => ({ reason, message });
+
+function told(types: readonly TypeState[], fault?: SyncFault): readonly [string, string, string, string] {
+  const state: ClusterState = { cluster: 'm1', uid: 'u', incarnation: undefined, fault, types, refused: [] };
+  const { summary, status, reason, message } = indexedOf(state, mendCommand('m1'));
+  return [summary, status, reason, message];
+}
+
+test('a cluster that is followed is Synced, and its condition says as whom it is read', () => {
+  assert.deepEqual(told([well, well]), ['Synced', 'True', 'Synced', '2 types are followed as portcullis:index']);
+  const own = told([well, { ...well, readAs: ownCredential }]);
+  assert.deepEqual(own.slice(0, 3), ['Synced', 'True', 'Synced']);
+  assert.match(own[3], /1 of them read as the gateway's own credential.*--apply --context m1$/);
+});
+
+test('one that is read for the first time tells its share in tens', () => {
+  const listing: TypeState = { ...well, isWhole: false, phase: 'listing', listed: { done: 60, of: 100 } };
+  assert.deepEqual(told([well, well, listing, { ...listing, listed: { done: 0, of: 0 } }]).slice(0, 3), [
+    'Syncing 60 %',
+    'False',
+    'Syncing',
+  ]);
+  assert.equal(told([])[0], 'Syncing 0 %');
+});
+
+test('what is forbidden is told with its command, also where all else is there', () => {
+  const message = `the list of pods of cluster "m1" is forbidden to portcullis:index; an administrator of it runs: ${mendCommand()}`;
+  const forbidden = { ...well, isWhole: false, phase: 'failing', fault: faultOf('Forbidden', message) } as const;
+  const [summary, status, reason, text] = told([well, forbidden]);
+  assert.deepEqual([summary, status, reason], ['Forbidden', 'False', 'Forbidden']);
+  assert.equal(
+    text,
+    `1 of 2 types are forbidden to portcullis:index; an administrator of the cluster runs: ${mendCommand('m1')}`,
+  );
+  assert.equal(told([], faultOf('Forbidden', message))[3], message.replace('CONTEXT', 'm1'));
+});
+
+test('rows that are kept without being confirmed are Stale; without rows there is nothing to call so', () => {
+  const failing = { ...well, phase: 'failing', fault: faultOf('Refused', 'the list of secret-things failed') } as const;
+  const [summary, status, reason, message] = told([well, failing]);
+  assert.deepEqual([summary, status, reason], ['Stale', 'False', 'Stale']);
+  assert.doesNotMatch(message, /secret-things/, 'types are not named to whoever may list clusters');
+  assert.equal(told([well], faultOf('Unavailable'))[0], 'Stale');
+  assert.deepEqual(told([], faultOf('Unavailable', 'no answer')), ['-', 'False', 'Unavailable', 'no answer']);
+});
+
+test('a type that the cluster does not have is not missed', () => {
+  assert.equal(told([well, { ...well, isWhole: false, phase: 'failing', fault: faultOf('Missing') }])[0], 'Synced');
+});
