@@ -190,7 +190,7 @@ function rawFrames(): fc.Arbitrary<Http2Step> {
       '\0\0\0\0',
       '\0\0\0\x01\x10',
       'aaaaaaaa',
-      '\0\x04\0\0\0\0',
+
       '\x82\x84\x87',
       '\0'.repeat(16),
     ]),

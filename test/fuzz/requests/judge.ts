@@ -63,7 +63,7 @@ function requestFault(
     return `Authorization is ${JSON.stringify(headers['Authorization'])}`;
   for (const [name, values] of Object.entries(headers)) {
     if (forbiddenHeader.test(name)) return `the header ${name} went out`;
-    if (name !== 'Authorization' && values.some((value) => /base64url\.bearer/i.test(value)))
+    if (name !== 'Authorization' && values.some((value) => /base64url\.bearer\.authorization\.k8s\.io\./i.test(value)))
       return `a credential went out in ${name}`;
   }
   const asked = record.questions.filter((one) => one.verb !== 'impersonate' && one.cluster?.name === cluster);
@@ -142,7 +142,7 @@ function http1Fault({ record }: Played, { read, answers, late, rest }: Http1Outc
     return `${answers.length} of ${due} answers came before the connection was closed`;
   for (const [index, answer] of answers.entries()) {
     const request = read.requests[index];
-    const fault = answerFault(answer, request?.method ?? '', request?.target ?? '');
+    const fault = answerFault(answer, request?.target ?? '');
     if (fault !== undefined) return fault;
     const intended = request === undefined ? undefined : intendedUser(request.headers);
     const echoed = echoOf(answer.body);
@@ -166,7 +166,10 @@ function http2Fault({ sent }: Played, { streams, late, unreadable, over }: Http2
     const first = sent.steps.find((step) => step.kind === 'headers' && step.stream === id);
     const fields = first?.kind === 'headers' ? first.fields : [];
     const value = (name: string): string => fields.find((field) => field.name === name)?.value ?? '';
-    const fault = answerFault({ status, contentType, body, last: false }, value(':method'), value(':path'));
+    const fault = answerFault(
+      { status, contentType, body, last: false, bodyless: value(':method') === 'HEAD' },
+      value(':path'),
+    );
     if (fault !== undefined) return fault;
     const echoed = echoOf(body);
     const intended = intendedUser(fields.flatMap((field) => [field.name, field.value]));
@@ -178,10 +181,10 @@ function http2Fault({ sent }: Played, { streams, late, unreadable, over }: Http2
 }
 
 /** Whatever is refused is a Status, but for health, whose answers are text. */
-function answerFault({ status, contentType, body }: Answer, method: string, target: string): string | undefined {
+function answerFault({ status, contentType, body, bodyless }: Answer, target: string): string | undefined {
   if (!(status >= 200 && status < 600) && status !== 101) return `the status is ${status}`;
   if (status >= 500 && status !== 503) return `the status is ${status}: ${body.slice(0, 300)}`;
-  if (status < 400 || method === 'HEAD' || /^\/(?:livez|readyz|healthz)/.test(target)) return undefined;
+  if (status < 400 || bodyless || /^\/(?:livez|readyz|healthz)/.test(target)) return undefined;
   try {
     const { kind, apiVersion, code } = JSON.parse(body) as { kind?: string; apiVersion?: string; code?: number };
     if (kind === 'Status' && apiVersion === 'v1' && code === status && contentType.startsWith('application/json'))

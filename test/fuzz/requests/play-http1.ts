@@ -15,6 +15,8 @@ export interface Answer {
   readonly body: string;
   /** The server closes behind it. */
   readonly last: boolean;
+  /** It may have no body, as an answer to HEAD. */
+  readonly bodyless: boolean;
 }
 
 /** What became of a case over HTTP/1.1. */
@@ -31,7 +33,8 @@ export interface Http1Outcome {
 export async function playHttp1(door: Door, { bytes, pieces }: Http1Case): Promise<Http1Outcome> {
   const sent = Buffer.from(bytes, 'latin1');
   const read = readConnection(sent);
-  const methods = read.requests.map(({ method }) => method);
+  // Of a request that was refused nothing is known but what stands in the bytes.
+  const methods = [...read.requests.map(({ method }) => method), bytes.includes('HEAD ') ? 'HEAD' : ''];
   const socket = await openSocket(door, 'http/1.1');
   const reader = makeAnswerReader(methods);
   const due = read.requests.length + (read.ending === 'refused' ? 1 : 0);
@@ -101,6 +104,7 @@ function makeAnswerReader(methods: readonly string[]): AnswerReader {
       contentType: value('content-type'),
       body: body.text,
       last: value('connection') === 'close',
+      bodyless,
     });
     return status !== 101;
   };
