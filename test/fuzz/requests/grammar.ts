@@ -5,7 +5,8 @@ import { changed } from '../mutations.ts';
 import { users } from './case.ts';
 import type { Http1Case, Http2Case, Http2Step, RequestCase, SentField } from './case.ts';
 import { manners } from './hpack.ts';
-import { byteWords, headers, methods, prefixes, queries, roots, segments, smuggled } from './words.ts';
+import { headers } from './header-words.ts';
+import { byteWords, methods, prefixes, queries, roots, segments, smuggled } from './words.ts';
 
 interface Draft {
   readonly method: string;

@@ -68,7 +68,7 @@ function requestFault(
   }
   const asked = record.questions.filter((one) => one.verb !== 'impersonate' && one.cluster?.name === cluster);
   if (asked.length === 0) return 'a request went out that nobody was asked about';
-  const differences = asked.map((one) => userDifference(one, request) ?? differenceOf(one, request));
+  const differences = asked.map((one) => userDifference(one, request) ?? differenceOf(one, request, namesEvery(sent)));
   if (!differences.includes(undefined)) {
     // Of somebody else's question every difference is about the user.
     const telling = differences.find((text) => !text!.startsWith(userText)) ?? differences[0]!;
@@ -77,23 +77,32 @@ function requestFault(
   return sentFault(request, sent);
 }
 
+const everyCluster = /clusters\/(?:\*|%2A)\/proxy/i;
+
+function namesEvery(sent: RequestCase): boolean {
+  if (sent.protocol === '1') return everyCluster.test(sent.bytes);
+  return sent.steps.some(
+    (step) => step.kind === 'headers' && step.fields.some(({ value }) => everyCluster.test(value)),
+  );
+}
+
 /** Path and query of a client's request to one cluster are among its bytes. */
 function sentFault({ target, headers }: GoRequest, sent: RequestCase): string | undefined {
   if (headers['Impersonate-User']?.[0] === witness.name) return undefined;
   // Behind `/proxy` there may be a query at once.
+  if (namesEvery(sent)) return undefined;
   const wanted = target.startsWith('/?') ? target.slice(1) : target;
   if (sent.protocol === '1') {
-    if (/clusters\/(?:\*|%2A)\/proxy/i.test(sent.bytes)) return undefined;
     return wanted === '/' || sent.bytes.includes(wanted) ? undefined : 'its path and query are none the client sent';
   }
   const paths = sent.steps.flatMap((step) => (step.kind === 'headers' ? step.fields : []));
   const isRaw = sent.steps.some((step) => step.kind === 'frame');
-  const holds = paths.some(({ value }) => value.includes(wanted) || /clusters\/(?:\*|%2A)\/proxy/i.test(value));
+  const holds = paths.some(({ value }) => value.includes(wanted));
   return wanted === '/' || isRaw || holds ? undefined : 'its path and query are none the client sent';
 }
 
 /** In the words of docs/reference/fuzzing.md. */
-function differenceOf(asked: Attributes, request: GoRequest): string | undefined {
+function differenceOf(asked: Attributes, request: GoRequest, isFanOut: boolean): string | undefined {
   const { info } = request;
   if (info.error !== undefined) return `Go finds no request info: ${info.error}`;
   const differ = (what: string, ours: unknown, go: unknown): string =>
@@ -101,8 +110,9 @@ function differenceOf(asked: Attributes, request: GoRequest): string | undefined
   if (asked.resourceRequest !== info.isResource) return differ('isResource', asked.resourceRequest, info.isResource);
   const isUpgrade = request.headers['Upgrade'] !== undefined;
   const verb = bytesOf(asked.verb);
-  // An upgrade is `create` whatever its method: listed.
-  if (verb !== info.verb && !(isUpgrade && verb === 'create')) return differ('verb', verb, info.verb);
+  // An upgrade is `create` whatever its method, and a watch over all clusters begins with a list of each: listed.
+  const isListed = (isUpgrade && verb === 'create') || (isFanOut && verb === 'watch' && info.verb === 'list');
+  if (verb !== info.verb && !isListed) return differ('verb', verb, info.verb);
   if (!info.isResource) {
     return bytesOf(asked.path) === request.path ? undefined : differ('path', bytesOf(asked.path), request.path);
   }
@@ -142,9 +152,12 @@ function http1Fault({ record }: Played, { read, answers, late, rest }: Http1Outc
     return `${answers.length} of ${due} answers came before the connection was closed`;
   for (const [index, answer] of answers.entries()) {
     const request = read.requests[index];
+    // Of what was refused it is not known whether the answer has a body.
+    if (request === undefined && answer.bodyless) continue;
     const fault = answerFault(answer, request?.target ?? '');
     if (fault !== undefined) return fault;
-    const intended = request === undefined ? undefined : intendedUser(request.headers);
+    if (request === undefined) continue;
+    const intended = intendedUser(request.headers);
     const echoed = echoOf(answer.body);
     if (echoed !== undefined && echoed !== intended)
       return `answer ${index} is for ${JSON.stringify(echoed)}, and ${JSON.stringify(intended)} asked`;

@@ -15,8 +15,7 @@ export interface Witness {
 
 /** Asks over a connection that is opened when it is needed. */
 export function openWitness(door: Door): Witness {
-  let socket: TLSSocket | undefined;
-  let text = '';
+  const line: { socket: TLSSocket | undefined; text: string } = { socket: undefined, text: '' };
   let wake = Promise.withResolvers<void>();
   const stir = (): void => {
     wake.resolve();
@@ -24,13 +23,13 @@ export function openWitness(door: Door): Witness {
   };
   const open = async (): Promise<TLSSocket> => {
     const opened = await openSocket(door, 'http/1.1');
-    text = '';
+    line.text = '';
     opened.on('data', (chunk: Buffer) => {
-      text += chunk.toString('latin1');
+      line.text += chunk.toString('latin1');
       stir();
     });
     opened.on('close', () => {
-      socket = undefined;
+      line.socket = undefined;
       stir();
     });
     return opened;
@@ -39,21 +38,26 @@ export function openWitness(door: Door): Witness {
     async ask() {
       const answers: string[] = [];
       for (const cluster of Object.keys(basePaths)) {
-        socket ??= await open();
-        text = '';
+        const socket = (line.socket ??= await open());
+        line.text = '';
         socket.write(
           `GET /clusters/${cluster}/proxy/api/v1/namespaces/w/configmaps/w HTTP/1.1\r\nHost: gateway.test\r\n` +
             `Authorization: Bearer ${witness.token}\r\n\r\n`,
         );
         const timer = setTimeout(stir, dueMs);
         const untilMs = performance.now() + dueMs;
-        while (!text.endsWith('}') && !text.endsWith('}\n') && socket !== undefined && performance.now() < untilMs)
+        while (
+          !line.text.endsWith('}') &&
+          !line.text.endsWith('}\n') &&
+          line.socket !== undefined &&
+          performance.now() < untilMs
+        )
           await wake.promise;
         clearTimeout(timer);
-        answers.push(`${text.slice(9, 12)} ${/"user":"([^"]*)"/.exec(text)?.[1] ?? 'nobody'}`);
+        answers.push(`${line.text.slice(9, 12)} ${/"user":"([^"]*)"/.exec(line.text)?.[1] ?? 'nobody'}`);
       }
       return answers.find((answer) => answer !== `200 ${witness.name}`) ?? answers[0]!;
     },
-    close: () => void socket?.destroy(),
+    close: () => void line.socket?.destroy(),
   };
 }
