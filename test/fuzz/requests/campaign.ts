@@ -120,7 +120,8 @@ export async function runRequests(
 
 /** Findings of the same kind are told once. */
 function kindOf(what: string): string {
-  return what.replaceAll(/"(?:[^"\\]|\\.)*"|\d+/g, '…').slice(0, 90);
+  const [kind = ''] = what.split('; the member read');
+  return kind.replaceAll(/"(?:[^"\\]|\\.)*"|\d+/g, '…').slice(0, 90);
 }
 
 async function timed(bench: RequestBench, sent: RequestCase, known: readonly string[]): Promise<number> {
