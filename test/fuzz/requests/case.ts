@@ -76,6 +76,7 @@ export function intendedUser(headers: readonly string[]): string | undefined {
   const impersonated = values('impersonate-user');
   if (impersonated.length > 0) return impersonated[0];
   const [authorization] = values('authorization');
-  const bearer = /^bearer +(\S+)$/i.exec(authorization?.trim() ?? '')?.[1];
+  // As in kube-apiserver, what follows the token is not looked at.
+  const bearer = /^bearer +(\S+)/i.exec(authorization?.trim() ?? '')?.[1];
   return bearer === undefined ? undefined : nameOfToken(bearer);
 }
