@@ -48,7 +48,7 @@ export interface Attributes {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** Path below `/proxy`, with its leading slash, without query; only read for non-resource requests. */
+  /** Percent-decoded path below `/proxy`, with its leading slash, without query; only read for non-resource requests. */
   readonly path: string;
 }
 

@@ -116,6 +116,16 @@ function decodeSegment(raw: string, inApplication: boolean): string {
 }
 
 /**
+ * A path as whoever serves it reads it, which is how authorization and audit policies speak of paths (Go's `URL.Path`): `/%6cogs` is `/logs`.
+ * @param path as received
+ * @param segments its segments, decoded
+ */
+export function decodedPath(path: string, segments: readonly string[]): string {
+  if (!path.includes('%')) return path;
+  return `/${segments.join('/')}${path.endsWith('/') ? '/' : ''}`;
+}
+
+/**
  * Where the path of a member can begin: the whole path (the cluster is in the host name), behind `/clusters/<x>/proxy`, behind
  * `/apis/<group>/<version>/<resource>/<x>/proxy`. routes.ts knows no other prefix; a test compares the two.
  */

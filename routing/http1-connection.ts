@@ -78,7 +78,8 @@ export class Http1Connection implements Carrier, ResponseSink {
     this.#headSent = false;
     this.#requestSent = false;
     this.#parser.begin(call.request.method === 'HEAD' ? 'head' : 'plain');
-    if (call.bodyless) {
+    // An empty chunked body has an end of its own, without which the next request would be read as a chunk of it.
+    if (call.bodyless && call.request.body !== 'chunked') {
       this.#headSent = true;
       this.#requestSent = true;
       this.#socket.write(call.head, 'latin1');

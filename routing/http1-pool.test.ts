@@ -222,4 +222,23 @@ describe('http1 pool', () => {
     assert.equal(transport.stats().pending, 0);
     transport.close('abort');
   });
+
+  it('ends an empty chunked body that had ended before there was a connection', () =>
+    withMember(
+      // Answers without a look at the body, so that the connection serves the next request.
+      (_head, socket) => socket.write(response('hello')),
+      async (transport, member) => {
+        const first = recordingHandler();
+        const call = transport.send(getRequest('/1', { method: 'POST', body: 'chunked' }), first.handler);
+        call.end();
+        await first.done;
+        const second = recordingHandler();
+        transport.send(getRequest('/2'), second.handler);
+        await second.done;
+        assert.match(
+          member.connections[0]!.received(),
+          /^POST \/1 .*\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET \/2 /s,
+        );
+      },
+    ));
 });

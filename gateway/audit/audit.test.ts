@@ -230,3 +230,14 @@ test('C58: what is decided once holds to the end of the request', () => {
   assert.equal(started.counts.dropped.get('log'), 1);
   assert.equal(started.counts.refused, 1);
 });
+
+test('a policy that records by path sees a path as the cluster reads it, however it is spelled', () => {
+  const started = start({ rules: [{ level: 'Metadata', nonResourceURLs: ['/logs/*'] }] });
+  for (const path of ['/logs/a', '/%6cogs/%61', '/metrics']) {
+    const asked = request('GET', `/clusters/m1/proxy${path}`);
+    void started.audit.begin(state(asked));
+    answer(asked, 200);
+    started.audit.end(state(asked));
+  }
+  assert.equal(started.events().filter(({ stage }) => stage === 'ResponseComplete').length, 2);
+});

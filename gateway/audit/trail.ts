@@ -12,6 +12,7 @@ import type { AuditedRequest } from './rule.ts';
 import { sourceIPs } from './source-ips.ts';
 import { auditedUri } from './uri.ts';
 import type { Authenticated, Described, Impersonating, Observed } from '../exchange.ts';
+import { decodedPath } from '../path.ts';
 import { requestInfo } from '../request-info.ts';
 import type { RequestInfo } from '../request-info.ts';
 
@@ -43,7 +44,8 @@ export function plainInfo({ upgrade, inbound, surface, target, info }: Described
 /** What rules look at. */
 export function auditedRequest(state: Described, info: RequestInfo, caller: User | undefined): AuditedRequest {
   const { verb, isResource, apiGroup, resource, subresource, namespace, name } = info;
-  const path = state.surface.kind === 'member' ? state.surface.path : state.target.path;
+  const { path: received, segments } = state.surface.kind === 'member' ? state.surface : state.target;
+  const path = decodedPath(received, segments);
   return { caller, verb, isResource, apiGroup, resource, subresource, namespace, name, path };
 }
 

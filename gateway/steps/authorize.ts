@@ -15,6 +15,7 @@ import { authorized } from '../exchange.ts';
 import type { Authenticated, Authorized, Observation } from '../exchange.ts';
 import { endStream } from '../ended-streams.ts';
 import { isOpenHealth } from '../health.ts';
+import { decodedPath } from '../path.ts';
 import { methodVerb } from '../request-info.ts';
 import type { RequestInfo } from '../request-info.ts';
 import type { Rooms } from '../rooms.ts';
@@ -122,9 +123,9 @@ function questionsFor(state: Authenticated, user: User, cluster: Attributes['clu
   if (surface.kind === 'version') return [];
   if ((surface.kind === 'discovery' || surface.kind === 'openapi') && user.groups.includes(authenticatedGroup))
     return [];
-  const path = surface.kind === 'member' ? surface.path : state.target.path;
+  const { path, segments } = surface.kind === 'member' ? surface : state.target;
   const outer = surface.kind === 'member' ? outerOf(surface.outer, state.inbound.method) : undefined;
-  return [attributesOf(user, cluster, outer, info, path)];
+  return [attributesOf(user, cluster, outer, info, decodedPath(path, segments))];
 }
 
 /** What is asked about a request; the index asks the same when it has to ask a cluster itself. */

@@ -2,7 +2,7 @@
 // goes upstream, or the member gets exactly the bytes that were sent.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { openRaw, requestBytes, upgradeLines } from './raw-client.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
 import type { RawAnswer, RawClient } from './raw-client.ts';
 import { rawHttp2 } from './raw-http2.ts';
 import type { RawOutcome } from './raw-http2.ts';
@@ -298,4 +298,21 @@ test('C14 S14: one Host, and the member is asked by its own name whatever it say
     assert.equal(answer.status, 200, host);
     assert.deepEqual(requests.splice(0)[0]!.values('host'), [`127.0.0.1:${port}`]);
   }
+});
+
+test('a path that is no resource is judged as the member reads it, however it is spelled', async (t) => {
+  const rule = { verbs: ['get'], nonResourceURLs: ['/logs/*'] };
+  const ruled = await startSite({
+    users: [{ token: 'alice-token', name: 'alice' }],
+    rules: [{ subjects: [{ kind: 'User', name: 'alice' }], clusters: ['m1'], ...rule }],
+  });
+  t.after(() => ruled.close());
+  const statusOf = async (path: string): Promise<number> =>
+    (await exchange(ruled, requestBytes(`GET ${member}${path}`, [auth]))).status;
+  assert.equal(await statusOf('/%6cogs/%61'), 200);
+  assert.equal(await statusOf('/%6Dogs/a'), 403);
+  assert.deepEqual(
+    ruled.members[0]!.requests.map(({ target }) => target),
+    ['/%6cogs/%61'],
+  );
 });

@@ -127,7 +127,7 @@ export function goModules(): readonly GoModule[] {
       target: '.',
       ldflags: [],
       programs: ['fuzz-oracle'],
-      coldBuild: 'about 2 minutes on two cores',
+      coldBuild: 'about 4 minutes on two cores',
     },
     {
       name: 'poster',

@@ -8,6 +8,7 @@ import { readConnection } from '../fuzz/connection.ts';
 import { startOracle } from '../fuzz/oracle.ts';
 import type { Oracle, Verdict } from '../fuzz/oracle.ts';
 import { fuzz, reportText } from '../fuzz/run.ts';
+import { fuzzRequests, requestReportText } from '../fuzz/requests/run.ts';
 import { wholeShare } from '../fuzz/targets/all.ts';
 
 /** All of them, about two and a half minutes of two cores; fewer where the machine is busy with something else. */
@@ -65,4 +66,14 @@ test('C64: a reader that let a bare LF pass, or took a query in another way, wou
     requests: [{ ...ours.requests[0]!, info: { ...ours.requests[0]!.info!, verb: 'watch' } }],
   };
   assert.match(difference(watching, await verdictOf(text)) ?? '', /verb is "watch" to us and "list" to Go/);
+});
+
+test('whole requests over both protocols: what was judged is what Go and an API server read behind the gateway, and all are answered', async (t) => {
+  const seed = randomInt(0x7fff_ffff);
+  t.diagnostic(`seed ${seed}`);
+  const report = await fuzzRequests({ seed, cases: 3_000, seconds: 300, compare: true });
+  for (const line of requestReportText(report).split('\n')) t.diagnostic(line);
+  assert.deepEqual(report.findings, []);
+  // Requests that nobody lets through would be no comparison.
+  assert.ok(report.compared > report.cases / 5, `only ${report.compared} requests were read by Go`);
 });

@@ -6,6 +6,7 @@ import { difference } from './comparison.ts';
 import { readConnection } from './connection.ts';
 import { runCampaign, timedCheck } from './campaign.ts';
 import { readCorpus } from './corpus.ts';
+import { requestsName } from './requests/campaign.ts';
 import type { GoRequest, Verdict } from './oracle.ts';
 import { targets, wholeShare } from './targets/all.ts';
 import { must } from './target.ts';
@@ -33,7 +34,7 @@ test('the shares of the targets make a million, and each has a corpus', () => {
     wholeShare,
   );
   const files = globSync('corpus/*.jsonl', { cwd: import.meta.dirname }).map((file) => basename(file, '.jsonl'));
-  assert.deepEqual(files.toSorted(), targets.map(({ name }) => name).toSorted());
+  assert.deepEqual(files.toSorted(), [...targets.map(({ name }) => name), requestsName].toSorted());
 });
 
 test('a case in which something does not hold ends the run, and is told with its seed and made small', async () => {
@@ -95,7 +96,8 @@ function goRequest(parts: Partial<GoRequest>): GoRequest {
     parts: ['pods'],
   };
   const target = '/api/v1/pods';
-  return { method: 'GET', target, path: target, host: 'a', headers: { 'X-A': ['b'] }, body: '', info, ...parts };
+  const user = { name: 'a', uid: '', groups: [], extra: {} };
+  return { method: 'GET', target, path: target, host: 'a', headers: { 'X-A': ['b'] }, body: '', info, user, ...parts };
 }
 
 test('what Go reads in another way is a difference: meaning, framing, one request more, one less', () => {

@@ -14,8 +14,18 @@ const longestBytes = 60_000;
 
 /** The first number picks a text of the corpus, every three more change it once. */
 function mutate(seeds: readonly string[], words: readonly string[], numbers: readonly number[]): string {
-  let text = seeds[numbers[0]! % seeds.length]!;
-  for (let i = 1; i + 2 < numbers.length; i += 3) {
+  return changed(seeds[numbers[0]! % seeds.length]!, seeds, words, numbers.slice(1));
+}
+
+/** A text, changed once for every three numbers. */
+export function changed(
+  whole: string,
+  seeds: readonly string[],
+  words: readonly string[],
+  numbers: readonly number[],
+): string {
+  let text = whole;
+  for (let i = 0; i + 2 < numbers.length; i += 3) {
     const at = numbers[i + 1]! % (text.length + 1);
     text = change(text, numbers[i]!, at, numbers[i + 2]!, seeds, words);
   }

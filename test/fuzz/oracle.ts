@@ -26,6 +26,15 @@ export interface GoRequest {
     readonly name: string;
     readonly parts: readonly string[];
   };
+  /** Whom an API server takes it for, whose own credential may impersonate everybody. */
+  readonly user: {
+    /** What kept it from arriving at anybody. */
+    readonly refusal?: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly groups: readonly string[];
+    readonly extra: Readonly<Record<string, readonly string[]>>;
+  };
 }
 
 /** What Go's server did with a connection. */

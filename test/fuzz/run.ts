@@ -5,13 +5,17 @@ import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import type { CampaignReport } from './campaign.ts';
 import { ensureBinaries } from '../controlplane/build.ts';
+import { requestsName } from './requests/campaign.ts';
+import { fuzzRequests, keepFindings, requestReportText } from './requests/run.ts';
 import { targets, wholeShare } from './targets/all.ts';
 import type { Work } from './worker.ts';
 
 const usage = `npm run fuzz -- [options]
   --cases N       cases over all targets (default 1,000,000)
   --seed N        repeats a run (default: random, printed)
-  --target NAME   one target alone; repeatable: ${targets.map(({ name }) => name).join(', ')}
+  --target NAME   one target alone; repeatable: ${targets.map(({ name }) => name).join(', ')};
+                  or requests, alone: whole requests against a gateway
+  --minutes N     how long requests go on (default 5; --cases N ends them earlier)
   --no-oracle     without Go's reading, which needs Go to be built
 `;
 
@@ -90,10 +94,30 @@ export function reportText({ reports, cases, compared, seconds, findings }: Fuzz
   ].join('\n');
 }
 
+/** Whole requests; what is found goes into the corpus. */
+async function runRequestTarget(
+  seed: number,
+  minutes: string,
+  cases: string | undefined,
+  compare: boolean,
+): Promise<void> {
+  console.log(`seed ${seed}: npm run fuzz -- --target ${requestsName} --minutes ${minutes} --seed ${seed}`);
+  const report = await fuzzRequests({
+    seed,
+    cases: cases === undefined ? Number.POSITIVE_INFINITY : Number(cases),
+    seconds: Number(minutes) * 60,
+    compare,
+  });
+  keepFindings(report.findings);
+  process.stdout.write(requestReportText(report));
+  if (report.findings.length > 0) process.exitCode = 1;
+}
+
 if (import.meta.main) {
   const { values } = parseArgs({
     options: {
-      cases: { type: 'string', default: String(wholeShare) },
+      cases: { type: 'string' },
+      minutes: { type: 'string', default: '5' },
       seed: { type: 'string' },
       target: { type: 'string', multiple: true, default: [] },
       'no-oracle': { type: 'boolean', default: false },
@@ -101,10 +125,14 @@ if (import.meta.main) {
     },
   });
   if (values.help) process.stdout.write(usage);
-  else {
+  else if (values.target.includes(requestsName)) {
     const seed = values.seed === undefined ? randomInt(0x7fff_ffff) : Number(values.seed);
-    console.log(`seed ${seed}: npm run fuzz -- --cases ${values.cases} --seed ${seed}`);
-    const report = await fuzz(Number(values.cases), seed, !values['no-oracle'], values.target);
+    await runRequestTarget(seed, values.minutes, values.cases, !values['no-oracle']);
+  } else {
+    const seed = values.seed === undefined ? randomInt(0x7fff_ffff) : Number(values.seed);
+    const cases = values.cases ?? String(wholeShare);
+    console.log(`seed ${seed}: npm run fuzz -- --cases ${cases} --seed ${seed}`);
+    const report = await fuzz(Number(cases), seed, !values['no-oracle'], values.target);
     process.stdout.write(reportText(report));
     if (report.findings.length > 0) process.exitCode = 1;
   }

@@ -8,6 +8,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -15,12 +16,18 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 )
@@ -47,7 +54,21 @@ type seen struct {
 	Body      string              `json:"body"`
 	BodyError string              `json:"bodyError,omitempty"`
 	Info      info                `json:"info"`
+	User      userInfo            `json:"user"`
 }
+
+// userInfo is whom an API server takes the request for, whose own credential may impersonate everybody.
+type userInfo struct {
+	// What kept it from arriving at anybody; the rest is empty then.
+	Refusal string              `json:"refusal,omitempty"`
+	Name    string              `json:"name"`
+	UID     string              `json:"uid"`
+	Groups  []string            `json:"groups"`
+	Extra   map[string][]string `json:"extra"`
+}
+
+// credentialOwner is who a request runs as that impersonates nobody.
+const credentialOwner = "the credential itself"
 
 type verdict struct {
 	// Requests a handler was called for, in order.
@@ -110,6 +131,7 @@ func handle(w http.ResponseWriter, r *http.Request) {
 			one.Headers[latin1(name)] = append(one.Headers[latin1(name)], latin1(value))
 		}
 	}
+	one.User = userOf(r)
 	conn.of.verdict.Requests = append(conn.of.verdict.Requests, one)
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -126,6 +148,41 @@ func infoOf(r *http.Request) info {
 	}
 	if err != nil {
 		one.Error = latin1(err.Error())
+	}
+	return one
+}
+
+type allowAll struct{}
+
+func (allowAll) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	return authorizer.DecisionAllow, "", nil
+}
+
+var codecs = serializer.NewCodecFactory(runtime.NewScheme())
+
+// userOf runs the filter of an API server; it takes the headers out of the request, so it comes last.
+func userOf(r *http.Request) userInfo {
+	one := userInfo{Refusal: "refused", Groups: []string{}, Extra: map[string][]string{}}
+	inner := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		found, _ := request.UserFrom(r.Context())
+		one.Refusal, one.Name, one.UID = "", latin1(found.GetName()), latin1(found.GetUID())
+		for _, group := range found.GetGroups() {
+			one.Groups = append(one.Groups, latin1(group))
+		}
+		for key, values := range found.GetExtra() {
+			for _, value := range values {
+				one.Extra[latin1(key)] = append(one.Extra[latin1(key)], latin1(value))
+			}
+		}
+	})
+	ctx := request.WithUser(r.Context(), &user.DefaultInfo{Name: credentialOwner})
+	if found, err := factory.NewRequestInfo(r); err == nil {
+		ctx = request.WithRequestInfo(ctx, found)
+	}
+	answer := httptest.NewRecorder()
+	impersonation.WithImpersonation(inner, allowAll{}, codecs).ServeHTTP(answer, r.WithContext(ctx))
+	if one.Refusal != "" {
+		one.Refusal = latin1(answer.Body.String())
 	}
 	return one
 }
