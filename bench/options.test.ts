@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { parseOptions, UsageError, type Options } from './options.ts';
-import { minimumRounds } from './statistics.ts';
+import { minimumRounds } from './figures/statistics.ts';
 
 const known = { scenarios: ['get-1', 'get-16'], targets: ['go', 'nginx'] };
 const parse = (...argv: string[]) => parseOptions(argv, known) as Options;

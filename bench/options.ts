@@ -3,7 +3,7 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
-import { minimumRounds } from './statistics.ts';
+import { minimumRounds } from './figures/statistics.ts';
 
 /** What to run and where to put it. */
 export interface Options {

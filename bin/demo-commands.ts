@@ -1,8 +1,8 @@
 // The text the demo prints: what runs, and commands that can be copied. Easy to get wrong: a command with a name that does not exist in the
 // simulated cluster; all names come from the clusters' own objects.
-import type { Gateway } from '../gateway/gateway.ts';
+import type { Gateway } from '../gateway/start/gateway.ts';
 import type { Simulator } from '../sim/server.ts';
-import { demoUsers } from '../sim/workloads.ts';
+import { demoUsers } from '../sim/workloads/workloads.ts';
 
 interface NamedObject {
   readonly metadata: {

@@ -2,9 +2,9 @@
 // somebody who chooses another for the first only meets the second.
 import { createServer } from 'node:net';
 import { Failure } from '../cli/failure.ts';
-import { formatHostPort } from '../gateway/host-port.ts';
-import type { HostPort } from '../gateway/host-port.ts';
-import { listenAt } from '../gateway/listen.ts';
+import { formatHostPort } from '../lib/text/host-port.ts';
+import type { HostPort } from '../lib/text/host-port.ts';
+import { listenAt } from '../gateway/start/listen.ts';
 
 /**
  * Returns when both addresses are free; whatever else is wrong with one is told by who listens there.

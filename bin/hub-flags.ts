@@ -2,7 +2,7 @@
 // to get wrong: a second spelling is accepted but not shown in --help, so that there is one documented way.
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import { sourceNames } from '../gateway/source-names.ts';
+import { sourceNames } from '../gateway/config/source-names.ts';
 
 /** Adds them; what was typed is checked with the rest of the configuration. */
 export function addHubFlags(command: Command, note: (text: string) => void): Command {

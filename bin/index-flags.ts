@@ -1,7 +1,7 @@
 // The flags of `serve` for the index. Easy to get wrong: their defaults are told here from the one place that has them, so that --help cannot say
 // something else than what holds.
 import type { Command } from 'commander';
-import { indexDefaults } from '../gateway/index-config.ts';
+import { indexDefaults } from '../gateway/config/index-config.ts';
 
 /** Adds them; what was typed is checked with the rest of the configuration. */
 export function addIndexFlags(command: Command): Command {

@@ -2,11 +2,11 @@
 // 0 is done, 1 is failed, 2 is a wrong flag or configuration; commander's own 1 for usage faults is turned into 2 here.
 import { basename } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { addCompletionCommand } from '../cli/completion.ts';
+import { addCompletionCommand } from '../cli/completion/completion.ts';
 import { describeFailure, exitCodeOf, exitCodes } from '../cli/failure.ts';
-import { addGenerateCommand } from '../cli/generate-member-access.ts';
+import { addGenerateCommand } from '../cli/member-access/generate-member-access.ts';
 import { addGetCommand } from '../cli/get-clusters.ts';
-import { addKubeconfigCommand } from '../cli/kubeconfig.ts';
+import { addKubeconfigCommand } from '../cli/kubeconfig/kubeconfig.ts';
 import { processTerminal } from '../cli/terminal.ts';
 import type { Terminal } from '../cli/terminal.ts';
 import { addVersionCommand, packageVersion } from '../cli/version.ts';

@@ -3,11 +3,11 @@
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
-import { findConnection } from './connection.ts';
-import type { ConnectionFlags, KubeconfigFlags } from './connection.ts';
+import { findConnection } from './connection/connection.ts';
+import type { ConnectionFlags, KubeconfigFlags } from './connection/connection.ts';
 import { Failure } from './failure.ts';
-import { clustersPath } from './gateway-url.ts';
-import { getJson } from './http.ts';
+import { clustersPath } from './connection/gateway-url.ts';
+import { getJson } from './connection/http.ts';
 import { printTable } from './table.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -2,8 +2,8 @@
 // only for `wide`; and cells are someone else's text, so control characters must not reach the terminal.
 import { humanDuration } from './duration.ts';
 import { printable } from './failure.ts';
-import { isJsonObject } from './http.ts';
-import type { JsonObject } from './http.ts';
+import { isJsonObject } from './connection/http.ts';
+import type { JsonObject } from './connection/http.ts';
 
 // k8s.io/cli-runtime/pkg/printers/tabwriter.go: minimal width 6, padding 3.
 const minimalWidth = 6;

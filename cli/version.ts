@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import { findConnection } from './connection.ts';
-import type { ConnectionFlags, KubeconfigFlags } from './connection.ts';
+import { findConnection } from './connection/connection.ts';
+import type { ConnectionFlags, KubeconfigFlags } from './connection/connection.ts';
 import { Failure } from './failure.ts';
-import { getJson } from './http.ts';
+import { getJson } from './connection/http.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Version of the package this file belongs to; both the checkout and `dist` have package.json above them. */

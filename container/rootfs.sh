@@ -19,7 +19,7 @@ echo "$libraries" | grep -o '/[^ ]*' | while read -r library; do
   cp -L "$library" "$target$library"
 done
 
-for part in package.json LICENSE auth bin cache cli gateway routing search sim node_modules; do
+for part in package.json LICENSE auth bin cache cli gateway http lib routing search sim node_modules; do
   cp -R "$app/$part" "$target/app/$part"
 done
 # The binary is in /nodejs already; its package, npm's shims and the tests are of no use at run time.

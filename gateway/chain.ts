@@ -7,7 +7,7 @@
 //   or returns `answered` when the request is over.
 import { answered } from './exchange.ts';
 import type { Arrival, Step } from './exchange.ts';
-import type { Rooms } from './rooms.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
 import { admit } from './steps/admit.ts';
 import { audit } from './steps/audit.ts';
 import { authenticate } from './steps/authenticate.ts';
@@ -59,20 +59,26 @@ export const selfChain = linked(
 export type AnyStep = Step<never, unknown>;
 
 /** Runs a request through a chain. Never throws; returns when the last step has it, or one that has to wait. */
-export function run(steps: readonly AnyStep[], arrival: Arrival, rooms: Rooms): void {
-  runFrom(0, arrival, steps, arrival, rooms);
+export function run(steps: readonly AnyStep[], arrival: Arrival, dependencies: ChainDependencies): void {
+  runFrom(0, arrival, steps, arrival, dependencies);
 }
 
 /** Without a promise unless a step has to wait: most requests never do. */
-function runFrom(first: number, from: unknown, steps: readonly AnyStep[], arrival: Arrival, rooms: Rooms): void {
+function runFrom(
+  first: number,
+  from: unknown,
+  steps: readonly AnyStep[],
+  arrival: Arrival,
+  dependencies: ChainDependencies,
+): void {
   let state = from;
   try {
     for (let i = first; i < steps.length; i++) {
-      const result: unknown = steps[i]!(state as never, rooms);
+      const result: unknown = steps[i]!(state as never, dependencies);
       if (result instanceof Promise) {
         const before = state;
         result.then(
-          (later: unknown) => later === answered || runFrom(i + 1, later, steps, arrival, rooms),
+          (later: unknown) => later === answered || runFrom(i + 1, later, steps, arrival, dependencies),
           (error: unknown) => failState(before, arrival, error),
         );
         return;

@@ -1,20 +1,20 @@
 // The state of one request at each stage of the chain, as types that build on one another: a step can only use what an earlier step
 // has established. Easy to get wrong: from Authorized on steps read
 // `headers`, which hold no credential of the caller, and never `inbound.headers` again, so they cannot leak one.
-import type { AttributesCluster, Decision } from '../auth/authorize.ts';
-import type { ClusterRecord, Credential } from '../cache/records.ts';
-import type { User } from '../cache/user.ts';
-import type { Inbound, InboundUpgrade } from '../routing/exchange.ts';
-import type { Progress } from '../routing/stream.ts';
-import type { Connection, Target } from '../routing/target.ts';
-import type { RawHeaders } from '../routing/transport-types.ts';
-import type { UpgradeToken } from '../routing/upgrade.ts';
+import type { AttributesCluster, Decision } from '../auth/rules/authorize.ts';
+import type { ClusterRecord, Credential } from '../cache/model/records.ts';
+import type { User } from '../cache/model/user.ts';
+import type { Inbound, InboundUpgrade } from '../http/inbound.ts';
+import type { Progress } from '../routing/forward/stream.ts';
+import type { Connection, Target } from '../routing/members/target.ts';
+import type { RawHeaders } from '../routing/members/transport-types.ts';
+import type { UpgradeToken } from '../routing/forward/upgrade.ts';
 import type { AuditTrail } from './audit/trail.ts';
-import type { ClusterAccess } from './cluster-access.ts';
-import type { ParsedTarget } from './path.ts';
-import type { RequestInfo } from './request-info.ts';
-import type { Rooms } from './rooms.ts';
-import type { Surface } from './routes.ts';
+import type { ClusterAccess } from './start/cluster-access.ts';
+import type { ParsedTarget } from './request/path.ts';
+import type { RequestInfo } from './request/request-info.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
+import type { Surface } from './request/routes.ts';
 import type { RequestTrace } from './tracing/request-trace.ts';
 
 /**
@@ -66,7 +66,10 @@ export class RequestState {
 export const answered = Symbol('answered');
 
 /** One element of the chain. */
-export type Step<In, Out> = (state: In, rooms: Rooms) => Out | typeof answered | Promise<Out | typeof answered>;
+export type Step<In, Out> = (
+  state: In,
+  dependencies: ChainDependencies,
+) => Out | typeof answered | Promise<Out | typeof answered>;
 
 /** Who is at the other end of the socket. */
 export interface Peer {

@@ -1,13 +1,13 @@
 // `portcullis serve`: reads the configuration, starts the gateway, waits for a signal, ends in good order, chooses the exit code; nothing else.
 import { createRequire } from 'node:module';
-import { ConfigurationError } from '../cache/configuration-error.ts';
-import { GatewayError } from '../cache/errors.ts';
-import { readConfig } from './config.ts';
-import type { Config, ConfigInput } from './config.ts';
-import { startGateway } from './gateway.ts';
-import type { Gateway } from './gateway.ts';
-import { makeLog } from './log.ts';
-import { timeScaleVariable } from './time-scale.ts';
+import { ConfigurationError } from '../lib/configuration-error.ts';
+import { GatewayError } from '../cache/model/errors.ts';
+import { readConfig } from './config/config.ts';
+import type { Config, ConfigInput } from './config/config.ts';
+import { startGateway } from './start/gateway.ts';
+import type { Gateway } from './start/gateway.ts';
+import { makeLog } from './operations/log.ts';
+import { timeScaleVariable } from './config/time-scale.ts';
 
 /**
  * Runs a gateway until SIGTERM or SIGINT.

@@ -1,7 +1,7 @@
 // The one place that turns an error into a response: a metav1.Status, and a Warning, because kubectl loses the message of a failed
 // discovery but prints warnings. Easy to get wrong: Retry-After on a 5xx makes client-go repeat even POSTs and turns a 503 into 50 s of waiting.
-import { GatewayError } from '../cache/errors.ts';
-import { warningHeader } from '../routing/warning.ts';
+import { GatewayError } from '../cache/model/errors.ts';
+import { warningHeader } from '../routing/forward/warning.ts';
 
 /** A complete answer; header values are latin1 strings of bytes. */
 export interface CompleteResponse {

@@ -2,16 +2,16 @@
 // who somebody is (authorizer, outgoing identity) and whatever answers a request comes from the gateway as functions; nothing here decides it again.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Authorizer } from '../auth/authorize.ts';
-import type { ClusterRecord, ClusterSpec, IdentityMode } from '../cache/records.ts';
-import type { ClusterStore } from '../cache/store.ts';
-import type { User } from '../cache/user.ts';
-import type { OpenStreams } from '../routing/open-streams.ts';
-import type { Connections } from '../routing/target.ts';
+import type { Authorizer } from '../auth/rules/authorize.ts';
+import type { ClusterRecord, ClusterSpec, IdentityMode } from '../cache/model/records.ts';
+import type { ClusterStore } from '../cache/model/store.ts';
+import type { User } from '../cache/model/user.ts';
+import type { OpenStreams } from '../routing/forward/open-streams.ts';
+import type { Connections } from '../routing/members/target.ts';
 import { answerIndexRequest } from './api/answers.ts';
 import { makeCatalogReader } from './api/catalog.ts';
-import { makeReadDocument } from './api/openapi-members.ts';
-import { makeUnionOpenapi } from './api/openapi-union.ts';
+import { makeReadDocument } from './api/documents/openapi-members.ts';
+import { makeUnionOpenapi } from './api/documents/openapi-union.ts';
 import type { AnswerParts } from './api/parts.ts';
 import type { IndexRequest, StatusJson } from './api/request.ts';
 import { readContinueKeys } from './continue-keys.ts';
@@ -25,13 +25,13 @@ import { openSqliteStore } from './stores/sqlite/store.ts';
 import { makeAsks } from './sync/ask-member.ts';
 import { indexIdentityOf, type IndexIdentity } from './sync/index-identity.ts';
 import { makeReader } from './sync/read-as.ts';
-import { chooseTypes, makeSelection, namedResources } from './sync/selection.ts';
+import { chooseTypes, makeSelection, namedResources } from './sync/discover/selection.ts';
 import { startSync } from './sync/sync.ts';
 import type { ClusterState, SyncHandle, SyncTiming } from './sync/sync-types.ts';
 import { typeKey } from './types.ts';
 import type { Incarnation } from './types.ts';
 import { makeChangeFeed } from './watch/feed.ts';
-import { makeToldRights } from './watch/told-rights.ts';
+import { makeIssuedRights } from './watch/issued-rights.ts';
 
 /** As much of a log as the index writes to. */
 export interface IndexLog {
@@ -189,7 +189,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
         (incarnation) => recordOf(incarnation)?.status.version ?? '',
       ),
       feed,
-      told: makeToldRights(store),
+      told: makeIssuedRights(store),
       openStreams,
       continueKeys,
       bookmarkIntervalMs: options.bookmarkIntervalMs,

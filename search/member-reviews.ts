@@ -1,11 +1,11 @@
 // What members are asked about rights, over the connections that requests use. Easy to get wrong: a review is about somebody else and goes out with the
 // gateway's own credential; only the question whether rules are complete impersonates, and then a name of the gateway's own.
-import { GatewayError } from '../cache/errors.ts';
-import type { ClusterRecord } from '../cache/records.ts';
-import type { User } from '../cache/user.ts';
-import { callMember, readWhole } from '../routing/member-call.ts';
-import { locate } from '../routing/target.ts';
-import type { Connections } from '../routing/target.ts';
+import { GatewayError } from '../cache/model/errors.ts';
+import type { ClusterRecord } from '../cache/model/records.ts';
+import type { User } from '../cache/model/user.ts';
+import { callMember, readWhole } from '../routing/members/member-call.ts';
+import { locate } from '../routing/members/target.ts';
+import type { Connections } from '../routing/members/target.ts';
 import type { MemberReviews } from './rights/review.ts';
 import { indexUser } from './sync/ask-member.ts';
 import type { IndexIdentity } from './sync/index-identity.ts';

@@ -1,6 +1,6 @@
 // What exists before anybody asks: the namespaces, the default roles and bindings, the kubernetes Service. Easy to get wrong: the
 // aggregated roles (view, edit, admin) are empty until their parts are collected.
-import { syncAggregatedRoles } from './aggregation.ts';
+import { syncAggregatedRoles } from './controllers/aggregation.ts';
 import type { Cluster } from './cluster.ts';
 import type { KubernetesSpec } from './schema/spec.ts';
 import { copy, type KubeObject } from './types.ts';

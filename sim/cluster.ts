@@ -1,13 +1,13 @@
 // What every handler of one simulated API server shares, and one request as handlers see it. Easy to get wrong: handlers take time
 // and timers from here only, so that closing the simulator leaves nothing running.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Authorize } from './authorize.ts';
-import type { Negotiated } from './negotiate.ts';
-import type { RequestInfo } from './request-info.ts';
-import type { Registry } from './resources.ts';
+import type { Authorize } from './access/authorize.ts';
+import type { Negotiated } from './wire/negotiate.ts';
+import type { RequestInfo } from './api/request-info.ts';
+import type { Registry } from './store/resources.ts';
 import type { KubernetesSpec } from './schema/spec.ts';
-import type { Store } from './store.ts';
-import type { Timers } from './timers.ts';
+import type { Store } from './store/store.ts';
+import type { Timers } from './controllers/timers.ts';
 import type { SimUser } from './types.ts';
 
 /** The parts of one simulated API server. */

@@ -1,26 +1,26 @@
 // A small in-memory Kubernetes API server that real kubectl works on: for the demo and for tests of the gateway. `startSimulator` joins
 // the parts. Easy to get wrong: everything it starts (port, timers, streams) must end with close().
 import { randomBytes } from 'node:crypto';
-import { createAuditLog, type AuditLog } from './audit.ts';
-import { createAuthorizer } from './authorize.ts';
+import { createAuditLog, type AuditLog } from './access/audit.ts';
+import { createAuthorizer } from './access/authorize.ts';
 import { bootstrap } from './bootstrap.ts';
-import { handleRequest, handleUpgrade } from './chain.ts';
+import { handleRequest, handleUpgrade } from './api/chain.ts';
 import type { Cluster } from './cluster.ts';
 import { containerExited } from './controllers/container-exit.ts';
 import { startControllers, type ControllerDelays } from './controllers/loop.ts';
-import { followDefinitions } from './custom-resources.ts';
-import { createFaults, type Faults } from './faults.ts';
-import { listen } from './listener.ts';
-import { simulatedNode } from './nodes.ts';
-import { createObjects, type SimObjects } from './objects.ts';
-import { createRegistry } from './resources.ts';
+import { followDefinitions } from './store/custom-resources.ts';
+import { createFaults, type Faults } from './faults/faults.ts';
+import { listen } from './api/listener.ts';
+import { simulatedNode } from './workloads/nodes.ts';
+import { createObjects, type SimObjects } from './api/objects.ts';
+import { createRegistry } from './store/resources.ts';
 import { loadKubernetesSpec, type KubernetesSpec } from './schema/spec.ts';
-import { createStore } from './store.ts';
-import type { StreamHooks } from './stream-hooks.ts';
-import { isUpgradePath } from './streams-calls.ts';
+import { createStore } from './store/store.ts';
+import type { StreamHooks } from './streams/stream-hooks.ts';
+import { isUpgradePath } from './streams/streams-calls.ts';
 import { createStreams } from './streams/streams.ts';
-import { createTimers } from './timers.ts';
-import { createAuthority, type KeyPair } from './tls.ts';
+import { createTimers } from './controllers/timers.ts';
+import { createAuthority, type KeyPair } from './access/tls.ts';
 import type { JsonObject, SimUser } from './types.ts';
 
 /** How a simulator is to be; everything has a default. */

@@ -73,7 +73,7 @@ const first = longest.flatMap((name) => named([name])).map((file) => [file]);
 const rest = socketFiles.filter((file) => ![...grouped, ...first].flat().includes(file)).map((file) => [file]);
 
 const waiting = [
-  units('{auth,cache,cli,routing,search}'),
+  units('{auth,cache,cli,http,lib,routing,search}'),
   units('{bench,bin,gateway,sim,test/house,test/chart,test/controlplane,test/clients,test/fuzz}'),
   checks,
   ...[...first, ...grouped, ...rest].map(sockets),

@@ -2,7 +2,7 @@
 // the member when it writes and by the load generator when it has the whole line, so both wait for a core beside the target.
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { cpuSecondsBetween, readCpu } from '../accounting.ts';
+import { cpuSecondsBetween, readCpu } from '../figures/accounting.ts';
 import { openLoad } from '../load.ts';
 import type { RunningTarget } from '../targets/target.ts';
 import { interleave, onStub, type Bench, type Lane, type Scenario } from './scenario.ts';

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 import { clusterPath, startHubSite, type HubSite } from '../../test/hub/site.ts';
-import { cpuSecondsBetween, readCpu, restingCores } from '../accounting.ts';
+import { cpuSecondsBetween, readCpu, restingCores } from '../figures/accounting.ts';
 import { openLoad } from '../load.ts';
 import { errorsOf, interleave, type Bench, type Scenario } from './scenario.ts';
 

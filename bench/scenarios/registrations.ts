@@ -6,7 +6,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { SimulatedHubAddress, SimulatedHubSettings } from '../../test/hub/simulated-hub.ts';
-import { cpuSecondsBetween, readCpu, residentBytes, restingCores } from '../accounting.ts';
+import { cpuSecondsBetween, readCpu, residentBytes, restingCores } from '../figures/accounting.ts';
 import { openLoad } from '../load.ts';
 import { configMapPath } from '../member.ts';
 import { quickClusters } from '../options.ts';

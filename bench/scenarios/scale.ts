@@ -2,7 +2,7 @@
 // Easy to get wrong: hub, members and gateway share this machine, so a start that waits for its hub's CPU is not the gateway's.
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { residentBytes, restingCores } from '../accounting.ts';
+import { residentBytes, restingCores } from '../figures/accounting.ts';
 import { startFleet } from './registrations.ts';
 import { interleave, onStub, slowRounds, type Bench, type Scenario } from './scenario.ts';
 

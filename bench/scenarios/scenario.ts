@@ -7,7 +7,7 @@ import { startStubMember } from '../member.ts';
 import type { Protocol, RequestsResult } from '../load.ts';
 import type { Options } from '../options.ts';
 import type { Site } from '../site.ts';
-import { shuffled } from '../statistics.ts';
+import { shuffled } from '../figures/statistics.ts';
 import type { Target } from '../targets/target.ts';
 
 /** One target asked over one protocol. */

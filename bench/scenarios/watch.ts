@@ -2,7 +2,7 @@
 // work would hide or inflate the difference, so every measurement has a fresh process, warmed the same way.
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { cpuSecondsBetween, readCpu, residentBytes } from '../accounting.ts';
+import { cpuSecondsBetween, readCpu, residentBytes } from '../figures/accounting.ts';
 import { openLoad, type LoadGroup } from '../load.ts';
 import { configMapPath, idleWatchPath } from '../member.ts';
 import type { RunningTarget } from '../targets/target.ts';

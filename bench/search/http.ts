@@ -6,11 +6,11 @@ import { Agent, request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
 
 import { createAuthority } from '../../test/controlplane/certificates.ts';
-import { cpuSecondsBetween, readCpu, type CpuReading } from '../accounting.ts';
+import { cpuSecondsBetween, readCpu, type CpuReading } from '../figures/accounting.ts';
 import { buildGo } from '../go-build.ts';
 import { openLoad } from '../load.ts';
 import { startProcess, type BenchProcess, type LiveProcesses } from '../process.ts';
-import { median } from '../statistics.ts';
+import { median } from '../figures/statistics.ts';
 import { freePort } from '../targets/target.ts';
 import { clusterObjects, type GeneratedObject } from './generator.ts';
 import { askHostile, hostileQuestions, mostHostileCpuMs, type HostileQuestion } from './http-hostile.ts';

@@ -10,7 +10,7 @@ import type { RowScope } from '../../search/rights/scope.ts';
 import { openSqliteStore, type SqliteStore } from '../../search/stores/sqlite/store.ts';
 import type { PageRequest } from '../../search/stores/store.ts';
 import type { TypeInfo } from '../../search/types.ts';
-import { median } from '../statistics.ts';
+import { median } from '../figures/statistics.ts';
 import { clusterName, clusterObjects, objectsPerCluster, type GeneratedObject } from './generator.ts';
 import { benchHttp } from './http.ts';
 import { startPostgres, type Postgres } from './postgres.ts';

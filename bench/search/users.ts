@@ -2,9 +2,9 @@
 // asked first pays for what a reader remembers afterwards, so the first answer is printed apart and not compared.
 import type { ListQuery } from '../../search/query/list-query.ts';
 import type { Grant } from '../../search/rights/scope.ts';
-import { openReader, type Reader } from '../../search/stores/sqlite/reader.ts';
+import { openReader, type Reader } from '../../search/stores/sqlite/read/reader.ts';
 import type { FacetBy } from '../../search/stores/store.ts';
-import { median } from '../statistics.ts';
+import { median } from '../figures/statistics.ts';
 import { clusterObjects } from './generator.ts';
 import { newest, pods, webByName, webLabels } from './questions.ts';
 

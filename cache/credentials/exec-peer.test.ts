@@ -2,8 +2,8 @@
 // (another type in the cache) have no counterpart: each cluster has a source of its own and nothing else is in it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../errors.ts';
-import { readSecretExec } from '../sources/secret-exec.ts';
+import { GatewayError } from '../model/errors.ts';
+import { readSecretExec } from '../sources/objects/secret-exec.ts';
 import { testKeyPair } from './certificate.fixture.ts';
 import { execCredential } from './exec.ts';
 import type { ExecResult } from './exec-run.ts';

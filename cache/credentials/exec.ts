@@ -2,8 +2,8 @@
 // wrong: a plugin may open a browser window or cost seconds, so neither a burst of requests, nor a failing plugin, nor a member that
 // answers 401 to everything may start it again and again.
 import { basename } from 'node:path';
-import { GatewayError } from '../errors.ts';
-import type { Credential, CredentialSource } from '../records.ts';
+import { GatewayError } from '../model/errors.ts';
+import type { Credential, CredentialSource } from '../model/records.ts';
 import { readExecCredential } from './exec-output.ts';
 import { runExec, type ExecResult, type ExecRun } from './exec-run.ts';
 import type { KeyPair } from './pem.ts';

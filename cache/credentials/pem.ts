@@ -2,7 +2,7 @@
 // OpenSSL finds out about a key of another certificate only at the first connection, and then the error names neither file nor cluster.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { GatewayError } from '../errors.ts';
+import { GatewayError } from '../model/errors.ts';
 
 const blockStart = '-----BEGIN CERTIFICATE-----';
 const blockEnd = '-----END CERTIFICATE-----';

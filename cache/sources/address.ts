@@ -1,7 +1,7 @@
 // Reads the two addresses of a kubeconfig cluster, `server` and `proxy-url`. Easy to get wrong: URL parsers repair what they read (dot
 // segments, numeric hosts, backslashes), and then we would talk to a place nobody wrote; here everything unusual is refused instead.
 import { isIPv4, isIPv6 } from 'node:net';
-import type { Endpoint, ProxyAddress } from '../records.ts';
+import type { Endpoint, ProxyAddress } from '../model/records.ts';
 import { unusable } from './unusable.ts';
 
 const urlShape =

@@ -1,9 +1,9 @@
 // Follows everything the sources of a hub watch and keeps their clusters in the store. Easy to get wrong: which source keeps a name must never
 // depend on which list came first, so a source is applied for the first time only after those before it; and no source may take another along.
-import type { HubClient, HubSource, WatchedResource } from '../hub-types.ts';
-import { resourceKey, resourceLabel } from '../hub-paths.ts';
-import type { ReflectorTiming } from '../reflector-types.ts';
-import { startReflector, type Reflector, type ReflectorState } from '../reflector.ts';
+import type { HubClient, HubSource, WatchedResource } from '../hub/hub-types.ts';
+import { resourceKey, resourceLabel } from '../hub/hub-paths.ts';
+import type { ReflectorTiming } from '../hub/reflector-types.ts';
+import { startReflector, type Reflector, type ReflectorState } from '../hub/reflector.ts';
 import { createProblemBook, type ClusterSink, type SourceProblem, type SourceReports } from './source.ts';
 
 export interface HubSourcesOptions extends SourceReports {

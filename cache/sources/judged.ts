@@ -1,8 +1,8 @@
 // A source of a hub whose clusters must have addresses that others may register. Easy to get wrong: an unchanged cluster must stay the very same spec,
 // and the operator's own tunnel server is no address that an object chose.
-import type { AddressRule } from '../address-rule.ts';
-import type { HubSource } from '../hub-types.ts';
-import type { ClusterSpec, ProxyAddress } from '../records.ts';
+import type { AddressRule } from '../model/address-rule.ts';
+import type { HubSource } from '../hub/hub-types.ts';
+import type { ClusterSpec, ProxyAddress } from '../model/records.ts';
 
 /** The flag that lets an address pass. */
 export const allowFlag = '--allow-member-addresses';

@@ -1,17 +1,17 @@
 // Asks the local answers of a gateway without a socket: what tests of served objects share. Easy to get wrong: the request takes the one path
 // parser and the one route table as in the chain, or a test would pass for a path that nobody can ask for.
-import { createClusterStore } from '../../cache/store.ts';
-import type { ClusterStore } from '../../cache/store.ts';
-import type { ClusterGatewayView, ClusterSpec } from '../../cache/records.ts';
-import { GatewayError } from '../../cache/errors.ts';
-import type { HubClient } from '../../cache/hub-types.ts';
-import type { BodyReader } from '../../routing/exchange.ts';
-import { makeOpenStreams } from '../../routing/open-streams.ts';
+import { createClusterStore } from '../../cache/model/store.ts';
+import type { ClusterStore } from '../../cache/model/store.ts';
+import type { ClusterGatewayView, ClusterSpec } from '../../cache/model/records.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { HubClient } from '../../cache/hub/hub-types.ts';
+import type { BodyReader } from '../../http/inbound.ts';
+import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Authorized } from '../exchange.ts';
 import { makeLocalAnswers } from './local.ts';
-import { parseTarget } from '../path.ts';
-import { requestInfo } from '../request-info.ts';
-import { route } from '../routes.ts';
+import { parseTarget } from '../request/path.ts';
+import { requestInfo } from '../request/request-info.ts';
+import { route } from '../request/routes.ts';
 import { statusResponse } from '../status.ts';
 
 /** Strings that are secret in every spec of {@link clusterSpec}: none may be in any answer. */

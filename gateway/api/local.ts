@@ -1,34 +1,34 @@
 // Answers what the gateway serves itself: health, version, discovery, OpenAPI, its objects. Easy to get wrong: all of it but one write is
 // answered from memory, before any member or the hub is asked, or discovery would be as slow as the slowest of them.
-import { GatewayError } from '../../cache/errors.ts';
-import type { HubClient } from '../../cache/hub-types.ts';
-import type { IdentityMode } from '../../cache/records.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { HubClient } from '../../cache/hub/hub-types.ts';
+import type { IdentityMode } from '../../cache/model/records.ts';
 import { acceptedForm, acceptedRanges } from './accept.ts';
-import { apiGroups, clusterGatewayGroup } from './api-groups.ts';
-import type { ApiGroup } from './api-groups.ts';
-import { cachedDocument, documentResponse } from './cached-document.ts';
-import { answerHealth, makeViewVersions } from './cluster-gateway-health.ts';
-import { clusterGatewaysResource } from './cluster-gateways.ts';
-import { clustersResource } from './clusters.ts';
-import { aggregatedMediaType, makeDiscovery } from './discovery.ts';
+import { apiGroups, clusterGatewayGroup } from './discovery/api-groups.ts';
+import type { ApiGroup } from './discovery/api-groups.ts';
+import { cachedDocument, documentResponse } from './discovery/cached-document.ts';
+import { answerHealth, makeViewVersions } from './clusters/cluster-gateway-health.ts';
+import { clusterGatewaysResource } from './clusters/cluster-gateways.ts';
+import { clustersResource } from './clusters/clusters.ts';
+import { aggregatedMediaType, makeDiscovery } from './discovery/discovery.ts';
 import type { Authorized } from '../exchange.ts';
-import { healthResponse } from '../health.ts';
-import type { HealthCheck } from '../health.ts';
-import { answerIndex } from './index-answers.ts';
-import type { IndexAnswers } from './index-answers.ts';
-import { aggregatedIndexGroups, indexGroupEntries } from './index-groups.ts';
-import { makeOpenapi } from './openapi.ts';
-import { openapiProtobufTypes } from './openapi-protobuf.ts';
-import { queryValue } from '../request-info.ts';
-import type { Surface } from '../routes.ts';
-import { answerResource } from './served-resource.ts';
-import type { ServedResource } from './served-resource.ts';
-import { watchResource } from './served-watch.ts';
-import type { WatchParts } from './served-watch.ts';
+import { healthResponse } from '../operations/health.ts';
+import type { HealthCheck } from '../operations/health.ts';
+import { answerIndex } from './index/index-answers.ts';
+import type { IndexAnswers } from './index/index-answers.ts';
+import { aggregatedIndexGroups, indexGroupEntries } from './index/index-groups.ts';
+import { makeOpenapi } from './discovery/openapi.ts';
+import { openapiProtobufTypes } from './discovery/openapi-protobuf.ts';
+import { queryValue } from '../request/request-info.ts';
+import type { Surface } from '../request/routes.ts';
+import { answerResource } from './clusters/served-resource.ts';
+import type { ServedResource } from './clusters/served-resource.ts';
+import { watchResource } from './clusters/served-watch.ts';
+import type { WatchParts } from './clusters/served-watch.ts';
 import { jsonResponse } from '../status.ts';
 import type { CompleteResponse } from '../status.ts';
 import { versionInfo } from './version.ts';
-import { virtualClustersResource } from './virtual-clusters.ts';
+import { virtualClustersResource } from './clusters/virtual-clusters.ts';
 
 /** What local answers are made of. */
 export interface LocalParts {

@@ -1,6 +1,6 @@
 // What `/version` of the gateway says: a Kubernetes version that clients can work with, and our own behind a plus. Easy to get wrong: kubectl
 // compares gitVersion with its own version and warns of a skew, helm renders charts by it; both take what follows a plus for a build.
-import type { ClusterRecord } from '../../cache/records.ts';
+import type { ClusterRecord } from '../../cache/model/records.ts';
 
 /** The minor version of Kubernetes this release is tested with: told while no cluster is there to say another. */
 export const testedKubernetes = '1.36';

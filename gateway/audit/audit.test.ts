@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/errors.ts';
-import { makeUser } from '../../cache/user.ts';
-import type { User } from '../../cache/user.ts';
-import { outgoingUser } from '../../auth/impersonation.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { makeUser } from '../../cache/model/user.ts';
+import type { User } from '../../cache/model/user.ts';
+import { outgoingUser } from '../../auth/rules/impersonation.ts';
 import { makeAudit } from './audit.ts';
 import { makeAuditCounts } from './metrics.ts';
 import type { AuditCounts } from './metrics.ts';
 import { noOverflowPolicy } from './overflow.ts';
 import { readAuditPolicy } from './policy.ts';
-import type { AuditSink } from './sink.ts';
+import type { AuditSink } from './sinks/sink.ts';
 import type { Audit } from './audit.ts';
 import type { Authenticated } from '../exchange.ts';
-import { parseTarget } from '../path.ts';
-import { isLongRunning, requestInfo } from '../request-info.ts';
-import { route } from '../routes.ts';
+import { parseTarget } from '../request/path.ts';
+import { isLongRunning, requestInfo } from '../request/request-info.ts';
+import { route } from '../request/routes.ts';
 
 interface Event {
   readonly stage: string;

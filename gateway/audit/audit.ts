@@ -2,13 +2,13 @@
 // wrong: that question is asked before anything is sent to a cluster; afterwards a change has happened and its events must be taken.
 import { join } from 'node:path';
 import type { Registry } from 'prom-client';
-import { ConfigurationError } from '../../cache/configuration-error.ts';
-import { GatewayError } from '../../cache/errors.ts';
-import { headerValues } from '../../routing/headers.ts';
+import { ConfigurationError } from '../../lib/configuration-error.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { headerValues } from '../../routing/forward/headers.ts';
 import type { AuditConfig } from './config.ts';
 import { makeAuditClock } from './clock.ts';
 import { eventLine } from './event.ts';
-import { startAuditFile } from './file.ts';
+import { startAuditFile } from './sinks/file.ts';
 import { count, makeAuditCounts, registerAuditMetrics } from './metrics.ts';
 import type { AuditCounts } from './metrics.ts';
 import { bodyMetadataReader } from './object.ts';
@@ -16,16 +16,16 @@ import { noOverflowPolicy, readOverflowPolicy, whenFull } from './overflow.ts';
 import type { OverflowPolicy } from './overflow.ts';
 import { auditDecision, readAuditPolicy } from './policy.ts';
 import type { AuditPolicy, AuditStage } from './policy.ts';
-import type { AuditSink, SinkEvents } from './sink.ts';
-import { openSpool } from './spool.ts';
-import type { Spool } from './spool.ts';
+import type { AuditSink, SinkEvents } from './sinks/sink.ts';
+import { openSpool } from './sinks/spool.ts';
+import type { Spool } from './sinks/spool.ts';
 import { auditedRequest, eventOf, failedAuthentication, plainInfo, responseStatus } from './trail.ts';
 import type { AuditTrail, AuditedState } from './trail.ts';
-import { startAuditWebhook } from './webhook.ts';
-import { makeWebhookClient } from './webhook-client.ts';
+import { startAuditWebhook } from './sinks/webhook.ts';
+import { makeWebhookClient } from './sinks/webhook-client.ts';
 import type { Authenticated, Observed } from '../exchange.ts';
-import type { Log } from '../log.ts';
-import type { Reloading } from '../reloading.ts';
+import type { Log } from '../operations/log.ts';
+import type { Reloading } from '../start/reloading.ts';
 
 /** What the chain calls. */
 export interface Audit {

@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ConfigurationError } from '../../cache/configuration-error.ts';
+import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { startAudit } from './audit.ts';
 import { readAuditConfig } from './config.ts';
 import type { AuditInput } from './config.ts';
-import { makeLog } from '../log.ts';
-import { makeReloading } from '../reloading.ts';
+import { makeLog } from '../operations/log.ts';
+import { makeReloading } from '../start/reloading.ts';
 
 function read(flags: AuditInput, file: AuditInput = {}) {
   const faults: string[] = [];

@@ -2,8 +2,8 @@
 // without a policy records nothing; kube-apiserver says so in its log, here it is refused, since nobody would look there.
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { parseDuration } from '../duration.ts';
-import type { BatchOptions } from './webhook.ts';
+import { parseDuration } from '../../lib/duration.ts';
+import type { BatchOptions } from './sinks/webhook.ts';
 
 /** Where events go and by which rules. Paths are absolute. */
 export interface AuditConfig {

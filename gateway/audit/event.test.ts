@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { makeUser } from '../../cache/user.ts';
+import { makeUser } from '../../cache/model/user.ts';
 import { makeAuditClock } from './clock.ts';
 import { auditedUserAgent, eventLine } from './event.ts';
 import type { AuditEvent } from './event.ts';
 import { sourceIPs } from './source-ips.ts';
 import { auditedUri } from './uri.ts';
-import { eventList } from './webhook-client.ts';
+import { eventList } from './sinks/webhook-client.ts';
 
 const event: AuditEvent = {
   auditId: 'an-id',

@@ -1,6 +1,6 @@
 // One audit.k8s.io/v1 Event as a line of JSON, fields in kube-apiserver's order. Easy to get wrong: an event is written by hand for speed, so
 // whatever came from outside goes through JSON.stringify, and no header but User-Agent is ever looked at.
-import type { User } from '../../cache/user.ts';
+import type { User } from '../../cache/model/user.ts';
 import type { AuditStage } from './policy.ts';
 
 /** Everything one event says. */

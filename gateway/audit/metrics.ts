@@ -1,8 +1,8 @@
 // What is counted of auditing. Easy to get wrong: the hot path only adds to plain numbers; prom-client reads them when somebody scrapes.
 import type { Registry } from 'prom-client';
-import { by, registerRead, single } from '../read-metric.ts';
-import type { Aggregator, MetricValues } from '../read-metric.ts';
-import type { AuditSink } from './sink.ts';
+import { by, registerRead, single } from '../operations/read-metric.ts';
+import type { Aggregator, MetricValues } from '../operations/read-metric.ts';
+import type { AuditSink } from './sinks/sink.ts';
 
 /** Counted since the start. */
 export interface AuditCounts {

@@ -2,8 +2,8 @@
 // stands in a small file of its own, because audit.k8s.io/v1 Policy has no field for it and kube-apiserver must be able to read the same
 // policy. Easy to get wrong: an exec by GET is no read.
 import { z } from 'zod';
-import { readYaml } from '../../auth/checked-yaml.ts';
-import { ConfigurationError } from '../../cache/configuration-error.ts';
+import { readYaml } from '../../lib/yaml/checked-yaml.ts';
+import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { isSelected, mixedKinds, mixesKinds, selectorFields } from './rule.ts';
 import type { AuditedRequest, RequestSelector } from './rule.ts';
 

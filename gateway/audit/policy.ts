@@ -1,8 +1,8 @@
 // The audit policy file, kube-apiserver's own format (audit.k8s.io/v1 Policy): what is recorded of which request. Easy to get wrong: no rule
 // means no event, and levels that record bodies are refused rather than recorded as less than the operator thinks.
 import { z } from 'zod';
-import { readYaml } from '../../auth/checked-yaml.ts';
-import { ConfigurationError } from '../../cache/configuration-error.ts';
+import { readYaml } from '../../lib/yaml/checked-yaml.ts';
+import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { isSelected, mixedKinds, mixesKinds, selectorFields } from './rule.ts';
 import type { AuditedRequest, RequestSelector } from './rule.ts';
 

@@ -1,8 +1,8 @@
 // Where a request came from, in kube-apiserver's order (k8s.io/apimachinery/pkg/util/net SourceIPs). Easy to get wrong: all but the last may
 // be invented by the client; only the last is the address of the connection.
 import { isIP } from 'node:net';
-import { headerValues } from '../../routing/headers.ts';
-import type { RawHeaders } from '../../routing/transport-types.ts';
+import { headerValues } from '../../routing/forward/headers.ts';
+import type { RawHeaders } from '../../routing/members/transport-types.ts';
 
 /** Addresses that would not fit on a line of a log. */
 const maxForwarded = 32;

@@ -1,9 +1,9 @@
 // What an audit event says of one request, put together from the state of its chain. Easy to get wrong: events tell what was asked for in the
 // words of the cluster's own audit log (an exec by GET is `get` there), so that both can be laid side by side.
-import { memberView } from '../../auth/impersonation.ts';
-import { GatewayError } from '../../cache/errors.ts';
-import type { User } from '../../cache/user.ts';
-import { headerValues } from '../../routing/headers.ts';
+import { memberView } from '../../auth/rules/impersonation.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { User } from '../../cache/model/user.ts';
+import { headerValues } from '../../routing/forward/headers.ts';
 import { auditedUserAgent } from './event.ts';
 import type { AuditEvent, ObjectReference, ResponseStatus } from './event.ts';
 import type { BodyMetadata, BodyMetadataReader } from './object.ts';
@@ -12,9 +12,9 @@ import type { AuditedRequest } from './rule.ts';
 import { sourceIPs } from './source-ips.ts';
 import { auditedUri } from './uri.ts';
 import type { Authenticated, Described, Impersonating, Observed } from '../exchange.ts';
-import { decodedPath } from '../path.ts';
-import { requestInfo } from '../request-info.ts';
-import type { RequestInfo } from '../request-info.ts';
+import { decodedPath } from '../request/path.ts';
+import { requestInfo } from '../request/request-info.ts';
+import type { RequestInfo } from '../request/request-info.ts';
 
 /** What auditing knows of a request from its beginning to its end. */
 export interface AuditTrail {

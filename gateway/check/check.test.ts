@@ -3,8 +3,8 @@ import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { makeCertificate } from '../../auth/test-certificates.ts';
-import type { ConfigInput } from '../config.ts';
+import { makeCertificate } from '../../auth/x509/certificates.fixture.ts';
+import type { ConfigInput } from '../config/config.ts';
 import { checkConfiguration } from './check.ts';
 import type { CheckResult } from './weakness.ts';
 

@@ -1,19 +1,19 @@
 // The clusters a configuration has now, from its files and its hub, and what each of them says of the gateway's credential. Easy to get wrong:
 // the sources are the gateway's own, so they follow their files until they are closed, or the check would never end.
 import { setTimeout as pause } from 'node:timers/promises';
-import { makeHubClient } from '../../cache/hub-client.ts';
-import { inClusterConnection, readHubKubeconfig } from '../../cache/hub-connection.ts';
-import type { HubConnection } from '../../cache/hub-connection.ts';
-import type { HubClient } from '../../cache/hub-types.ts';
-import type { ClusterRecord } from '../../cache/records.ts';
-import { createClusterStore } from '../../cache/store.ts';
-import { GatewayError } from '../../cache/errors.ts';
-import { makeConnections } from '../../routing/target.ts';
-import { makeTransport, transportParts } from '../../routing/transport.ts';
-import type { Config } from '../config.ts';
-import { makeLog } from '../log.ts';
-import { startSources } from '../sources.ts';
-import type { Sources } from '../sources.ts';
+import { makeHubClient } from '../../cache/hub/hub-client.ts';
+import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
+import type { HubConnection } from '../../cache/hub/hub-connection.ts';
+import type { HubClient } from '../../cache/hub/hub-types.ts';
+import type { ClusterRecord } from '../../cache/model/records.ts';
+import { createClusterStore } from '../../cache/model/store.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { makeConnections } from '../../routing/members/target.ts';
+import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
+import type { Config } from '../config/config.ts';
+import { makeLog } from '../operations/log.ts';
+import { startSources } from '../start/sources.ts';
+import type { Sources } from '../start/sources.ts';
 import type { CheckOptions } from './check.ts';
 import { askHub } from './hub.ts';
 import { askMember, memberWeaknesses } from './members.ts';

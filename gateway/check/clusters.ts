@@ -1,7 +1,7 @@
 // What is weak in how a cluster, or the hub, is reached and who the gateway is there. Easy to get wrong: specs of every source look the same
 // here, so what a kubeconfig and what a Secret of the hub say is judged by one rule.
-import type { ClusterSpec, Credential, CredentialSource } from '../../cache/records.ts';
-import { isLoopback } from '../host-port.ts';
+import type { ClusterSpec, Credential, CredentialSource } from '../../cache/model/records.ts';
+import { isLoopback } from '../../lib/text/host-port.ts';
 import { certificateWeaknesses } from './certificates.ts';
 import type { Weakness } from './weakness.ts';
 

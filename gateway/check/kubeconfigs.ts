@@ -2,9 +2,9 @@
 // key may stand in a file of its own, so that a kubeconfig nobody can read is not enough.
 import { readFileSync } from 'node:fs';
 import { unusable } from '../../cache/sources/unusable.ts';
-import { draftClusters } from '../../cache/sources/kubeconfig-cluster.ts';
-import { parseKubeconfig } from '../../cache/sources/kubeconfig-file.ts';
-import { besideKubeconfig } from '../../cache/sources/kubeconfig-user.ts';
+import { draftClusters } from '../../cache/sources/kubeconfig/kubeconfig-cluster.ts';
+import { parseKubeconfig } from '../../cache/sources/kubeconfig/kubeconfig-file.ts';
+import { besideKubeconfig } from '../../cache/sources/kubeconfig/kubeconfig-user.ts';
 import { credentialKindWeaknesses, credentialWeaknesses, reachWeaknesses } from './clusters.ts';
 import type { WatchedFile } from './files.ts';
 import type { Weakness } from './weakness.ts';

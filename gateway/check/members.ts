@@ -1,12 +1,12 @@
 // Asks each member what the gateway's credential may do there, with the probe's own questions. Easy to get wrong: no answer is not a good
 // answer; a member that was not asked is unread.
-import { GatewayError } from '../../cache/errors.ts';
-import type { ClusterRecord } from '../../cache/records.ts';
-import { locate } from '../../routing/target.ts';
-import type { Connections } from '../../routing/target.ts';
-import { ask } from '../probe-request.ts';
-import { impersonationFinding } from '../probe-rights.ts';
-import { scopeFinding } from '../probe-scope.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterRecord } from '../../cache/model/records.ts';
+import { locate } from '../../routing/members/target.ts';
+import type { Connections } from '../../routing/members/target.ts';
+import { ask } from '../probe/probe-request.ts';
+import { impersonationFinding } from '../probe/probe-rights.ts';
+import { scopeFinding } from '../probe/probe-scope.ts';
 import { credentialKindWeaknesses, credentialWeaknesses, reachWeaknesses } from './clusters.ts';
 import type { CheckResult, Unread, Weakness } from './weakness.ts';
 

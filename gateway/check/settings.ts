@@ -1,8 +1,8 @@
 // What is weak in the settings themselves, before any file is opened. Easy to get wrong: a default is a setting, too; what nobody wrote down
 // can be weak.
-import { mastersGroup } from '../../auth/reserved.ts';
-import { isLoopback } from '../host-port.ts';
-import type { Config } from '../config.ts';
+import { mastersGroup } from '../../auth/callers/reserved.ts';
+import { isLoopback } from '../../lib/text/host-port.ts';
+import type { Config } from '../config/config.ts';
 import type { Weakness } from './weakness.ts';
 
 /** Weak points of a configuration; pure. */

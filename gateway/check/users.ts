@@ -1,7 +1,7 @@
 // What is weak in the files that say who users are and what they may do. Easy to get wrong: a token is named by its user and line only.
-import type { AuthenticationConfig } from '../../auth/authentication-config.ts';
-import type { AuthorizationRules, Rule } from '../../auth/rules.ts';
-import type { TokenFile } from '../../auth/static-token.ts';
+import type { AuthenticationConfig } from '../../auth/jwt/authentication-config.ts';
+import type { AuthorizationRules, Rule } from '../../auth/rules/rules.ts';
+import type { TokenFile } from '../../auth/callers/static-token.ts';
 import { anonymousWeakness } from './settings.ts';
 import type { Weakness } from './weakness.ts';
 

@@ -1,9 +1,9 @@
 // The client's end of a fan-out: head, pieces with back-pressure, and one place that knows when to give up. Easy to get wrong: a fault after
 // the head can only be told by cutting the answer, so nothing may end it properly but its last byte.
-import { GatewayError } from '../../cache/errors.ts';
-import type { OpenStream } from '../../routing/open-streams.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { OpenStream } from '../../routing/forward/open-streams.ts';
 import type { Authorized } from '../exchange.ts';
-import type { Rooms } from '../rooms.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
 
 /** See the file comment. */
 export interface AnswerWriter {
@@ -27,7 +27,7 @@ export interface Ending {
 }
 
 /** @param ending of lists nothing can be ended but by cutting them */
-export function makeAnswerWriter(state: Authorized, rooms: Rooms, ending: Ending): AnswerWriter {
+export function makeAnswerWriter(state: Authorized, dependencies: ChainDependencies, ending: Ending): AnswerWriter {
   const { inbound, progress, auditId } = state;
   const over = new AbortController();
   let blockedSinceMs = 0;
@@ -62,10 +62,10 @@ export function makeAnswerWriter(state: Authorized, rooms: Rooms, ending: Ending
       return blockedSinceMs;
     },
   };
-  rooms.openStreams.add(open);
+  dependencies.openStreams.add(open);
   progress.open = open;
   const close = (): void => {
-    if (rooms.openStreams.has(open)) rooms.openStreams.delete(open);
+    if (dependencies.openStreams.has(open)) dependencies.openStreams.delete(open);
   };
   inbound.onClose((aborted) => {
     close();

@@ -1,23 +1,23 @@
 // A request for every cluster: which of the few things it can ask, and what is refused. Easy to get wrong: a write to all clusters must be meant,
 // so it needs a selector; and what is a stream of one object (logs, exec) has no meaning for many.
-import { GatewayError } from '../../cache/errors.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
 import type { Authorized } from '../exchange.ts';
-import type { Rooms } from '../rooms.ts';
-import type { Surface } from '../routes.ts';
-import { requestInfo } from '../request-info.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
+import type { Surface } from '../request/routes.ts';
+import { requestInfo } from '../request/request-info.ts';
 import { jsonResponse } from '../status.ts';
 import { makeAnswerWriter } from './answer-writer.ts';
 import type { AnswerWriter, Ending } from './answer-writer.ts';
 import { answerDiscovery } from './discovery.ts';
 import { answerGet } from './get-answer.ts';
-import { IncompleteAnswer, answerWholeList } from './list-answer.ts';
-import type { ListParts } from './list-answer.ts';
-import { answerPage } from './list-pages.ts';
+import { IncompleteAnswer, answerWholeList } from './lists/list-answer.ts';
+import type { ListParts } from './lists/list-answer.ts';
+import { answerPage } from './lists/list-pages.ts';
 import { makeFanoutMembers } from './members.ts';
 import type { IdentityFor } from './members.ts';
 import { statusOfMany, warningHeaders } from './missing.ts';
 import { readFanoutQuery } from './query.ts';
-import { answerWatch } from './watch-answer.ts';
+import { answerWatch } from './watches/watch-answer.ts';
 import { answerWrite } from './write-answer.ts';
 
 const oneCluster = 'ask one cluster, at /clusters/<name>/proxy';
@@ -31,7 +31,7 @@ const writes: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delet
 export async function answerFanout(
   state: Authorized,
   surface: Extract<Surface, { kind: 'member' }>,
-  rooms: Rooms,
+  dependencies: ChainDependencies,
   identityFor: IdentityFor,
 ): Promise<void> {
   const { info } = state;
@@ -47,11 +47,11 @@ export async function answerFanout(
   const ending: { onEnd?: Ending['onEnd'] } & Pick<Ending, 'kind'> = {
     kind: info.verb === 'watch' ? 'watch' : 'short',
   };
-  const members = makeFanoutMembers(state, rooms, identityFor);
-  const writer = makeAnswerWriter(state, rooms, ending);
+  const members = makeFanoutMembers(state, dependencies, identityFor);
+  const writer = makeAnswerWriter(state, dependencies, ending);
   const parts: ListParts = { state, members, writer, query, path: surface.path };
   try {
-    if (info.verb === 'watch') return await answerWatch(parts, rooms, ending);
+    if (info.verb === 'watch') return await answerWatch(parts, dependencies, ending);
     const clusters = await members.permitted(query.selects);
     writer.signal.throwIfAborted();
     if (!info.isResource) return await answerDiscovery(parts, surface.segments, clusters);

@@ -1,16 +1,16 @@
 // Discovery of every cluster as one, so that kubectl finds each type that some cluster serves. Easy to get wrong: documents come in an old and an
 // aggregated form and clients choose by what they get, so a member that answers in another form is asked for the one the others gave.
-import { GatewayError } from '../../cache/errors.ts';
-import type { ClusterSpec } from '../../cache/records.ts';
-import { readWhole } from '../../routing/member-call.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterSpec } from '../../cache/model/records.ts';
+import { readWhole } from '../../routing/members/member-call.ts';
 import { acceptedRanges } from '../api/accept.ts';
-import { aggregatedMediaType } from '../api/discovery.ts';
+import { aggregatedMediaType } from '../api/discovery/discovery.ts';
 import { jsonResponse } from '../status.ts';
 import { memberHeaders } from './accept.ts';
 import { mergedDiscovery } from './discovery-merge.ts';
 import type { DiscoveryDocument } from './discovery-merge.ts';
-import { IncompleteAnswer, notServed } from './list-answer.ts';
-import type { ListParts } from './list-answer.ts';
+import { IncompleteAnswer, notServed } from './lists/list-answer.ts';
+import type { ListParts } from './lists/list-answer.ts';
 import { inTurns } from './members.ts';
 import { errorOfAll, missingByAnswer, missingByError } from './missing.ts';
 import type { Missing } from './missing.ts';

@@ -1,21 +1,21 @@
 // Get of one name over many clusters: the object when exactly one has it. Easy to get wrong: "not found" may only be said when every cluster has
 // answered; one that could not be asked may have it.
-import { GatewayError } from '../../cache/errors.ts';
-import type { ClusterSpec } from '../../cache/records.ts';
-import { readWhole } from '../../routing/member-call.ts';
-import type { MemberAnswer } from '../../routing/member-call.ts';
-import { skipSpace } from '../../cache/json-scan.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterSpec } from '../../cache/model/records.ts';
+import { readWhole } from '../../routing/members/member-call.ts';
+import type { MemberAnswer } from '../../routing/members/member-call.ts';
+import { skipSpace } from '../../lib/json/json-scan.ts';
 import { memberAccept, memberHeaders } from './accept.ts';
-import { edited, elementsOf, markedObject, membersOf, stringAt } from './item-bytes.ts';
-import type { Edit } from './item-bytes.ts';
-import { IncompleteAnswer } from './list-answer.ts';
-import type { ListParts } from './list-answer.ts';
-import { maxItemBytes } from './list-cutter.ts';
+import { edited, elementsOf, markedObject, membersOf, stringAt } from './lists/item-bytes.ts';
+import type { Edit } from './lists/item-bytes.ts';
+import { IncompleteAnswer } from './lists/list-answer.ts';
+import type { ListParts } from './lists/list-answer.ts';
+import { maxItemBytes } from './lists/list-cutter.ts';
 import { inTurns, membersAtOnce } from './members.ts';
 import { errorOfAll, missingByAnswer, missingByError, warningHeaders } from './missing.ts';
 import type { Missing } from './missing.ts';
 import { memberPath } from './query.ts';
-import { mergedDefinitions, mergedRow, readColumns } from './table-columns.ts';
+import { mergedDefinitions, mergedRow, readColumns } from './lists/table-columns.ts';
 
 /** Answers a get. @throws GatewayError NOT_FOUND, CONFLICT naming the clusters, or what members say */
 export async function answerGet(parts: ListParts, clusters: readonly ClusterSpec[]): Promise<void> {

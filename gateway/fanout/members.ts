@@ -1,18 +1,18 @@
 // Which clusters a fan-out asks, and how one of them is asked: judged, found and sent to by the functions that a request to it alone passes. Easy
 // to get wrong: a cluster the caller may not reach is absent everywhere; it is not an error, not missing, and its name is never written.
-import { isAsJudged } from '../../auth/authorize.ts';
-import type { ClusterSpec } from '../../cache/records.ts';
-import { GatewayError } from '../../cache/errors.ts';
-import type { User } from '../../cache/user.ts';
-import { callMember } from '../../routing/member-call.ts';
-import type { MemberAnswer } from '../../routing/member-call.ts';
-import { locate } from '../../routing/target.ts';
-import type { Target } from '../../routing/target.ts';
-import type { RawHeaders } from '../../routing/transport-types.ts';
-import type { ClusterAccess } from '../cluster-access.ts';
+import { isAsJudged } from '../../auth/rules/authorize.ts';
+import type { ClusterSpec } from '../../cache/model/records.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { User } from '../../cache/model/user.ts';
+import { callMember } from '../../routing/members/member-call.ts';
+import type { MemberAnswer } from '../../routing/members/member-call.ts';
+import { locate } from '../../routing/members/target.ts';
+import type { Target } from '../../routing/members/target.ts';
+import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { ClusterAccess } from '../start/cluster-access.ts';
 import type { Authorized } from '../exchange.ts';
-import type { Rooms } from '../rooms.ts';
-import type { LabelMatcher } from '../api/selectors.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
+import type { LabelMatcher } from '../api/clusters/selectors.ts';
 
 /** Members asked at the same time by one request. */
 export const membersAtOnce = 16;
@@ -56,13 +56,17 @@ export interface FanoutMembers {
 }
 
 /** @param identityFor asked for each request anew */
-export function makeFanoutMembers(state: Authorized, rooms: Rooms, identityFor: IdentityFor): FanoutMembers {
+export function makeFanoutMembers(
+  state: Authorized,
+  dependencies: ChainDependencies,
+  identityFor: IdentityFor,
+): FanoutMembers {
   const access = state.access!;
   const open = new Set<() => void>();
   return {
     access,
     async permitted(selects) {
-      const selected = rooms.clusters
+      const selected = dependencies.clusters
         .list()
         .map(({ spec }) => spec)
         .filter(({ labels }) => selects === undefined || selects(labels));
@@ -71,15 +75,15 @@ export function makeFanoutMembers(state: Authorized, rooms: Rooms, identityFor: 
     },
     async ask(cluster, question) {
       const { longRunning } = question;
-      const target = await locateJudged(cluster, access, rooms);
-      const leave = rooms.admission.enterMember(state.user, cluster.name, longRunning);
+      const target = await locateJudged(cluster, access, dependencies);
+      const leave = dependencies.admission.enterMember(state.user, cluster.name, longRunning);
       const span = state.observation.trace?.toMember(question.headers, target.record.spec);
       try {
         const answer = await callMember(target, {
           ...question,
           headers: span?.headers ?? question.headers,
           identity: identityFor(target.record.spec),
-          timeoutMs: question.timeoutMs ?? Math.min(memberTimeoutMs, rooms.firstByteTimeoutMs),
+          timeoutMs: question.timeoutMs ?? Math.min(memberTimeoutMs, dependencies.firstByteTimeoutMs),
           auditId: state.auditId,
           peerAddress: state.peer.address,
         });
@@ -96,7 +100,7 @@ export function makeFanoutMembers(state: Authorized, rooms: Rooms, identityFor: 
     },
     follow(cluster, end) {
       const forget = access.follow(cluster, end);
-      const { outgoingStreams } = rooms;
+      const { outgoingStreams } = dependencies;
       const outgoing = identityOrNone(identityFor, cluster);
       if (outgoingStreams === undefined || outgoing === undefined) return forget;
       const stream = { user: state.user, cluster, outgoing, end };
@@ -116,9 +120,13 @@ export function makeFanoutMembers(state: Authorized, rooms: Rooms, identityFor: 
  * The cluster as it is now. Since it was judged another server may have taken its name, or its labels, which rules judge by, may have changed.
  * @throws GatewayError CLUSTER_NOT_FOUND when it is another, or one the caller may not reach any more
  */
-async function locateJudged(cluster: ClusterSpec, access: ClusterAccess, rooms: Rooms): Promise<Target> {
+async function locateJudged(
+  cluster: ClusterSpec,
+  access: ClusterAccess,
+  dependencies: ChainDependencies,
+): Promise<Target> {
   for (let judged = cluster; ;) {
-    const target = await locate(cluster.name, rooms.clusters.get, rooms.connections);
+    const target = await locate(cluster.name, dependencies.clusters.get, dependencies.connections);
     const { spec } = target.record;
     if (isAsJudged(judged, spec)) return target;
     if (spec.uid !== cluster.uid || !(await access.mayReach(spec))) throw removed(cluster.name);

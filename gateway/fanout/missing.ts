@@ -1,11 +1,11 @@
 // What is told of clusters whose part of an answer is missing: Warnings, an annotation, or a Status that names them all. Easy to get wrong: only
 // clusters the caller may reach come here, and a reason is shown to people, so it holds no address and is cut to a line.
-import { GatewayError } from '../../cache/errors.ts';
-import type { ErrorCode } from '../../cache/errors.ts';
-import { readWhole } from '../../routing/member-call.ts';
-import type { MemberAnswer } from '../../routing/member-call.ts';
-import { refusedImpersonation } from '../../routing/refusals.ts';
-import { warningHeader } from '../../routing/warning.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ErrorCode } from '../../cache/model/errors.ts';
+import { readWhole } from '../../routing/members/member-call.ts';
+import type { MemberAnswer } from '../../routing/members/member-call.ts';
+import { refusedImpersonation } from '../../routing/forward/refusals.ts';
+import { warningHeader } from '../../routing/forward/warning.ts';
 import { statusObject } from '../status.ts';
 
 /** One cluster without an answer that could be used. */

@@ -1,9 +1,9 @@
 // The query of a request to many clusters: what is ours is read and taken out, the rest goes to every member byte for byte. Easy to get wrong:
 // a resourceVersion or continue token belongs to one member; sent to another it would be a wrong answer that looks right.
-import { GatewayError } from '../../cache/errors.ts';
-import { labelMatcher } from '../api/selectors.ts';
-import type { LabelMatcher } from '../api/selectors.ts';
-import { queryFlag, queryValue, unescapeQuery } from '../request-info.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { labelMatcher } from '../api/clusters/selectors.ts';
+import type { LabelMatcher } from '../api/clusters/selectors.ts';
+import { queryFlag, queryValue, unescapeQuery } from '../request/request-info.ts';
 
 /** See the file comment. */
 export interface FanoutQuery {

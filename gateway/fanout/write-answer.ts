@@ -1,12 +1,12 @@
 // A write to each of several clusters, chosen by a selector. Easy to get wrong: there is no transaction; what one refused the others have done, so
 // the answer says of each cluster what became of it, and is a success only when all are.
-import { GatewayError } from '../../cache/errors.ts';
-import type { ClusterSpec } from '../../cache/records.ts';
-import { headerValues } from '../../routing/headers.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterSpec } from '../../cache/model/records.ts';
+import { headerValues } from '../../routing/forward/headers.ts';
 import { readBody } from '../api/request-body.ts';
 import { jsonResponse } from '../status.ts';
 import { memberHeaders } from './accept.ts';
-import type { ListParts } from './list-answer.ts';
+import type { ListParts } from './lists/list-answer.ts';
 import { inTurns, membersAtOnce } from './members.ts';
 import { missingByAnswer, missingByError, warningHeaders } from './missing.ts';
 import type { Missing } from './missing.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/errors.ts';
-import { makeUser } from '../../cache/user.ts';
-import type { User } from '../../cache/user.ts';
-import type { Inbound } from '../../routing/exchange.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { makeUser } from '../../cache/model/user.ts';
+import type { User } from '../../cache/model/user.ts';
+import type { Inbound } from '../../http/inbound.ts';
 import { gone, makeAdmission } from './admission.ts';
-import { readLimitsConfig } from './limits-config.ts';
-import type { LimitsConfig } from './limits-config.ts';
+import { readLimitsConfig } from '../config/limits-config.ts';
+import type { LimitsConfig } from '../config/limits-config.ts';
 
 const big = makeUser({ name: 'big' });
 const small = makeUser({ name: 'small' });

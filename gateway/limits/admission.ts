@@ -1,12 +1,12 @@
 // Who may have a request or a stream under way, and who waits for it: bounds of the whole gateway, of each user and of each cluster. A short
 // request takes a place of its user in its cluster, of its user, of its cluster and of the gateway, always in this order, and waits in the fair
 // queue of the first that is full. Easy to get wrong: a place must come back in every ending, and whoever is let through at once must cost next to nothing.
-import { GatewayError } from '../../cache/errors.ts';
-import type { User } from '../../cache/user.ts';
-import type { Inbound } from '../../routing/exchange.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { User } from '../../cache/model/user.ts';
+import type { Inbound } from '../../http/inbound.ts';
 import { FairGate } from './fair-gate.ts';
 import type { Waiting } from './fair-gate.ts';
-import type { LimitsConfig } from './limits-config.ts';
+import type { LimitsConfig } from '../config/limits-config.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /** Why a request was refused; a label of the metric. */

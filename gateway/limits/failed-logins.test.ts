@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AuthenticationRequest } from '../../auth/authenticate.ts';
-import { GatewayError } from '../../cache/errors.ts';
-import { makeUser } from '../../cache/user.ts';
-import type { User } from '../../cache/user.ts';
+import type { AuthenticationRequest } from '../../auth/callers/authenticate.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { makeUser } from '../../cache/model/user.ts';
+import type { User } from '../../cache/model/user.ts';
 import { guardLogins } from './failed-logins.ts';
 
 const alice = makeUser({ name: 'alice' });

@@ -1,10 +1,10 @@
 // Holds back whoever tries credentials: from an address with too many failures no more are tried for a while, since each may cost a call to the hub or a
 // signature. Easy to get wrong: many honest users may share that address (a NAT, a load balancer), so a connection that has proved itself is
 // never held back for another's failures; but it is for its own, or one good token would let its holder try as many others as they like.
-import type { RequestAuthenticator } from '../../auth/authenticate.ts';
-import { anonymousName } from '../../auth/reserved.ts';
-import { GatewayError } from '../../cache/errors.ts';
-import type { User } from '../../cache/user.ts';
+import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
+import { anonymousName } from '../../auth/callers/reserved.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { User } from '../../cache/model/user.ts';
 import { addressKey } from './address-share.ts';
 import { TokenBucket } from './token-bucket.ts';
 

@@ -2,19 +2,19 @@
 // unhealthy; were it taken out of service, the others would be full next.
 import type { Registry } from 'prom-client';
 import { fullCollector, shrinkingCollector } from '../../routing/buffer-reclaim.ts';
-import type { OpenStreams } from '../../routing/open-streams.ts';
+import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import { makeAdmission } from './admission.ts';
 import type { Admission, Refusal } from './admission.ts';
-import type { RequestAuthenticator } from '../../auth/authenticate.ts';
-import { heldShare, makeClientHoldings } from './client-holdings.ts';
-import type { ClientHoldings } from './client-holdings.ts';
+import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
+import { heldShare, makeClientHoldings } from '../../http/client-holdings.ts';
+import type { ClientHoldings } from '../../http/client-holdings.ts';
 import type { BoundConnections } from './connection-bounds.ts';
 import { guardLogins } from './failed-logins.ts';
 import { startHeapReturn } from './heap-return.ts';
-import type { HealthCheck } from '../health.ts';
-import { by, registerRead, single } from '../read-metric.ts';
-import type { Aggregator } from '../read-metric.ts';
-import type { LimitsConfig } from './limits-config.ts';
+import type { HealthCheck } from '../operations/health.ts';
+import { by, registerRead, single } from '../operations/read-metric.ts';
+import type { Aggregator } from '../operations/read-metric.ts';
+import type { LimitsConfig } from '../config/limits-config.ts';
 import { startMemoryCeiling } from './memory-ceiling.ts';
 import { startSlowClients } from './slow-clients.ts';
 

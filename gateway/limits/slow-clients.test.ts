@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { OpenStream } from '../../routing/open-streams.ts';
+import type { OpenStream } from '../../routing/forward/open-streams.ts';
 import { startSlowClients } from './slow-clients.ts';
 
 function setting(timeoutMs: number) {

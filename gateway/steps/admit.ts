@@ -3,9 +3,12 @@
 import { gone } from '../limits/admission.ts';
 import { answered } from '../exchange.ts';
 import type { Authorized } from '../exchange.ts';
-import type { Rooms } from '../rooms.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
 
-export function admit(state: Authorized, { admission }: Rooms): Authorized | Promise<Authorized | typeof answered> {
+export function admit(
+  state: Authorized,
+  { admission }: ChainDependencies,
+): Authorized | Promise<Authorized | typeof answered> {
   const { surface, user, inbound } = state;
   // Whoever asks whether the gateway lives must hear it most of all when it is full.
   if (surface.kind === 'health') return state;

@@ -1,17 +1,20 @@
 // Step 5: who asks. Only the bare health answers are open to everybody; anything else without a proven identity ends here, and so does what a web
-// page of another origin makes a browser send with a certificate of its user (auth/web-page.ts).
-import type { AuthenticationRequest } from '../../auth/authenticate.ts';
-import { makeUser } from '../../cache/user.ts';
+// page of another origin makes a browser send with a certificate of its user (auth/callers/web-page.ts).
+import type { AuthenticationRequest } from '../../auth/callers/authenticate.ts';
+import { makeUser } from '../../cache/model/user.ts';
 import { authenticated } from '../exchange.ts';
 import type { Authenticated, Described } from '../exchange.ts';
-import { isOpenHealth } from '../health.ts';
-import type { Rooms } from '../rooms.ts';
+import { isOpenHealth } from '../operations/health.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
 
 const anonymous = makeUser({ name: 'system:anonymous', groups: ['system:unauthenticated'] });
 
-export function authenticate(state: Described, rooms: Rooms): Authenticated | Promise<Authenticated> {
+export function authenticate(
+  state: Described,
+  dependencies: ChainDependencies,
+): Authenticated | Promise<Authenticated> {
   if (isOpenHealth(state.surface, state.target.query)) return authenticated(state, anonymous);
-  const caller = rooms.authenticate(authenticationRequest(state));
+  const caller = dependencies.authenticate(authenticationRequest(state));
   return caller instanceof Promise ? caller.then((known) => authenticated(state, known)) : authenticated(state, caller);
 }
 

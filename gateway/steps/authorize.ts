@@ -1,33 +1,33 @@
 // Step 7: may the caller act as somebody else, if asked for, and may that user do this. Easy to get wrong: every part of an impersonated
 // identity needs its own yes; and the headers that go on hold neither the caller's credential nor any impersonation header.
-import { forbidden } from '../../auth/authorize.ts';
-import type { Attributes, AttributesOuter } from '../../auth/authorize.ts';
-import { impersonatedUser, impersonationChecks, readImpersonation } from '../../auth/impersonation.ts';
-import { authenticatedGroup } from '../../auth/reserved.ts';
-import { GatewayError } from '../../cache/errors.ts';
-import { isRepeated, markRepeated, readOnce } from '../../cache/repeated-headers.ts';
-import type { ClusterSpec } from '../../cache/records.ts';
-import type { User } from '../../cache/user.ts';
-import { rememberingNames } from '../../routing/header-names.ts';
-import type { RawHeaders } from '../../routing/transport-types.ts';
-import type { ClusterAccess } from '../cluster-access.ts';
+import { forbidden } from '../../auth/rules/authorize.ts';
+import type { Attributes, AttributesOuter } from '../../auth/rules/authorize.ts';
+import { impersonatedUser, impersonationChecks, readImpersonation } from '../../auth/rules/impersonation.ts';
+import { authenticatedGroup } from '../../auth/callers/reserved.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { isRepeated, markRepeated, readOnce } from '../../http/repeated-headers.ts';
+import type { ClusterSpec } from '../../cache/model/records.ts';
+import type { User } from '../../cache/model/user.ts';
+import { rememberingNames } from '../../http/header-names.ts';
+import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { ClusterAccess } from '../start/cluster-access.ts';
 import { authorized } from '../exchange.ts';
 import type { Authenticated, Authorized, Observation } from '../exchange.ts';
-import { endStream } from '../ended-streams.ts';
-import { isOpenHealth } from '../health.ts';
-import { decodedPath } from '../path.ts';
-import { methodVerb } from '../request-info.ts';
-import type { RequestInfo } from '../request-info.ts';
-import type { Rooms } from '../rooms.ts';
-import { namesEveryCluster } from '../routes.ts';
-import type { OuterResource } from '../routes.ts';
-import type { ReviewedStream } from '../stream-reviews.ts';
+import { endStream } from '../open-streams/ended-streams.ts';
+import { isOpenHealth } from '../operations/health.ts';
+import { decodedPath } from '../request/path.ts';
+import { methodVerb } from '../request/request-info.ts';
+import type { RequestInfo } from '../request/request-info.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
+import { namesEveryCluster } from '../request/routes.ts';
+import type { OuterResource } from '../request/routes.ts';
+import type { ReviewedStream } from '../open-streams/stream-reviews.ts';
 import { authenticationRequest } from './authenticate.ts';
 
-export function authorize(state: Authenticated, rooms: Rooms): Authorized | Promise<Authorized> {
+export function authorize(state: Authenticated, dependencies: ChainDependencies): Authorized | Promise<Authorized> {
   const { caller, inbound, surface } = state;
   const requested = readImpersonation(inbound.headers);
-  const judged = clusterOf(state, rooms);
+  const judged = clusterOf(state, dependencies);
   const authorizedAs = (user: User, access?: ClusterAccess): Authorized =>
     authorized(state, user, withoutCredentials(inbound.headers), access, judged);
   // Nothing was asked here, so nobody is impersonated either.
@@ -38,10 +38,10 @@ export function authorize(state: Authenticated, rooms: Rooms): Authorized | Prom
     const asked = questionsFor(state, user, cluster);
     return requested === undefined ? asked : [...impersonationChecks(requested, caller, cluster), ...asked];
   };
-  const questions = (): Attributes[] => questionsOn(clusterOf(state, rooms));
-  return everyAllowed(questionsOn(judged), rooms, state.observation, () => {
-    if (state.observation.longRunning) reviewWhileOpen(state, questions, rooms);
-    return authorizedAs(user, namesEveryCluster(surface) ? accessOf(state, questionsOn, rooms) : undefined);
+  const questions = (): Attributes[] => questionsOn(clusterOf(state, dependencies));
+  return everyAllowed(questionsOn(judged), dependencies, state.observation, () => {
+    if (state.observation.longRunning) reviewWhileOpen(state, questions, dependencies);
+    return authorizedAs(user, namesEveryCluster(surface) ? accessOf(state, questionsOn, dependencies) : undefined);
   });
 }
 
@@ -49,8 +49,11 @@ export function authorize(state: Authenticated, rooms: Rooms): Authorized | Prom
  * The step of the self chain. Whoever a rule lets act as somebody would be let through here and then go out as the owner of the kubeconfig, with the
  * owner's rights, since that chain impersonates nobody; so `--as` is refused whatever the rules say.
  */
-export function authorizeAsSelf(state: Authenticated, rooms: Rooms): Authorized | Promise<Authorized> {
-  if (readImpersonation(state.inbound.headers) === undefined) return authorize(state, rooms);
+export function authorizeAsSelf(
+  state: Authenticated,
+  dependencies: ChainDependencies,
+): Authorized | Promise<Authorized> {
+  if (readImpersonation(state.inbound.headers) === undefined) return authorize(state, dependencies);
   throw new GatewayError(
     'FORBIDDEN',
     'with --identity=self every request goes out as the owner of the kubeconfig, so nobody can be impersonated: use --as with that kubeconfig itself',
@@ -61,9 +64,9 @@ export function authorizeAsSelf(state: Authenticated, rooms: Rooms): Authorized 
 function accessOf(
   state: Authenticated,
   questionsOn: (cluster: Attributes['cluster']) => Attributes[],
-  rooms: Rooms,
+  dependencies: ChainDependencies,
 ): ClusterAccess {
-  const { authorizer, streamReviews, clusters } = rooms;
+  const { authorizer, streamReviews, clusters } = dependencies;
   const request = authenticationRequest(state);
   const { caller } = state;
   const asAttribute = ({ name, uid, labels }: ClusterSpec): Attributes['cluster'] => ({ name, uid, labels });
@@ -87,8 +90,8 @@ function accessOf(
 }
 
 /** Whatever may stay open is asked about again as long as it does; the credential stays in this closure, out of the state. */
-function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], rooms: Rooms): void {
-  const { streamReviews } = rooms;
+function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], dependencies: ChainDependencies): void {
+  const { streamReviews } = dependencies;
   if (streamReviews === undefined) return;
   const { inbound, caller, observation, progress } = state;
   const stream: ReviewedStream = {
@@ -107,10 +110,10 @@ function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], ro
 }
 
 /** What rules may know of the cluster in the path; an unknown name has no labels and is told apart from a known one only by `locate`. */
-function clusterOf(state: Authenticated, rooms: Rooms): Attributes['cluster'] {
+function clusterOf(state: Authenticated, dependencies: ChainDependencies): Attributes['cluster'] {
   if (state.surface.kind !== 'member') return undefined;
   const { cluster: name } = state.surface;
-  const spec = rooms.clusters.get(name)?.spec;
+  const spec = dependencies.clusters.get(name)?.spec;
   return { name, uid: spec?.uid ?? '', labels: spec?.labels ?? {} };
 }
 
@@ -158,19 +161,19 @@ function outerOf({ group, version, resource }: OuterResource, method: string): A
 
 function everyAllowed<T>(
   questions: readonly Attributes[],
-  rooms: Rooms,
+  dependencies: ChainDependencies,
   observation: Observation,
   done: () => T,
   from = 0,
 ): T | Promise<T> {
   for (let i = from; i < questions.length; i++) {
     const attributes = questions[i]!;
-    const decision = rooms.authorizer.authorize(attributes);
+    const decision = dependencies.authorizer.authorize(attributes);
     if (decision instanceof Promise) {
       return decision.then((later) => {
         observation.authorization = later;
         if (!later.allowed) throw forbidden(attributes, later.reason);
-        return everyAllowed(questions, rooms, observation, done, i + 1);
+        return everyAllowed(questions, dependencies, observation, done, i + 1);
       });
     }
     observation.authorization = decision;

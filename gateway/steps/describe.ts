@@ -1,35 +1,35 @@
 // Step 4: the one reading of the request line: which surface, which cluster, which verb on what. Easy to get wrong: with a cluster
 // domain the Host chooses the cluster, so it must be the name the TLS connection was made for (421 otherwise).
-import { GatewayError } from '../../cache/errors.ts';
-import { upgradeToken } from '../../routing/upgrade.ts';
-import { indexVerb } from '../api/index-groups.ts';
-import { requireAllowed } from '../api/index-subresources.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { upgradeToken } from '../../routing/forward/upgrade.ts';
+import { indexVerb } from '../api/index/index-groups.ts';
+import { requireAllowed } from '../api/index/index-subresources.ts';
 import { described } from '../exchange.ts';
 import type { Described, Observed } from '../exchange.ts';
-import { makeGetReader, readRequest } from '../read-request.ts';
-import { isLongRunning, requestInfo } from '../request-info.ts';
-import type { RequestInfo } from '../request-info.ts';
-import type { Rooms } from '../rooms.ts';
-import { clustersThroughIndex } from '../routes.ts';
-import type { Surface } from '../routes.ts';
+import { makeGetReader, readRequest } from '../request/read-request.ts';
+import { isLongRunning, requestInfo } from '../request/request-info.ts';
+import type { RequestInfo } from '../request/request-info.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
+import { clustersThroughIndex } from '../request/routes.ts';
+import type { Surface } from '../request/routes.ts';
 
 const readGet = makeGetReader();
 
-export function describe(state: Observed, rooms: Rooms): Described {
+export function describe(state: Observed, dependencies: ChainDependencies): Described {
   const { inbound, headFault, observation } = state;
   if (headFault !== undefined) throw headFault;
   const upgrade = state.upgradeInbound === undefined ? undefined : upgradeToken(inbound.method, inbound.headers);
-  const host = hostCluster(state, rooms.clusterDomain);
+  const host = hostCluster(state, dependencies.clusterDomain);
   const reading =
     host === undefined && upgrade === undefined && inbound.method === 'GET'
       ? readGet(inbound.target)
       : readRequest(inbound.method, inbound.target, host, upgrade !== undefined);
   const { target, surface, info } = reading;
-  if (rooms.refusing() && surface.kind !== 'health') {
+  if (dependencies.refusing() && surface.kind !== 'health') {
     throw new GatewayError('DRAINING', 'the gateway is shutting down; ask again', { retryAfterSeconds: 1 });
   }
   if (surface.kind === 'member' && surface.outer === clustersThroughIndex)
-    requireAllowed(info, surface.cluster, rooms.forwardedSubresources);
+    requireAllowed(info, surface.cluster, dependencies.forwardedSubresources);
   if (state.upgradeInbound !== undefined) refuseOddUpgrade(state, surface, info, target.query);
   observation.verb = surface.kind === 'index' ? indexVerb(surface, info, target.query) : info.verb;
   observation.resource = info.isResource ? info.resource : '';

@@ -3,18 +3,23 @@
 import { answered } from '../exchange.ts';
 import type { Authorized } from '../exchange.ts';
 import { answerFanout } from '../fanout/answer.ts';
-import type { Rooms } from '../rooms.ts';
-import { namesEveryCluster } from '../routes.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
+import { namesEveryCluster } from '../request/routes.ts';
 
 /** Asks each cluster as whom the `impersonate` step would. */
-export function fanOut(state: Authorized, rooms: Rooms): Authorized | Promise<typeof answered> {
+export function fanOut(state: Authorized, dependencies: ChainDependencies): Authorized | Promise<typeof answered> {
   if (!namesEveryCluster(state.surface)) return state;
-  const done = answerFanout(state, state.surface, rooms, (cluster) => rooms.outgoingIdentity(state.user, cluster));
+  const done = answerFanout(state, state.surface, dependencies, (cluster) =>
+    dependencies.outgoingIdentity(state.user, cluster),
+  );
   return done.then(() => answered);
 }
 
 /** Asks each with the credential of the person's own kubeconfig context; only in the self chain. */
-export function fanOutAsSelf(state: Authorized, rooms: Rooms): Authorized | Promise<typeof answered> {
+export function fanOutAsSelf(
+  state: Authorized,
+  dependencies: ChainDependencies,
+): Authorized | Promise<typeof answered> {
   if (!namesEveryCluster(state.surface)) return state;
-  return answerFanout(state, state.surface, rooms, () => 'self').then(() => answered);
+  return answerFanout(state, state.surface, dependencies, () => 'self').then(() => answered);
 }

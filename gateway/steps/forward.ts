@@ -1,29 +1,35 @@
 // Step 13: builds the request for the member and lets its bytes flow. Two steps, one for each chain: forward cannot leave the identity
 // out, and forwardAsSelf (standalone `--identity=self`) is visibly another function. Easy to get wrong: nothing may be awaited between
 // reading the record and sending, or a rotation could slip between them.
-import { hostHeader } from '../../routing/endpoint-request.ts';
-import type { HeaderParts } from '../../routing/headers.ts';
-import { MemberRequest } from '../../routing/member-request.ts';
-import type { OutgoingIdentity } from '../../routing/member-request.ts';
-import { forwardStream } from '../../routing/stream.ts';
-import type { Forwarding } from '../../routing/stream.ts';
-import { forwardUpgrade } from '../../routing/upgrade.ts';
+import { hostHeader } from '../../routing/dial/endpoint-request.ts';
+import type { HeaderParts } from '../../routing/forward/headers.ts';
+import { MemberRequest } from '../../routing/members/member-request.ts';
+import type { OutgoingIdentity } from '../../routing/members/member-request.ts';
+import { forwardStream } from '../../routing/forward/stream.ts';
+import type { Forwarding } from '../../routing/forward/stream.ts';
+import { forwardUpgrade } from '../../routing/forward/upgrade.ts';
 import { answered } from '../exchange.ts';
 import type { Impersonating, Located } from '../exchange.ts';
-import { locationRewriter } from '../location.ts';
-import { applicationOffset } from '../path.ts';
-import { isLongRunning } from '../request-info.ts';
-import type { Rooms } from '../rooms.ts';
-import { sandboxes } from '../sandbox.ts';
+import { locationRewriter } from '../request/location.ts';
+import { applicationOffset } from '../request/path.ts';
+import { isLongRunning } from '../request/request-info.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
+import { sandboxes } from '../request/sandbox.ts';
 
 /** Forwards as the impersonated user. */
-export function forward(state: Impersonating, rooms: Rooms): typeof answered | Promise<typeof answered> {
-  return send(state, rooms, state.outgoing);
+export function forward(
+  state: Impersonating,
+  dependencies: ChainDependencies,
+): typeof answered | Promise<typeof answered> {
+  return send(state, dependencies, state.outgoing);
 }
 
 /** Forwards with the credential of the person's own kubeconfig context and no impersonation; only in the self chain. */
-export function forwardAsSelf(state: Located, rooms: Rooms): typeof answered | Promise<typeof answered> {
-  return send(state, rooms, 'self');
+export function forwardAsSelf(
+  state: Located,
+  dependencies: ChainDependencies,
+): typeof answered | Promise<typeof answered> {
+  return send(state, dependencies, 'self');
 }
 
 function headerParts(state: Located): HeaderParts {
@@ -37,7 +43,11 @@ function headerParts(state: Located): HeaderParts {
   };
 }
 
-function send(state: Located, rooms: Rooms, identity: OutgoingIdentity): typeof answered | Promise<typeof answered> {
+function send(
+  state: Located,
+  dependencies: ChainDependencies,
+  identity: OutgoingIdentity,
+): typeof answered | Promise<typeof answered> {
   const { inbound, surface, target, info, record, connection, progress, auditId, upgrade } = state;
   const endpoint = record.spec.endpoint!;
   const forwarding: Forwarding = {
@@ -55,7 +65,7 @@ function send(state: Located, rooms: Rooms, identity: OutgoingIdentity): typeof 
     ),
     transport: connection.transport,
     breaker: connection.breaker,
-    openStreams: rooms.openStreams,
+    openStreams: dependencies.openStreams,
     progress,
     outcome: state.observation,
     auditId,
@@ -64,7 +74,7 @@ function send(state: Located, rooms: Rooms, identity: OutgoingIdentity): typeof 
     inbound,
     onBody: bodyReader(state),
     isWatch: info.verb === 'watch',
-    firstByteTimeoutMs: rooms.firstByteTimeoutMs,
+    firstByteTimeoutMs: dependencies.firstByteTimeoutMs,
     rewriteLocation: locationRewriter(surface, endpoint),
     sandboxes: sandboxes(surface),
   };

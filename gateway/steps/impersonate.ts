@@ -1,21 +1,21 @@
 // Step 12: the identity the member will see. Easy to get wrong: a member treats a missing identity as the gateway itself, so whatever cannot be
 // decided is thrown here, before anything was sent, and there is no way past this step to `forward`.
-import type { User } from '../../cache/user.ts';
+import type { User } from '../../cache/model/user.ts';
 import { impersonating } from '../exchange.ts';
-import { endStream } from '../ended-streams.ts';
+import { endStream } from '../open-streams/ended-streams.ts';
 import type { Impersonating, Located } from '../exchange.ts';
-import type { OutgoingStream } from '../outgoing-streams.ts';
-import type { Rooms } from '../rooms.ts';
+import type { OutgoingStream } from '../open-streams/outgoing-streams.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
 
-export function impersonate(state: Located, rooms: Rooms): Impersonating {
-  const outgoing = rooms.outgoingIdentity(state.user, state.record.spec);
-  if (state.observation.longRunning) followWhileOpen(state, outgoing, rooms);
+export function impersonate(state: Located, dependencies: ChainDependencies): Impersonating {
+  const outgoing = dependencies.outgoingIdentity(state.user, state.record.spec);
+  if (state.observation.longRunning) followWhileOpen(state, outgoing, dependencies);
   return impersonating(state, outgoing);
 }
 
 /** Whatever may stay open ends when its identity is no longer the one that the rules give. */
-function followWhileOpen(state: Located, outgoing: User, rooms: Rooms): void {
-  const { outgoingStreams } = rooms;
+function followWhileOpen(state: Located, outgoing: User, dependencies: ChainDependencies): void {
+  const { outgoingStreams } = dependencies;
   if (outgoingStreams === undefined) return;
   const { inbound, observation, progress, user } = state;
   const stream: OutgoingStream = {

@@ -1,15 +1,15 @@
 // Step 11: the cluster record, read once, with the credential and the connections that belong to it. Easy to get wrong: since `authorize` the request may
 // have waited, for the hub or for its turn, and another cluster may have taken the name meanwhile; nobody has judged whether the caller may reach that.
-import { isAsJudged } from '../../auth/authorize.ts';
-import { GatewayError } from '../../cache/errors.ts';
-import type { ClusterSpec } from '../../cache/records.ts';
-import { locate as locateTarget } from '../../routing/target.ts';
+import { isAsJudged } from '../../auth/rules/authorize.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterSpec } from '../../cache/model/records.ts';
+import { locate as locateTarget } from '../../routing/members/target.ts';
 import { located } from '../exchange.ts';
 import type { Dispatched, Located } from '../exchange.ts';
-import type { Rooms } from '../rooms.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
 
-export function locate(state: Dispatched, rooms: Rooms): Located | Promise<Located> {
-  const target = locateTarget(state.surface.cluster, rooms.clusters.get, rooms.connections);
+export function locate(state: Dispatched, dependencies: ChainDependencies): Located | Promise<Located> {
+  const target = locateTarget(state.surface.cluster, dependencies.clusters.get, dependencies.connections);
   if (target instanceof Promise) {
     return target.then((ready) => {
       requireJudged(state, ready.record.spec);

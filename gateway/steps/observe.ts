@@ -2,9 +2,9 @@
 // end of the exchange is when the answer is out or the client is gone, not when the chain returns.
 import { observed } from '../exchange.ts';
 import type { Observation, Observed, Recoverable } from '../exchange.ts';
-import type { Rooms } from '../rooms.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
 
-export function observe(state: Recoverable, rooms: Rooms): Observed {
+export function observe(state: Recoverable, dependencies: ChainDependencies): Observed {
   const observation: Observation = {
     cluster: '',
     verb: '',
@@ -16,10 +16,10 @@ export function observe(state: Recoverable, rooms: Rooms): Observed {
     trace: undefined,
   };
   const next = observed(state, observation);
-  rooms.metrics.begin(next);
+  dependencies.metrics.begin(next);
   next.inbound.onClose((aborted) => {
-    rooms.metrics.end(next, aborted);
-    if (rooms.audit !== undefined) rooms.audit.end(next);
+    dependencies.metrics.end(next, aborted);
+    if (dependencies.audit !== undefined) dependencies.audit.end(next);
   });
   return next;
 }

@@ -1,8 +1,8 @@
 // Step 1: the request gets its id and its clock. Easy to get wrong: nothing here may throw, since nobody could answer yet.
 import { randomUUID } from 'node:crypto';
-import { readOnce } from '../../cache/repeated-headers.ts';
-import { headerValues } from '../../routing/headers.ts';
-import type { Progress } from '../../routing/stream.ts';
+import { readOnce } from '../../http/repeated-headers.ts';
+import { headerValues } from '../../routing/forward/headers.ts';
+import type { Progress } from '../../routing/forward/stream.ts';
 import { RequestState, received } from '../exchange.ts';
 import type { Arrival, Received } from '../exchange.ts';
 

@@ -1,15 +1,15 @@
 // Step 2: from here on, whatever is thrown becomes a metav1.Status, or a cut answer when one has already begun. Easy to get wrong: an
 // unexpected error must say nothing of its insides to the caller; those go to the log.
-import { GatewayError } from '../../cache/errors.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
 import { recoverable } from '../exchange.ts';
 import type { Received, Recoverable } from '../exchange.ts';
-import type { Rooms } from '../rooms.ts';
+import type { ChainDependencies } from '../chain-dependencies.ts';
 import { statusResponse } from '../status.ts';
 
-export function recover(state: Received, rooms: Rooms): Recoverable {
+export function recover(state: Received, dependencies: ChainDependencies): Recoverable {
   return recoverable(state, (error) => {
     try {
-      fail(state, rooms, error);
+      fail(state, dependencies, error);
     } catch {
       // Nobody is left to tell it to; one client must not end the process.
       state.inbound.abort();
@@ -17,13 +17,13 @@ export function recover(state: Received, rooms: Rooms): Recoverable {
   });
 }
 
-function fail(state: Received, rooms: Rooms, error: unknown): void {
+function fail(state: Received, dependencies: ChainDependencies, error: unknown): void {
   const { inbound, auditId, progress } = state;
   const known =
     error instanceof GatewayError
       ? error
       : new GatewayError('INTERNAL', `an internal error occurred (Audit-Id ${auditId})`, { cause: error });
-  if (known.code === 'INTERNAL') rooms.log.error({ auditId, err: known.cause ?? known }, 'internal error');
+  if (known.code === 'INTERNAL') dependencies.log.error({ auditId, err: known.cause ?? known }, 'internal error');
   const observed = state as Received & { observation?: { error: unknown } };
   if (observed.observation !== undefined) observed.observation.error = known;
   if (inbound.answered) {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { after } from 'node:test';
-import type { ConfigurationFault } from '../../cache/configuration-error.ts';
+import type { ConfigurationFault } from '../../lib/configuration-error.ts';
 import { readTracingConfig } from './config.ts';
 import type { TracingInput } from './config.ts';
 

@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { readYaml } from '../../auth/checked-yaml.ts';
-import type { ConfigurationFault } from '../../cache/configuration-error.ts';
+import { readYaml } from '../../lib/yaml/checked-yaml.ts';
+import type { ConfigurationFault } from '../../lib/configuration-error.ts';
 
 /** Where spans go and which requests have any. */
 export interface TracingConfig {

@@ -16,12 +16,12 @@ import {
   ATTR_URL_SCHEME,
   ATTR_USER_AGENT_ORIGINAL,
 } from '@opentelemetry/semantic-conventions';
-import { GatewayError } from '../../cache/errors.ts';
-import type { ClusterSpec } from '../../cache/records.ts';
-import { headerValues } from '../../routing/headers.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterSpec } from '../../cache/model/records.ts';
+import { headerValues } from '../../routing/forward/headers.ts';
 import type { Described } from '../exchange.ts';
-import { formatHostPort } from '../host-port.ts';
-import type { RequestInfo } from '../request-info.ts';
+import { formatHostPort } from '../../lib/text/host-port.ts';
+import type { RequestInfo } from '../request/request-info.ts';
 
 /** Still in development in the conventions, so not among their stable constants. */
 const attrClusterName = 'k8s.cluster.name';

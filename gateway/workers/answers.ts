@@ -1,9 +1,9 @@
 // What the first process answers workers: the hub over its connections, credentials of exec plugins, whether an audit line was stored. Easy to get wrong: a
 // credential that one worker was refused, or that is another than before, must be asked for anew by every worker.
-import { GatewayError } from '../../cache/errors.ts';
-import type { HubClient } from '../../cache/hub-types.ts';
-import type { Credential } from '../../cache/records.ts';
-import type { AuditSink } from '../audit/sink.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { HubClient } from '../../cache/hub/hub-types.ts';
+import type { Credential } from '../../cache/model/records.ts';
+import type { AuditSink } from '../audit/sinks/sink.ts';
 import type { ClusterWriter } from './cluster-wire.ts';
 import type { Answer, FromWorker, Question, ToWorker } from './messages.ts';
 import { wireErrorOf } from './wire-error.ts';

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deserialize, serialize } from 'node:v8';
-import { makeAddressRule } from '../../cache/address-rule.ts';
+import { makeAddressRule } from '../../cache/model/address-rule.ts';
 import { basicAuthorization, fixedCredential } from '../../cache/credentials/fixed.ts';
-import type { ClusterSpec, CredentialSource } from '../../cache/records.ts';
-import { createClusterStore } from '../../cache/store.ts';
-import type { ClusterEvent, ClusterStore } from '../../cache/store.ts';
+import type { ClusterSpec, CredentialSource } from '../../cache/model/records.ts';
+import { createClusterStore } from '../../cache/model/store.ts';
+import type { ClusterEvent, ClusterStore } from '../../cache/model/store.ts';
 import { makeClusterReader, makeClusterWriter } from './cluster-wire.ts';
 import type { WireEvent, WireSnapshot } from './cluster-wire.ts';
 import { makeReplicaStore } from './replica-store.ts';
 import type { ReplicaStore } from './replica-store.ts';
-import { tellClusters } from './telling.ts';
+import { tellClusters } from './broadcast.ts';
 
 const addresses = { allowed: [], refused: [] };
 
@@ -55,14 +55,14 @@ function pairOf(asked: number[] = []): Pair {
   const writer = makeClusterWriter(store);
   const replicas: ReplicaStore[] = [];
   const send = <T>(value: T): T => deserialize(serialize(value)) as T;
-  const telling = tellClusters(store, writer, (message) => {
+  const broadcast = tellClusters(store, writer, (message) => {
     const { events } = send(message) as { events: readonly WireEvent[] };
     for (const replica of replicas) replica.apply(events);
   });
   return {
     store,
     replica() {
-      telling.flush();
+      broadcast.flush();
       const reader = makeClusterReader((id) => {
         asked.push(id);
         return { ...plugin };

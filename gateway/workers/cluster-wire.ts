@@ -1,10 +1,10 @@
 // Cluster records as the first process tells them to workers: whole at first, then event by event. Easy to get wrong: the rest of the gateway tells by the
 // identity of a spec whether it changed, so one that did not is not sent again, and one that stands twice in a snapshot arrives as one.
-import { makeAddressRule } from '../../cache/address-rule.ts';
-import type { AddressRuleOptions } from '../../cache/address-rule.ts';
-import type { ClusterHistory } from '../../cache/cluster-events.ts';
-import type { ClusterRecord, ClusterSpec, Credential, CredentialSource } from '../../cache/records.ts';
-import type { ClusterEvent, ClusterStore } from '../../cache/store.ts';
+import { makeAddressRule } from '../../cache/model/address-rule.ts';
+import type { AddressRuleOptions } from '../../cache/model/address-rule.ts';
+import type { ClusterHistory } from '../../cache/model/cluster-events.ts';
+import type { ClusterRecord, ClusterSpec, Credential, CredentialSource } from '../../cache/model/records.ts';
+import type { ClusterEvent, ClusterStore } from '../../cache/model/store.ts';
 
 /** A credential that never changes, or the number under which the first process is asked for it. */
 export type WireCredential =

@@ -1,41 +1,41 @@
 // A gateway with several workers, as its first process runs it: everything that watches, probes and writes is here and told to the workers, which answer the
 // requests. Easy to get wrong: what changes while a worker starts must reach it, so its start message and all later ones go down one channel in order.
 import { isDeepStrictEqual } from 'node:util';
-import { createClusterStore } from '../../cache/store.ts';
-import { addressFault } from '../address-fault.ts';
+import { createClusterStore } from '../../cache/model/store.ts';
+import { addressFault } from '../start/address-fault.ts';
 import { startAudit } from '../audit/audit.ts';
-import type { AuditSink } from '../audit/sink.ts';
-import { makeChecks, staleInputs } from '../checks.ts';
-import { assembled } from '../closing.ts';
-import type { Closers } from '../closing.ts';
-import type { Config } from '../config.ts';
-import { flushMs } from '../drain.ts';
-import { makeWays } from '../door.ts';
-import { probeTiming } from '../gateway.ts';
-import type { Gateway } from '../gateway.ts';
-import type { HealthCheck } from '../health.ts';
-import { startHub } from '../hub.ts';
-import type { Log } from '../log.ts';
-import { makeMetrics } from '../metrics.ts';
-import { protectMetrics } from '../metrics-protection.ts';
-import { startOperations } from '../operations.ts';
-import type { Operations } from '../operations.ts';
-import { startOutgoingIdentities } from '../outgoing.ts';
-import { startProbe } from '../probe.ts';
-import { makeReloading } from '../reloading.ts';
-import { startServingCertificate } from '../serving.ts';
-import { startSources } from '../sources.ts';
-import { startAuthorizer, startUsers } from '../users.ts';
+import type { AuditSink } from '../audit/sinks/sink.ts';
+import { makeChecks, staleInputs } from '../operations/checks.ts';
+import { assembled } from '../start/closing.ts';
+import type { Closers } from '../start/closing.ts';
+import type { Config } from '../config/config.ts';
+import { flushMs } from '../open-streams/drain.ts';
+import { makeWays } from '../start/frontend.ts';
+import { probeTiming } from '../start/gateway.ts';
+import type { Gateway } from '../start/gateway.ts';
+import type { HealthCheck } from '../operations/health.ts';
+import { startHub } from '../hub/hub.ts';
+import type { Log } from '../operations/log.ts';
+import { makeMetrics } from '../operations/metrics.ts';
+import { protectMetrics } from '../operations/metrics-protection.ts';
+import { startOperations } from '../operations/operations.ts';
+import type { Operations } from '../operations/operations.ts';
+import { startOutgoingIdentities } from '../start/outgoing.ts';
+import { startProbe } from '../probe/probe.ts';
+import { makeReloading } from '../start/reloading.ts';
+import { startServingCertificate } from '../certificates/serving.ts';
+import { startSources } from '../start/sources.ts';
+import { startAuthorizer, startUsers } from '../start/users.ts';
 import { makeAnswers } from './answers.ts';
 import { makeClusterWriter } from './cluster-wire.ts';
-import { startCrew } from './crew.ts';
-import type { Crew } from './crew.ts';
+import { startSupervisor } from './supervisor.ts';
+import type { Supervisor } from './supervisor.ts';
 import { startHandover } from './handover.ts';
 import type { Handover } from './handover.ts';
-import type { ToldCheck, ToWorker } from './messages.ts';
+import type { ReplicaCheck, ToWorker } from './messages.ts';
 import { makeWorkersPage } from './metrics-page.ts';
-import { tellClusters, tellProbed } from './telling.ts';
-import { limitsOfWorker } from './workers-config.ts';
+import { tellClusters, tellProbed } from './broadcast.ts';
+import { limitsOfWorker } from '../config/workers-config.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 /** How often it is looked whether checks found something else. */
@@ -62,10 +62,10 @@ async function assemble(
 ): Promise<Gateway> {
   const workers = config.workers ?? 1;
   let unready = false;
-  let crew: Crew | undefined;
+  let supervisor: Supervisor | undefined;
   let operations: Operations | undefined;
   let handover: Handover | undefined;
-  const tell = (message: ToWorker, except?: WorkerProcess): void => crew?.tell(message, except);
+  const tell = (message: ToWorker, except?: WorkerProcess): void => supervisor?.tell(message, except);
 
   const files = new Map<string, readonly string[]>();
   const reloading = makeReloading(log, (label, texts) => {
@@ -102,14 +102,14 @@ async function assemble(
   const { registry } = makeMetrics({ ...ways, store, log, reloadFaults, version });
   audit?.register(registry);
   const sinks = audit?.sinks ?? [];
-  const page = makeWorkersPage(registry, () => crew);
+  const page = makeWorkersPage(registry, () => supervisor);
 
   const writer = makeClusterWriter(store);
   closers.push(() => writer.close());
   const clusters = tellClusters(store, writer, tell);
   closers.push(() => clusters.close());
   const workerConfig: Config = { ...config, limits: limitsOfWorker(config.limits, workers) };
-  crew = startCrew({
+  supervisor = startSupervisor({
     workers,
     log,
     start() {
@@ -134,7 +134,7 @@ async function assemble(
       for (const socket of sockets) handover?.giveAgain(socket);
     },
   });
-  const running = crew;
+  const running = supervisor;
   closers.push(() => running.close());
   hub?.access.trust.onInForce(() => {
     const data = hub.access.trust.inForce();
@@ -146,7 +146,7 @@ async function assemble(
   });
   const tellChecks = onChange(
     () => checks.map(found),
-    (now: readonly ToldCheck[]) => tell({ kind: 'checks', checks: now }),
+    (now: readonly ReplicaCheck[]) => tell({ kind: 'checks', checks: now }),
   );
   const tellSinks = onChange(
     () => acceptance(sinks),
@@ -171,8 +171,8 @@ async function assemble(
     taker: () => running.idlest()?.take,
     maxWaiting: config.limits.connections,
   }).catch(addressFault('--listen', config.listen));
-  const door = handover;
-  closers.push(() => door.close());
+  const frontend = handover;
+  closers.push(() => frontend.close());
   const findings = tellProbed(tell, ({ credential }) => {
     const id = credential?.kind === 'exec' ? writer.idOf(credential) : undefined;
     if (id !== undefined) tell({ kind: 'forget-credential', id });
@@ -190,7 +190,7 @@ async function assemble(
   closers.push(() => probe.close());
 
   return {
-    url: door.url,
+    url: frontend.url,
     opsUrl,
     caFile: serving.caFile,
     selfToken: undefined,
@@ -198,7 +198,7 @@ async function assemble(
       unready = true;
       tell({ kind: 'unready' });
       if (config.shutdownDelayMs > 0) await new Promise((resolve) => setTimeout(resolve, config.shutdownDelayMs));
-      door.close();
+      frontend.close();
       await running.drain(config.shutdownGraceMs + endingMs);
       await audit?.flush(flushMs);
       closeAll();
@@ -207,7 +207,7 @@ async function assemble(
   };
 }
 
-function found({ name, on, fault, note }: HealthCheck): ToldCheck {
+function found({ name, on, fault, note }: HealthCheck): ReplicaCheck {
   return { name, on, fault: fault(), note: note?.() };
 }
 

@@ -2,9 +2,9 @@
 // wrong: the socket is never closed while workers come and go; connections that find none wait for the next, but not for ever.
 import { createServer } from 'node:net';
 import type { Socket } from 'node:net';
-import { formatHostPort } from '../host-port.ts';
-import type { HostPort } from '../host-port.ts';
-import { listenAt } from '../listen.ts';
+import { formatHostPort } from '../../lib/text/host-port.ts';
+import type { HostPort } from '../../lib/text/host-port.ts';
+import { listenAt } from '../start/listen.ts';
 
 /** See the file comment. */
 export interface Handover {

@@ -1,11 +1,11 @@
 // What the first process and its workers say to each other. Easy to get wrong: identities are never among it but inside what they were made from (a review's
 // answer, a file's text): each worker authenticates by itself, and no message says who somebody is.
-import type { HubAnswer, HubCall } from '../../cache/hub-types.ts';
-import type { Credential } from '../../cache/records.ts';
-import type { AuditSink } from '../audit/sink.ts';
-import type { Config } from '../config.ts';
-import type { HealthCheck } from '../health.ts';
-import type { ServingPair } from '../serving.ts';
+import type { HubAnswer, HubCall } from '../../cache/hub/hub-types.ts';
+import type { Credential } from '../../cache/model/records.ts';
+import type { AuditSink } from '../audit/sinks/sink.ts';
+import type { Config } from '../config/config.ts';
+import type { HealthCheck } from '../operations/health.ts';
+import type { ServingPair } from '../certificates/serving.ts';
 import type { WireEvent, WireSnapshot } from './cluster-wire.ts';
 import type { WireError } from './wire-error.ts';
 
@@ -22,7 +22,7 @@ export interface WorkerStart {
   readonly serving: ServingPair;
   /** What of the hub's ConfigMap is in force; undefined while it has not told it, or without a hub. */
   readonly trust: TrustData | undefined;
-  readonly checks: readonly ToldCheck[];
+  readonly checks: readonly ReplicaCheck[];
   /** Whether each sink takes events; empty without an audit log. */
   readonly sinks: ReadonlyMap<AuditSink['name'], boolean>;
 }
@@ -31,7 +31,7 @@ export interface WorkerStart {
 export type TrustData = Readonly<Record<string, unknown>>;
 
 /** A check of the first process with what it found. */
-export interface ToldCheck extends Pick<HealthCheck, 'name' | 'on'> {
+export interface ReplicaCheck extends Pick<HealthCheck, 'name' | 'on'> {
   readonly fault: string | undefined;
   readonly note: string | undefined;
 }
@@ -60,7 +60,7 @@ export type ToWorker =
   | { readonly kind: 'file'; readonly label: string; readonly texts: readonly string[] }
   | { readonly kind: 'serving'; readonly pair: ServingPair }
   | { readonly kind: 'trust'; readonly data: TrustData }
-  | { readonly kind: 'checks'; readonly checks: readonly ToldCheck[] }
+  | { readonly kind: 'checks'; readonly checks: readonly ReplicaCheck[] }
   /** What the probe found: the fault for which nobody should be sent there, or undefined for an answer. */
   | { readonly kind: 'probed'; readonly found: readonly (readonly [uid: string, fault: WireError | undefined])[] }
   | { readonly kind: 'forget-credential'; readonly id: number }

@@ -2,9 +2,9 @@
 // taken for the restart of the whole gateway.
 import { AggregatorRegistry } from 'prom-client';
 import type { Registry } from 'prom-client';
-import type { MetricsPage } from '../operations.ts';
-import { by, registerRead, single } from '../read-metric.ts';
-import type { Crew } from './crew.ts';
+import type { MetricsPage } from '../operations/operations.ts';
+import { by, registerRead, single } from '../operations/read-metric.ts';
+import type { Supervisor } from './supervisor.ts';
 import type { MetricReading } from './messages.ts';
 
 /** See the file comment. */
@@ -19,15 +19,15 @@ const readTimeoutMs = 1_000;
 /** @param own of the first process; says what is known once: conditions of clusters, versions, files */
 export function makeWorkersPage(
   own: Registry,
-  crew: () => Pick<Crew, 'list' | 'restarts' | 'readMetrics'> | undefined,
+  supervisor: () => Pick<Supervisor, 'list' | 'restarts' | 'readMetrics'> | undefined,
 ): WorkersPage {
   let departed: readonly MetricReading[] = [];
-  const running = (): ReturnType<Crew['list']> => crew()?.list() ?? [];
+  const running = (): ReturnType<Supervisor['list']> => supervisor()?.list() ?? [];
   registerRead(own, 'portcullis_workers_ready', 'Workers that serve.', 'gauge', () =>
     single(running().filter(([, { isReady }]) => isReady).length),
   );
   registerRead(own, 'portcullis_worker_restarts_total', 'Workers that ended and were replaced.', 'counter', () =>
-    single(crew()?.restarts ?? 0),
+    single(supervisor()?.restarts ?? 0),
   );
   registerRead(own, 'portcullis_worker_connections', 'Connections of clients by worker.', 'gauge', () =>
     by(
@@ -38,7 +38,7 @@ export function makeWorkersPage(
   return {
     contentType: own.contentType,
     async metrics() {
-      await crew()?.readMetrics(readTimeoutMs);
+      await supervisor()?.readMetrics(readTimeoutMs);
       const mine = (await own.getMetricsAsJSON()) as unknown as MetricReading[];
       const theirs = running().map(([, { metrics }]) => metrics);
       return await summed([mine, ...theirs, departed]).metrics();

@@ -1,7 +1,7 @@
 // Errors as they travel between the first process and a worker. Easy to get wrong: only a GatewayError's words are meant for callers; of any other error
 // nothing but the fact is told.
-import { GatewayError } from '../../cache/errors.ts';
-import type { ErrorCode, ErrorDetails } from '../../cache/errors.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ErrorCode, ErrorDetails } from '../../cache/model/errors.ts';
 
 /** A GatewayError without its cause, which stays where it is logged. */
 export interface WireError {

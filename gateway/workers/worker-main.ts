@@ -3,7 +3,7 @@
 import { Socket } from 'node:net';
 import { makeChannel } from './channel.ts';
 import type { Answer, FromWorker, ToWorker } from './messages.ts';
-import type { FirstProcess } from './told.ts';
+import type { FirstProcess } from './replica-inputs.ts';
 import { startWorker } from './worker.ts';
 import type { Worker } from './worker.ts';
 import { errorOfWire } from './wire-error.ts';

@@ -1,21 +1,27 @@
-// One worker: the same door as that of a single process, over what the first process tells. Easy to get wrong: messages that come while it starts are about
+// One worker: the same frontend as that of a single process, over what the first process tells. Easy to get wrong: messages that come while it starts are about
 // what it was started with, so they wait until it has; and a connection may come only after that.
 import type { Socket } from 'node:net';
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import { startAudit } from '../audit/audit.ts';
-import { makeDoor, makeWays } from '../door.ts';
-import { drain, flushMs } from '../drain.ts';
-import type { OpenServer } from '../front/server.ts';
-import { makeLog } from '../log.ts';
-import { startOutgoingIdentities } from '../outgoing.ts';
-import { startAuthorizer, startUsers } from '../users.ts';
+import { makeFrontend, makeWays } from '../start/frontend.ts';
+import { drain, flushMs } from '../open-streams/drain.ts';
+import type { OpenServer } from '../start/tls-server.ts';
+import { makeLog } from '../operations/log.ts';
+import { startOutgoingIdentities } from '../start/outgoing.ts';
+import { startAuthorizer, startUsers } from '../start/users.ts';
 import { makeClusterReader } from './cluster-wire.ts';
-import type { Credential } from '../../cache/records.ts';
+import type { Credential } from '../../cache/model/records.ts';
 import type { MetricReading, ToWorker, WorkerStart } from './messages.ts';
 import { makeReplicaStore } from './replica-store.ts';
-import { makeToldChecks, makeToldFiles, makeToldHub, makeToldServing, makeToldSinks } from './told.ts';
-import type { FirstProcess } from './told.ts';
-import { makeToldCredentials } from './told-credentials.ts';
+import {
+  makeReplicaChecks,
+  makeReplicaFiles,
+  makeReplicaHub,
+  makeReplicaServing,
+  makeReplicaSinks,
+} from './replica-inputs.ts';
+import type { FirstProcess } from './replica-inputs.ts';
+import { makeReplicaCredentials } from './replica-credentials.ts';
 import { errorOfWire } from './wire-error.ts';
 
 /** A worker that serves. */
@@ -33,7 +39,7 @@ export async function startWorker(start: WorkerStart, first: FirstProcess): Prom
   const { config, version } = start;
   const log = makeLog(config.logLevel);
   let unready = false;
-  const credentials = makeToldCredentials({
+  const credentials = makeReplicaCredentials({
     ask: async (id) => (await first.ask({ what: 'credential', id })) as Credential,
     tellRefused: (id) => first.send({ kind: 'credential-refused', id }),
   });
@@ -42,19 +48,19 @@ export async function startWorker(start: WorkerStart, first: FirstProcess): Prom
     log.error({ err: error }, 'a listener of the cluster store failed'),
   );
   const ways = makeWays(store, config);
-  const files = makeToldFiles(start.files, log);
-  const hub = config.hub && makeToldHub(config.hub, start.trust, first, log);
+  const files = makeReplicaFiles(start.files, log);
+  const hub = config.hub && makeReplicaHub(config.hub, start.trust, first, log);
   const users = await startUsers(config, files, log, hub?.access);
   const authorizer = await startAuthorizer(config, files, hub?.access);
   const outgoing = await startOutgoingIdentities(config.outgoing, files);
-  const sinks = makeToldSinks(start.sinks, config.audit, first);
+  const sinks = makeReplicaSinks(start.sinks, config.audit, first);
   const audit =
     config.audit &&
     (await startAudit(config.audit, { reloading: files, log, dataDir: config.dataDir, sinks: sinks.sinks }));
   const tracing =
     config.tracing && (await import('../tracing/tracing.ts')).startTracing(config.tracing, { log, version });
-  const checks = makeToldChecks(start.checks, () => unready);
-  const door = makeDoor({
+  const checks = makeReplicaChecks(start.checks, () => unready);
+  const frontend = makeFrontend({
     ...ways,
     config,
     log,
@@ -71,7 +77,7 @@ export async function startWorker(start: WorkerStart, first: FirstProcess): Prom
     checks: checks.checks,
     reloadFaults: () => [],
   });
-  const serving = makeToldServing(start.serving);
+  const serving = makeReplicaServing(start.serving);
   const connections = trackConnections((closed) => first.send({ kind: 'closed', connections: closed }));
   let accept: ((socket: Socket) => void) | undefined;
   const openServer: OpenServer = (tls, at) => {
@@ -79,7 +85,7 @@ export async function startWorker(start: WorkerStart, first: FirstProcess): Prom
     accept = (socket) => void tls.emit('connection', socket);
     return Promise.resolve(at.port);
   };
-  const listener = await door.open(serving, openServer);
+  const listener = await frontend.open(serving, openServer);
 
   const end = async (): Promise<void> => {
     await drain({
@@ -92,7 +98,7 @@ export async function startWorker(start: WorkerStart, first: FirstProcess): Prom
       },
       openStreams: ways.openStreams,
       setUnready: () => (unready = true),
-      setRefusing: () => door.refuse(),
+      setRefusing: () => frontend.refuse(),
       delayMs: 0,
       graceMs: config.shutdownGraceMs,
     });
@@ -136,7 +142,7 @@ export async function startWorker(start: WorkerStart, first: FirstProcess): Prom
         case 'sinks':
           return sinks.tell(message.accepting);
         case 'read-metrics':
-          return void door.registry.getMetricsAsJSON().then((all) => {
+          return void frontend.registry.getMetricsAsJSON().then((all) => {
             first.send({ kind: 'metrics', metrics: all.flatMap(readingOf) });
           });
         case 'unready':

@@ -1,8 +1,8 @@
 // Writes an answer of any length towards the client as fast as it takes it. Easy to get wrong: whoever writes on while the client is slow fills the
 // memory, and whoever waits for a client that has gone waits for ever.
-import type { GatewayError } from '../../cache/errors.ts';
-import { warningHeader } from '../../routing/warning.ts';
-import type { OpenStream, OpenStreams } from '../../routing/open-streams.ts';
+import type { GatewayError } from '../../cache/model/errors.ts';
+import { warningHeader } from '../../routing/forward/warning.ts';
+import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { IndexRequest } from './request.ts';
 
 /** The client went away, or the answer was ended from outside; nothing is left to tell anybody. */

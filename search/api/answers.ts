@@ -1,9 +1,9 @@
 // Which code answers which part of the index. Easy to get wrong: the index is only read; whoever wants to write is told where, with 405, before anything
 // is looked up.
-import { GatewayError } from '../../cache/errors.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
 import { sendJson } from './answer-body.ts';
 import { answerCollections } from './collections.ts';
-import { answerDocument } from './documents.ts';
+import { answerDocument } from './documents/documents.ts';
 import { innerPath } from './inner-path.ts';
 import { answerObjects } from './objects.ts';
 import type { AnswerParts } from './parts.ts';

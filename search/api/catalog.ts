@@ -1,6 +1,6 @@
 // What types the index holds of which members, and in which version a request can be answered. Easy to get wrong: the index keeps one version of an
 // object; another one is the same object with another apiVersion only where the CRD says so, and must not be guessed elsewhere.
-import { GatewayError } from '../../cache/errors.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
 import type { IndexStore, StoredType } from '../stores/store.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { ClusterState, TypeState } from '../sync/sync-types.ts';

@@ -8,7 +8,14 @@ import type { TypeInfo, TypeKey } from '../types.ts';
 import type { EventForm } from '../watch/watch.ts';
 import { apiVersionOf } from './catalog.ts';
 import type { TypeView } from './catalog.ts';
-import { asBuffer, metadataAlone, partialObject, project, wantedParts, withApiVersion } from './raw-json.ts';
+import {
+  asBuffer,
+  metadataAlone,
+  partialObject,
+  project,
+  wantedParts,
+  withApiVersion,
+} from '../../lib/json/raw-json.ts';
 import type { RowDocument } from './row-stream.ts';
 
 /** `metadata` of a list. */

@@ -1,6 +1,6 @@
 // Clusterpedia's `injectEvents`: the events about each object of a list, as an annotation of the object. Easy to get wrong: events have rights of their own,
 // so what is injected is what the caller could list as events, and an object that only looks like another (same name, later uid) gets none of its events.
-import type { User } from '../../cache/user.ts';
+import type { User } from '../../cache/model/user.ts';
 import { allOf } from '../query/list-query.ts';
 import { parsePath } from '../query/path.ts';
 import type { RowRead } from '../stores/store.ts';
@@ -8,7 +8,7 @@ import type { Warning } from './answer-body.ts';
 import type { AnswerParts } from './parts.ts';
 import { planAnswer, queryOf } from './plan.ts';
 import type { Plan } from './plan.ts';
-import { asBuffer, textAt, withAnnotation } from './raw-json.ts';
+import { asBuffer, textAt, withAnnotation } from '../../lib/json/raw-json.ts';
 import { isError } from './request.ts';
 
 const annotation = 'shadow.clusterpedia.io/events';

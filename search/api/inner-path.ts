@@ -1,6 +1,6 @@
 // What a path behind `resources` or `indexes/default/proxy` asks for: paths of Kubernetes, with or without `clusters/<name>` before them. Easy to
 // get wrong: Clusterpedia's border cases (`clusters`, `clusters/<name>` alone are 404, everything else keeps its trailing slash harmlessly).
-import { GatewayError } from '../../cache/errors.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
 
 /** Types that one question may name: the authorizer is asked about each of them in each cluster. */
 export const mostTypes = 256;

@@ -1,6 +1,6 @@
 // The options of list and watch that are about versions, as kube-apiserver judges them (apimachinery pkg/apis/internalversion/validation) but with
 // the index's own resourceVersions. Easy to get wrong: a version of a member is none of ours; going on from it would be a guess, so it is 410.
-import { GatewayError } from '../../cache/errors.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
 import type { Parameters } from '../query/parameters.ts';
 import type { IndexStore } from '../stores/store.ts';
 

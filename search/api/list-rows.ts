@@ -1,6 +1,6 @@
 // Answers a list: a page or all of it, in the form that was asked for. Easy to get wrong: kubectl always sends limit=500, so whenever rows remain the
 // answer says where they go on, or a person takes the beginning for everything.
-import { GatewayError } from '../../cache/errors.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
 import { expiredMessage, isExpired, openContinue, queryDigest, resumed, sealContinue } from '../query/continue.ts';
 import type { ContinueState, ContinueUse } from '../query/continue.ts';
 import type { ListQuery } from '../query/list-query.ts';

@@ -1,10 +1,10 @@
 // Answers paths of objects: list, watch, and get of one by name. Easy to get wrong: the same name may be there in many clusters; without a cluster in the
 // path one object is answered only when the caller may get exactly one, and the clusters named otherwise are the ones the caller may get it from.
-import { GatewayError } from '../../cache/errors.ts';
-import { headerValue } from '../../routing/headers.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { headerValue } from '../../routing/forward/headers.ts';
 import { documentPaths, readDocument } from '../query/document.ts';
 import { compileMatcher } from '../query/match.ts';
-import { takeForwardLabel } from '../query/forward-label.ts';
+import { takeForwardLabel } from '../query/selectors/forward-label.ts';
 import { onlyParameters, urlParameters } from '../query/parameters.ts';
 import type { Parameters } from '../query/parameters.ts';
 import { readQuery } from '../query/read-query.ts';

@@ -1,14 +1,14 @@
 // Everything the answers of the index are made of, passed in as one object of functions. Easy to get wrong: rights and what is followed change while
 // an answer is made, so each is read once for it, behind a function.
-import type { OpenStreams } from '../../routing/open-streams.ts';
+import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { ContinueKeys } from '../query/continue.ts';
 import type { IndexStore } from '../stores/store.ts';
 import type { ClusterState, PartState } from '../sync/sync-types.ts';
 import type { ResourceType, TypeKey } from '../types.ts';
 import type { ChangeFeed } from '../watch/feed.ts';
-import type { ToldRights } from '../watch/told-rights.ts';
+import type { IssuedRights } from '../watch/issued-rights.ts';
 import type { Catalog } from './catalog.ts';
-import type { UnionOpenapi } from './openapi-union.ts';
+import type { UnionOpenapi } from './documents/openapi-union.ts';
 import type { StatusJson } from './request.ts';
 import type { IndexRights } from './visible.ts';
 
@@ -25,7 +25,7 @@ export interface AnswerParts {
   readonly settled: () => Promise<void>;
   readonly openapi: UnionOpenapi;
   readonly feed: ChangeFeed;
-  readonly told: ToldRights;
+  readonly told: IssuedRights;
   readonly openStreams: OpenStreams;
   readonly continueKeys: ContinueKeys;
   readonly bookmarkIntervalMs: number;

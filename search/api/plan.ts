@@ -1,7 +1,7 @@
 // What one question can be answered from: which types, in which version, of which rows. Easy to get wrong: what a caller may not reach is not there,
 // so a cluster that does not exist and one that is out of reach get the same words.
-import { GatewayError } from '../../cache/errors.ts';
-import type { User } from '../../cache/user.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { User } from '../../cache/model/user.ts';
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { ScopeAnswer } from '../rights/scopes.ts';

@@ -1,10 +1,10 @@
 // One request to the index as the gateway hands it over, and what the answers need of the rest. Easy to get wrong: `user` is whom authorize let
 // through (behind `--as` the one acted as), and `headers` hold no credential any more; nothing here looks at anything else of the caller.
-import type { ErrorCode, GatewayError } from '../../cache/errors.ts';
-import type { User } from '../../cache/user.ts';
-import type { Inbound } from '../../routing/exchange.ts';
-import type { Progress } from '../../routing/stream.ts';
-import type { RawHeaders } from '../../routing/transport-types.ts';
+import type { ErrorCode, GatewayError } from '../../cache/model/errors.ts';
+import type { User } from '../../cache/model/user.ts';
+import type { Inbound } from '../../http/inbound.ts';
+import type { Progress } from '../../routing/forward/stream.ts';
+import type { RawHeaders } from '../../routing/members/transport-types.ts';
 
 /** Which form of an answer was asked for: kind of the transformation and version of its group; '' and '' for the plain object. */
 export interface Form {

@@ -1,10 +1,10 @@
 // Sends the rows of a page as one JSON document: what is before the items, the items as they are read, what is behind them. Easy to get wrong: what
 // fails before the first byte is a Status, what fails later must be seen by the client as cut, never as a shorter list.
-import type { OpenStreams } from '../../routing/open-streams.ts';
+import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Page, RowRead } from '../stores/store.ts';
 import { beginBody, ClientGone, sendWhole } from './answer-body.ts';
 import type { Warning } from './answer-body.ts';
-import { asBuffer, piecesOf } from './raw-json.ts';
+import { asBuffer, piecesOf } from '../../lib/json/raw-json.ts';
 import type { IndexRequest } from './request.ts';
 
 /** A document around rows. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../../cache/errors.ts';
-import { takeForwardLabel } from './forward-label.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { takeForwardLabel } from './selectors/forward-label.ts';
 import { allOf, type ListQuery } from './list-query.ts';
 import { urlParameters } from './parameters.ts';
 import { parsePath } from './path.ts';

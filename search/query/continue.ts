@@ -2,7 +2,7 @@
 // wrong: a token is shown to its caller, so its last key (a name of a row the caller may no longer see) must not be readable, and nobody may make or change
 // one; but one of another replica is no fault of its caller and must say so, or a client that is sent to and fro gives up.
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, randomFillSync } from 'node:crypto';
-import { GatewayError } from '../../cache/errors.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
 import type { Cursor } from '../stores/store.ts';
 import type { ListQuery } from './list-query.ts';
 

@@ -1,7 +1,7 @@
 // `filter=`: conditions on fields with OR. A filter's terms are alternatives, several filters must all hold. Easy to get wrong: values are never
 // syntax; one that holds a comma or a bracket is written in quotes or with backslashes.
 import { readColumnPath } from './columns.ts';
-import { checkOperand } from './field-selector.ts';
+import { checkOperand } from './selectors/field-selector.ts';
 import type { FieldRequirement } from './list-query.ts';
 import { bad } from './parameters.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseLabelSelector } from './label-selector.ts';
+import { parseLabelSelector } from './selectors/label-selector.ts';
 import { allOf, type FieldRequirement, type LabelRequirement, type ListQuery } from './list-query.ts';
 import { matches } from './match.ts';
 import { parsePath } from './path.ts';

@@ -1,9 +1,9 @@
 // Which part of the rows is asked for: limit, offset or continue token. Easy to get wrong: no limit means everything, a decimal `continue` is an
 // offset (Clusterpedia's), and which kind the answer gives follows what was asked.
 import { isContinueToken } from './continue.ts';
-import { goQuote } from './label-selector.ts';
+import { goQuote } from './selectors/label-selector.ts';
 import { bad, type Parameters } from './parameters.ts';
-import { flagValue, oneValue, type SearchLabels } from './search-labels.ts';
+import { flagValue, oneValue, type SearchLabels } from './selectors/search-labels.ts';
 
 /** Rows of a page at most; more are asked page by page. */
 export const maxLimit = 5000;

@@ -1,8 +1,8 @@
 // The parameters of a question, from a URL's query or from a JSON document of the same names. Easy to get wrong: a flag without a value
 // (`?withContinue`) is true, a comma list is split where it is one text and never where JSON has a list, and of a repeated parameter the
 // first counts unless it may be repeated.
-import { GatewayError } from '../../cache/errors.ts';
-import { tailStart } from '../../cache/text-ends.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { tailStart } from '../../lib/text/text-ends.ts';
 
 /** Limits: far above what clients send. */
 const longestQuery = 256 * 1024;

@@ -2,16 +2,23 @@
 // wrong: path wins over URL, URL wins over label; and what was asked but cannot be done must be refused, never dropped, since that shows more rows.
 import type { ResourceType } from '../types.ts';
 import { readColumnPath } from './columns.ts';
-import { parseFieldSelector } from './field-selector.ts';
+import { parseFieldSelector } from './selectors/field-selector.ts';
 import { readFilters } from './filter.ts';
-import { goQuote, parseLabelSelector } from './label-selector.ts';
+import { goQuote, parseLabelSelector } from './selectors/label-selector.ts';
 import type { FieldRequirement, ListQuery, OwnerQuery, PathStep } from './list-query.ts';
 import { liftKeyConditions } from './lift-keys.ts';
 import { nativeConditions } from './native-fields.ts';
 import { readLabelOrder, readOrder, splitOutsideQuotes } from './order-by.ts';
 import { readPage, type PageAsked } from './page.ts';
 import { bad, type Parameters } from './parameters.ts';
-import { allValues, flagValue, oneValue, setValues, takeSearchLabels, type SearchLabels } from './search-labels.ts';
+import {
+  allValues,
+  flagValue,
+  oneValue,
+  setValues,
+  takeSearchLabels,
+  type SearchLabels,
+} from './selectors/search-labels.ts';
 import { readTimeMs } from './times.ts';
 
 /** What the path says. */

@@ -1,6 +1,6 @@
 // Keeps a compiled view of every incarnation's RBAC beside the store, fed by the store's own change log. Easy to get wrong: rows and rights must
 // be of the same moment, so whoever asks waits until everything that was committed before the question is compiled.
-import { GatewayError } from '../../cache/errors.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
 import { allOf } from '../query/list-query.ts';
 import type { IndexStore, LogEntry, RowRead, StoredType } from '../stores/store.ts';
 import { typeKey } from '../types.ts';

@@ -1,7 +1,7 @@
 // Who decides what may be seen of a cluster: its mirrored RBAC, or the member itself by reviews. Easy to get wrong: a member may have authorizers
 // beside RBAC, and nothing in its RBAC tells; as long as the member has not said that RBAC is all there is, RBAC decides nothing.
-import { GatewayError } from '../../cache/errors.ts';
-import type { ClusterRecord } from '../../cache/records.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { MemberReviews } from './review.ts';
 
 /** What the operator wants; `auto` asks the member whether its rules can be listed completely. */

@@ -1,7 +1,7 @@
 // The RBAC objects of one member, compiled so that what one user may see is found by their own bindings alone. Easy to get wrong: a binding may
 // come before its role, and a role may change under bindings, so bindings hold the role's name and it is looked up when a question is asked.
-import { mastersGroup } from '../../auth/reserved.ts';
-import type { User } from '../../cache/user.ts';
+import { mastersGroup } from '../../auth/callers/reserved.ts';
+import type { User } from '../../cache/model/user.ts';
 import type { ResourceType } from '../types.ts';
 import { intersectGrants, isNothing, makeGrant, noGrant } from './grants.ts';
 import type { GrantedName } from './grants.ts';

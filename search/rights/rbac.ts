@@ -2,8 +2,8 @@
 // functions over Role and binding objects. Easy to get wrong: a rule without resourceNames allows every name and requests without one; a rule
 // with them allows those names only, and "" among them is the request without a name.
 import { randomUUID } from 'node:crypto';
-import { accountUserName } from '../../auth/reserved.ts';
-import type { User } from '../../cache/user.ts';
+import { accountUserName } from '../../auth/callers/reserved.ts';
+import type { User } from '../../cache/model/user.ts';
 import type { ResourceType } from '../types.ts';
 
 export const rbacGroup = 'rbac.authorization.k8s.io';

@@ -1,11 +1,11 @@
 // Rights of clusters whose RBAC is not the whole truth: the member is asked by SubjectAccessReview, as the gateway's own credential with the
 // identity in the spec. Easy to get wrong: a SubjectAccessReview adds no groups by itself, so it must name the identity as the member arrives at it
 // after impersonation; and an error is no answer, is not remembered, and hides the cluster.
-import { makeIdentityNumbers } from '../../auth/identity-key.ts';
-import { makeReviewCache } from '../../auth/review-cache.ts';
-import { GatewayError } from '../../cache/errors.ts';
-import type { ClusterRecord } from '../../cache/records.ts';
-import type { User } from '../../cache/user.ts';
+import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
+import { makeReviewCache } from '../../auth/reviews/review-cache.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterRecord } from '../../cache/model/records.ts';
+import type { User } from '../../cache/model/user.ts';
 import { intersectGrants, isNothing, makeGrant, noGrant } from './grants.ts';
 import type { GrantedName } from './grants.ts';
 import { anyName } from './rbac.ts';

@@ -1,10 +1,10 @@
 // For tests of rights: a store that holds rows and a log in memory, cluster records, and RBAC objects in a line each. Easy to get wrong: the scope is
 // obeyed here as well, so that a mirror which forgets to ask for something does not find it.
-import { makeUser } from '../../cache/user.ts';
-import type { User } from '../../cache/user.ts';
-import { unknownStatus } from '../../cache/store.ts';
-import type { ClusterRecord } from '../../cache/records.ts';
-import { GatewayError } from '../../cache/errors.ts';
+import { makeUser } from '../../cache/model/user.ts';
+import type { User } from '../../cache/model/user.ts';
+import { unknownStatus } from '../../cache/model/store.ts';
+import type { ClusterRecord } from '../../cache/model/records.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
 import type { LogEntry, RowRead, StoredType } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import type { Incarnation, TypeInfo } from '../types.ts';

@@ -1,12 +1,12 @@
 // Who may see which rows of the index: what the gateway lets a caller reach, and of that what each member lets exactly the identity that goes out
 // read. Easy to get wrong: a cluster the gateway does not let the caller reach is not even named as hidden, and whatever cannot be decided shows nothing.
-import type { Authorizer } from '../../auth/authorize.ts';
-import { makeIdentityNumbers } from '../../auth/identity-key.ts';
-import { memberView } from '../../auth/impersonation.ts';
-import { GatewayError } from '../../cache/errors.ts';
-import { makeRecent } from '../../cache/recent.ts';
-import type { ClusterRecord, ClusterSpec } from '../../cache/records.ts';
-import type { User } from '../../cache/user.ts';
+import type { Authorizer } from '../../auth/rules/authorize.ts';
+import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
+import { memberView } from '../../auth/rules/impersonation.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { makeRecent } from '../../lib/recent.ts';
+import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
+import type { User } from '../../cache/model/user.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType, TypeKey } from '../types.ts';
 import { grantDigest, intersectGrants, isNothing, noGrant, textDigest } from './grants.ts';
@@ -65,7 +65,7 @@ export interface RowScopesOptions {
   readonly clusters: { list(): readonly ClusterRecord[] };
   /** The gateway's own. */
   readonly authorizer: Authorizer;
-  /** `outgoingIdentity` of auth/outgoing.ts with the rules of now; `self` where the gateway runs with the person's own credentials. */
+  /** `outgoingIdentity` of auth/outgoing/outgoing.ts with the rules of now; `self` where the gateway runs with the person's own credentials. */
   readonly outgoing: (user: User, cluster: ClusterSpec) => User | 'self';
   readonly modes: Pick<RightsModes, 'modeOf'>;
   readonly reviewer: Reviewer;

@@ -1,7 +1,7 @@
 // Now and then a decision of the mirrored RBAC is compared with the member's own answer, so that an authorizer nobody told us of is found out. Easy
 // to get wrong: the mirror is a watch behind the member, so a difference counts only after the member's RBAC was confirmed again, several times.
-import type { ClusterRecord } from '../../cache/records.ts';
-import type { User } from '../../cache/user.ts';
+import type { ClusterRecord } from '../../cache/model/records.ts';
+import type { User } from '../../cache/model/user.ts';
 import { grantAllows } from './grants.ts';
 import { anyName } from './rbac.ts';
 import type { RbacView, RowVerb, ScopedType } from './rbac-view.ts';

@@ -1,16 +1,16 @@
 // How the index asks a member, over the connections that requests use: as a user of its own, or as the gateway itself (--index-identity). Easy to get
 // wrong: rows are decided by the rights of whoever asks the index, so nothing that decides them may look at whom the index reads as.
-import { GatewayError } from '../../cache/errors.ts';
-import type { ClusterRecord } from '../../cache/records.ts';
-import { makeUser } from '../../cache/user.ts';
-import { callMember, type MemberCall } from '../../routing/member-call.ts';
-import { readAsGateway } from '../../routing/read-as-gateway.ts';
-import { locate, type Connections, type Target } from '../../routing/target.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterRecord } from '../../cache/model/records.ts';
+import { makeUser } from '../../cache/model/user.ts';
+import { callMember, type MemberCall } from '../../routing/members/member-call.ts';
+import { readAsGateway } from '../../routing/members/read-as-gateway.ts';
+import { locate, type Connections, type Target } from '../../routing/members/target.ts';
 import type { IndexIdentity } from './index-identity.ts';
 import { ownCredential, type MemberAsks } from './read-as.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';
 
-/** Whom the member sees. No caller can have that name (auth/reserved.ts). */
+/** Whom the member sees. No caller can have that name (auth/callers/reserved.ts). */
 export const indexUser = makeUser({ name: 'portcullis:index' });
 
 /**

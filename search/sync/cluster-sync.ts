@@ -2,18 +2,18 @@
 // must lose every row of its former life before the first of the new one is written, or two lives would be listed as one.
 import type { IndexStore, StoredType } from '../stores/store.ts';
 import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../types.ts';
-import { pause } from './bounds.ts';
-import type { BatchLimits } from './batch.ts';
-import { watchApiServices } from './change-signal.ts';
-import { makeCustomTypes } from './custom-resources.ts';
-import { crdType, discoverTypes, readCustomTypes, type MemberTypes } from './discovery.ts';
-import { OtherIncarnation, readIncarnation, shareNext } from './incarnation.ts';
+import { pause } from './follow/bounds.ts';
+import type { BatchLimits } from './follow/batch.ts';
+import { watchApiServices } from './follow/change-signal.ts';
+import { makeCustomTypes } from './discover/custom-resources.ts';
+import { crdType, discoverTypes, readCustomTypes, type MemberTypes } from './discover/discovery.ts';
+import { OtherIncarnation, readIncarnation, shareNext } from './discover/incarnation.ts';
 import { setbackOf, SyncSetback } from './member-faults.ts';
-import { makeRetryDelays } from './retry-delays.ts';
-import { chooseTypes, type ClusterChoice } from './selection.ts';
+import { makeRetryDelays } from './follow/retry-delays.ts';
+import { chooseTypes, type ClusterChoice } from './discover/selection.ts';
 import { makeReader, type MemberAsks } from './read-as.ts';
 import type { ClusterState, PartState, SyncFault, SyncTiming, TypeState } from './sync-types.ts';
-import { makeTypeSet, type TypeSet } from './type-set.ts';
+import { makeTypeSet, type TypeSet } from './discover/type-set.ts';
 
 /** As far as it is written to. */
 export interface SyncLog {

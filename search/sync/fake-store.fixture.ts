@@ -2,7 +2,7 @@
 // must not count as written.
 import type { Commit, IndexStore, StoredType, WriteBatch } from '../stores/store.ts';
 import { typeKey, type ResourceType } from '../types.ts';
-import { keyText } from './batch.ts';
+import { keyText } from './follow/batch.ts';
 
 export interface FakeStore extends IndexStore {
   /** `namespace/name` → JSON of each row of a type, in every incarnation. */

@@ -1,5 +1,5 @@
 // `--index-identity`: as whom the index reads members. Who may see a row is never decided by it.
-import type { IdentityMode } from '../../cache/records.ts';
+import type { IdentityMode } from '../../cache/model/records.ts';
 
 /** `auto`: as `portcullis:index` where it may read what is chosen, else as the gateway's own credential. */
 export type IndexIdentity = 'auto' | 'impersonate' | 'self';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type } from './follow.fixture.ts';
+import { type } from './follow/follow.fixture.ts';
 import { indexedOf } from './indexed.ts';
 import { mendCommand, ownCredential } from './read-as.ts';
 import type { ClusterState, SyncFault, TypeState } from './sync-types.ts';

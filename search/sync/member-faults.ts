@@ -1,10 +1,10 @@
 // From a member's refusal, or a failure to reach it, to what is told and done about it. Easy to get wrong: a 403 or 404 comes from the member as an
 // ordinary answer, not as an error; and nothing of an answer's text may reach a message, since it may quote an object.
-import { retryAfterMsOf } from '../../cache/backoff.ts';
-import { GatewayError } from '../../cache/errors.ts';
-import { MalformedAnswer, readStatus } from '../../cache/hub-events.ts';
-import { headerValue } from '../../routing/headers.ts';
-import { readWhole, type MemberAnswer } from '../../routing/member-call.ts';
+import { retryAfterMsOf } from '../../lib/backoff.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { MalformedAnswer, readStatus } from '../../cache/hub/hub-events.ts';
+import { headerValue } from '../../routing/forward/headers.ts';
+import { readWhole, type MemberAnswer } from '../../routing/members/member-call.ts';
 import { mendCommand } from './read-as.ts';
 import type { SyncFault } from './sync-types.ts';
 

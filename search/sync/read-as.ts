@@ -1,6 +1,6 @@
 // As whom a member is read where either would do: `portcullis:index` first, and as the gateway's own credential what that user is refused (403, also for
 // want of the right to impersonate it). Easy to get wrong: a right that comes later changes nothing by itself, so whoever follows asks again and lists anew.
-import type { MemberAnswer } from '../../routing/member-call.ts';
+import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';
 
 export const ownCredential = "the gateway's own credential";

@@ -1,13 +1,13 @@
 // As whom the types of a member are followed, where some of it is refused to portcullis:index.
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
-import type { ClusterSpec } from '../../cache/records.ts';
-import { createClusterStore } from '../../cache/store.ts';
+import type { ClusterSpec } from '../../cache/model/records.ts';
+import { createClusterStore } from '../../cache/model/store.ts';
 import { makeFakeMember, type FakeMember } from './fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from './fake-store.fixture.ts';
-import { timing, until } from './follow.fixture.ts';
+import { timing, until } from './follow/follow.fixture.ts';
 import { ownCredential } from './read-as.ts';
-import { makeSelection } from './selection.ts';
+import { makeSelection } from './discover/selection.ts';
 import { startSync } from './sync.ts';
 import type { MemberQuestion, TypeState } from './sync-types.ts';
 

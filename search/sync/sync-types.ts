@@ -1,9 +1,9 @@
 // What following members tells others: how far each type of each cluster is, and since when nobody has confirmed it. Easy to get wrong: a type that
 // is followed for rights alone is in here, too; only a chosen one may be served.
-import type { MemberAnswer } from '../../routing/member-call.ts';
+import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 import type { ReadAs } from './read-as.ts';
-import { defaultRetryDelays, type RetryDelays } from './retry-delays.ts';
+import { defaultRetryDelays, type RetryDelays } from './follow/retry-delays.ts';
 
 /** Why something is not followed now. Messages hold no secret and say what to do. */
 export interface SyncFault {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import type { ClusterSpec } from '../../cache/records.ts';
-import { createClusterStore, type ClusterStore } from '../../cache/store.ts';
+import type { ClusterSpec } from '../../cache/model/records.ts';
+import { createClusterStore, type ClusterStore } from '../../cache/model/store.ts';
 import { makeFakeMember, type FakeMember } from './fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from './fake-store.fixture.ts';
-import { crdType } from './discovery.ts';
-import { until } from './follow.fixture.ts';
-import { makeSelection } from './selection.ts';
+import { crdType } from './discover/discovery.ts';
+import { until } from './follow/follow.fixture.ts';
+import { makeSelection } from './discover/selection.ts';
 import { startSync, type SyncOptions } from './sync.ts';
 import { defaultSyncTiming, type SyncHandle } from './sync-types.ts';
 import { typeKey } from '../types.ts';

@@ -1,12 +1,12 @@
 // Keeps the index of all chosen clusters: one follower for each, begun and ended as records come and go. Easy to get wrong: when a process starts its
 // sources may not be read yet, and a cluster that is not known yet is not one that is gone; its rows stay until all sources were heard.
-import type { ClusterStore } from '../../cache/store.ts';
-import type { ClusterRecord, ClusterSpec } from '../../cache/records.ts';
+import type { ClusterStore } from '../../cache/model/store.ts';
+import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
 import type { IndexStore, StoredType } from '../stores/store.ts';
-import type { BatchLimits } from './batch.ts';
-import { pause } from './bounds.ts';
+import type { BatchLimits } from './follow/batch.ts';
+import { pause } from './follow/bounds.ts';
 import { startClusterSync, type ClusterSync, type SyncLog } from './cluster-sync.ts';
-import type { ClusterChoice, Selection } from './selection.ts';
+import type { ClusterChoice, Selection } from './discover/selection.ts';
 import type { MemberAsks } from './read-as.ts';
 import { defaultSyncTiming, type ClusterState, type SyncHandle, type SyncTiming } from './sync-types.ts';
 

@@ -1,6 +1,6 @@
 // What a printer of table rows is: columns and the cells of one object, as kube-apiserver's printers have them. Easy to get wrong: cells are typed
 // (a count is a number, `2/3` a text), and ages are of the moment of the answer, never stored.
-import type { ExactInteger } from './exact-json.ts';
+import type { ExactInteger } from '../../lib/json/exact-json.ts';
 import { humanDuration } from './human-duration.ts';
 
 /** One cell. */

@@ -2,7 +2,7 @@
 // version of a custom type; and an object of any shape must give a row, since one member's odd object may not break the list of all.
 import { typeKey, type TypeInfo } from '../types.ts';
 import { customColumns, customPrinter, type CustomPrinter } from './custom-columns.ts';
-import { parseExact } from './exact-json.ts';
+import { parseExact } from '../../lib/json/exact-json.ts';
 import {
   agesAt,
   createdDescription,

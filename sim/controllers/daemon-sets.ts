@@ -1,6 +1,6 @@
 // DaemonSets: one pod on each node that fits. Easy to get wrong: cordoned nodes keep and get their pods, unlike other workloads.
 import type { Cluster } from '../cluster.ts';
-import { matchesSelectorObject } from '../selectors.ts';
+import { matchesSelectorObject } from '../store/selectors.ts';
 import type { KubeObject } from '../types.ts';
 import { isOver, isReady, ownedObjects, randomSuffix, recordEvent, removeOwned, setStatus } from './objects.ts';
 import { createPod } from './replica-sets.ts';

@@ -1,7 +1,7 @@
 // Deployments: one ReplicaSet a revision, moved from old to new within maxSurge and maxUnavailable. Easy to get wrong: rolling back
 // means finding the ReplicaSet whose template is the wanted one, not making another.
 import type { Cluster } from '../cluster.ts';
-import { canonical } from '../store.ts';
+import { canonical } from '../store/store.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import {
   condition,

@@ -1,6 +1,6 @@
 // PodDisruptionBudgets: how many pods may go now. Easy to get wrong: a percentage of minAvailable is rounded up.
 import type { Cluster } from '../cluster.ts';
-import { matchesSelectorObject } from '../selectors.ts';
+import { matchesSelectorObject } from '../store/selectors.ts';
 import type { KubeObject } from '../types.ts';
 import { share } from './deployments.ts';
 import { condition, isOver, isReady, setStatus } from './objects.ts';

@@ -2,7 +2,7 @@
 // wrong: a reconciler must read the newest state and write only what differs, or two of them chase each other for ever.
 import type { Cluster } from '../cluster.ts';
 import type { KubeObject, OwnerReference } from '../types.ts';
-import { watchAggregatedRoles } from '../aggregation.ts';
+import { watchAggregatedRoles } from './aggregation.ts';
 import { startCronJobs } from './cron-jobs.ts';
 import { reconcileDaemonSet } from './daemon-sets.ts';
 import { reconcileDeployment } from './deployments.ts';

@@ -3,10 +3,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Cluster } from '../cluster.ts';
 import { admit, createDefaults } from '../defaults/defaults.ts';
-import { startDeletion, type DeleteOptions } from '../delete.ts';
-import { parseApiVersion } from '../resources.ts';
-import { canonical } from '../store.ts';
-import { matchesSelectorObject } from '../selectors.ts';
+import { startDeletion, type DeleteOptions } from '../api/delete.ts';
+import { parseApiVersion } from '../store/resources.ts';
+import { canonical } from '../store/store.ts';
+import { matchesSelectorObject } from '../store/selectors.ts';
 import { copy, timestamp, type JsonObject, type KubeObject, type OwnerReference } from '../types.ts';
 
 /** A controlling owner reference to `owner`. */

@@ -1,7 +1,7 @@
 // ControllerRevisions, which StatefulSets and DaemonSets keep so that a rollout can be undone. Easy to get wrong: going back to an old
 // template gives its old revision a new, higher number.
 import type { Cluster } from '../cluster.ts';
-import { canonical } from '../store.ts';
+import { canonical } from '../store/store.ts';
 import type { KubeObject } from '../types.ts';
 import { createOwned, edit, hashText, ownedBy, ownedObjects, removeOwned } from './objects.ts';
 

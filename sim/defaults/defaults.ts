@@ -1,7 +1,7 @@
 // What the server fills in when an object is written: generation, defaults of the kind, first status. Easy to get wrong: clients may
 // send a status with a create; for kinds that have a status subresource it is dropped.
 import type { Cluster } from '../cluster.ts';
-import type { Resource } from '../resources.ts';
+import type { Resource } from '../store/resources.ts';
 import type { KubeObject } from '../types.ts';
 import { fillSchemaDefaults } from './custom.ts';
 import { messageOf, skeleton } from '../schema/skeleton.ts';

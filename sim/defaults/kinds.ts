@@ -1,6 +1,6 @@
 // The defaults of each kind, by storage key. Easy to get wrong: they run on every write, so they must only add what is missing.
 import type { Cluster } from '../cluster.ts';
-import type { Resource } from '../resources.ts';
+import type { Resource } from '../store/resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { admitPodSpec, fill, fillPodSpec, qosClass } from './pods.ts';
 import { allocate, fillService } from './services.ts';

@@ -3,10 +3,10 @@
 // end.
 import { Readable, Writable, type Duplex } from 'node:stream';
 import { errorStreamBytes, type CommandEnd } from './command-status.ts';
-import { SpdySession } from './spdy-session.ts';
-import type { SpdyStream } from './spdy-stream.ts';
-import { WebSocketConnection } from './websocket-connection.ts';
-import { opcodes } from './websocket-frames.ts';
+import { SpdySession } from './spdy/spdy-session.ts';
+import type { SpdyStream } from './spdy/spdy-stream.ts';
+import { WebSocketConnection } from './websocket/websocket-connection.ts';
+import { opcodes } from './websocket/websocket-frames.ts';
 
 /** Which streams the client asked for in the query. */
 export interface WantedStreams {

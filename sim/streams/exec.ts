@@ -3,10 +3,10 @@
 import { Readable, Writable } from 'node:stream';
 import type { CommandEnd } from './command-status.ts';
 import type { CommandStreams } from './command-streams.ts';
-import type { Container } from './containers.ts';
-import { ProgramNotFound, put, type Process, type TerminalSize } from './process.ts';
-import { runProgram } from './shell.ts';
-import { createTerminal } from './terminal.ts';
+import type { Container } from './shell/containers.ts';
+import { ProgramNotFound, put, type Process, type TerminalSize } from './shell/process.ts';
+import { runProgram } from './shell/shell.ts';
+import { createTerminal } from './shell/terminal.ts';
 
 /** Runs a program with the client's streams; resolves when the client was told how it ended. */
 export async function runExec(streams: CommandStreams, container: Container, argv: readonly string[]): Promise<void> {

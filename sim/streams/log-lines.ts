@@ -3,7 +3,7 @@
 // read.
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../types.ts';
-import { containerSpec, containerStatus, restartCountOf } from './containers.ts';
+import { containerSpec, containerStatus, restartCountOf } from './shell/containers.ts';
 
 /** One line without newline. */
 export interface LogLine {

@@ -1,6 +1,6 @@
 // `pods/log`: the options of PodLogOptions applied to the pretend log of a container, and new lines while following.
 // Easy to get wrong: a follower owns a timer, which must die with the client.
-import type { LogRequest } from '../stream-hooks.ts';
+import type { LogRequest } from './stream-hooks.ts';
 import type { KubeObject } from '../types.ts';
 import type { Clock } from './clock.ts';
 import { containerRun, keptLines, lineCount, lineTime, logLine, type ContainerRun, type LogLine } from './log-lines.ts';

@@ -3,10 +3,10 @@
 // waits for it for ever.
 import { Duplex } from 'node:stream';
 import { servePort } from './port-server.ts';
-import { SpdySession } from './spdy-session.ts';
-import type { SpdyStream } from './spdy-stream.ts';
-import { WebSocketConnection } from './websocket-connection.ts';
-import { opcodes } from './websocket-frames.ts';
+import { SpdySession } from './spdy/spdy-session.ts';
+import type { SpdyStream } from './spdy/spdy-stream.ts';
+import { WebSocketConnection } from './websocket/websocket-connection.ts';
+import { opcodes } from './websocket/websocket-frames.ts';
 
 /** The pod as port-forward sees it. */
 export interface ForwardTarget {

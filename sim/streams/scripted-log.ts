@@ -3,9 +3,9 @@
 // lines instead.
 import { Readable, Writable } from 'node:stream';
 import type { KubeObject } from '../types.ts';
-import { createContainers } from './containers.ts';
-import { ProgramNotFound } from './process.ts';
-import { runProgram } from './shell.ts';
+import { createContainers } from './shell/containers.ts';
+import { ProgramNotFound } from './shell/process.ts';
+import { runProgram } from './shell/shell.ts';
 
 const outputLimitBytes = 1024 * 1024;
 

@@ -1,10 +1,10 @@
 // The stream half of one simulator behind the hooks the server calls: logs, exec, attach, port-forward, with the
 // containers they share. Easy to get wrong: one instance a simulator, or what `kubectl cp` put in would be gone for the
 // next exec.
-import type { StreamHooks } from '../stream-hooks.ts';
+import type { StreamHooks } from './stream-hooks.ts';
 import type { KubeObject } from '../types.ts';
 import { createClock, type Clock } from './clock.ts';
-import { createContainers } from './containers.ts';
+import { createContainers } from './shell/containers.ts';
 import { serveLog } from './log.ts';
 import { serveUpgrade } from './upgrade.ts';
 

@@ -3,17 +3,17 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { UpgradeRequest } from '../stream-hooks.ts';
+import type { UpgradeRequest } from './stream-hooks.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { openChannels, openSpdyStreams, type CommandStreams, type WantedStreams } from './command-streams.ts';
 import type { Clock } from './clock.ts';
-import type { Container, Containers } from './containers.ts';
+import type { Container, Containers } from './shell/containers.ts';
 import { runAttach, runExec } from './exec.ts';
 import { followLines } from './log.ts';
 import { containerRun, lineCount } from './log-lines.ts';
 import { serveChannelForward, serveSpdyForward, type ForwardTarget } from './port-forward.ts';
 import { scriptedOutput } from './scripted-log.ts';
-import { createTunnel } from './websocket-tunnel.ts';
+import { createTunnel } from './websocket/websocket-tunnel.ts';
 
 /** What lasts longer than one upgrade. */
 export interface UpgradeOptions {

@@ -1,8 +1,8 @@
 // Rules of single kinds that a schema cannot say. Easy to get wrong: the field path in the message is what people search for.
-import type { Resource } from '../resources.ts';
-import { matchesSelectorObject } from '../selectors.ts';
-import { invalidField, requiredField, type FieldFault } from '../status-error.ts';
-import { canonical } from '../store.ts';
+import type { Resource } from '../store/resources.ts';
+import { matchesSelectorObject } from '../store/selectors.ts';
+import { invalidField, requiredField, type FieldFault } from '../api/status-error.ts';
+import { canonical } from '../store/store.ts';
 import { parseSchedule } from '../controllers/cron-jobs.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 

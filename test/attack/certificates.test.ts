@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict';
 import { KeyObject } from 'node:crypto';
 import { after, afterEach, before, test } from 'node:test';
-import { authority, makeCertificate, usedFor } from '../../auth/test-certificates.ts';
-import type { TestCertificate, TestCertificateOptions } from '../../auth/test-certificates.ts';
-import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
-import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
-import type { RawClient } from './raw-client.ts';
-import { eventually, startSite } from './site.ts';
-import type { Site } from './site.ts';
-import { resumed, ticket, tlsVersions } from './tls-sessions.ts';
-import type { Shown, Ticket } from './tls-sessions.ts';
+import { authority, makeCertificate, usedFor } from '../../auth/x509/certificates.fixture.ts';
+import type { TestCertificate, TestCertificateOptions } from '../../auth/x509/certificates.fixture.ts';
+import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
+import type { RawClient } from '../site/raw-client.ts';
+import { eventually, startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
+import { resumed, ticket, tlsVersions } from '../site/tls-sessions.ts';
+import type { Shown, Ticket } from '../site/tls-sessions.ts';
 
 const pods = '/clusters/m1/proxy/api/v1/pods';
 const dayMs = 24 * 60 * 60 * 1000;

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { clusterAnnotation } from '../../search/types.ts';
-import { openRaw, requestBytes } from './raw-client.ts';
-import { startSite } from './site.ts';
-import type { Site } from './site.ts';
+import { openRaw, requestBytes } from '../site/raw-client.ts';
+import { startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 
 const alice = 'Authorization: Bearer alice-token';
 const asTable = 'Accept: application/json;as=Table;v=v1;g=meta.k8s.io,application/json';

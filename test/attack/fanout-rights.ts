@@ -3,12 +3,12 @@
 // process of its own would load the whole gateway once more.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { startPretendHub } from './hub.ts';
-import type { PretendHub, ReviewSpec } from './hub.ts';
-import { exchange, requestBytes } from './raw-client.ts';
-import type { RawAnswer } from './raw-client.ts';
-import { startSite } from './site.ts';
-import type { Site } from './site.ts';
+import { startPretendHub } from '../site/hub.ts';
+import type { PretendHub, ReviewSpec } from '../site/hub.ts';
+import { exchange, requestBytes } from '../site/raw-client.ts';
+import type { RawAnswer } from '../site/raw-client.ts';
+import { startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 
 let hub: PretendHub;
 let site: Site;

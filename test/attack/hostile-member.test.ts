@@ -3,15 +3,15 @@
 import assert from 'node:assert/strict';
 import type { ClientHttp2Session } from 'node:http2';
 import { after, afterEach, before, test } from 'node:test';
-import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
-import type { Http2Answer } from './http2-client.ts';
-import { startHttp2Member } from '../../routing/test-http2-member.ts';
-import { answerEcho } from './member.ts';
-import type { MemberRequest } from './member.ts';
-import { exchange, openRaw, requestBytes } from './raw-client.ts';
-import type { RawAnswer } from './raw-client.ts';
-import { startSite } from './site.ts';
-import type { Site } from './site.ts';
+import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
+import type { Http2Answer } from '../site/http2-client.ts';
+import { startHttp2Member } from '../../routing/http2/http2-member.fixture.ts';
+import { answerEcho } from '../site/member.ts';
+import type { MemberRequest } from '../site/member.ts';
+import { exchange, openRaw, requestBytes } from '../site/raw-client.ts';
+import type { RawAnswer } from '../site/raw-client.ts';
+import { startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 
 const prefix = '/clusters/m1/proxy';
 const pods = `${prefix}/api/v1/pods`;

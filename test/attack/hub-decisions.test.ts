@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import type { ClientHttp2Session } from 'node:http2';
 import { after, afterEach, before, test } from 'node:test';
-import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
-import { startPretendHub } from './hub.ts';
-import type { PretendHub } from './hub.ts';
-import { answerEcho } from './member.ts';
-import { exchange, requestBytes, upgradeLines } from './raw-client.ts';
-import { startSite } from './site.ts';
-import type { Site } from './site.ts';
+import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
+import { startPretendHub } from '../site/hub.ts';
+import type { PretendHub } from '../site/hub.ts';
+import { answerEcho } from '../site/member.ts';
+import { exchange, requestBytes, upgradeLines } from '../site/raw-client.ts';
+import { startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 
 const clusters = ['m1', 'm2'] as const;
 let hub: PretendHub;

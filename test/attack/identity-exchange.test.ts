@@ -5,11 +5,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
-import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
-import type { MemberRequest } from './member.ts';
-import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
-import { startSite } from './site.ts';
-import type { Site } from './site.ts';
+import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
+import type { MemberRequest } from '../site/member.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
+import { startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-exchange-'));
 const file = join(folder, 'exchange.yaml');

@@ -2,30 +2,30 @@
 // transport run with one part replaced by a broken one.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { allowAuthenticated } from '../../auth/authorize.ts';
-import type { Authorizer } from '../../auth/authorize.ts';
-import { makeIdentityExchange } from '../../auth/identity-exchange.ts';
-import type { IdentityExchange } from '../../auth/identity-exchange.ts';
-import { makeOutgoingRules, outgoingIdentity } from '../../auth/outgoing.ts';
-import type { OutgoingSettings } from '../../auth/outgoing.ts';
-import type { ClusterRecord, ClusterSpec, Credential } from '../../cache/records.ts';
-import { unknownStatus } from '../../cache/store.ts';
-import { makeUser } from '../../cache/user.ts';
-import type { User } from '../../cache/user.ts';
+import { allowAuthenticated } from '../../auth/rules/authorize.ts';
+import type { Authorizer } from '../../auth/rules/authorize.ts';
+import { makeIdentityExchange } from '../../auth/outgoing/identity-exchange.ts';
+import type { IdentityExchange } from '../../auth/outgoing/identity-exchange.ts';
+import { makeOutgoingRules, outgoingIdentity } from '../../auth/outgoing/outgoing.ts';
+import type { OutgoingSettings } from '../../auth/outgoing/outgoing.ts';
+import type { ClusterRecord, ClusterSpec, Credential } from '../../cache/model/records.ts';
+import { unknownStatus } from '../../cache/model/store.ts';
+import { makeUser } from '../../cache/model/user.ts';
+import type { User } from '../../cache/model/user.ts';
 import { chain, run } from '../../gateway/chain.ts';
 import type { Arrival } from '../../gateway/exchange.ts';
-import { makeLog } from '../../gateway/log.ts';
+import { makeLog } from '../../gateway/operations/log.ts';
 import { makeAdmission } from '../../gateway/limits/admission.ts';
-import { readLimitsConfig } from '../../gateway/limits/limits-config.ts';
-import type { Rooms } from '../../gateway/rooms.ts';
-import type { Inbound } from '../../routing/exchange.ts';
-import { makeOpenStreams } from '../../routing/open-streams.ts';
-import { makeConnections } from '../../routing/target.ts';
-import type { Connections } from '../../routing/target.ts';
-import { makeTestAuthority } from '../../routing/test-authority.ts';
-import { makeTransport } from '../../routing/transport.ts';
-import { startMember } from './member.ts';
-import type { Member } from './member.ts';
+import { readLimitsConfig } from '../../gateway/config/limits-config.ts';
+import type { ChainDependencies } from '../../gateway/chain-dependencies.ts';
+import type { Inbound } from '../../http/inbound.ts';
+import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
+import { makeConnections } from '../../routing/members/target.ts';
+import type { Connections } from '../../routing/members/target.ts';
+import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { makeTransport } from '../../routing/dial/transport.ts';
+import { startMember } from '../site/member.ts';
+import type { Member } from '../site/member.ts';
 
 const alice = makeUser({ name: 'alice', groups: ['dev', 'system:authenticated'] });
 const good: Credential = { authorization: 'Bearer gateway', clientCertificate: undefined, expiresAtMs: undefined };
@@ -96,7 +96,7 @@ async function statusWith(fault: Fault): Promise<number> {
   };
   const outgoingRules = makeOutgoingRules(settings);
   const record: ClusterRecord = { spec, status: unknownStatus, createdAt: '', resourceVersion: '1' };
-  const rooms: Rooms = {
+  const dependencies: ChainDependencies = {
     authenticate: (async () => (fault.authenticate ?? (() => alice))()) as () => Promise<User>,
     authorizer: (fault.authorize === undefined ? allowAuthenticated() : { authorize: fault.authorize }) as Authorizer,
     admission: makeAdmission(readLimitsConfig({}, assert.fail)),
@@ -108,9 +108,9 @@ async function statusWith(fault: Fault): Promise<number> {
     connections,
     outgoingIdentity: (fault.outgoing ??
       ((user: User, cluster: ClusterSpec) =>
-        outgoingIdentity(user, cluster, outgoingRules))) as Rooms['outgoingIdentity'],
+        outgoingIdentity(user, cluster, outgoingRules))) as ChainDependencies['outgoingIdentity'],
     openStreams: makeOpenStreams(),
-    metrics: { begin() {}, end() {} } as unknown as Rooms['metrics'],
+    metrics: { begin() {}, end() {} } as unknown as ChainDependencies['metrics'],
     log: makeLog('silent'),
     answerLocally: () => undefined,
     clusterDomain: undefined,
@@ -149,7 +149,7 @@ async function statusWith(fault: Fault): Promise<number> {
     peer: { address: '127.0.0.1', serverName: '', certificates: [], tlsAuthorized: false },
     headFault: undefined,
   };
-  run(chain, arrival, rooms);
+  run(chain, arrival, dependencies);
   return promise;
 }
 

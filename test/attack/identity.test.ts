@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ClientHttp2Session } from 'node:http2';
 import { after, afterEach, before, test } from 'node:test';
-import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
-import type { MemberRequest } from './member.ts';
-import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
-import { rawHttp2 } from './raw-http2.ts';
-import { memberToken, startSite } from './site.ts';
-import type { Site } from './site.ts';
+import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
+import type { MemberRequest } from '../site/member.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
+import { rawHttp2 } from '../site/raw-http2.ts';
+import { memberToken, startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 
 const everything = { apiGroups: ['*'], resources: ['*'] };
 const groups500 = Array.from({ length: 500 }, (_, i) => `team-${i}-${'x'.repeat(100)}`);

@@ -1,11 +1,11 @@
 // S03, S28, S38, S40: who may act as whom and do what, over every transport, and that a refusal sends nothing.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
-import type { RawAnswer } from './raw-client.ts';
-import { rawHttp2 } from './raw-http2.ts';
-import { startSite } from './site.ts';
-import type { Site } from './site.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
+import type { RawAnswer } from '../site/raw-client.ts';
+import { rawHttp2 } from '../site/raw-http2.ts';
+import { startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 
 const everything = { apiGroups: ['*'], resources: ['*'] };
 const user = (name: string) => [{ kind: 'User', name }];

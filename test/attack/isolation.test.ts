@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import type { ClientHttp2Session } from 'node:http2';
 import { after, before, beforeEach, test } from 'node:test';
-import { startHttp2Member } from '../../routing/test-http2-member.ts';
-import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
-import { answerEcho } from './member.ts';
-import type { MemberRequest } from './member.ts';
-import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
-import { eventually, kubeconfigText, memberToken, startSite } from './site.ts';
-import type { Context, Site } from './site.ts';
+import { startHttp2Member } from '../../routing/http2/http2-member.fixture.ts';
+import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
+import { answerEcho } from '../site/member.ts';
+import type { MemberRequest } from '../site/member.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
+import { eventually, kubeconfigText, memberToken, startSite } from '../site/site.ts';
+import type { Context, Site } from '../site/site.ts';
 
 const users = Array.from({ length: 50 }, (_, i) => ({
   token: `token-${i}`,

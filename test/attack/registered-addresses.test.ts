@@ -9,12 +9,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, mock, test } from 'node:test';
 import type { Simulator } from '../../sim/server.ts';
-import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
-import { exchange, requestBytes, upgradeLines } from './raw-client.ts';
-import type { RawAnswer } from './raw-client.ts';
-import { eventually, startSite } from './site.ts';
-import { startAdminHub, writeHubKubeconfig } from './simulated-hub.ts';
-import type { Site } from './site.ts';
+import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
+import { exchange, requestBytes, upgradeLines } from '../site/raw-client.ts';
+import type { RawAnswer } from '../site/raw-client.ts';
+import { eventually, startSite } from '../site/site.ts';
+import { startAdminHub, writeHubKubeconfig } from '../site/simulated-hub.ts';
+import type { Site } from '../site/site.ts';
 
 const namespace = 'credentials';
 const bearer = 'Authorization: Bearer admin-token';

@@ -5,9 +5,9 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
-import { exchange, openRaw, requestBytes, upgradeLines } from './raw-client.ts';
-import { eventually, startSite } from './site.ts';
-import type { Site } from './site.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
+import { eventually, startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 
 const canary = 'CANARY';
 const user = `Authorization: Bearer ${canary}-user`;

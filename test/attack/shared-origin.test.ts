@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import type { ConnectionOptions } from 'node:tls';
-import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
-import { answerEcho } from './member.ts';
-import { openRaw, requestBytes } from './raw-client.ts';
-import { startSite } from './site.ts';
-import type { Site } from './site.ts';
+import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
+import { answerEcho } from '../site/member.ts';
+import { openRaw, requestBytes } from '../site/raw-client.ts';
+import { startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 
 const prefix = '/clusters/m1/proxy';
 const service = '/api/v1/namespaces/a/services/web:80/proxy/index.html';

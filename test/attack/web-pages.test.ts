@@ -3,16 +3,16 @@
 import assert from 'node:assert/strict';
 import { KeyObject } from 'node:crypto';
 import { after, afterEach, before, test } from 'node:test';
-import { authority, makeCertificate, usedFor } from '../../auth/test-certificates.ts';
-import type { TestCertificate } from '../../auth/test-certificates.ts';
-import { http2Exchange, http2Headers, openHttp2 } from './http2-client.ts';
-import { startPretendHub } from './hub.ts';
-import type { PretendHub } from './hub.ts';
-import { answerEcho } from './member.ts';
-import { exchange, requestBytes, upgradeLines } from './raw-client.ts';
-import { eventually, startSite } from './site.ts';
-import type { Site } from './site.ts';
-import type { Shown } from './tls-sessions.ts';
+import { authority, makeCertificate, usedFor } from '../../auth/x509/certificates.fixture.ts';
+import type { TestCertificate } from '../../auth/x509/certificates.fixture.ts';
+import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
+import { startPretendHub } from '../site/hub.ts';
+import type { PretendHub } from '../site/hub.ts';
+import { answerEcho } from '../site/member.ts';
+import { exchange, requestBytes, upgradeLines } from '../site/raw-client.ts';
+import { eventually, startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
+import type { Shown } from '../site/tls-sessions.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const pods = '/clusters/m1/proxy/api/v1/namespaces/a/pods';

@@ -1,7 +1,7 @@
 // A raw SPDY/3.1 client for exec, attach and port-forward over an upgraded socket, as kubectl without WebSockets is.
 // Easy to get wrong: the error stream is opened first and closed by us at once, or older kubelets wait for it.
-import { SpdySession } from '../../sim/streams/spdy-session.ts';
-import type { SpdyStream } from '../../sim/streams/spdy-stream.ts';
+import { SpdySession } from '../../sim/streams/spdy/spdy-session.ts';
+import type { SpdyStream } from '../../sim/streams/spdy/spdy-stream.ts';
 import { createOutputGatherer, execTarget, type ExecCall, type ExecSession } from './exec-session.ts';
 import { headerValues, requestUpgrade, type ConnectOptions } from './upgrade-client.ts';
 

@@ -2,9 +2,9 @@
 // wrong: kubectl falls back to SPDY in silence when a WebSocket fails, so only a client like this one proves that
 // WebSockets work.
 import { createHash, randomBytes } from 'node:crypto';
-import { SpdySession } from '../../sim/streams/spdy-session.ts';
-import { WebSocketConnection, type WebSocketEvents } from '../../sim/streams/websocket-connection.ts';
-import { createTunnel } from '../../sim/streams/websocket-tunnel.ts';
+import { SpdySession } from '../../sim/streams/spdy/spdy-session.ts';
+import { WebSocketConnection, type WebSocketEvents } from '../../sim/streams/websocket/websocket-connection.ts';
+import { createTunnel } from '../../sim/streams/websocket/websocket-tunnel.ts';
 import { createOutputGatherer, execTarget, type ExecCall, type ExecSession } from './exec-session.ts';
 import type { SpdyConnection } from './spdy-client.ts';
 import { headerValues, requestUpgrade, type ConnectOptions, type Upgraded } from './upgrade-client.ts';

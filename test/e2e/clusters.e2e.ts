@@ -14,8 +14,8 @@ import type { CommandResult, ControlPlane } from '../controlplane/fixture.ts';
 import { freePort, runCommand } from '../controlplane/processes.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
-import { clusterAt, writeContexts } from './contexts.ts';
-import type { TestContext } from './contexts.ts';
+import { clusterAt, writeContexts } from './kubectl/contexts.ts';
+import type { TestContext } from './kubectl/contexts.ts';
 import { eventually } from './polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };

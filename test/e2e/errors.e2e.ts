@@ -12,13 +12,13 @@ import { freePort } from '../controlplane/processes.ts';
 import { sumMetric } from '../controlplane/requests.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
-import { createAccount, deleteAccount } from './accounts.ts';
-import { clusterAt, writeContexts } from './contexts.ts';
-import type { TestContext } from './contexts.ts';
+import { createAccount, deleteAccount } from './identity/accounts.ts';
+import { clusterAt, writeContexts } from './kubectl/contexts.ts';
+import type { TestContext } from './kubectl/contexts.ts';
 import { startDeafListener, startFaultyMember } from './faulty-member.ts';
 import type { AnswerFault, FaultyMember } from './faulty-member.ts';
-import { ask, kubectlAs } from './kubectl-as.ts';
-import type { KubectlResult, RawAnswer } from './kubectl-as.ts';
+import { ask, kubectlAs } from './kubectl/kubectl-as.ts';
+import type { KubectlResult, RawAnswer } from './kubectl/kubectl-as.ts';
 import { eventually } from './polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };

@@ -10,7 +10,7 @@ import { after, before, test } from 'node:test';
 
 import { http1Client, http2Client } from '../clients/stream-client.ts';
 import { execOverWebSocket } from '../clients/websocket-client.ts';
-import { boxPod } from '../e2e/pods.ts';
+import { boxPod } from '../e2e/kubectl/pods.ts';
 import { eventually } from '../e2e/polling.ts';
 import { figure, isReal, printScale, slackMs, timeScale } from './scale.ts';
 import { carol, configMapsOf, startFaultSite } from './site.ts';

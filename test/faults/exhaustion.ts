@@ -8,12 +8,12 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { makeTestAuthority } from '../../routing/test-authority.ts';
-import { block, flag, frame, openFrames, post, preface, pseudo, settings, type } from '../attack/http2-frames.ts';
-import { startMember } from '../attack/member.ts';
-import { exchange, openRaw, requestBytes } from '../attack/raw-client.ts';
-import type { Door } from '../attack/raw-client.ts';
-import { kubeconfigText } from '../attack/site.ts';
+import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { block, flag, frame, openFrames, post, preface, pseudo, settings, type } from '../site/http2-frames.ts';
+import { startMember } from '../site/member.ts';
+import { exchange, openRaw, requestBytes } from '../site/raw-client.ts';
+import type { Door } from '../site/raw-client.ts';
+import { kubeconfigText } from '../site/site.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 
 /** Opens one connection and does to it what can be done; resolves when it is done. */

@@ -7,10 +7,10 @@ import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, test, type TestContext } from 'node:test';
 
-import { indexRules } from '../../cli/index-access.ts';
+import { indexRules } from '../../cli/member-access/index-access.ts';
 import { startControlPlane } from '../controlplane/fixture.ts';
 import type { ControlPlane } from '../controlplane/fixture.ts';
-import { ask } from '../e2e/kubectl-as.ts';
+import { ask } from '../e2e/kubectl/kubectl-as.ts';
 import { eventually } from '../e2e/polling.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';

@@ -10,7 +10,7 @@ import { execOverWebSocket } from '../clients/websocket-client.ts';
 import type { ExecSession } from '../clients/exec-session.ts';
 import { startLoad } from '../e2e/load.ts';
 import type { LoadRecord } from '../e2e/load.ts';
-import { boxPod } from '../e2e/pods.ts';
+import { boxPod } from '../e2e/kubectl/pods.ts';
 import { eventually } from '../e2e/polling.ts';
 import { figure, isReal, printScale, scaled, slackMs } from './scale.ts';
 import { configMapsOf, startFaultSite } from './site.ts';

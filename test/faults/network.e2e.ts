@@ -6,8 +6,8 @@ import { after, before, test } from 'node:test';
 
 import { http1Client, http2Client } from '../clients/stream-client.ts';
 import { handshake } from '../clients/websocket-client.ts';
-import { clusterAt, writeContexts } from '../e2e/contexts.ts';
-import type { TestContext } from '../e2e/contexts.ts';
+import { clusterAt, writeContexts } from '../e2e/kubectl/contexts.ts';
+import type { TestContext } from '../e2e/kubectl/contexts.ts';
 import { eventually } from '../e2e/polling.ts';
 import { startFarMember, whyNoNamespace } from './namespace.ts';
 import type { FarMember } from './namespace.ts';

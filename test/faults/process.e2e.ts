@@ -13,7 +13,7 @@ import { execOverWebSocket } from '../clients/websocket-client.ts';
 import { createAuthority } from '../controlplane/certificates.ts';
 import type { Authority, KeyPair } from '../controlplane/certificates.ts';
 import { runCommand } from '../controlplane/processes.ts';
-import { boxPod } from '../e2e/pods.ts';
+import { boxPod } from '../e2e/kubectl/pods.ts';
 import { eventually } from '../e2e/polling.ts';
 import { figure, printScale, scaled } from './scale.ts';
 import { carol, configMapsOf, startFaultSite } from './site.ts';

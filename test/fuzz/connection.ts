@@ -1,13 +1,13 @@
 // Reads the bytes of a client connection with the gateway's own parsers, one request after the other, as http1-connection.ts does. Easy to
 // get wrong: bodies are moved together in place, so the bytes are copied first; and pieces must give what the whole gives.
-import { GatewayError } from '../../cache/errors.ts';
-import { makeRequestBody } from '../../gateway/front/http1-body.ts';
-import { judge } from '../../gateway/front/http1-connection.ts';
-import { makeHeadReader } from '../../gateway/front/http1-parser.ts';
-import { parseTarget } from '../../gateway/path.ts';
-import type { ParsedTarget } from '../../gateway/path.ts';
-import { requestInfo } from '../../gateway/request-info.ts';
-import type { RequestInfo } from '../../gateway/request-info.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { makeRequestBody } from '../../http/http1/http1-body.ts';
+import { judge } from '../../http/http1/http1-connection.ts';
+import { makeHeadReader } from '../../http/http1/http1-parser.ts';
+import { parseTarget } from '../../gateway/request/path.ts';
+import type { ParsedTarget } from '../../gateway/request/path.ts';
+import { requestInfo } from '../../gateway/request/request-info.ts';
+import type { RequestInfo } from '../../gateway/request/request-info.ts';
 
 /** A request as the gateway reads it; texts are latin1 unless said otherwise. */
 export interface ReadRequest {

@@ -55,15 +55,17 @@ test('A14: imports between rooms flow one way', () => {
 });
 
 test('A14: the import test sees a wall that is crossed', () => {
-  assert.deepEqual(trespasses('cache/store.ts', ['gateway/chain.ts']), ['cache/store.ts -> gateway/chain.ts']);
+  assert.deepEqual(trespasses('cache/model/store.ts', ['gateway/chain.ts']), [
+    'cache/model/store.ts -> gateway/chain.ts',
+  ]);
   assert.ok(importsOf('gateway/chain.ts').includes('gateway/steps/forward.ts'));
 });
 
 test('only the questions of the index can be asked as the gateway itself by the way that is made for it, and it can only GET', () => {
   const files = globSync('{auth,cache,routing,search,gateway,cli,bin}/**/*.ts', { cwd: root });
-  const users = files.filter((file) => importsOf(file).includes('routing/read-as-gateway.ts'));
+  const users = files.filter((file) => importsOf(file).includes('routing/members/read-as-gateway.ts'));
   assert.deepEqual(users, ['search/sync/ask-member.ts']);
-  const source = readFileSync(join(root, 'routing/read-as-gateway.ts'), 'utf8');
+  const source = readFileSync(join(root, 'routing/members/read-as-gateway.ts'), 'utf8');
   assert.match(source, /\{ \.\.\.read, identity: 'self', method: 'GET' \}/);
   const reflectors = files.filter((file) => /^search\/(?!member-reviews)/.test(file) && !file.endsWith('.test.ts'));
   const others = reflectors.filter((file) => /identity: 'self'/.test(readFileSync(join(root, file), 'utf8')));

@@ -75,9 +75,9 @@ test('B5: a number that is only part of another, or in no test name, is noticed'
 
 const clusterpediaCases = 173;
 const shortNames: Readonly<Record<string, string>> = {
-  Q: 'test/integration/index-peer-queries.ts',
-  O: 'test/integration/index-peer-objects.ts',
-  F: 'test/integration/index-peer-forwards.ts',
+  Q: 'test/integration/index/index-peer-queries.ts',
+  O: 'test/integration/index/index-peer-objects.ts',
+  F: 'test/integration/index/index-peer-forwards.ts',
 };
 
 /** Numbers in `T18-T25, T147`. */

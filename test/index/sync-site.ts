@@ -1,16 +1,16 @@
 // Sync of the index over real connections into a real store, for tests with a simulator or a real API server. Easy to get wrong: what was written is
 // counted at the store, since a row that is sent again with the same bytes is no change.
 import { fixedCredential } from '../../cache/credentials/fixed.ts';
-import type { ClusterSpec } from '../../cache/records.ts';
-import { createClusterStore, type ClusterStore } from '../../cache/store.ts';
-import { makeConnections } from '../../routing/target.ts';
-import { makeTransport, transportParts } from '../../routing/transport.ts';
+import type { ClusterSpec } from '../../cache/model/records.ts';
+import { createClusterStore, type ClusterStore } from '../../cache/model/store.ts';
+import { makeConnections } from '../../routing/members/target.ts';
+import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
 import { allOf } from '../../search/query/list-query.ts';
 import { openSqliteStore } from '../../search/stores/sqlite/store.ts';
 import type { IndexStore, WriteBatch } from '../../search/stores/store.ts';
 import { makeAsks } from '../../search/sync/ask-member.ts';
 import type { IndexIdentity } from '../../search/sync/index-identity.ts';
-import { makeSelection } from '../../search/sync/selection.ts';
+import { makeSelection } from '../../search/sync/discover/selection.ts';
 import { startSync } from '../../search/sync/sync.ts';
 import type { SyncHandle, SyncTiming, TypeState } from '../../search/sync/sync-types.ts';
 import { typeKey, type ResourceType } from '../../search/types.ts';

@@ -3,9 +3,9 @@
 // its own would load the whole gateway once more.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { openRaw, requestBytes } from '../attack/raw-client.ts';
-import { eventually, kubeconfigText } from '../attack/site.ts';
-import type { Site } from '../attack/site.ts';
+import { openRaw, requestBytes } from '../site/raw-client.ts';
+import { eventually, kubeconfigText } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 import { ask, live, pods, servePods, startFanoutSite } from './fanout-site.ts';
 
 let site: Site;

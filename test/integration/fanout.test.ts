@@ -6,9 +6,9 @@ import { get } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { after, before, beforeEach, test } from 'node:test';
 import { rightsTests } from '../attack/fanout-rights.ts';
-import type { RawAnswer } from '../attack/raw-client.ts';
-import { eventually } from '../attack/site.ts';
-import type { Site } from '../attack/site.ts';
+import type { RawAnswer } from '../site/raw-client.ts';
+import { eventually } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 import { watchTests } from './fanout-watch.ts';
 import { ask as askSite, json, live, marked, pod, pods, servePods, startFanoutSite, status } from './fanout-site.ts';
 

@@ -7,10 +7,10 @@ import { Agent, request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import { exchange, openRaw, requestBytes, upgradeLines } from '../attack/raw-client.ts';
-import type { RawAnswer } from '../attack/raw-client.ts';
-import { eventually, startSite } from '../attack/site.ts';
-import type { Site } from '../attack/site.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
+import type { RawAnswer } from '../site/raw-client.ts';
+import { eventually, startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 import { startWebhook, webhookKubeconfig } from './audit-webhook.ts';
 import type { AuditedEvent, TestWebhook } from './audit-webhook.ts';
 
@@ -231,7 +231,9 @@ test('C58: a full disk refuses changes, lets reads go on, and with room again ev
   const mount = join(folder, 'disk');
   mkdirSync(mount);
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'none', mount]).status !== 0) {
-    t.skip('needs the right to mount a file system; test/e2e/audit-sinks.e2e.ts does it with a limit of the process');
+    t.skip(
+      'needs the right to mount a file system; test/e2e/identity/audit-sinks.e2e.ts does it with a limit of the process',
+    );
     return;
   }
   try {

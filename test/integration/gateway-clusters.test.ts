@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import type { ClientHttp2Session } from 'node:http2';
 import { after, before, test } from 'node:test';
-import { http2Answer, http2Exchange, http2Headers, openHttp2, openStream } from '../attack/http2-client.ts';
-import { exchange, openRaw, requestBytes } from '../attack/raw-client.ts';
-import type { RawAnswer } from '../attack/raw-client.ts';
-import { eventually, kubeconfigText, startSite } from '../attack/site.ts';
-import type { Context, Site } from '../attack/site.ts';
+import { http2Answer, http2Exchange, http2Headers, openHttp2, openStream } from '../site/http2-client.ts';
+import { exchange, openRaw, requestBytes } from '../site/raw-client.ts';
+import type { RawAnswer } from '../site/raw-client.ts';
+import { eventually, kubeconfigText, startSite } from '../site/site.ts';
+import type { Context, Site } from '../site/site.ts';
 
 const alice = 'Authorization: Bearer alice-token';
 const bob = 'Authorization: Bearer bob-token';

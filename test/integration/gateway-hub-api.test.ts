@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startSimulator } from '../../sim/server.ts';
 import type { Simulator } from '../../sim/server.ts';
-import { http2Exchange, http2Headers, openHttp2 } from '../attack/http2-client.ts';
-import { exchange, openRaw, requestBytes } from '../attack/raw-client.ts';
-import type { RawAnswer } from '../attack/raw-client.ts';
-import { eventually, startSite } from '../attack/site.ts';
-import { writeHubKubeconfig } from '../attack/simulated-hub.ts';
-import type { Site } from '../attack/site.ts';
+import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
+import { exchange, openRaw, requestBytes } from '../site/raw-client.ts';
+import type { RawAnswer } from '../site/raw-client.ts';
+import { eventually, startSite } from '../site/site.ts';
+import { writeHubKubeconfig } from '../site/simulated-hub.ts';
+import type { Site } from '../site/site.ts';
 
 const api = '/apis/cluster.core.oam.dev/v1alpha1/clustergateways';
 const health = `${api}/east/health`;

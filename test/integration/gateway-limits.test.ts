@@ -2,13 +2,13 @@
 // nobody else's. Order decides, never time: the member answers when the test says so.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
-import { http2Exchange, http2Headers, openHttp2 } from '../attack/http2-client.ts';
-import type { Http2Answer } from '../attack/http2-client.ts';
-import { answerEcho } from '../attack/member.ts';
-import type { MemberRequest } from '../attack/member.ts';
-import { exchange, openRaw, requestBytes, upgradeLines } from '../attack/raw-client.ts';
-import { eventually, startSite } from '../attack/site.ts';
-import type { Site } from '../attack/site.ts';
+import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
+import type { Http2Answer } from '../site/http2-client.ts';
+import { answerEcho } from '../site/member.ts';
+import type { MemberRequest } from '../site/member.ts';
+import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
+import { eventually, startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 
 const users = ['big', 'small', 'third'].map((name) => ({ name, token: `${name}-token` }));
 const bearer = (user: string): string => `Authorization: Bearer ${user}-token`;

@@ -2,10 +2,10 @@
 // member sees is read from its socket, since a server that parses would mend a path before we look at it.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startSite } from '../attack/site.ts';
-import type { Site } from '../attack/site.ts';
-import { exchange, requestBytes } from '../attack/raw-client.ts';
-import type { RawAnswer } from '../attack/raw-client.ts';
+import { startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
+import { exchange, requestBytes } from '../site/raw-client.ts';
+import type { RawAnswer } from '../site/raw-client.ts';
 
 const api = '/apis/cluster.core.oam.dev/v1alpha1/clustergateways';
 const tester = { token: 'tester-token', name: 'tester', uid: 'tester-uid', groups: ['group-test'] };

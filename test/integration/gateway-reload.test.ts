@@ -5,10 +5,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { makeTestAuthority } from '../../routing/test-authority.ts';
-import { exchange, requestBytes } from '../attack/raw-client.ts';
-import { eventually, kubeconfigText, memberToken, rulesText, startSite } from '../attack/site.ts';
-import type { Context, Site } from '../attack/site.ts';
+import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { exchange, requestBytes } from '../site/raw-client.ts';
+import { eventually, kubeconfigText, memberToken, rulesText, startSite } from '../site/site.ts';
+import type { Context, Site } from '../site/site.ts';
 import { startGatewayProcess, tokenLine } from '../gateway-process.ts';
 import type { GatewayOptions } from '../gateway-process.ts';
 

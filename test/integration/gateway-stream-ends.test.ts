@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { KeyObject } from 'node:crypto';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { authority, makeCertificate, usedFor } from '../../auth/test-certificates.ts';
-import { MessageBoundary } from '../../routing/websocket-messages.ts';
-import { openRaw, requestBytes, upgradeLines } from '../attack/raw-client.ts';
-import type { RawClient } from '../attack/raw-client.ts';
-import { eventually, kubeconfigText, startSite } from '../attack/site.ts';
-import type { Site, SiteOptions } from '../attack/site.ts';
+import { authority, makeCertificate, usedFor } from '../../auth/x509/certificates.fixture.ts';
+import { MessageBoundary } from '../../routing/forward/websocket-messages.ts';
+import { openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
+import type { RawClient } from '../site/raw-client.ts';
+import { eventually, kubeconfigText, startSite } from '../site/site.ts';
+import type { Site, SiteOptions } from '../site/site.ts';
 
 const api = '/clusters/m1/proxy/api/v1';
 const alice = 'Authorization: Bearer alice-token';

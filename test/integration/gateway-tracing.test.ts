@@ -8,10 +8,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, test } from 'node:test';
-import { exchange, requestBytes } from '../attack/raw-client.ts';
-import type { RawAnswer } from '../attack/raw-client.ts';
-import { eventually as everAfter, startSite } from '../attack/site.ts';
-import type { Site } from '../attack/site.ts';
+import { exchange, requestBytes } from '../site/raw-client.ts';
+import type { RawAnswer } from '../site/raw-client.ts';
+import { eventually as everAfter, startSite } from '../site/site.ts';
+import type { Site } from '../site/site.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 
 // As an operator sets them; read when a gateway starts.

@@ -5,13 +5,13 @@ import { readFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { makeTestAuthority } from '../../routing/test-authority.ts';
-import { startMember } from '../attack/member.ts';
-import type { Member } from '../attack/member.ts';
-import { openRaw, requestBytes } from '../attack/raw-client.ts';
-import type { RawClient } from '../attack/raw-client.ts';
-import { eventually, kubeconfigText } from '../attack/site.ts';
-import type { Context } from '../attack/site.ts';
+import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
+import { startMember } from '../site/member.ts';
+import type { Member } from '../site/member.ts';
+import { openRaw, requestBytes } from '../site/raw-client.ts';
+import type { RawClient } from '../site/raw-client.ts';
+import { eventually, kubeconfigText } from '../site/site.ts';
+import type { Context } from '../site/site.ts';
 import { startGatewayProcess, tokenLine } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 

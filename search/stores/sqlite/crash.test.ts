@@ -12,16 +12,16 @@ import type { TestContext } from 'node:test';
 
 import { allOf } from '../../query/list-query.ts';
 import type { RowScope } from '../../rights/scope.ts';
-import { rowsOfChunk } from './bodies.ts';
+import { rowsOfChunk } from './read/bodies.ts';
 import { batchOf, crashIncarnation, crashType, namesAfter } from './crash.fixture.ts';
-import { checkpoint } from './checkpoint.ts';
-import { defaultLogLimits } from './change-log.ts';
+import { checkpoint } from './write/checkpoint.ts';
+import { defaultLogLimits } from './write/change-log.ts';
 import { openIndexFile, type IndexFile } from './file.ts';
-import { packBatch } from './messages.ts';
-import { openReader } from './reader.ts';
+import { packBatch } from './threads/messages.ts';
+import { openReader } from './read/reader.ts';
 import { metaKey } from './schema.ts';
 import { openSqliteStore } from './store.ts';
-import { Writer } from './writer.ts';
+import { Writer } from './write/writer.ts';
 
 /**
  * How many places each log is cut and flipped at. `all`: at every byte, of logs of two or three commits with pages of 512 bytes, which hold every kind of record in a

@@ -8,10 +8,10 @@ import { after, before, describe, test } from 'node:test';
 import { allOf, type ListQuery } from '../../query/list-query.ts';
 import type { Grant } from '../../rights/scope.ts';
 import type { PageRequest } from '../store.ts';
-import { rowsOfChunk } from './bodies.ts';
-import type { Grants } from './extents.ts';
+import { rowsOfChunk } from './read/bodies.ts';
+import type { Grants } from './read/extents.ts';
 import { listModel, rowWrite, typeInfo, type ModelRow } from './model.fixture.ts';
-import { openReader, type Reader } from './reader.ts';
+import { openReader, type Reader } from './read/reader.ts';
 import { openSqliteStore } from './store.ts';
 
 const pods = typeInfo('', 'pods');

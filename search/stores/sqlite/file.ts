@@ -4,8 +4,8 @@ import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rm
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
-import { GatewayError } from '../../../cache/errors.ts';
-import { checkpoint, companions, examineLog } from './checkpoint.ts';
+import { GatewayError } from '../../../cache/model/errors.ts';
+import { checkpoint, companions, examineLog } from './write/checkpoint.ts';
 import { applicationId, createSchema, metaKey, migrations, readPragma, schemaVersion } from './schema.ts';
 
 /** The open index, held alone until closed. */

@@ -4,10 +4,10 @@ import type { ListQuery } from '../../query/list-query.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
 import type { IndexVersions } from '../index-version.ts';
 import type { Catalog } from './catalog.ts';
-import { compileConditions, type Conditions } from './conditions.ts';
-import { extentOf, type Extent, type Grants } from './extents.ts';
-import { ownedIds } from './owners.ts';
-import type { ReaderMemory } from './reader-memory.ts';
+import { compileConditions, type Conditions } from './read/conditions.ts';
+import { extentOf, type Extent, type Grants } from './read/extents.ts';
+import { ownedIds } from './read/owners.ts';
+import type { ReaderMemory } from './memory/reader-memory.ts';
 import type { Piece, Sql } from './sql.ts';
 import { unpackTerms } from './terms.ts';
 

@@ -4,20 +4,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 
-import { GatewayError } from '../../../cache/errors.ts';
+import { GatewayError } from '../../../cache/model/errors.ts';
 import { allOf } from '../../query/list-query.ts';
 import { parsePath } from '../../query/path.ts';
 import type { RowScope } from '../../rights/scope.ts';
 import { isIndexFull } from '../index-full.ts';
 import { indexVersionsOf } from '../index-version.ts';
 import type { Commit, LogEntry, WriteBatch } from '../store.ts';
-import { defaultLogLimits } from './change-log.ts';
+import { defaultLogLimits } from './write/change-log.ts';
 import { openIndexFile } from './file.ts';
-import { packBatch } from './messages.ts';
+import { packBatch } from './threads/messages.ts';
 import { rowWrite, typeInfo, type ModelRow } from './model.fixture.ts';
-import { openReader } from './reader.ts';
+import { openReader } from './read/reader.ts';
 import { openSqliteStore, type SqliteStore } from './store.ts';
-import { Writer, type WriterOptions } from './writer.ts';
+import { Writer, type WriterOptions } from './write/writer.ts';
 
 const pods = typeInfo('', 'pods');
 const configMaps = typeInfo('', 'configmaps');

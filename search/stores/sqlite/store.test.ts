@@ -10,9 +10,9 @@ import { parsePath } from '../../query/path.ts';
 import type { Grant, RowScope } from '../../rights/scope.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
 import type { Cursor, FacetBy, Page, RowRead } from '../store.ts';
-import { rowsOfChunk, type BodyChunk } from './bodies.ts';
+import { rowsOfChunk, type BodyChunk } from './read/bodies.ts';
 import { documentOf, label, listModel, rowWrite, typeInfo, type ModelRow } from './model.fixture.ts';
-import { openReader } from './reader.ts';
+import { openReader } from './read/reader.ts';
 import { openSqliteStore, type SqliteStore } from './store.ts';
 
 /** More find more; PORTCULLIS_STORE_RUNS asks for them. */

@@ -3,24 +3,24 @@
 import { createHash } from 'node:crypto';
 import { totalmem } from 'node:os';
 
-import { GatewayError } from '../../../cache/errors.ts';
+import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { RowScope } from '../../rights/scope.ts';
 import { typeKey, type TypeKey } from '../../types.ts';
 import { indexVersionsOf } from '../index-version.ts';
 import { allIndexedPaths } from '../indexed-paths.ts';
 import type { Commit, IndexStore, LogEntry, Page, RowRead } from '../store.ts';
-import { rowsOfChunk, type BodyChunk } from './bodies.ts';
-import type { BodyLimits } from './body-budget.ts';
-import type { Changes } from './change-reader.ts';
-import { defaultLogLimits, type LogLimits } from './change-log.ts';
-import { packBatch, type WorkerEvent } from './messages.ts';
-import { openPointReader, type PointRead, type PointReader } from './point-reader.ts';
-import type { ReaderData } from './reader-worker.ts';
-import type { ReaderOperations, ReadPage, VersionColumns } from './reader.ts';
-import { SentScopes } from './sent-scopes.ts';
-import { startWorker, type WorkerCalls } from './worker-call.ts';
-import type { WriterData } from './writer-worker.ts';
+import { rowsOfChunk, type BodyChunk } from './read/bodies.ts';
+import type { BodyLimits } from './read/body-budget.ts';
+import type { Changes } from './read/change-reader.ts';
+import { defaultLogLimits, type LogLimits } from './write/change-log.ts';
+import { packBatch, type WorkerEvent } from './threads/messages.ts';
+import { openPointReader, type PointRead, type PointReader } from './read/point-reader.ts';
+import type { ReaderData } from './threads/reader-worker.ts';
+import type { ReaderOperations, ReadPage, VersionColumns } from './read/reader.ts';
+import { SentScopes } from './read/sent-scopes.ts';
+import { startWorker, type WorkerCalls } from './threads/worker-call.ts';
+import type { WriterData } from './threads/writer-worker.ts';
 
 export interface SqliteOptions {
   /** Made if it is not there; holds nothing else. */

@@ -9,7 +9,7 @@ import {
   type LabelSelector,
   type PodTemplate,
 } from '../cells.ts';
-import type { ExactInteger } from '../exact-json.ts';
+import type { ExactInteger } from '../../../lib/json/exact-json.ts';
 import { humanDuration } from '../human-duration.ts';
 import { printer, type Printers } from '../printer.ts';
 import { metricsCell, type MetricSpec, type MetricStatus } from './metrics.ts';

@@ -6,7 +6,7 @@ import { readConnection } from '../connection.ts';
 import type { Connection } from '../connection.ts';
 import type { Http1Case } from './case.ts';
 import { dueMs, openSocket } from './socket.ts';
-import type { Door } from '../../attack/raw-client.ts';
+import type { Door } from '../../site/raw-client.ts';
 
 /** One whole answer. */
 export interface Answer {

@@ -1,8 +1,8 @@
 // Plays the steps of a case on an HTTP/2 connection and collects how each stream ended. Easy to get wrong: only a stream that the client has
 // ended is due an answer; what is left open may rightly wait.
-import { HpackDecoder } from '../../../gateway/front/hpack-decoder.ts';
-import { block, flag, frame, preface, settings, type } from '../../attack/http2-frames.ts';
-import type { Door } from '../../attack/raw-client.ts';
+import { HpackDecoder } from '../../../http/hpack/hpack-decoder.ts';
+import { block, flag, frame, preface, settings, type } from '../../site/http2-frames.ts';
+import type { Door } from '../../site/raw-client.ts';
 import type { Http2Case, Http2Step } from './case.ts';
 import { makeBlockWriter } from './hpack.ts';
 import { dueMs, openSocket } from './socket.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Attributes } from '../../../auth/authorize.ts';
-import { makeUser } from '../../../cache/user.ts';
+import type { Attributes } from '../../../auth/rules/authorize.ts';
+import { makeUser } from '../../../cache/model/user.ts';
 import type { GoRequest } from '../oracle.ts';
 import { keptRequests, playCase, runRequests, startBench } from './campaign.ts';
 import type { RequestBench } from './campaign.ts';

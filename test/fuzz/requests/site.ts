@@ -3,19 +3,19 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Attributes, Authorizer } from '../../../auth/authorize.ts';
-import { createClusterStore } from '../../../cache/store.ts';
-import type { User } from '../../../cache/user.ts';
-import { readConfig } from '../../../gateway/config.ts';
-import { makeDoor, makeWays } from '../../../gateway/door.ts';
-import { makeLog } from '../../../gateway/log.ts';
-import { startOutgoingIdentities } from '../../../gateway/outgoing.ts';
-import { makeReloading } from '../../../gateway/reloading.ts';
-import { startServingCertificate } from '../../../gateway/serving.ts';
-import { startSources } from '../../../gateway/sources.ts';
-import { startUsers } from '../../../gateway/users.ts';
-import { makeTestAuthority } from '../../../routing/test-authority.ts';
-import { kubeconfigText } from '../../attack/site.ts';
+import type { Attributes, Authorizer } from '../../../auth/rules/authorize.ts';
+import { createClusterStore } from '../../../cache/model/store.ts';
+import type { User } from '../../../cache/model/user.ts';
+import { readConfig } from '../../../gateway/config/config.ts';
+import { makeFrontend, makeWays } from '../../../gateway/start/frontend.ts';
+import { makeLog } from '../../../gateway/operations/log.ts';
+import { startOutgoingIdentities } from '../../../gateway/start/outgoing.ts';
+import { makeReloading } from '../../../gateway/start/reloading.ts';
+import { startServingCertificate } from '../../../gateway/certificates/serving.ts';
+import { startSources } from '../../../gateway/start/sources.ts';
+import { startUsers } from '../../../gateway/start/users.ts';
+import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
+import { kubeconfigText } from '../../site/site.ts';
 import { tokenLine } from '../../gateway-process.ts';
 import { users, witness } from './case.ts';
 import { startRecordingMember } from './member.ts';
@@ -113,7 +113,7 @@ async function startRecordedGateway(
       return { allowed: attributes.verb !== '', reason: 'recorded' };
     },
   };
-  const door = makeDoor({
+  const door = makeFrontend({
     ...ways,
     config,
     log,

@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import type { ConnectionOptions, TLSSocket } from 'node:tls';
-import { trusting } from '../../attack/raw-client.ts';
-import type { Door } from '../../attack/raw-client.ts';
+import { trusting } from '../../site/raw-client.ts';
+import type { Door } from '../../site/raw-client.ts';
 
 /** Whatever is not there after this is missing; no request of a case needs more than a few milliseconds. */
 export const dueMs = 4_000;

@@ -1,12 +1,12 @@
 // HPACK blocks, HTTP/2 frames and header lists. Easy to get wrong: a decoder lives as long as its connection, so an input is several blocks
 // in a row.
-import { HpackDecoder, HpackFault } from '../../../gateway/front/hpack-decoder.ts';
-import { decodeHuffman, encodeHuffman } from '../../../gateway/front/hpack-huffman.ts';
-import { HpackEncoder, promisedLength } from '../../../gateway/front/hpack-encoder.ts';
-import type { BlockTarget } from '../../../gateway/front/hpack-encoder.ts';
-import { ConnectionFault, FrameReader } from '../../../gateway/front/http2-frames.ts';
-import { areTrailers, readHttp2Request } from '../../../gateway/front/http2-head.ts';
-import { GatewayError } from '../../../cache/errors.ts';
+import { HpackDecoder, HpackFault } from '../../../http/hpack/hpack-decoder.ts';
+import { decodeHuffman, encodeHuffman } from '../../../http/hpack/hpack-huffman.ts';
+import { HpackEncoder, promisedLength } from '../../../http/hpack/hpack-encoder.ts';
+import type { BlockTarget } from '../../../http/hpack/hpack-encoder.ts';
+import { ConnectionFault, FrameReader } from '../../../http/http2/http2-frames.ts';
+import { areTrailers, readHttp2Request } from '../../../http/http2/http2-head.ts';
+import { GatewayError } from '../../../cache/model/errors.ts';
 import { mutatedTexts } from '../mutations.ts';
 import { must, refusalOf } from '../target.ts';
 import type { FuzzTarget } from '../target.ts';

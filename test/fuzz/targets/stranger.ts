@@ -1,13 +1,13 @@
 // What a head costs before anybody knows who sends it: from its bytes to the answer of the authenticators. Easy to get wrong: each reader for itself is
 // cheap, and a field that is read by four of them is not. Inputs write long runs as `«piece»times`, or the corpus would be megabytes.
-import { makeAuthenticator } from '../../../auth/authenticate.ts';
-import { makeJwtAuthenticator } from '../../../auth/jwt.ts';
-import { makeStaticTokenAuthenticator } from '../../../auth/static-token.ts';
-import { GatewayError } from '../../../cache/errors.ts';
-import { judge } from '../../../gateway/front/http1-connection.ts';
-import { makeHeadReader } from '../../../gateway/front/http1-parser.ts';
-import { readRequest } from '../../../gateway/read-request.ts';
-import { upgradeToken } from '../../../routing/upgrade.ts';
+import { makeAuthenticator } from '../../../auth/callers/authenticate.ts';
+import { makeJwtAuthenticator } from '../../../auth/jwt/jwt.ts';
+import { makeStaticTokenAuthenticator } from '../../../auth/callers/static-token.ts';
+import { GatewayError } from '../../../cache/model/errors.ts';
+import { judge } from '../../../http/http1/http1-connection.ts';
+import { makeHeadReader } from '../../../http/http1/http1-parser.ts';
+import { readRequest } from '../../../gateway/request/read-request.ts';
+import { upgradeToken } from '../../../routing/forward/upgrade.ts';
 import { mutatedTexts } from '../mutations.ts';
 import { must, refusalOf } from '../target.ts';
 import type { FuzzTarget } from '../target.ts';

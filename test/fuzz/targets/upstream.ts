@@ -1,11 +1,11 @@
 // The header list towards a member and the head it becomes: whoever the user is and whatever the client sent, the member sees that user
 // alone. Easy to get wrong: half of the users go around makeUser, because headers.ts must hold on its own.
 import * as fc from 'fast-check';
-import { GatewayError } from '../../../cache/errors.ts';
-import { makeUser } from '../../../cache/user.ts';
-import type { User } from '../../../cache/user.ts';
-import { escapeExtraKey, upstreamHeaders } from '../../../routing/headers.ts';
-import { requestHead } from '../../../routing/request-head.ts';
+import { GatewayError } from '../../../cache/model/errors.ts';
+import { makeUser } from '../../../cache/model/user.ts';
+import type { User } from '../../../cache/model/user.ts';
+import { escapeExtraKey, upstreamHeaders } from '../../../routing/forward/headers.ts';
+import { requestHead } from '../../../routing/http1/request-head.ts';
 import { readConnection } from '../connection.ts';
 import { oddTexts } from '../mutations.ts';
 import { must, refusalOf } from '../target.ts';

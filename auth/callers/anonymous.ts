@@ -1,0 +1,27 @@
+// Callers without any credential, where the operator lets them in (apiserver:pkg/authentication/request/anonymous). Easy to get wrong: who sent a
+// credential that is no good is not anonymous; that is decided by whoever asks this last, and here for headers nobody else looks at.
+import { makeUser } from '../../cache/model/user.ts';
+import type { AuthenticationRequest, Authenticator } from './authenticate.ts';
+import type { AnonymousConfig } from '../jwt/authentication-config.ts';
+import { headerValues } from './header-values.ts';
+import { anonymousName, unauthenticatedGroup } from './reserved.ts';
+import { readWebSocketToken } from './websocket-token.ts';
+
+const anonymous = makeUser({ name: anonymousName, groups: [unauthenticatedGroup] });
+
+/**
+ * Gives `system:anonymous` to requests that carry no credential. To be asked last, and only when no other authenticator failed.
+ * @param config read anew for each request
+ */
+export function makeAnonymousAuthenticator(config: () => AnonymousConfig): Authenticator {
+  return (request) => {
+    const { enabled, paths } = config();
+    if (!enabled || (paths.length > 0 && !paths.includes(request.path ?? ''))) return undefined;
+    return hasCredential(request) ? undefined : anonymous;
+  };
+}
+
+/** Stricter than kube-apiserver, which takes a malformed Authorization header for none. */
+function hasCredential({ rawHeaders }: AuthenticationRequest): boolean {
+  return headerValues(rawHeaders, 'authorization').length > 0 || readWebSocketToken(rawHeaders) !== undefined;
+}

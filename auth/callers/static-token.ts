@@ -1,0 +1,128 @@
+// Users from a token file, by kube-apiserver's rules (apiserver:pkg/authentication/token/tokenfile). Easy to get wrong: tokens are secrets,
+// so faults name file and line but never what stands there, and look-up goes over keyed digests so that timing says nothing about them.
+import { hash, randomBytes } from 'node:crypto';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { readOnce } from '../../http/repeated-headers.ts';
+import { makeUser } from '../../cache/model/user.ts';
+import type { User } from '../../cache/model/user.ts';
+import type { Authenticator } from './authenticate.ts';
+import { readBearerToken } from './bearer-token.ts';
+import { readCsv } from '../../lib/text/csv.ts';
+import type { CsvRecord } from '../../lib/text/csv.ts';
+import { refuseOwnNames } from './reserved.ts';
+import { readWebSocketToken } from './websocket-token.ts';
+
+/** One token and whose it is. The token is a secret: never log an entry. */
+export interface TokenEntry {
+  readonly token: string;
+  readonly user: User;
+}
+
+/** A token file that was read without faults. */
+export interface TokenFile {
+  /** Of equal tokens only the last, as in kube-apiserver. */
+  readonly entries: readonly TokenEntry[];
+  /** Things the operator should know: blank and repeated tokens, by file and line. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Reads `token,user,uid[,"group1,group2"]` records; further columns are ignored, records with a blank token are skipped.
+ * @param text the file, decoded from UTF-8
+ * @param file its name for messages
+ * @throws GatewayError INVALID listing every fault with file and line; never a token
+ */
+export function parseTokenFile(text: string, file: string): TokenFile {
+  const entries = new Map<string, TokenEntry>();
+  const warnings: string[] = [];
+  const faults: string[] = [];
+  const { records, fault } = readCsv(text);
+  if (text.startsWith('\ufeff')) faults.push(`${file}:1: the file begins with a byte order mark; save it without one`);
+  for (const record of records) {
+    const place = `${file}:${record.line}`;
+    const [token = ''] = record.fields;
+    if (record.fields.length < 3) {
+      const found = record.fields.length;
+      faults.push(`${place}: at least 3 columns are needed (token, user name, user uid), found ${found}`);
+    } else if (token === '') {
+      warnings.push(`${place}: the token is blank, the record is skipped`);
+    } else {
+      const entry = readEntry(token, record, place, faults);
+      if (entries.has(token)) warnings.push(`${place}: the token stands in an earlier record too; this one counts`);
+      if (entry !== undefined) entries.set(token, entry);
+    }
+  }
+  if (fault !== undefined) faults.push(`${file}:${fault.line}: ${fault.reason}`);
+  if (faults.length > 0) throw new GatewayError('INVALID', `the token file is not valid:\n  ${faults.join('\n  ')}`);
+  return { entries: [...entries.values()], warnings };
+}
+
+function readEntry(token: string, record: CsvRecord, place: string, faults: string[]): TokenEntry | undefined {
+  const [, name = '', uid = '', groups = ''] = record.fields;
+  if ([token, name, uid, groups].some((field) => field.includes('\ufffd'))) {
+    faults.push(`${place}: the record is not valid UTF-8`);
+    return undefined;
+  }
+  if (/[\t\n\v\f\r ]/.test(token)) {
+    faults.push(`${place}: the token contains white space, so no client could send it`);
+    return undefined;
+  }
+  try {
+    const user = makeUser({ name, uid, groups: groups.split(',') });
+    refuseOwnNames(user);
+    return { token, user };
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    faults.push(`${place}: ${error.message}`);
+    return undefined;
+  }
+}
+
+/** Digest of a token given as the latin1 bytes of a header. */
+type TokenDigest = (token: string) => string;
+
+/**
+ * SHA-256 under a secret random prefix, so neither a guess nor the time of a look-up tells anything about the tokens; the digests never
+ * leave here, which is why a prefix is enough and the slower HMAC is not needed.
+ */
+function makeTokenDigest(): TokenDigest {
+  const key = randomBytes(32).toString('latin1');
+  return (token) => hash('sha256', Buffer.from(key + token, 'latin1'), 'base64');
+}
+
+function usersByDigest(entries: readonly TokenEntry[], digest: TokenDigest): ReadonlyMap<string, User> {
+  return new Map(entries.map(({ token, user }) => [digest(Buffer.from(token, 'utf8').toString('latin1')), user]));
+}
+
+/** An authenticator whose tokens can be swapped while requests run. */
+export interface StaticTokenAuthenticator {
+  readonly authenticate: Authenticator;
+  /** Replaces all tokens at once; the next request sees only the new ones. */
+  replace(entries: readonly TokenEntry[]): void;
+}
+
+/** Recognises callers by bearer token; a token it does not know is UNAUTHENTICATED, no token is no opinion. */
+export function makeStaticTokenAuthenticator(initial: readonly TokenEntry[]): StaticTokenAuthenticator {
+  const digest = makeTokenDigest();
+  let users = usersByDigest(initial, digest);
+  const headerDigest = readOnce((rawHeaders): string | null => {
+    const { token } = readBearerToken(rawHeaders);
+    return token === undefined ? null : digest(token);
+  });
+  return {
+    authenticate: ({ rawHeaders }) => {
+      // kube-apiserver's order: the header, then the subprotocol; a good one makes up for a bad one.
+      const digestInHeader = headerDigest(rawHeaders) ?? undefined;
+      const user = digestInHeader === undefined ? undefined : users.get(digestInHeader);
+      if (user !== undefined) return user;
+      const socketToken = readWebSocketToken(rawHeaders);
+      if (digestInHeader === undefined && socketToken === undefined) return undefined;
+      const socketUser = socketToken === undefined ? undefined : users.get(digest(socketToken));
+      if (socketUser === undefined) throw new GatewayError('UNAUTHENTICATED', 'the bearer token is not known');
+      return socketUser;
+    },
+    replace: (entries) => {
+      users = usersByDigest(entries, digest);
+    },
+  };
+}

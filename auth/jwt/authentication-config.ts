@@ -1,0 +1,111 @@
+// Reads kube-apiserver's AuthenticationConfiguration (apiserver:pkg/apis/apiserver/v1/types.go), every fault at its line. Easy to get wrong: a
+// field that is not understood may be the one that keeps somebody out, so unknown fields and expressions refuse the whole file.
+import { z } from 'zod';
+import { ConfigurationError } from '../../lib/configuration-error.ts';
+import { checkAuthenticator } from './authentication-config-rules.ts';
+import type { JwtAuthenticatorConfig, Report } from './authentication-config-rules.ts';
+import { readYaml } from '../../lib/yaml/checked-yaml.ts';
+
+/** A file without faults. */
+export interface AuthenticationConfig {
+  readonly jwt: readonly JwtAuthenticatorConfig[];
+  /** Undefined when the file says nothing of anonymous requests, and `--anonymous-auth` may. */
+  readonly anonymous: AnonymousConfig | undefined;
+}
+
+/** Who may come without a credential. */
+export interface AnonymousConfig {
+  readonly enabled: boolean;
+  /** Exact paths; empty means every path. */
+  readonly paths: readonly string[];
+}
+
+const maxAuthenticators = 64;
+
+/** As Go reads YAML: a field without a value is a field that is not there. */
+function optional<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> | undefined> {
+  return schema.nullish().transform((value) => value ?? undefined);
+}
+
+const text = z.string();
+const prefixedMapping = z.strictObject({ claim: optional(text), prefix: optional(text), expression: optional(text) });
+const authenticator = z.strictObject({
+  issuer: z.strictObject({
+    url: text,
+    discoveryURL: optional(text),
+    certificateAuthority: optional(text),
+    audiences: optional(z.array(text)),
+    audienceMatchPolicy: optional(text),
+    egressSelectorType: optional(text),
+  }),
+  claimValidationRules: optional(
+    z.array(
+      z.strictObject({
+        claim: optional(text),
+        requiredValue: optional(text),
+        expression: optional(text),
+        message: optional(text),
+      }),
+    ),
+  ),
+  claimMappings: z.strictObject({
+    username: prefixedMapping,
+    groups: optional(prefixedMapping),
+    uid: optional(z.strictObject({ claim: optional(text), expression: optional(text) })),
+    extra: optional(z.array(z.strictObject({ key: text, valueExpression: optional(text) }))),
+  }),
+  userValidationRules: optional(z.array(z.strictObject({ expression: optional(text), message: optional(text) }))),
+});
+
+/** One entry of `jwt` as written. */
+export type AuthenticatorInput = z.output<typeof authenticator>;
+
+const file = z
+  .strictObject({
+    apiVersion: z.enum([
+      'apiserver.config.k8s.io/v1',
+      'apiserver.config.k8s.io/v1beta1',
+      'apiserver.config.k8s.io/v1alpha1',
+    ]),
+    kind: z.literal('AuthenticationConfiguration'),
+    jwt: optional(z.array(authenticator)),
+    anonymous: optional(
+      z.strictObject({ enabled: z.boolean(), conditions: optional(z.array(z.strictObject({ path: text }))) }),
+    ),
+  })
+  .transform((input, context): AuthenticationConfig => {
+    const report: Report = (path, message) => context.addIssue({ code: 'custom', path: [...path], message });
+    const list = input.jwt ?? [];
+    if (list.length > maxAuthenticators) report(['jwt'], `must have at most ${maxAuthenticators} items`);
+    const jwt = list.flatMap((one, i) => checkAuthenticator(one, ['jwt', i], report) ?? []);
+    reportRepeats(list, report);
+    const { anonymous } = input;
+    const paths = anonymous?.conditions?.map(({ path }) => path) ?? [];
+    if (anonymous?.enabled === false && paths.length > 0)
+      report(['anonymous', 'conditions'], 'enabled should be set to true when conditions are defined');
+    return { jwt, anonymous: anonymous === undefined ? undefined : { enabled: anonymous.enabled, paths } };
+  });
+
+function reportRepeats(list: readonly AuthenticatorInput[], report: Report): void {
+  for (const field of ['url', 'discoveryURL'] as const) {
+    const seen = new Set<string>();
+    for (const [i, { issuer }] of list.entries()) {
+      const value = issuer[field];
+      if (value === undefined || value === '') continue;
+      if (seen.has(value)) report(['jwt', i, 'issuer', field], 'is that of an earlier authenticator');
+      seen.add(value);
+    }
+  }
+}
+
+/**
+ * Reads the file.
+ * @param source decoded from UTF-8
+ * @param name of the file, for messages
+ * @throws ConfigurationError with every fault: line, column, path and reason
+ */
+export function readAuthenticationConfig(source: string, name: string): AuthenticationConfig {
+  const read = readYaml(source, name, file);
+  if ('faults' in read) throw new ConfigurationError(read.faults);
+  return read.value;
+}

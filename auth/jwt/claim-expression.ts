@@ -1,0 +1,272 @@
+// CEL expressions over the claims of a token or the user made from them. Easy to get wrong: an expression that means something else here
+// than in kube-apiserver gives somebody another identity, so only what is known to mean the same is let through, form by form; the rest is
+// refused when the file is read.
+import type { ASTNode, Environment, ParseResult } from '@marcbachmann/cel-js';
+import { addPattern, makeClaimEnvironment, ownMethods, ownName, setFunctions } from './claim-functions.ts';
+import type { Patterns } from './claim-functions.ts';
+import { PatternError } from '../../lib/text/go-pattern-syntax.ts';
+import { isJsonObject } from '../../lib/json/strict-json.ts';
+import type { JsonObject, JsonValue } from '../../lib/json/strict-json.ts';
+
+/** What an expression may speak of: `claims` of a token, or the `user` that was made. */
+export type ExpressionSubject = 'claims' | 'user';
+
+/** An expression that was understood. */
+export interface ClaimExpression {
+  /** Which members of its subject it names: `email` for `claims.email`. */
+  readonly names: ReadonlySet<string>;
+  /** True when the answer is a boolean whatever the claims are. */
+  readonly isBoolean: boolean;
+  /** @throws Error of any kind when it cannot be evaluated for this subject */
+  evaluate(subject: JsonObject): unknown;
+}
+
+/** Why an expression is refused, with the place in it. */
+export class ExpressionError extends Error {
+  constructor(reason: string, node?: { readonly start?: number }) {
+    super(node?.start === undefined ? reason : `${reason} (at character ${node.start + 1} of the expression)`);
+    this.name = 'ExpressionError';
+  }
+}
+
+/** kube-apiserver stops at a cost of this many steps (PerCallLimit); here loops within loops are counted before they run. */
+const maxSteps = 1_000_000;
+const maxExpressionLength = 4_096;
+/** Names that kube-apiserver rewrites (apiserver:pkg/cel/escaping.go) would mean themselves here. */
+const escapedName = /__[a-z]+__/;
+const userFields: ReadonlySet<string> = new Set(['username', 'uid', 'groups', 'extra']);
+const macros: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
+/** The library's own methods that mean what cel-go's mean. */
+const plainMethods: ReadonlyMap<string, number> = new Map([
+  ['startsWith', 1],
+  ['endsWith', 1],
+  ['contains', 1],
+  ['size', 0],
+  ['hasValue', 0],
+  ['value', 0],
+  ['or', 1],
+  ['orValue', 1],
+]);
+
+/**
+ * Reads an expression.
+ * @throws ExpressionError for what is no CEL, does not fit the types, or is not known to mean the same as in kube-apiserver
+ */
+export function readExpression(source: string, subject: ExpressionSubject): ClaimExpression {
+  if (source.length > maxExpressionLength) throw new ExpressionError('is too long');
+  const patterns: Patterns = new Map();
+  const environment = makeClaimEnvironment(subject, patterns);
+  const reading: Reading = { subject, patterns, names: new Set(), depth: 0, deepest: 0, variables: [] };
+  const text = written(parsed(environment, source).ast, reading);
+  const program = parsed(environment, text);
+  const { valid, type, error } = program.check();
+  if (!valid) throw new ExpressionError(reasonOf(error));
+  const loops = reading.deepest;
+  return {
+    names: reading.names,
+    isBoolean: type === 'bool',
+    evaluate(value) {
+      if (loops > 1 && longestList(value) ** loops > maxSteps) throw new ExpressionError('would take too long');
+      return program({ [subject]: value });
+    },
+  };
+}
+
+/** What is learnt on the way through an expression. */
+interface Reading {
+  readonly subject: ExpressionSubject;
+  readonly patterns: Patterns;
+  readonly names: Set<string>;
+  /** Loops around this place. */
+  depth: number;
+  deepest: number;
+  readonly variables: string[];
+}
+
+function parsed(environment: Environment, source: string): ParseResult {
+  try {
+    return environment.parse(source);
+  } catch (error) {
+    throw new ExpressionError(reasonOf(error));
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { summary } = error as { readonly summary?: unknown };
+  return `is not valid: ${typeof summary === 'string' ? summary : 'it cannot be read'}`;
+}
+
+function refuse(what: string, node: ASTNode): never {
+  throw new ExpressionError(`uses ${what}, which this gateway does not serve`, node);
+}
+
+/** The expression again, written from what was understood: what is not written here is never evaluated. */
+function written(node: ASTNode, reading: Reading): string {
+  const of = (part: ASTNode): string => written(part, reading);
+  const source = (part: ASTNode): string => (isSubject(part, reading) ? reading.subject : of(part));
+  switch (node.op) {
+    case 'value':
+      return writtenValue(node, node.args);
+    case 'id':
+      // kube-apiserver's claims and user are known member by member alone: no `in`, no size, no loop.
+      if (isSubject(node, reading)) refuse(`"${node.args}" as a whole`, node);
+      if (!reading.variables.includes(node.args)) refuse(`"${node.args}"`, node);
+      return node.args;
+    case '.':
+    case '.?': {
+      const [from, name] = node.args;
+      note(from, name, node, reading);
+      return `${source(from)}${node.op === '.' ? '.' : '.?'}${name}`;
+    }
+    case '[]':
+    case '[?]': {
+      const [from, index] = node.args;
+      if (index.op !== 'value' || !['string', 'bigint'].includes(typeof index.args))
+        refuse('an index that is not written out', index);
+      if (typeof index.args === 'string') note(from, index.args, node, reading);
+      return `${source(from)}${node.op === '[]' ? '[' : '[?'}${of(index)}]`;
+    }
+    case '!_':
+      return `!(${of(node.args)})`;
+    case '-_':
+      return `-(${of(node.args)})`;
+    case '?:':
+      return `((${of(node.args[0])}) ? (${of(node.args[1])}) : (${of(node.args[2])}))`;
+    case 'list':
+      return `[${node.args.map(of).join(', ')}]`;
+    case '<':
+    case '<=':
+    case '>':
+    case '>=':
+      // Go orders strings by their bytes, JavaScript does not; numbers are ordered alike.
+      if (!node.args.some(isNumber)) refuse(`"${node.op}" between what may be no numbers`, node);
+      return `(${of(node.args[0])} ${node.op} ${of(node.args[1])})`;
+    case 'in':
+      return looped(reading, 1, () => `(${of(node.args[0])} in ${of(node.args[1])})`);
+    case '==':
+    case '!=':
+    case '&&':
+    case '||':
+    case '+':
+    case '-':
+    case '*':
+      return `(${of(node.args[0])} ${node.op} ${of(node.args[1])})`;
+    case 'call':
+      return writtenCall(node, ...node.args, reading);
+    case 'rcall':
+      return writtenMethod(node, ...node.args, reading);
+    default:
+      return refuse(node.op === 'map' ? 'a map' : `"${node.op}"`, node);
+  }
+}
+
+function writtenValue(node: ASTNode, value: unknown): string {
+  if (value === null || typeof value === 'boolean' || typeof value === 'bigint') return String(value);
+  if (typeof value === 'string') {
+    if (escapedName.test(value)) refuse('a name that Kubernetes would unescape', node);
+    // CEL takes these escapes as JSON writes them.
+    return JSON.stringify(value);
+  }
+  if (typeof value !== 'number' || !/^\d+(?:\.\d+)?$/.test(String(value)))
+    return refuse('a literal of another kind', node);
+  return Number.isInteger(value) ? `${value}.0` : String(value);
+}
+
+/** Notes which member of the subject is named. */
+function note(from: ASTNode, name: string, node: ASTNode, { subject, names }: Reading): void {
+  if (escapedName.test(name)) refuse('a name that Kubernetes would unescape', node);
+  if (from.op !== 'id' || from.args !== subject) return;
+  if (subject === 'user' && !userFields.has(name)) throw new ExpressionError(`the user has no "${name}"`, node);
+  // Kubernetes looks for fields alone: claims["email"] does not count as the use of claims.email.
+  if (node.op === '.' || node.op === '.?') names.add(name);
+}
+
+function isSubject(node: ASTNode, { subject }: Reading): boolean {
+  return node.op === 'id' && node.args === subject;
+}
+
+function isNumber(node: ASTNode): boolean {
+  if (node.op === 'value') return typeof node.args === 'bigint' || typeof node.args === 'number';
+  if (node.op === '-' || node.op === '*' || node.op === '-_') return true;
+  return (node.op === 'call' || node.op === 'rcall') && ['size', 'indexOf', 'lastIndexOf'].includes(node.args[0]);
+}
+
+function writtenCall(node: ASTNode, name: string, args: readonly ASTNode[], reading: Reading): string {
+  const [first] = args;
+  if (first !== undefined && args.length === 1) {
+    if (name === 'has') {
+      if (first.op !== '.' || !isPlainPath(first)) refuse('has() of something else than fields', node);
+      return `has(${written(first, reading)})`;
+    }
+    if (name === 'size' || name === 'dyn') return `${name}(${written(first, reading)})`;
+    if (name === 'string') return `${ownName}string(${written(first, reading)})`;
+  }
+  return refuse(`${name}()`, node);
+}
+
+function isPlainPath(node: ASTNode): boolean {
+  return node.op === 'id' || (node.op === '.' && isPlainPath(node.args[0]));
+}
+
+function writtenMethod(
+  node: ASTNode,
+  name: string,
+  receiver: ASTNode,
+  args: readonly ASTNode[],
+  reading: Reading,
+): string {
+  const list = (): string => args.map((arg) => written(arg, reading)).join(', ');
+  if (receiver.op === 'id' && receiver.args === 'sets' && !reading.variables.includes('sets')) {
+    if (!setFunctions.has(name) || args.length !== 2) refuse(`sets.${name}()`, node);
+    return looped(reading, 2, () => `sets.${name}(${list()})`);
+  }
+  if (receiver.op === 'id' && receiver.args === 'optional' && !reading.variables.includes('optional')) {
+    if (!(name === 'none' && args.length === 0) && !(name === 'of' && args.length === 1))
+      refuse(`optional.${name}()`, node);
+    return `optional.${name}(${list()})`;
+  }
+  const of = `(${written(receiver, reading)})`;
+  if (macros.has(name)) return `${of}.${name}(${writtenLoop(node, name, args, reading)})`;
+  if (name === 'matches') {
+    const [pattern] = args;
+    if (args.length !== 1 || pattern?.op !== 'value' || typeof pattern.args !== 'string')
+      refuse('matches() of a pattern that is not written out', node);
+    const source = (pattern as { readonly args: string }).args;
+    try {
+      addPattern(reading.patterns, source);
+    } catch (error) {
+      throw error instanceof PatternError ? new ExpressionError(`has a pattern that ${error.message}`, node) : error;
+    }
+    return `${of}.${ownName}matches(${JSON.stringify(source)})`;
+  }
+  if (ownMethods.get(name)?.includes(args.length) === true) return `${of}.${ownName}${name}(${list()})`;
+  if (plainMethods.get(name) === args.length) return `${of}.${name}(${list()})`;
+  return refuse(`.${name}() with ${args.length} arguments`, node);
+}
+
+/** The arguments of a macro: a variable, then expressions that may use it. */
+function writtenLoop(node: ASTNode, name: string, args: readonly ASTNode[], reading: Reading): string {
+  const [variable, ...bodies] = args;
+  const counts = name === 'map' ? [1, 2] : [1];
+  if (variable?.op !== 'id' || !counts.includes(bodies.length)) return refuse(`this form of ${name}()`, node);
+  const taken = [reading.subject, 'sets', 'optional', ...reading.variables];
+  if (taken.includes(variable.args)) refuse(`"${variable.args}" for two things`, variable);
+  reading.variables.push(variable.args);
+  const text = looped(reading, 1, () => [variable.args, ...bodies.map((body) => written(body, reading))].join(', '));
+  reading.variables.pop();
+  return text;
+}
+
+function looped(reading: Reading, loops: number, write: () => string): string {
+  reading.depth += loops;
+  reading.deepest = Math.max(reading.deepest, reading.depth);
+  const text = write();
+  reading.depth -= loops;
+  return text;
+}
+
+function longestList(value: JsonValue): number {
+  if (Array.isArray(value)) return Math.max(value.length, ...value.map(longestList));
+  if (isJsonObject(value)) return Math.max(value.size, ...[...value.values()].map(longestList));
+  return 1;
+}

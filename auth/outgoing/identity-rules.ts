@@ -1,0 +1,212 @@
+// cluster-gateway's ClusterGatewayProxyConfiguration: what the file or a cluster's annotation may say, and reading it. Easy to get wrong: the
+// peer lets a bad pattern match and an empty source match everybody; here one fault refuses the whole document (DESIGN rule 11).
+import { z } from 'zod';
+import { ConfigurationError } from '../../lib/configuration-error.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { identityTextFault, makeUser } from '../../cache/model/user.ts';
+import { hasTooManyParts, mostParts } from '../../lib/yaml/yaml-parts.ts';
+import type { User } from '../../cache/model/user.ts';
+import { readYaml } from '../../lib/yaml/checked-yaml.ts';
+import { compileGoPattern } from '../../lib/text/go-pattern.ts';
+import type { GoPattern } from '../../lib/text/go-pattern.ts';
+import { PatternError } from '../../lib/text/go-pattern-syntax.ts';
+import { refuseOwnNames } from '../callers/reserved.ts';
+
+/** Annotation of a cluster-gateway Secret that holds rules for its cluster alone. */
+export const identityExchangeAnnotation = 'cluster.core.oam.dev/cluster-gateway-proxy-configuration';
+
+/** Whom a rule is for and where; every part that is there must hold. */
+export interface IdentitySource {
+  readonly user: string | undefined;
+  readonly group: string | undefined;
+  readonly uid: string | undefined;
+  readonly cluster: string | undefined;
+  readonly userPattern: GoPattern | undefined;
+  /** Holds when one of the groups matches. */
+  readonly groupPattern: GoPattern | undefined;
+  readonly clusterPattern: GoPattern | undefined;
+}
+
+/** Who goes out in place of whom. */
+export interface IdentityRule {
+  /** For messages; '' when the file gives none. */
+  readonly name: string;
+  readonly source: IdentitySource;
+  /** Exactly who the member sees, extra and all. */
+  readonly becomes: User;
+}
+
+/** What the process allows rules to say. */
+export interface IdentityRuleLimits {
+  /** Whom PrivilegedIdentityExchanger rules impersonate; undefined refuses such rules (`--allow-privileged-identity`). */
+  readonly privilegedUser: string | undefined;
+  /** `--impersonation-mode=username`: a target that names more than a user would be cut silently, so it is refused. */
+  readonly usernameOnly: boolean;
+}
+
+const text = z.string().min(1, 'must not be empty');
+const identityText = text.superRefine((value, issues) => {
+  const fault = identityTextFault(value);
+  if (fault !== undefined) issues.addIssue({ code: 'custom', message: fault });
+});
+const pattern = text.superRefine((value, issues) => {
+  try {
+    compileGoPattern(value);
+  } catch (error) {
+    if (!(error instanceof PatternError)) throw error;
+    issues.addIssue({ code: 'custom', message: error.message });
+  }
+});
+
+const source = z
+  .strictObject({
+    user: text.optional(),
+    group: text.optional(),
+    uid: text.optional(),
+    cluster: text.optional(),
+    userPattern: pattern.optional(),
+    groupPattern: pattern.optional(),
+    clusterPattern: pattern.optional(),
+  })
+  .refine((given) => Object.keys(given).length > 0, {
+    error: 'names nobody in particular; write group: "system:authenticated" to mean every user',
+  });
+const target = z.strictObject({
+  user: identityText.optional(),
+  groups: z.array(identityText).default([]),
+  uid: identityText.optional(),
+});
+
+const rule = z.strictObject({
+  name: z.string().default(''),
+  type: z.enum(['PrivilegedIdentityExchanger', 'StaticMappingIdentityExchanger', 'ExternalIdentityExchanger']),
+  source,
+  target: target.optional(),
+  url: z.string().optional(),
+});
+type GivenRule = z.output<typeof rule>;
+
+/** The document; `place` is where it was written, since a cluster's own annotation may say less than the gateway's file. */
+function documentSchema(limits: IdentityRuleLimits, place: 'file' | 'annotation') {
+  return z.strictObject({
+    apiVersion: z.literal('cluster.core.oam.dev/v1alpha1').optional(),
+    kind: z.literal('ClusterGatewayProxyConfiguration').optional(),
+    spec: z.strictObject({
+      clientIdentityExchanger: z.strictObject({
+        rules: z
+          .array(
+            rule.superRefine((given, issues) => {
+              for (const [path, message] of faultsOf(given, limits, place))
+                issues.addIssue({ code: 'custom', path: [...path], message });
+            }),
+          )
+          .default([]),
+      }),
+    }),
+  });
+}
+
+type RuleFault = readonly [path: readonly string[], message: string];
+
+function faultsOf(given: GivenRule, limits: IdentityRuleLimits, place: 'file' | 'annotation'): readonly RuleFault[] {
+  const faults: RuleFault[] = [];
+  if (given.type === 'ExternalIdentityExchanger') {
+    return [[['type'], 'ExternalIdentityExchanger asks a server that cluster-gateway never defined; remove the rule']];
+  }
+  if (given.url !== undefined) faults.push([['url'], 'has no meaning for this type of rule']);
+  if (given.type === 'PrivilegedIdentityExchanger') {
+    if (place === 'annotation') {
+      faults.push([['type'], "privileged rules are taken from the gateway's own file only (--identity-exchange)"]);
+    } else if (limits.privilegedUser === undefined) {
+      faults.push([['type'], 'needs --allow-privileged-identity and --privileged-user NAME']);
+    }
+    if (given.target !== undefined)
+      faults.push([['target'], 'a privileged rule goes out as --privileged-user; remove it']);
+    return faults;
+  }
+  if (given.target === undefined) return [...faults, [['target'], 'is missing: say who goes out']];
+  const { user, groups, uid } = given.target;
+  if (user === undefined) {
+    faults.push([['target', 'user'], 'is missing: an API server refuses groups or a uid without a user']);
+  } else {
+    try {
+      refuseOwnNames({ name: user, groups });
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      faults.push([['target'], "names that begin with portcullis: are the gateway's own"]);
+    }
+  }
+  if (limits.usernameOnly && groups.length > 0) {
+    faults.push([['target', 'groups'], 'cannot go out with --impersonation-mode=username']);
+  }
+  if (limits.usernameOnly && uid !== undefined) {
+    faults.push([['target', 'uid'], 'cannot go out with --impersonation-mode=username']);
+  }
+  return faults;
+}
+
+/**
+ * Rules of the gateway's own file (`--identity-exchange`).
+ * @param file its name for messages
+ * @throws ConfigurationError with every fault
+ */
+export function parseIdentityRules(source: string, file: string, limits: IdentityRuleLimits): readonly IdentityRule[] {
+  return parse(source, file, limits, 'file');
+}
+
+/**
+ * Rules of a cluster's annotation. They are about that cluster whatever they say of clusters, as in cluster-gateway, which overwrites
+ * `source.cluster` with the cluster's name.
+ * @throws ConfigurationError with every fault
+ */
+export function parseClusterIdentityRules(
+  source: string,
+  cluster: string,
+  limits: IdentityRuleLimits,
+): readonly IdentityRule[] {
+  const rules = parse(source, `annotation ${identityExchangeAnnotation}`, limits, 'annotation');
+  return rules.map((one) => Object.freeze({ ...one, source: { ...one.source, cluster } }));
+}
+
+function parse(
+  source: string,
+  file: string,
+  limits: IdentityRuleLimits,
+  place: 'file' | 'annotation',
+): readonly IdentityRule[] {
+  if (source.trim() === '') {
+    const remedy = place === 'file' ? 'write "rules: []" to have none' : 'remove it to have none';
+    throw new ConfigurationError([{ file, message: `is empty; ${remedy}` }]);
+  }
+  // The operator's own file may be long; an annotation is written by whoever may change the cluster's object.
+  if (place === 'annotation' && hasTooManyParts(source)) {
+    throw new ConfigurationError([{ file, message: `has more than ${mostParts} lines or entries` }]);
+  }
+  const read = readYaml(source, file, documentSchema(limits, place));
+  if ('faults' in read) throw new ConfigurationError(read.faults);
+  return Object.freeze(read.value.spec.clientIdentityExchanger.rules.map((given) => toRule(given, limits)));
+}
+
+function toRule(given: GivenRule, limits: IdentityRuleLimits): IdentityRule {
+  const { user, group, uid, cluster, userPattern, groupPattern, clusterPattern } = given.source;
+  const compiled = (written: string | undefined): GoPattern | undefined =>
+    written === undefined ? undefined : compileGoPattern(written);
+  // Both names were checked above; makeUser checks once more that nobody goes out without one.
+  const becomes =
+    given.type === 'PrivilegedIdentityExchanger'
+      ? { name: limits.privilegedUser ?? '' }
+      : { name: given.target?.user ?? '', uid: given.target?.uid ?? '', groups: given.target?.groups ?? [] };
+  return Object.freeze({
+    name: given.name,
+    source: Object.freeze({
+      user,
+      group,
+      uid,
+      cluster,
+      userPattern: compiled(userPattern),
+      groupPattern: compiled(groupPattern),
+      clusterPattern: compiled(clusterPattern),
+    }),
+    becomes: makeUser(becomes),
+  });
+}

@@ -1,0 +1,79 @@
+// Asks the hub for one review and reads its status. Easy to get wrong: whatever goes wrong between us and the hub is the hub's fault or ours,
+// never the caller's: it becomes 503, because a 401 would send kubectl into a new login and a 403 would name a decision nobody made.
+import { setTimeout as pause } from 'node:timers/promises';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { HubAnswer, HubClient } from '../../cache/hub/hub-types.ts';
+
+/** The two kinds of reviews that are asked for. */
+export type ReviewKind = 'TokenReview' | 'SubjectAccessReview';
+
+/** How the hub is asked. */
+export interface HubReviewOptions {
+  readonly client: Pick<HubClient, 'request'>;
+  /** For one review, with what is repeated. */
+  readonly deadlineMs?: number;
+  /** Before it is asked once more (client-go's webhook backoff begins with half a second and asks four times more). */
+  readonly retryDelayMs?: number;
+}
+
+/** Sends the `spec` and returns the `status`, an object, unchecked. @throws GatewayError HUB_UNAVAILABLE */
+export type HubReview = (kind: ReviewKind, spec: object) => Promise<Readonly<Record<string, unknown>>>;
+
+const groups: Readonly<Record<ReviewKind, string>> = {
+  TokenReview: 'authentication.k8s.io',
+  SubjectAccessReview: 'authorization.k8s.io',
+};
+const defaultDeadlineMs = 5_000;
+const defaultRetryDelayMs = 500;
+/** What client-go's webhook backoff takes for passing (apiserver:pkg/util/webhook DefaultShouldRetry), and answers of balancers before a hub. */
+const passing: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
+
+/** A review is asked for once more when the first answer failed in a passing way and the deadline leaves room. */
+export function makeHubReview(options: HubReviewOptions): HubReview {
+  const { client, deadlineMs = defaultDeadlineMs, retryDelayMs = defaultRetryDelayMs } = options;
+  return async (kind, spec) => {
+    const group = groups[kind];
+    const body = { apiVersion: `${group}/v1`, kind, spec };
+    const endMs = performance.now() + deadlineMs;
+    const ask = (): Promise<HubAnswer> => {
+      const timeoutMs = Math.max(1, Math.ceil(endMs - performance.now()));
+      return client.request({ method: 'POST', path: `/apis/${group}/v1/${kind.toLowerCase()}s`, body, timeoutMs });
+    };
+    const again = async (): Promise<boolean> => {
+      if (performance.now() + retryDelayMs >= endMs) return false;
+      await pause(retryDelayMs);
+      return true;
+    };
+    let answer: HubAnswer;
+    try {
+      answer = await ask();
+      if (passing.has(answer.status) && (await again())) answer = await ask();
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code !== 'HUB_UNAVAILABLE' || !(await again())) throw error;
+      answer = await ask();
+    }
+    return statusOf(kind, answer);
+  };
+}
+
+function statusOf(kind: ReviewKind, { status: code, body }: HubAnswer): Readonly<Record<string, unknown>> {
+  if (code === 401 || code === 403) {
+    throw unavailable(
+      `the hub does not let the gateway ask for a ${kind} (${code}): bind its account to the ClusterRole system:auth-delegator`,
+    );
+  }
+  if (code !== 200 && code !== 201) throw unavailable(`the hub answered a ${kind} with ${code}; ask again`);
+  let review: unknown;
+  try {
+    review = JSON.parse(body.toString('utf8'));
+  } catch (error) {
+    throw unavailable(`the hub's answer to a ${kind} is not JSON`, error);
+  }
+  const status: unknown = (review as { status?: unknown } | null)?.status;
+  if (typeof status !== 'object' || status === null) throw unavailable(`the hub's answer to a ${kind} has no status`);
+  return status as Record<string, unknown>;
+}
+
+function unavailable(message: string, cause?: unknown): GatewayError {
+  return new GatewayError('HUB_UNAVAILABLE', message, { cause });
+}

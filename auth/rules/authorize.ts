@@ -1,0 +1,218 @@
+// May this user do this? The attributes that every decision is made on, and the two authorizers of the standalone gateway. Easy to get
+// wrong: the attributes describe the *inner* request, the one the cluster will see; and behind `--as` first the caller must be allowed to
+// impersonate every part of the identity, then the impersonated user must be allowed the request itself.
+import { isDeepStrictEqual } from 'node:util';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { User } from '../../cache/model/user.ts';
+import { authenticatedGroup, isMaster } from '../callers/reserved.ts';
+import { knownVerbs, ruleConcerns, ruleMatches } from './rule-match.ts';
+import type { AuthorizationRules } from './rules.ts';
+
+/** The cluster a request is about, as far as rules can tell clusters apart. */
+export interface AttributesCluster {
+  readonly name: string;
+  readonly uid: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Whether a cluster is to rules what it was when they judged: the same registration, with the same labels. */
+export function isAsJudged(judged: AttributesCluster, now: AttributesCluster): boolean {
+  if (judged.uid !== now.uid) return false;
+  return judged.labels === now.labels || isDeepStrictEqual(judged.labels, now.labels);
+}
+
+/** The API below which a cluster was asked for: what a hub's RBAC is asked about. */
+export interface AttributesOuter {
+  readonly group: string;
+  readonly version: string;
+  /** The resource whose `proxy` subresource was called. */
+  readonly resource: string;
+  /** Verb of the HTTP method alone, as an aggregating API server maps it; '' for methods that have none. */
+  readonly httpVerb: string;
+}
+
+/** One question to an authorizer (apiserver:pkg/authorization/authorizer.Attributes, plus the cluster). */
+export interface Attributes {
+  readonly user: User;
+  /** Verb of the inner request; '' for HTTP methods that have none, which nobody is ever allowed. */
+  readonly verb: string;
+  /** Undefined for requests that the gateway answers itself: its `clusters` API, discovery, health. */
+  readonly cluster: AttributesCluster | undefined;
+  /** Only of a request to a cluster; absent where the question is about what the other fields say, as with verb `impersonate`. */
+  readonly outer?: AttributesOuter | undefined;
+  readonly resourceRequest: boolean;
+  /** '' is the core group. This field and the next five are '' for non-resource requests. */
+  readonly apiGroup: string;
+  readonly apiVersion: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Percent-decoded path below `/proxy`, with its leading slash, without query; only read for non-resource requests. */
+  readonly path: string;
+}
+
+/** An answer and where it comes from: for the audit log, and for the caller of a refused request. */
+export interface Decision {
+  readonly allowed: boolean;
+  readonly reason: string;
+  /** A refusal that no other authorizer may overrule. */
+  readonly final?: boolean;
+}
+
+/**
+ * Decides. Errors of any kind count as a refusal (fail closed).
+ * @throws GatewayError HUB_UNAVAILABLE when there is nobody to ask
+ */
+export interface Authorizer {
+  authorize(attributes: Attributes): Decision | Promise<Decision>;
+  /**
+   * Which namespaces and names of a type it might allow although it refuses the type as a whole (attributes without namespace and name): what
+   * the index asks about one by one. Decides nothing. Absent: anywhere.
+   */
+  hints?(attributes: Attributes): AuthorityHints;
+}
+
+/** See {@link Authorizer.hints}. */
+export type AuthorityHints = 'anywhere' | { readonly namespaces: readonly string[]; readonly names: readonly string[] };
+
+/** Whole types are allowed or refused, nothing in between. */
+export const noHints: AuthorityHints = Object.freeze({ namespaces: Object.freeze([]), names: Object.freeze([]) });
+
+/** An authorizer whose rules can be swapped while requests run. */
+export interface RulesAuthorizer extends Authorizer {
+  authorize(attributes: Attributes): Decision;
+  /** Replaces all rules at once; the next decision sees only the new ones. */
+  replace(rules: AuthorizationRules): void;
+}
+
+/** Allows what a rule of the file allows, and members of `system:masters` everything but the empty verb, as kube-apiserver does. */
+export function makeRulesAuthorizer(initial: AuthorizationRules): RulesAuthorizer {
+  let current = initial;
+  return {
+    authorize: (attributes) => {
+      const early = decideEarly(attributes);
+      if (early !== undefined) return early;
+      const index = current.rules.findIndex((rule) => ruleMatches(rule, attributes));
+      if (index < 0) return { allowed: false, reason: "no rule of the gateway's authorization rules allows it" };
+      return { allowed: true, reason: `allowed by rules[${index}] of ${current.file}` };
+    },
+    hints: (attributes) => {
+      const rules = current.rules.filter((rule) => ruleConcerns(rule, attributes));
+      const namespaces = rules.flatMap((rule) => rule.namespaces);
+      return { namespaces, names: rules.flatMap((rule) => rule.resourceNames) };
+    },
+    replace: (rules) => {
+      current = rules;
+    },
+  };
+}
+
+/**
+ * For a gateway without a rules file: every authenticated user may use every cluster, since each cluster's own RBAC decides; nobody but
+ * `system:masters` may impersonate, because then the cluster would decide about someone else.
+ */
+export function allowAuthenticated(): Authorizer {
+  return {
+    authorize: (attributes) => {
+      const early = decideEarly(attributes);
+      if (early !== undefined) return early;
+      if (attributes.verb === 'impersonate') {
+        return { allowed: false, reason: 'impersonation needs a rule in an authorization rules file of the gateway' };
+      }
+      if (!knownVerbs.has(attributes.verb)) return { allowed: false, reason: 'the gateway does not know the verb' };
+      if (!attributes.user.groups.includes(authenticatedGroup)) {
+        return { allowed: false, reason: 'the user is not authenticated' };
+      }
+      return { allowed: true, reason: 'authenticated users may use every cluster' };
+    },
+    hints: () => noHints,
+  };
+}
+
+/**
+ * Several authorizers as one, as kube-apiserver's `--authorization-mode` joins them: the first that allows decides, a final refusal ends the
+ * search, and an error of one is forgotten when a later one allows.
+ * @throws GatewayError (or rejects with it) the first error, when nobody allowed
+ */
+export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
+  if (authorizers.length === 1) return authorizers[0]!;
+  const ask = (attributes: Attributes, from: number, met: Met): Decision | Promise<Decision> => {
+    for (let i = from; i < authorizers.length; i++) {
+      let decision: Decision | Promise<Decision>;
+      try {
+        decision = authorizers[i]!.authorize(attributes);
+      } catch (error) {
+        met.errors.push(error);
+        continue;
+      }
+      if (decision instanceof Promise) {
+        return decision.then(
+          (later) => (isSettled(later, met) ? later : ask(attributes, i + 1, met)),
+          (error: unknown) => {
+            met.errors.push(error);
+            return ask(attributes, i + 1, met);
+          },
+        );
+      }
+      if (isSettled(decision, met)) return decision;
+    }
+    if (met.errors.length > 0) throw met.errors[0];
+    return { allowed: false, reason: met.reasons.join('; ') };
+  };
+  return {
+    authorize: (attributes) => ask(attributes, 0, { reasons: [], errors: [] }),
+    hints: (attributes) => {
+      const all = authorizers.map((each) => each.hints?.(attributes) ?? 'anywhere');
+      const listed = all.filter((hints) => hints !== 'anywhere');
+      if (listed.length < all.length) return 'anywhere';
+      return {
+        namespaces: listed.flatMap(({ namespaces }) => namespaces),
+        names: listed.flatMap(({ names }) => names),
+      };
+    },
+  };
+}
+
+/** What authorizers without a yes have said. */
+interface Met {
+  readonly reasons: string[];
+  readonly errors: unknown[];
+}
+
+function isSettled(decision: Decision, met: Met): boolean {
+  if (decision.allowed || decision.final === true) return true;
+  met.reasons.push(decision.reason);
+  return false;
+}
+
+/** What every authorizer decides alike: the empty verb is refused, `system:masters` allowed. Undefined: not decided by that. */
+export function decideEarly(attributes: Attributes): Decision | undefined {
+  if (attributes.verb === '') return { allowed: false, reason: 'the HTTP method stands for no verb' };
+  if (isMaster(attributes.user)) return { allowed: true, reason: 'the user is in group system:masters' };
+  return undefined;
+}
+
+/** The refusal in kube-apiserver's words (apiserver:pkg/endpoints/handlers/responsewriters), with the cluster named. */
+export function forbidden(attributes: Attributes, reason: string): GatewayError {
+  const { apiGroup, name, cluster } = attributes;
+  const group = apiGroup === '' ? '' : `.${apiGroup}`;
+  const subject = attributes.resourceRequest
+    ? `${attributes.resource}${group} ${name === '' ? '' : `${JSON.stringify(name)} `}is forbidden: `
+    : 'forbidden: ';
+  const where = cluster === undefined ? '' : ` of cluster ${JSON.stringify(cluster.name)}`;
+  return new GatewayError('FORBIDDEN', `${subject}${describe(attributes)}${where}: ${reason}`, {
+    ...(attributes.resourceRequest ? { kind: attributes.resource, group: apiGroup, name } : {}),
+    ...(cluster === undefined ? {} : { cluster: cluster.name }),
+  });
+}
+
+function describe(attributes: Attributes): string {
+  const { verb, namespace } = attributes;
+  const who = `User ${JSON.stringify(attributes.user.name)} cannot ${verb === '' ? 'do this to' : verb}`;
+  if (!attributes.resourceRequest) return `${who} path ${JSON.stringify(attributes.path)}`;
+  const resource =
+    attributes.subresource === '' ? attributes.resource : `${attributes.resource}/${attributes.subresource}`;
+  const what = `${who} resource "${resource}" in API group "${attributes.apiGroup}"`;
+  return namespace === '' ? `${what} at the cluster scope` : `${what} in the namespace ${JSON.stringify(namespace)}`;
+}

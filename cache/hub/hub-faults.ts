@@ -1,0 +1,47 @@
+// Turns whatever kept the hub from answering into one GatewayError that says where, why and what to look at. Easy to get wrong: the message
+// reaches users and logs, so it is made of our own words, the address and the system's error code, never of what a library quotes.
+import { GatewayError } from '../model/errors.ts';
+
+const reasons: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'nothing listens there (ECONNREFUSED)'],
+  ['ENOTFOUND', 'its host name is not known (ENOTFOUND)'],
+  ['EAI_AGAIN', 'its host name could not be looked up (EAI_AGAIN)'],
+  ['ECONNRESET', 'the connection was cut (ECONNRESET)'],
+  ['EPIPE', 'the connection was cut (EPIPE)'],
+  ['ERR_STREAM_PREMATURE_CLOSE', 'the connection was cut in the middle of an answer'],
+  ['CERT_HAS_EXPIRED', 'its certificate has expired'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for other names; correct the server or set tls-server-name'],
+]);
+const untrusted = /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|CERT_|ERR_TLS_CERT)/;
+
+/** HUB_UNAVAILABLE of the hub at `url`, with a reason in our own words. */
+export function hubUnavailable(url: string, reason: string, cause?: unknown): GatewayError {
+  return new GatewayError('HUB_UNAVAILABLE', `the hub ${url} did not answer: ${reason}`, { cause });
+}
+
+/** Any error of a request to the hub as a GatewayError; one that is of that kind already stays what it is. */
+export function hubFault(url: string, error: unknown): GatewayError {
+  if (error instanceof GatewayError) {
+    if (error.code === 'HUB_UNAVAILABLE') return error;
+    return hubUnavailable(url, `there is no credential for it: ${error.message}`, error);
+  }
+  const code = codeOf(error);
+  const known = reasons.get(code);
+  if (known !== undefined) return hubUnavailable(url, known, error);
+  if (untrusted.test(code)) {
+    const advice = 'its certificate is not signed by an authority we trust; correct the certificate-authority';
+    return hubUnavailable(url, `${advice} (${code})`, error);
+  }
+  return hubUnavailable(url, code === '' ? 'the request failed' : `the request failed (${code})`, error);
+}
+
+/** Whether the connection was closed under a request, as happens to pooled ones that idled. */
+export function isCut(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === 'ECONNRESET' || code === 'EPIPE';
+}
+
+function codeOf(error: unknown): string {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  return typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : '';
+}

@@ -1,0 +1,102 @@
+// A small https server that plays the hub in the tests of this room, one handler a test. Easy to get wrong: the tests are about faults, so it
+// answers nothing by itself and can cut every connection it has.
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { TestContext } from 'node:test';
+import { fixedCredential } from '../credentials/fixed.ts';
+import { GatewayError } from '../model/errors.ts';
+import type { HubAccess, HubConnection } from './hub-connection.ts';
+
+/** PEM texts: the certificate must be for 127.0.0.1. */
+export interface TestHubCertificate {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface TestHub {
+  readonly port: number;
+  readonly url: string;
+  /** To this server, with the token `hub-token`. */
+  readonly connection: HubConnection;
+  /** `METHOD path` of every request. */
+  readonly requests: readonly string[];
+  /** Connections open now. */
+  readonly sockets: ReadonlySet<Socket>;
+  /** Resets every connection. */
+  cut(): void;
+}
+
+/** Ends with the test. @param port fixed, to start again where another one ended */
+export async function startTestHub(
+  t: TestContext,
+  certificate: TestHubCertificate,
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<TestHub> {
+  const requests: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer({ cert: certificate.cert, key: certificate.key }, (request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    request.resume();
+    handle(request, response);
+  });
+  server.on('secureConnection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  t.after(() => {
+    cut();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    url: `https://127.0.0.1:${port}`,
+    connection: connectionTo(port, certificate.ca),
+    requests,
+    sockets,
+    cut,
+  };
+}
+
+/** A connection whose parts a test may replace. */
+export function connectionTo(port: number, ca: string | undefined, parts: Partial<HubAccess> = {}): HubConnection {
+  const credential = fixedCredential('token', {
+    authorization: 'Bearer hub-token',
+    clientCertificate: undefined,
+    expiresAtMs: undefined,
+  });
+  const access: HubAccess = {
+    endpoint: { scheme: 'https', host: '127.0.0.1', port, basePath: '' },
+    tls: { ca, serverName: undefined, insecure: false },
+    credential,
+    transportKey: 'one',
+    ...parts,
+  };
+  return { origin: 'test', current: () => access, problem: () => undefined, reload: async () => {}, close() {} };
+}
+
+/** Resolves when the claim holds; gives up long after it should. */
+export async function until(claim: () => boolean, limitMs = 15_000): Promise<void> {
+  for (const end = performance.now() + limitMs; !claim();) {
+    if (performance.now() > end) throw new Error(`it did not come to this: ${claim.toString()}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** What it rejects with. @throws AssertionError (rejects) when it does not, or with another kind of error */
+export async function faultOf(promise: Promise<unknown>): Promise<GatewayError> {
+  const error = await promise.then(
+    () => assert.fail('it did not throw'),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof GatewayError, String(error));
+  return error;
+}

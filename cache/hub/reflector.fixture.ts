@@ -1,0 +1,65 @@
+// A reflector on a pretend hub for the tests of both: what it asked, what it told, and a place to put faults. Easy to get wrong: everything is fast
+// here, so a test that means a long wait must say so in its own timing.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TestContext } from 'node:test';
+import { makeHubClient } from './hub-client.ts';
+import { startReflector, type ReflectorOptions } from './reflector.ts';
+import { makeTestCollection } from './collection.fixture.ts';
+import { startTestHub, type TestHubCertificate } from './hub.fixture.ts';
+
+const resource = { group: 'example.io', version: 'v1', resource: 'things', namespace: 'ns', labelSelector: 'a=b' };
+
+/** Fast, so that no test waits; long enough where nothing should happen. */
+const fast = {
+  firstBackoffMs: 5,
+  maxBackoffMs: 20,
+  maxUnreachableBackoffMs: 20,
+  missingPollMs: 20,
+  closePollMs: 10,
+  healthyMs: 50,
+  openTimeoutMs: 10_000,
+  listTimeoutMs: 10_000,
+};
+
+export type Intercept = (url: URL, response: ServerResponse, request: IncomingMessage) => boolean;
+
+/** A hub with one collection, a reflector on it once `start` is called, and what that told. */
+export async function makeReflectorScene(t: TestContext, certificate: TestHubCertificate) {
+  const faults: Intercept[] = [];
+  const collection = makeTestCollection((url, response, request) => faults[0]?.(url, response, request) ?? false);
+  const hub = await startTestHub(t, certificate, collection.handle);
+  const told: string[] = [];
+  const states: string[] = [];
+  const count = (part: string): number => hub.requests.filter((line) => line.includes(part)).length;
+  return {
+    hub,
+    collection,
+    told,
+    states,
+    lists: () => hub.requests.filter((line) => !line.includes('watch=true') && !line.includes('livez')).length,
+    watches: () => count('watch=true'),
+    /** Takes the place of the former fault; undefined ends it. */
+    fault(intercept: Intercept | undefined) {
+      faults.splice(0, 1, ...(intercept === undefined ? [] : [intercept]));
+    },
+    start(options: Partial<ReflectorOptions> = {}) {
+      const client = makeHubClient(hub.connection, { version: 'test' });
+      const reflector = startReflector({
+        client,
+        resource,
+        onChange: (changes) => void told.push(...changes.map(({ type, key }) => `${type} ${key}`)),
+        onState: ({ phase, fault }) => void states.push(`${phase} ${fault?.reason ?? ''}`.trim()),
+        ...options,
+        timing: { ...fast, ...options.timing },
+      });
+      t.after(() => {
+        reflector.close();
+        client.close();
+      });
+      return reflector;
+    },
+  };
+}
+
+/** Whether a request is for a watch. */
+export const isWatch = (url: URL): boolean => url.searchParams.get('watch') === 'true';

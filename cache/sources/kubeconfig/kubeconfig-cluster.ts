@@ -1,0 +1,224 @@
+// Turns one context of a kubeconfig into a cluster: address, trust, proxy, labels, credential plan, and its identity. Pure: files were
+// read before. Easy to get wrong: whatever is wrong with one context becomes that cluster's problem and must not keep the others away.
+import { createHash } from 'node:crypto';
+import { readAuthorities } from '../../credentials/pem.ts';
+import { clusterName } from '../../model/cluster-names.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { ClusterSpec, TlsTrust } from '../../model/records.ts';
+import { parseProxy, parseServer } from '../address.ts';
+import type { ClusterEntry, ContextEntry, Kubeconfig, UserEntry } from './kubeconfig-file.ts';
+import {
+  anonymousPlan,
+  besideKubeconfig,
+  planCredential,
+  userFiles,
+  type CredentialPlan,
+  type ReadText,
+} from './kubeconfig-user.ts';
+import { unusable } from '../unusable.ts';
+
+/** Name of the context extension that holds the cluster's labels. */
+export const labelsExtension = 'gateway.portcullis.io/labels';
+/** Name of the cluster extension whose content exec plugins get (client-go `clientcmdapi`). */
+const execExtension = 'client.authentication.k8s.io/exec';
+
+/** `spec.cluster` of an ExecCredential (client.authentication.k8s.io/v1 Cluster). */
+export type ExecClusterInfo = Readonly<Record<string, unknown>>;
+
+/** A cluster but for its credential source: plain data, so that loads can be compared. */
+export interface ClusterDraft {
+  /** File, context and occurrence: the same over reloads, whatever else changes. */
+  readonly key: string;
+  /** Digest of everything it was made of. */
+  readonly inputs: string;
+  readonly spec: Omit<ClusterSpec, 'credential'>;
+  readonly plan: CredentialPlan;
+  /** Set when the plan is a plugin that asks for it. */
+  readonly execCluster: ExecClusterInfo | undefined;
+}
+
+/** One context with what it names, undefined where the file does not have it. */
+interface Parts {
+  readonly file: string;
+  readonly context: ContextEntry;
+  readonly cluster: ClusterEntry | undefined;
+  readonly user: UserEntry | undefined;
+}
+
+/** Files the contexts of a kubeconfig refer to, absolute. */
+export function referencedFiles(file: string, kubeconfig: Kubeconfig): readonly string[] {
+  return kubeconfig.contexts.flatMap((context) => filesOf(partsOf(file, kubeconfig, context)));
+}
+
+/**
+ * Every context of a file as a draft, in file order; what is wrong with one is its `problem` InvalidConfiguration.
+ * @param read gives the text of one of {@link referencedFiles}, or throws GatewayError CLUSTER_UNUSABLE
+ * @param before the drafts in use now, by key; one whose inputs are the same is returned itself
+ */
+export function draftClusters(
+  file: string,
+  kubeconfig: Kubeconfig,
+  read: ReadText,
+  before: ReadonlyMap<string, ClusterDraft> = new Map(),
+): readonly ClusterDraft[] {
+  const seen = new Map<string, number>();
+  return kubeconfig.contexts.map((context) => {
+    const occurrence = seen.get(context.name) ?? 0;
+    seen.set(context.name, occurrence + 1);
+    const parts = partsOf(file, kubeconfig, context);
+    const key = JSON.stringify([file, context.name, occurrence]);
+    const inputs = digest([parts, filesOf(parts).map((path) => attempt(() => read(path)))]);
+    const last = before.get(key);
+    if (last?.inputs === inputs) return last;
+    // client-go starts with `token` while tokenFile cannot be read, but never goes back to it.
+    const mayFallBack = last?.plan.kind !== 'token-file';
+    return { key, inputs, ...draftCluster(parts, occurrence, read, mayFallBack) };
+  });
+}
+
+function partsOf(file: string, kubeconfig: Kubeconfig, context: ContextEntry): Parts {
+  return {
+    file,
+    context,
+    cluster: kubeconfig.clusters.get(context.cluster),
+    user: kubeconfig.users.get(context.user),
+  };
+}
+
+function filesOf({ file, cluster, user }: Parts): readonly string[] {
+  const authority = cluster !== undefined && cluster.caData === '' ? cluster.caFile : '';
+  return [
+    ...(authority === '' ? [] : [besideKubeconfig(file, authority)]),
+    ...(user === undefined ? [] : userFiles(file, user)),
+  ];
+}
+
+function attempt(read: () => string): string {
+  try {
+    return `text ${read()}`;
+  } catch (error) {
+    return `fault ${error instanceof Error ? error.message : ''}`;
+  }
+}
+
+function draftCluster(
+  parts: Parts,
+  occurrence: number,
+  read: ReadText,
+  mayFallBack: boolean,
+): Pick<ClusterDraft, 'spec' | 'plan' | 'execCluster'> {
+  const { file, context, cluster, user } = parts;
+  const identity = {
+    name: clusterName(context.name),
+    originalName: context.name,
+    uid: stableUuid([file, context.name, cluster?.server ?? '', ...(occurrence === 0 ? [] : [String(occurrence)])]),
+    source: 'kubeconfig',
+    sourceDetail: `${file} context "${context.name}"`,
+  };
+  try {
+    if (identity.name === '') throw unusable('the context name has no letter or digit (a-z, 0-9); rename the context');
+    if (cluster === undefined) throw unusable(missing('cluster', context.cluster));
+    if (user === undefined && context.user !== '') throw unusable(missing('user', context.user));
+    const endpoint = parseServer(cluster.server);
+    const tls = trustOf(file, cluster, read);
+    const proxy = cluster.proxyUrl === '' ? undefined : parseProxy(cluster.proxyUrl);
+    const labels = labelsOf(context);
+    // As client-go: over plain http no credential is sent, everybody on the way could read it.
+    const anonymous = user === undefined || endpoint.scheme === 'http';
+    const plan = anonymous ? anonymousPlan : planCredential(file, user, read, mayFallBack);
+    const transportKey = digest([endpoint, tls, proxy ?? null, plan.clientCertificate ?? null]);
+    const execCluster = plan.exec?.provideClusterInfo === true ? clusterInfo(cluster, tls) : undefined;
+    return {
+      spec: { ...identity, labels, endpoint, tls, proxy, transportKey, problem: undefined },
+      plan,
+      execCluster,
+    };
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return {
+      spec: {
+        ...identity,
+        labels: {},
+        endpoint: undefined,
+        tls: { ca: undefined, serverName: undefined, insecure: false },
+        proxy: undefined,
+        transportKey: digest([identity.uid]),
+        problem: { reason: 'InvalidConfiguration', message: error.message },
+      },
+      plan: anonymousPlan,
+      execCluster: undefined,
+    };
+  }
+}
+
+function missing(what: string, name: string): string {
+  return name === '' ? `the context names no ${what}` : `the ${what} "${name}" is not in this file`;
+}
+
+/** How the cluster's certificate is verified. @throws GatewayError CLUSTER_UNUSABLE with the reason */
+export function trustOf(file: string, cluster: ClusterEntry, read: ReadText): TlsTrust {
+  const what = `certificate-authority of cluster "${cluster.name}"`;
+  const hasAuthority = cluster.caData !== '' || cluster.caFile !== '';
+  // client-go refuses the pair as well: it cannot know which of the two was meant.
+  if (cluster.insecure && hasAuthority) {
+    throw unusable(`cluster "${cluster.name}" has insecure-skip-tls-verify and a certificate-authority; remove one`);
+  }
+  const serverName = cluster.serverName === '' ? undefined : cluster.serverName;
+  if (serverName !== undefined && !/^[A-Za-z0-9_.:-]{1,254}$/.test(serverName)) {
+    throw unusable(`tls-server-name of cluster "${cluster.name}" is not a host name`);
+  }
+  const pem = cluster.caData === '' && hasAuthority ? read(besideKubeconfig(file, cluster.caFile)) : cluster.caData;
+  return { ca: hasAuthority ? readAuthorities(what, pem) : undefined, serverName, insecure: cluster.insecure };
+}
+
+function labelsOf(context: ContextEntry): Readonly<Record<string, string>> {
+  const found = context.extensions.find((item) => item.name === labelsExtension)?.extension;
+  if (found === undefined || found === null) return {};
+  const where = `extension ${labelsExtension}`;
+  if (typeof found !== 'object' || Array.isArray(found)) throw unusable(`${where} must be a mapping of labels`);
+  const entries = Object.entries(found);
+  for (const [key, value] of entries) {
+    if (typeof value !== 'string') throw unusable(`${where}: the value of "${key}" must be text, quote it`);
+    const fault = labelFault(key, value);
+    if (fault !== undefined) throw unusable(`${where}: ${fault}`);
+  }
+  return Object.fromEntries(entries);
+}
+
+/** Why this is not a Kubernetes label (apimachinery `validation.IsQualifiedName`, `IsValidLabelValue`), or undefined when it is. */
+export function labelFault(key: string, value: string): string | undefined {
+  const slash = key.indexOf('/');
+  const prefix = key.slice(0, Math.max(slash, 0));
+  const namePart = key.slice(slash + 1);
+  const word = /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
+  const subdomain = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
+  if (!word.test(namePart)) return `"${key}" is not a label key`;
+  if (slash !== -1 && (prefix.length > 253 || !subdomain.test(prefix))) return `"${key}" has a bad label key prefix`;
+  if (value !== '' && !word.test(value)) return `the value of "${key}" is not a label value`;
+  return undefined;
+}
+
+function clusterInfo(cluster: ClusterEntry, tls: TlsTrust): ExecClusterInfo {
+  const config = cluster.extensions.find((item) => item.name === execExtension)?.extension;
+  return {
+    server: cluster.server,
+    ...(tls.serverName === undefined ? {} : { 'tls-server-name': tls.serverName }),
+    ...(tls.insecure ? { 'insecure-skip-tls-verify': true } : {}),
+    ...(tls.ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(tls.ca, 'utf8').toString('base64') }),
+    ...(cluster.proxyUrl === '' ? {} : { 'proxy-url': cluster.proxyUrl }),
+    ...(config === undefined ? {} : { config }),
+  };
+}
+
+/** SHA-256 of the JSON of `parts`, hexadecimal. Equal digests mean equal parts. */
+export function digest(parts: unknown): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
+
+/** A version 8 UUID (RFC 9562 section 5.8) made of the SHA-256 of `parts`: the same over restarts. */
+export function stableUuid(parts: readonly string[]): string {
+  const bytes = createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}

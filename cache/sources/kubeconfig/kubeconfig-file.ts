@@ -1,0 +1,262 @@
+// Reads the text of one kubeconfig file into typed entries, or says with line and column why it cannot. Easy to get wrong: YAML errors
+// quote the source line, and in this file that line may be a token; only our own words and positions leave here.
+import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml';
+import { z } from 'zod';
+import { ConfigurationError, type ConfigurationFault } from '../../../lib/configuration-error.ts';
+import { yamlFaultText } from '../../../lib/yaml/yaml-message.ts';
+
+/** Longest file we read, in bytes: kubeconfigs of hundreds of clusters are under 1 MiB. */
+export const maxKubeconfigBytes = 10 * 1024 * 1024;
+/** Anchors may be reused this often before the file counts as an alias bomb (CVE-2019-11253). */
+const maxAliasCount = 100;
+/** A file that is wrong everywhere needs no longer list than this. */
+const maxFaults = 20;
+
+// In Go a missing, null and empty value are the same.
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? '');
+const flag = z
+  .boolean()
+  .nullish()
+  .transform((value) => value ?? false);
+const base64 = text
+  .refine(
+    (value) => /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(value.replaceAll(/[\r\n]/g, '')),
+    {
+      message: 'is not valid base64',
+    },
+  )
+  .transform((value) => Buffer.from(value, 'base64').toString('utf8'));
+const list = <Item extends z.ZodType>(item: Item) =>
+  z
+    .array(item)
+    .nullish()
+    .transform((items) => items ?? []);
+const entry = <Shape extends z.ZodRawShape>(shape: Shape) => z.preprocess((value) => value ?? {}, z.object(shape));
+const name = z.string().min(1, { message: 'must not be empty' });
+const extensions = list(z.object({ name: text, extension: z.unknown().optional() }));
+
+const clusterSchema = z
+  .object({
+    name,
+    cluster: entry({
+      server: text,
+      'certificate-authority': text,
+      'certificate-authority-data': base64,
+      'insecure-skip-tls-verify': flag,
+      'tls-server-name': text,
+      'proxy-url': text,
+      extensions,
+    }),
+  })
+  .transform(({ name, cluster }) => ({
+    name,
+    server: cluster.server,
+    caFile: cluster['certificate-authority'],
+    caData: cluster['certificate-authority-data'],
+    insecure: cluster['insecure-skip-tls-verify'],
+    serverName: cluster['tls-server-name'],
+    proxyUrl: cluster['proxy-url'],
+    extensions: cluster.extensions,
+  }));
+
+const execSchema = z.object({
+  apiVersion: text,
+  command: text,
+  args: list(z.string()),
+  env: list(z.object({ name, value: text })),
+  installHint: text,
+  interactiveMode: text,
+  provideClusterInfo: flag,
+});
+
+const userSchema = z
+  .object({
+    name,
+    user: entry({
+      token: text,
+      tokenFile: text,
+      'client-certificate': text,
+      'client-certificate-data': base64,
+      'client-key': text,
+      'client-key-data': base64,
+      username: text,
+      password: text,
+      as: text,
+      'as-uid': text,
+      'as-groups': list(z.string()),
+      exec: execSchema.nullish(),
+      'auth-provider': z.unknown().optional(),
+    }),
+  })
+  .transform(({ name, user }) => ({
+    name,
+    token: user.token,
+    tokenFile: user.tokenFile,
+    certificateFile: user['client-certificate'],
+    certificateData: user['client-certificate-data'],
+    keyFile: user['client-key'],
+    keyData: user['client-key-data'],
+    username: user.username,
+    password: user.password,
+    impersonates: user.as !== '' || user['as-uid'] !== '' || user['as-groups'].length > 0,
+    exec: user.exec ?? undefined,
+    authProvider: (user['auth-provider'] ?? undefined) !== undefined,
+  }));
+
+const contextSchema = z
+  .object({ name, context: entry({ cluster: text, user: text, namespace: text, extensions }) })
+  .transform(({ name, context }) => ({ name, ...context }));
+
+const fileSchema = z.object({
+  apiVersion: z.literal(['v1', '']).nullish(),
+  kind: z.literal(['Config', '']).nullish(),
+  'current-context': text,
+  clusters: list(clusterSchema),
+  users: list(userSchema),
+  contexts: list(contextSchema),
+});
+
+export type ClusterEntry = Readonly<z.output<typeof clusterSchema>>;
+export type UserEntry = Readonly<z.output<typeof userSchema>>;
+export type ExecEntry = NonNullable<UserEntry['exec']>;
+export type ContextEntry = Readonly<z.output<typeof contextSchema>>;
+
+/** One file, read. Contexts keep their order; a context's cluster and user are looked up in the same file only. */
+export interface Kubeconfig {
+  readonly clusters: ReadonlyMap<string, ClusterEntry>;
+  readonly users: ReadonlyMap<string, UserEntry>;
+  readonly contexts: readonly ContextEntry[];
+  /** '' when the file has none. */
+  readonly currentContext: string;
+}
+
+/**
+ * Parses and checks one kubeconfig (client-go `clientcmd/api/v1`). Unknown fields are ignored, as client-go does.
+ * @param file only for messages
+ * @throws ConfigurationError with every fault found
+ */
+export function parseKubeconfig(file: string, source: string): Kubeconfig {
+  const lines = new LineCounter();
+  const at = (offset: number): Pick<ConfigurationFault, 'file' | 'line' | 'column'> => {
+    const { line, col } = lines.linePos(offset);
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const document = parseDocument(source, {
+    lineCounter: lines,
+    prettyErrors: false,
+    uniqueKeys: true,
+    merge: true,
+    logLevel: 'error',
+  });
+  if (document.errors.length > 0) {
+    const faults = document.errors.map((error) => ({ ...at(error.pos[0]), message: syntaxMessage(error) }));
+    throw new ConfigurationError(faults.slice(0, maxFaults));
+  }
+  if (document.contents === null) throw new ConfigurationError([{ file, message: 'the file is empty' }]);
+  keepWrittenScalars(document);
+
+  const parsed = fileSchema.safeParse(toPlain(file, document));
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => ({
+      ...at(offsetOf(document, issue.path)),
+      path: pathText(issue.path),
+      message: issueMessage(issue),
+    }));
+    throw new ConfigurationError(faults.slice(0, maxFaults));
+  }
+  const faults: ConfigurationFault[] = [];
+  const byName = <Entry extends { readonly name: string }>(
+    field: string,
+    entries: readonly Entry[],
+  ): Map<string, Entry> => {
+    const map = new Map<string, Entry>();
+    for (const [index, item] of entries.entries()) {
+      // client-go refuses these too: which of the two would a context mean?
+      if (map.has(item.name)) {
+        const position = at(offsetOf(document, [field, index, 'name']));
+        faults.push({ ...position, path: `${field}[${index}].name`, message: `two ${field} have this name` });
+      }
+      map.set(item.name, item);
+    }
+    return map;
+  };
+  const clusters = byName('clusters', parsed.data.clusters);
+  const users = byName('users', parsed.data.users);
+  if (faults.length > 0) throw new ConfigurationError(faults.slice(0, maxFaults));
+  return { clusters, users, contexts: parsed.data.contexts, currentContext: parsed.data['current-context'] };
+}
+
+/**
+ * A kubeconfig's text fields are read as written: `token: 0123` is a token, not the number 83 (sigs.k8s.io/yaml does the same when the Go
+ * field is a string). Flags and extensions keep their YAML type.
+ */
+function keepWrittenScalars(document: Document): void {
+  const typed = new Set(['extensions', 'insecure-skip-tls-verify', 'disable-compression', 'provideClusterInfo']);
+  visit(document, {
+    Pair: (_, pair) => (isScalar(pair.key) && typed.has(String(pair.key.value)) ? visit.SKIP : undefined),
+    Scalar: (_, node) => {
+      if (typeof node.value === 'string' || node.value === null || node.source === undefined) return;
+      node.value = node.source;
+    },
+  });
+}
+
+function toPlain(file: string, document: Document): unknown {
+  try {
+    return document.toJS({ maxAliasCount });
+  } catch (error) {
+    // The library's message names the alias, which may be the start of a secret (`token: *abc`).
+    const bomb = error instanceof ReferenceError && error.message.startsWith('Excessive');
+    const message = bomb ? 'anchors are reused too often' : 'an alias has no anchor; quote values that start with *';
+    throw new ConfigurationError([{ file, message }]);
+  }
+}
+
+/** For codes whose message quotes the file in the middle, or says nothing to the reader of a kubeconfig. */
+const ownWords: ReadonlyMap<string, string> = new Map([
+  ['RESOURCE_EXHAUSTION', 'nested too deeply'],
+  ['BAD_DQ_ESCAPE', 'Invalid escape sequence in a quoted text'],
+  ['BAD_DIRECTIVE', 'Invalid YAML directive'],
+  ['MULTIPLE_DOCS', 'the file holds several YAML documents; keep one'],
+]);
+
+function syntaxMessage(error: { readonly code: string; readonly message: string }): string {
+  const own = ownWords.get(error.code);
+  if (own !== undefined) return own;
+  return yamlFaultText(error.message);
+}
+
+function issueMessage(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_type') {
+    const expected = {
+      object: 'a mapping',
+      record: 'a mapping',
+      array: 'a list',
+      string: 'text',
+      boolean: 'true or false',
+    };
+    return `must be ${(expected as Record<string, string>)[issue.expected] ?? issue.expected}`;
+  }
+  if (issue.code === 'invalid_value') return `must be ${issue.values.filter((value) => value !== '').join(' or ')}`;
+  return issue.message;
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))
+    .join('');
+}
+
+/** Where the value at that path starts, or the nearest thing around it when it is missing. */
+function offsetOf(document: Document, path: readonly PropertyKey[]): number {
+  for (let length = path.length; length > 0; length -= 1) {
+    const node = document.getIn(path.slice(0, length), true) as
+      | { readonly range?: readonly number[] | null }
+      | undefined;
+    if (node?.range && !isAlias(node)) return node.range[0] ?? 0;
+  }
+  return 0;
+}

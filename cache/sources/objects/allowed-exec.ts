@@ -1,0 +1,81 @@
+// What of a plugin that an object of a hub asks for may reach the plugin: whole command lines the operator wrote, and variables of a short list.
+// Easy to get wrong: a list of what is dangerous is never complete (every interpreter, TLS library and cloud SDK has its own variables), so what
+// nobody allowed is refused.
+import type { ExecPlan } from '../../credentials/exec.ts';
+
+/** What the operator allows beyond the built-in variables. */
+export interface AllowedExec {
+  /** Command lines, words divided by blanks; one `*` in an argument stands for a value, see {@link execLineFault}. */
+  readonly allowExec: readonly string[];
+  /** Names of environment variables that may have any value. */
+  readonly allowExecEnv: readonly string[];
+}
+
+/** Choose a profile or region among those of the operator; none names a file, a program or an address. Values must be plain. */
+export const plainVariables: ReadonlySet<string> = new Set([
+  'AWS_PROFILE',
+  'AWS_REGION',
+  'AWS_DEFAULT_REGION',
+  'AWS_STS_REGIONAL_ENDPOINTS',
+]);
+
+/** No option, no path from the root or out of a folder, no URL (`file://` and `http://` make the AWS CLI read what they name). */
+function isPlainArgument(text: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/.test(text) && !text.includes('..') && !text.includes('//');
+}
+
+/** Part of a host name at most, as in `sts.REGION.amazonaws.com`. */
+const plainValue = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
+
+const words = (line: string): readonly string[] => line.split(/\s+/).filter((word) => word !== '');
+
+/** What is wrong with a line the operator wrote, and what to write instead; undefined when it can be used. */
+export function execLineFault(line: string): string | undefined {
+  const [command, ...args] = words(line);
+  const shown = JSON.stringify(line);
+  if (command === undefined) return 'holds no command';
+  if (command.includes(','))
+    return `${shown} lists commands: what is allowed now is a whole command line, given once for each, as in "aws eks get-token --cluster-name * --region *"`;
+  if (command.includes('*')) return `${shown}: the command itself cannot be a pattern`;
+  const odd = args.find((word) => word.indexOf('*') !== word.lastIndexOf('*'));
+  return odd === undefined ? undefined : `${shown}: an argument has one * at most, ${JSON.stringify(odd)} has more`;
+}
+
+/** What the operator should know about a line that can be used. */
+export function execLineNote(line: string): string | undefined {
+  if (words(line).length !== 1) return undefined;
+  return `--allow-exec ${JSON.stringify(line)} allows that command without arguments alone; arguments are part of the line, as in "aws eks get-token --cluster-name * --region *"`;
+}
+
+/** Why this plugin is not run, without any value of it; undefined when all of it is allowed. */
+export function execRefusal(
+  { command, args, env }: Pick<ExecPlan, 'command' | 'args' | 'env'>,
+  { allowExec, allowExecEnv }: AllowedExec,
+): string | undefined {
+  if (allowExec.length === 0)
+    return 'asks for an exec plugin: programs are not run for objects of a hub unless their command line is allowed; use a ServiceAccountToken';
+  const lines = allowExec.map(words).filter(([allowed]) => allowed === command);
+  if (lines.length === 0) return 'asks for a command that is not among the allowed ones';
+  if (!lines.some(([, ...allowed]) => areAllowed(args, allowed)))
+    return `asks for an allowed command with other arguments than are allowed (there are ${args.length}): --allow-exec has whole command lines`;
+  const odd = env.findIndex(
+    ({ name, value }) => !allowExecEnv.includes(name) && !(plainVariables.has(name) && plainValue.test(value)),
+  );
+  if (odd < 0) return undefined;
+  return plainVariables.has(env[odd]!.name)
+    ? `sets ${env[odd]!.name} to something that is no plain name; --allow-exec-env allows any value`
+    : `sets an environment variable that is not allowed (env[${odd}]): ${[...plainVariables].join(', ')} are, and those of --allow-exec-env`;
+}
+
+function areAllowed(args: readonly string[], allowed: readonly string[]): boolean {
+  return args.length === allowed.length && allowed.every((word, index) => fits(args[index]!, word));
+}
+
+function fits(argument: string, word: string): boolean {
+  const star = word.indexOf('*');
+  if (star < 0) return argument === word;
+  const [before, after] = [word.slice(0, star), word.slice(star + 1)];
+  if (!argument.startsWith(before) || !argument.endsWith(after)) return false;
+  // Shorter than both together, the slice is empty, which is no value.
+  return isPlainArgument(argument.slice(before.length, argument.length - after.length));
+}

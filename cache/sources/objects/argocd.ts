@@ -1,0 +1,132 @@
+// The source of Argo CD's cluster Secrets: name, server and a JSON `config`. Easy to get wrong: Argo CD reaches `in-cluster` and AWS with
+// credentials of its own pod, which are not in the Secret; the gateway's own must never stand in for them.
+import { z } from 'zod';
+import type { HubObject, HubSource } from '../../hub/hub-types.ts';
+import { namespacesOf, type NamespacedOptions } from './cluster-api.ts';
+import { onlyPlan, trustIn } from './hub-credential.ts';
+import { about, bytesField, labelOf, labelsOf, oldestFirst, secretText, titleOf, trimLineEnd } from './hub-object.ts';
+import { makeRegistry, memberAddress, memberProxy, type Access, type Registration } from './registration.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { SourceFault, unusable } from '../unusable.ts';
+
+const typeLabel = 'argocd.argoproj.io/secret-type';
+/** Argo CD's name for the cluster it runs in. */
+const inClusterHosts: ReadonlySet<string> = new Set(['kubernetes.default.svc', 'kubernetes.default']);
+
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? '');
+const flag = z
+  .boolean()
+  .nullish()
+  .transform((value) => value ?? false);
+// pkg/apis/application/v1alpha1 ClusterConfig; caData, certData and keyData are base64 as every []byte in JSON.
+const schema = z.object({
+  username: text,
+  password: text,
+  bearerToken: text,
+  proxyUrl: text,
+  awsAuthConfig: z.unknown().optional(),
+  execProviderConfig: z.unknown().optional(),
+  tlsClientConfig: z
+    .object({ insecure: flag, serverName: text, caData: text, certData: text, keyData: text })
+    .nullish()
+    .transform((value) => value ?? { insecure: false, serverName: '', caData: '', certData: '', keyData: '' }),
+});
+type Config = z.output<typeof schema>;
+
+/** Makes the source. */
+export function makeArgocdSource({ namespaces }: NamespacedOptions): HubSource {
+  const registry = makeRegistry('argocd');
+  return {
+    name: 'argocd',
+    watches: namespacesOf(namespaces).map((place) => ({
+      group: '',
+      version: 'v1',
+      resource: 'secrets',
+      labelSelector: `${typeLabel}=cluster`,
+      ...place,
+    })),
+    compile(objects) {
+      const clusters = oldestFirst(...objects).filter(([, secret]) => labelOf(secret, typeLabel) === 'cluster');
+      return registry(clusters.map(([, secret]) => registrationOf(secret)));
+    },
+  };
+}
+
+function registrationOf(secret: HubObject): Registration {
+  const title = titleOf('Secret', secret);
+  return {
+    key: title,
+    object: secret,
+    others: [],
+    describe: () => ({
+      originalName: nameOf(secret),
+      sourceDetail: title,
+      labels: labelsOf(secret, (key) => key !== typeLabel),
+    }),
+    access: () => about(title, () => accessTo(secret)),
+  };
+}
+
+/** `data.name`; '' when it is absent or unreadable, which is no name. */
+function nameOf(secret: HubObject): string {
+  try {
+    return trimLineEnd(secretText(secret, 'name') ?? '');
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return '';
+  }
+}
+
+function accessTo(secret: HubObject): Access {
+  const endpoint = memberAddress('data["server"]', trimLineEnd(secretText(secret, 'server') ?? ''));
+  const config = readConfig(secretText(secret, 'config') ?? '');
+  if (config.awsAuthConfig !== undefined && config.awsAuthConfig !== null) throw foreign('awsAuthConfig');
+  if (config.execProviderConfig !== undefined && config.execProviderConfig !== null)
+    throw foreign('execProviderConfig');
+  const { tlsClientConfig: tls, bearerToken: token, username, password } = config;
+  const field = (name: string): string => `tlsClientConfig.${name}`;
+  const fields = {
+    token,
+    username,
+    password,
+    cert: bytesField(field('certData'), tls.certData),
+    key: bytesField(field('keyData'), tls.keyData),
+  };
+  if (inClusterHosts.has(endpoint.host) && Object.values(fields).every((value) => value === '')) {
+    throw new SourceFault(
+      'HubItself',
+      `this is the hub itself, which Argo CD reaches as its own ServiceAccount; use the hub's own address, or give the Secret a credential that may impersonate`,
+    );
+  }
+  const names = { token: 'bearerToken', cert: field('certData'), key: field('keyData') };
+  return {
+    endpoint,
+    tls: trustIn(field('caData'), bytesField(field('caData'), tls.caData), tls.insecure, tls.serverName),
+    proxy: memberProxy('proxyUrl', config.proxyUrl),
+    plan: onlyPlan(names, fields),
+  };
+}
+
+function readConfig(json: string): Config {
+  let value: unknown;
+  try {
+    value = json === '' ? {} : JSON.parse(json);
+  } catch {
+    // The parser's message quotes the text.
+    throw unusable('data["config"] is not JSON');
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw unusable(
+    `data["config"] is no cluster configuration (${parsed.error.issues[0]?.path.join('.') || 'not an object'})`,
+  );
+}
+
+function foreign(field: string): Error {
+  return unusable(
+    `data["config"] has ${field}: programs and cloud identities of Argo CD's pod are not used for objects of a hub; use a bearerToken or a client certificate`,
+  );
+}

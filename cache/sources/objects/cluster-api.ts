@@ -1,0 +1,96 @@
+// The source of Cluster API: each Cluster with the kubeconfig its control plane provider writes beside it, `<name>-kubeconfig`. Easy to get
+// wrong: names repeat over namespaces, and the older Cluster keeps its name; the younger is listed as a conflict and has to be renamed.
+import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
+import {
+  about,
+  conditionsNamed,
+  fieldOf,
+  labelOf,
+  labelsOf,
+  oldestFirst,
+  secretText,
+  titleOf,
+  trimLineEnd,
+} from './hub-object.ts';
+import { makeRegistry, type Registration } from './registration.ts';
+import { readSecretKubeconfig } from './secret-kubeconfig.ts';
+import { SourceFault, unusable } from '../unusable.ts';
+
+/** Namespaces of a source whose objects lie in several. */
+export interface NamespacedOptions {
+  /** Empty means all of them. */
+  readonly namespaces: readonly string[];
+}
+
+const group = 'cluster.x-k8s.io';
+const nameLabel = `${group}/cluster-name`;
+/** Both have the fields read here; a hub serves one or both, and the newer one counts. */
+const versions = ['v1beta2', 'v1beta1'] as const;
+
+/** Makes the source. */
+export function makeClusterApiSource({ namespaces }: NamespacedOptions): HubSource {
+  const registry = makeRegistry('cluster-api');
+  const places = namespacesOf(namespaces);
+  return {
+    name: 'cluster-api',
+    watches: places.flatMap((place): WatchedResource[] => [
+      ...versions.map((version) => ({ group, version, resource: 'clusters', ...place })),
+      { group: '', version: 'v1', resource: 'secrets', fieldSelector: 'type=cluster.x-k8s.io/secret', ...place },
+    ]),
+    compile(objects) {
+      const every = versions.length + 1;
+      const clusters = objects.filter((_, index) => index % every < versions.length);
+      const secrets = objects.filter((_, index) => index % every === versions.length);
+      return registry(
+        oldestFirst(...clusters).map(([key, cluster]) => registrationOf(cluster, secretOf(secrets, key))),
+      );
+    },
+  };
+}
+
+/** The `namespace` of watches: one for each, or a single one without it. */
+export function namespacesOf(namespaces: readonly string[]): readonly Pick<WatchedResource, 'namespace'>[] {
+  return namespaces.length === 0 ? [{}] : [...new Set(namespaces)].map((namespace) => ({ namespace }));
+}
+
+function secretOf(secrets: readonly HubObjects[], key: string): HubObject | undefined {
+  for (const map of secrets) {
+    const found = map.get(`${key}-kubeconfig`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function registrationOf(cluster: HubObject, secret: HubObject | undefined): Registration {
+  const title = titleOf('Cluster API Cluster', cluster);
+  const { name, namespace } = cluster.metadata;
+  return {
+    key: title,
+    object: cluster,
+    others: [secret],
+    describe: () => ({
+      originalName: name,
+      sourceDetail: title,
+      labels: labelsOf(cluster),
+      conditions: conditionsNamed(cluster, { Available: 'ClusterAPIAvailable', Ready: 'ClusterAPIReady' }),
+    }),
+    access() {
+      if (secret === undefined) {
+        throw new SourceFault(
+          'NoCredential',
+          `${title}: the Secret ${namespace ?? ''}/${name}-kubeconfig is missing; its control plane provider writes it when the cluster is up`,
+        );
+      }
+      return about(titleOf('Secret', secret), () => {
+        const labelled = labelOf(secret, nameLabel);
+        if (labelled !== undefined && labelled !== name) {
+          throw unusable(`its label ${nameLabel} names another cluster than ${name}; correct one of them`);
+        }
+        if (fieldOf(secret, 'data', 'value') === undefined) {
+          throw unusable('data["value"] is missing; it must hold the kubeconfig');
+        }
+        return readSecretKubeconfig('data["value"]', trimLineEnd(secretText(secret, 'value') ?? ''));
+      });
+    },
+  };
+}

@@ -1,0 +1,140 @@
+// A hub for the tests of sources: objects from files, and what each watch of a source would give of them. Easy to get wrong: selectors count;
+// a source that asks for too little must not see in a test what it would not see on a hub.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { testKeyPair } from '../../credentials/certificate.fixture.ts';
+import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
+import type { ClusterSpec, Credential } from '../../model/records.ts';
+
+/** Texts that stand for `{{NAME}}` and, with `|base64`, its base64. */
+export type Values = Readonly<Record<string, string>>;
+
+/** A CA, another one, and a client certificate with its key. */
+export async function certificateValues(): Promise<Values & Readonly<Record<'CA' | 'CA2' | 'CERT' | 'KEY', string>>> {
+  const [one, two, client] = await Promise.all(['ca-1', 'ca-2', 'gateway'].map(testKeyPair));
+  const trimmed = (text: string | undefined): string => `${(text ?? '').trim()}\n`;
+  return { CA: trimmed(one?.cert), CA2: trimmed(two?.cert), CERT: trimmed(client?.cert), KEY: trimmed(client?.key) };
+}
+
+/**
+ * Objects of fixtures/<name>.yaml as the hub has them: `stringData` is base64 in `data`.
+ * @param edit changes the text of the file before it is read
+ */
+export function readObjects(
+  name: string,
+  values: Values,
+  edit: (text: string) => string = (text) => text,
+): readonly HubObject[] {
+  const text = readFileSync(join(import.meta.dirname, 'fixtures', `${name}.yaml`), 'utf8');
+  return parseAllDocuments(edit(text)).map((document) => stored(fill(document.toJS(), values) as HubObject));
+}
+
+/** The object as the hub would store it. */
+export function stored(object: HubObject): HubObject {
+  const { stringData, ...rest } = object;
+  if (stringData === undefined) return object;
+  const added = Object.entries(stringData as Values).map(([key, text]) => [key, base64(text)]);
+  return { ...rest, metadata: object.metadata, data: { ...(object['data'] as object), ...Object.fromEntries(added) } };
+}
+
+/** The same object later: its fields changed, a new resourceVersion. `data` is given as text and merged; undefined removes. */
+export function changed(object: HubObject, change: (copy: Record<string, any>) => void): HubObject {
+  const copy = structuredClone(object) as unknown as Record<string, any>;
+  change(copy);
+  copy['metadata'].resourceVersion = String(Number(copy['metadata'].resourceVersion) + 1);
+  return stored(copy as unknown as HubObject);
+}
+
+/** Replaces keys of a Secret; undefined removes one. */
+export function withData(secret: HubObject, texts: Readonly<Record<string, string | undefined>>): HubObject {
+  return changed(secret, (copy) => {
+    for (const [key, text] of Object.entries(texts)) {
+      if (text === undefined) delete copy['data'][key];
+      else copy['data'][key] = base64(text);
+    }
+  });
+}
+
+/** UTF-8 to base64. */
+export function base64(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64');
+}
+
+/** What the source makes of a hub with these objects. */
+export function compiled(source: HubSource, objects: readonly HubObject[]): readonly ClusterSpec[] {
+  return source.compile(source.watches.map((watch) => seenBy(watch, objects)));
+}
+
+/** The only cluster of that name. */
+export function clusterNamed(specs: readonly ClusterSpec[], name: string): ClusterSpec {
+  const found = specs.filter((spec) => spec.name === name);
+  if (found.length !== 1 || found[0] === undefined) {
+    throw new Error(`${found.length} clusters ${name} among ${specs.map((spec) => spec.name).join(', ')}`);
+  }
+  return found[0];
+}
+
+/** Its credential, which must be at hand. */
+export function credentialOf(spec: ClusterSpec): Credential {
+  const credential = spec.credential?.current();
+  if (credential === undefined || credential instanceof Promise) throw new Error(`${spec.name}: no credential at hand`);
+  return credential;
+}
+
+const plurals: Readonly<Record<string, string>> = {
+  Secret: 'secrets',
+  ManagedCluster: 'managedclusters',
+  Cluster: 'clusters',
+  ClusterSyncResources: 'clustersyncresources',
+  PediaCluster: 'pediaclusters',
+};
+
+/** Objects that a list with these selectors gives. */
+export function seenBy(watch: WatchedResource, objects: readonly HubObject[]): HubObjects {
+  const apiVersion = watch.group === '' ? watch.version : `${watch.group}/${watch.version}`;
+  const found = objects.filter((object) => {
+    const { namespace } = object.metadata;
+    return (
+      object['apiVersion'] === apiVersion &&
+      plurals[String(object['kind'])] === watch.resource &&
+      (watch.namespace === undefined || watch.namespace === namespace) &&
+      hasLabel(object, watch.labelSelector) &&
+      hasField(object, watch.fieldSelector)
+    );
+  });
+  return new Map(
+    found.map((object) => {
+      const { namespace, name } = object.metadata;
+      return [namespace === undefined ? name : `${namespace}/${name}`, object];
+    }),
+  );
+}
+
+function hasLabel({ metadata }: HubObject, selector: string | undefined): boolean {
+  if (selector === undefined) return true;
+  const [key = '', value] = selector.split('=');
+  const label = metadata.labels?.[key];
+  return value === undefined ? label !== undefined : label === value;
+}
+
+function hasField(object: HubObject, selector: string | undefined): boolean {
+  if (selector === undefined) return true;
+  const [field, value] = selector.split('=');
+  if (field === 'metadata.name') return object.metadata.name === value;
+  if (field === 'type') return object['type'] === value;
+  throw new Error(`Secrets have no field selector ${String(field)}`);
+}
+
+function fill(value: unknown, values: Values): unknown {
+  if (typeof value === 'string') {
+    return value.replaceAll(/\{\{([A-Z0-9]+)(\|base64)?\}\}/g, (_, name: string, encoded?: string) => {
+      const text = values[name];
+      if (text === undefined) throw new Error(`no value for ${name}`);
+      return encoded === undefined ? text : base64(text);
+    });
+  }
+  if (Array.isArray(value)) return value.map((each) => fill(each, values));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, fill(each, values)]));
+}

@@ -1,0 +1,175 @@
+// The source of Karmada's Cluster objects, joined with the two Secrets each names: the CA of `secretRef`, the token of
+// `impersonatorSecretRef`. Easy to get wrong: a reference is only a name, and whoever may write a Cluster could name the Secret of another one
+// to have its token sent to an address of theirs; so a Secret serves the cluster it belongs to and no other.
+import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
+import type { ProxyAddress, SourceCondition } from '../../model/records.ts';
+import { tokenPlan, trustIn } from './hub-credential.ts';
+import {
+  about,
+  conditionsNamed,
+  fieldOf,
+  flagField,
+  labelsOf,
+  oldestFirst,
+  secretText,
+  textField,
+  titleOf,
+  uidOf,
+} from './hub-object.ts';
+import { makeRegistry, memberAddress, memberProxy, type Access, type Registration } from './registration.ts';
+import { SourceFault, unusable } from '../unusable.ts';
+
+export interface KarmadaOptions {
+  /** Namespace of the Secrets, Karmada's `--cluster-namespace`. */
+  readonly secretNamespace: string;
+}
+
+const clusterKind: WatchedResource = { group: 'cluster.karmada.io', version: 'v1alpha1', resource: 'clusters' };
+
+/** Makes the source. */
+export function makeKarmadaSource({ secretNamespace }: KarmadaOptions): HubSource {
+  const registry = makeRegistry('karmada');
+  return {
+    name: 'karmada',
+    watches: [clusterKind, { group: '', version: 'v1', resource: 'secrets', namespace: secretNamespace }],
+    compile([clusters = new Map(), secrets = new Map()]) {
+      const owners = ownersOf(clusters, secrets, secretNamespace);
+      return registry(
+        oldestFirst(clusters).map(([, cluster]) => registrationOf(cluster, secrets, owners, secretNamespace)),
+      );
+    },
+  };
+}
+
+type Reference = 'secretRef' | 'impersonatorSecretRef';
+
+/** `namespace/name` of a reference, undefined when the Cluster does not have it or it is no reference. */
+function refersTo(cluster: HubObject, reference: Reference): string | undefined {
+  const namespace = fieldOf(cluster, 'spec', reference, 'namespace');
+  const name = fieldOf(cluster, 'spec', reference, 'name');
+  return typeof namespace === 'string' && typeof name === 'string' ? `${namespace}/${name}` : undefined;
+}
+
+/**
+ * Name of the Cluster each Secret belongs to: the owner that Karmada writes when it joins a cluster; without one, the Cluster that the
+ * Secret is named after by Karmada's rule (`<name>`, `<name>-impersonator`); else the oldest that refers to it.
+ */
+function ownersOf(clusters: HubObjects, secrets: HubObjects, namespace: string): ReadonlyMap<string, string> {
+  const byUid = new Map([...clusters.values()].map((cluster) => [uidOf(cluster), cluster.metadata.name]));
+  const owners = new Map<string, string>();
+  for (const [name] of clusters) {
+    for (const key of [`${namespace}/${name}`, `${namespace}/${name}-impersonator`]) owners.set(key, name);
+  }
+  for (const [, cluster] of oldestFirst(clusters)) {
+    for (const reference of ['secretRef', 'impersonatorSecretRef'] as const) {
+      const key = refersTo(cluster, reference);
+      if (key !== undefined && !owners.has(key)) owners.set(key, cluster.metadata.name);
+    }
+  }
+  for (const [key, secret] of secrets) {
+    const uid = ownerUid(secret);
+    if (uid !== undefined) owners.set(key, byUid.get(uid) ?? '');
+  }
+  return owners;
+}
+
+function ownerUid(secret: HubObject): string | undefined {
+  const list = fieldOf(secret, 'metadata', 'ownerReferences');
+  if (!Array.isArray(list)) return undefined;
+  const owner: unknown = list.find((each) => {
+    const version = fieldOf(each, 'apiVersion');
+    return fieldOf(each, 'kind') === 'Cluster' && typeof version === 'string' && version.startsWith(clusterKind.group);
+  });
+  const uid = fieldOf(owner, 'uid');
+  return typeof uid === 'string' ? uid : undefined;
+}
+
+function registrationOf(
+  cluster: HubObject,
+  secrets: HubObjects,
+  owners: ReadonlyMap<string, string>,
+  namespace: string,
+): Registration {
+  const title = titleOf('Karmada Cluster', cluster);
+  const { name } = cluster.metadata;
+  const keys = (['secretRef', 'impersonatorSecretRef'] as const).map((reference) => refersTo(cluster, reference));
+  const [authority, token] = keys.map((key) => (key === undefined ? undefined : secrets.get(key)));
+  /** The Secret a reference names. @throws GatewayError CLUSTER_UNUSABLE when it may not be used */
+  const secretOf = (reference: Reference, found: HubObject | undefined): HubObject => {
+    const key = refersTo(cluster, reference);
+    if (key === undefined) throw unusable(`spec.${reference} must name a namespace and a Secret`);
+    if (!key.startsWith(`${namespace}/`)) {
+      throw unusable(`spec.${reference} names a Secret outside of the namespace ${namespace}; move it there`);
+    }
+    if (found === undefined) throw new SourceFault('NoCredential', `the Secret ${key} of spec.${reference} is missing`);
+    if (owners.get(key) !== name) {
+      throw unusable(
+        `spec.${reference} names the Secret ${key}, which belongs to another cluster; give this one its own`,
+      );
+    }
+    return found;
+  };
+  return {
+    key: title,
+    object: cluster,
+    others: [authority, token],
+    settings: JSON.stringify(keys.map((key) => (key === undefined ? '' : (owners.get(key) ?? '')))),
+    describe: () => ({
+      originalName: name,
+      sourceDetail: title,
+      labels: labelsOf(cluster),
+      conditions: karmadaConditions(cluster),
+    }),
+    access: () =>
+      about(title, () =>
+        accessTo(cluster, (reference) => secretOf(reference, reference === 'secretRef' ? authority : token)),
+      ),
+  };
+}
+
+function karmadaConditions(cluster: HubObject): readonly SourceCondition[] {
+  return conditionsNamed(cluster, { Ready: 'KarmadaReady', CompleteAPIEnablements: 'CompleteAPIEnablements' });
+}
+
+function accessTo(cluster: HubObject, secretOf: (reference: Reference) => HubObject): Access {
+  const spec = (field: string): unknown => fieldOf(cluster, 'spec', field);
+  const endpoint = memberAddress('spec.apiEndpoint', textField('spec.apiEndpoint', spec('apiEndpoint')));
+  const insecure = flagField('spec.insecureSkipTLSVerification', spec('insecureSkipTLSVerification'));
+  // As Karmada: no secretRef means the system roots, and a secretRef without caBundle is an error.
+  let ca = '';
+  if (!insecure && spec('secretRef') !== undefined) {
+    const secret = secretOf('secretRef');
+    ca = about(titleOf('Secret', secret), () => secretText(secret, 'caBundle')) ?? '';
+    if (ca === '') throw unusable(`${titleOf('Secret', secret)}: data["caBundle"] is missing; put the CA there`);
+  }
+  const proxy = proxyOf(spec('proxyURL'), spec('proxyHeader'));
+  if (spec('impersonatorSecretRef') === undefined) {
+    throw new SourceFault(
+      'NoCredential',
+      `spec.impersonatorSecretRef is not set; the token of secretRef is not used in its place`,
+    );
+  }
+  const secret = secretOf('impersonatorSecretRef');
+  const plan = about(titleOf('Secret', secret), () => tokenPlan('data["token"]', secretText(secret, 'token')));
+  return { endpoint, tls: trustIn('data["caBundle"]', ca, insecure), proxy, plan };
+}
+
+/** `proxyURL` with `proxyHeader`, whose values are comma-separated lists (Karmada `ParseProxyHeaders`). */
+function proxyOf(url: unknown, headers: unknown): ProxyAddress | undefined {
+  const proxy = memberProxy('spec.proxyURL', textField('spec.proxyURL', url));
+  if (proxy === undefined || headers === undefined) return proxy;
+  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) {
+    throw unusable('spec.proxyHeader must be a mapping of header names to values');
+  }
+  const pairs = Object.entries(headers).flatMap(([name, values]) => {
+    const list = textField('a value of spec.proxyHeader', values).split(',');
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) || /^(?:host|content-length|transfer-encoding)$/i.test(name)) {
+      throw unusable('spec.proxyHeader has a name that cannot be sent');
+    }
+    return list.map((value): readonly [string, string] => {
+      if (!/^[\x20-\x7e]*$/.test(value)) throw unusable('spec.proxyHeader has a value that cannot be sent');
+      return [name, value.trim()];
+    });
+  });
+  return pairs.length === 0 ? proxy : { ...proxy, headers: pairs };
+}

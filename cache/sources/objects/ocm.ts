@@ -1,0 +1,260 @@
+// The source of Open Cluster Management: address and CA from the ManagedCluster, credential from the Secret of that name in
+// cluster-gateway's namespace when there is one, else the token of the managed-serviceaccount in the cluster's namespace. With
+// cluster-gateway's Secrets it is one source, since both together are one cluster: its identity is the ManagedCluster's UID, and a Secret
+// without a ManagedCluster is a cluster of its own. Easy to get wrong: a Secret that is there but broken must not fall back to the other
+// credential, or who we are to the member would change by a typing mistake.
+import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
+import type { EndpointOption, SourceCondition } from '../../model/records.ts';
+import { GatewayError } from '../../model/errors.ts';
+import { gatewaySecrets } from './cluster-gateway.ts';
+import {
+  authorityOf,
+  checkEndpointType,
+  credentialOfSecret,
+  credentialTypeOf,
+  endpointTypeLabel,
+  endpointTypeOf,
+  exchangeOf,
+  gatewayView,
+  isGatewaySecret,
+  ownLabels,
+  proxyOfSecret,
+  secretRegistration,
+  trustBy,
+  trustConditions,
+  tunnelTo,
+  type GatewaySecretSettings,
+} from './cluster-gateway-secret.ts';
+import { tokenPlan } from './hub-credential.ts';
+import {
+  about,
+  bytesField,
+  conditionsNamed,
+  fieldOf,
+  flagField,
+  labelOf,
+  listField,
+  oldestFirst,
+  oneLine,
+  secretText,
+  textField,
+  titleOf,
+} from './hub-object.ts';
+import { makeRegistry, memberAddress, type Access, type ExecSettings, type Registration } from './registration.ts';
+import { SourceFault, unusable } from '../unusable.ts';
+
+export interface OcmOptions extends GatewaySecretSettings {
+  /** Name of the ManagedServiceAccount, the same in the namespace of every cluster. */
+  readonly managedServiceAccount: string;
+  /** Namespace of cluster-gateway's Secrets; undefined: they are not read. */
+  readonly secretNamespace: string | undefined;
+  /** Its place in the order of sources: `ocm` unless it stands for `cluster-gateway`, which was named first. */
+  readonly name?: 'ocm' | 'cluster-gateway';
+  readonly exec?: ExecSettings;
+}
+
+const managedClusters: WatchedResource = {
+  group: 'cluster.open-cluster-management.io',
+  version: 'v1',
+  resource: 'managedclusters',
+};
+
+/** Conditions that OCM's controllers write, under their own names: none is like ours. */
+const shownConditions = {
+  ManagedClusterConditionAvailable: 'ManagedClusterConditionAvailable',
+  ManagedClusterJoined: 'ManagedClusterJoined',
+  ManagedClusterConditionClockSynced: 'ManagedClusterConditionClockSynced',
+};
+
+/** Makes the source. */
+export function makeOcmSource(options: OcmOptions): HubSource {
+  const registry = makeRegistry('ocm', options.exec);
+  const { managedServiceAccount: account, secretNamespace } = options;
+  return {
+    name: options.name ?? 'ocm',
+    watches: [
+      managedClusters,
+      // All namespaces, but only Secrets of this name: RBAC can be as narrow by resourceNames.
+      { group: '', version: 'v1', resource: 'secrets', fieldSelector: `metadata.name=${account}` },
+      ...(secretNamespace === undefined ? [] : [gatewaySecrets(secretNamespace)]),
+    ],
+    compile([clusters = new Map(), tokens = new Map(), secrets = new Map()]) {
+      const joined = (name: string): HubObject | undefined => {
+        const secret = secrets.get(`${secretNamespace}/${name}`);
+        return secret !== undefined && isGatewaySecret(secret) ? secret : undefined;
+      };
+      const managed = oldestFirst(clusters).map(([name, cluster]) =>
+        clusterRegistration(cluster, joined(name), tokens.get(`${name}/${account}`), options),
+      );
+      return registry([...managed, ...separateSecrets(secrets, clusters, options)]);
+    },
+  };
+}
+
+function separateSecrets(secrets: HubObjects, clusters: HubObjects, settings: GatewaySecretSettings): Registration[] {
+  return oldestFirst(secrets)
+    .filter(([, secret]) => isGatewaySecret(secret) && !clusters.has(secret.metadata.name))
+    .map(([, secret]) => secretRegistration(secret, settings));
+}
+
+function clusterRegistration(
+  cluster: HubObject,
+  secret: HubObject | undefined,
+  token: HubObject | undefined,
+  options: OcmOptions,
+): Registration {
+  const title = titleOf('ManagedCluster', cluster);
+  const holder = secret ?? token;
+  const credentialType = secret === undefined ? 'ServiceAccountToken' : credentialTypeOf(secret);
+  return {
+    key: title,
+    object: cluster,
+    others: [secret, token],
+    describe: () => ({
+      originalName: cluster.metadata.name,
+      sourceDetail: holder === undefined ? title : `${title}, ${titleOf('Secret', holder)}`,
+      labels: ownLabels(cluster),
+      conditions: [
+        acceptanceOf(cluster),
+        ...conditionsNamed(cluster, shownConditions),
+        ...taintsOf(cluster),
+        ...deletionOf(cluster),
+      ],
+      identityExchange: exchangeOf(secret),
+      clusterGateway: gatewayView(secret ?? cluster, credentialType, endpointTypeFor(cluster, secret, options), secret),
+    }),
+    access: () => accessTo(cluster, title, secret, token, options),
+  };
+}
+
+/** Of the Secret, else of a label of the ManagedCluster; a cluster nobody gave an address is behind the proxy server if there is one. */
+function endpointTypeFor(cluster: HubObject, secret: HubObject | undefined, options: OcmOptions): string {
+  if (secret !== undefined) return endpointTypeOf(secret);
+  const written = labelOf(cluster, endpointTypeLabel);
+  if (written !== undefined) return written;
+  const configs = fieldOf(cluster, 'spec', 'managedClusterClientConfigs');
+  const addressed = configs !== undefined && (!Array.isArray(configs) || configs.length > 0);
+  return addressed || options.clusterProxy === undefined ? 'Const' : 'ClusterProxy';
+}
+
+function accessTo(
+  cluster: HubObject,
+  title: string,
+  secret: HubObject | undefined,
+  token: HubObject | undefined,
+  options: OcmOptions,
+): Access {
+  const accepted = about(title, () => flagField('spec.hubAcceptsClient', fieldOf(cluster, 'spec', 'hubAcceptsClient')));
+  if (!accepted) {
+    throw new SourceFault(
+      'HubDeniesClient',
+      `${title}: the hub does not accept the cluster; set spec.hubAcceptsClient to true (clusteradm accept)`,
+    );
+  }
+  const holder = secret ?? token;
+  if (holder === undefined) throw new SourceFault('NoCredential', noCredential(cluster, title, options));
+  const plan = about(titleOf('Secret', holder), () =>
+    secret === undefined
+      ? tokenPlan('data["token"]', secretText(holder, 'token'))
+      : credentialOfSecret(secret, options),
+  );
+  const type = endpointTypeFor(cluster, secret, options);
+  about(titleOf('Secret', holder), () => checkEndpointType(type));
+  if (type === 'ClusterProxy') {
+    const reach = about(titleOf('Secret', holder), () =>
+      tunnelTo(cluster.metadata.name, options, (serverName) =>
+        trustBy([secret, cluster], 'data["ca.crt"]', authorityOf(holder), serverName),
+      ),
+    );
+    return { ...reach, plan, conditions: trustConditions(titleOf('Secret', holder), 'data["ca.crt"]', reach.tls) };
+  }
+  const proxy = secret === undefined ? undefined : about(titleOf('Secret', secret), () => proxyOfSecret(secret));
+  return { ...about(title, () => directAccess(cluster, title, secret, holder)), proxy, plan };
+}
+
+function noCredential(
+  cluster: HubObject,
+  title: string,
+  { managedServiceAccount, secretNamespace }: OcmOptions,
+): string {
+  const { name } = cluster.metadata;
+  const account = `create the ManagedServiceAccount ${managedServiceAccount} in the namespace ${name}`;
+  const secret =
+    secretNamespace === undefined ? '' : `, or a Secret ${secretNamespace}/${name} with the label of cluster-gateway`;
+  return `${title} has no credential; ${account}${secret}`;
+}
+
+/** Every client configuration that can be used, in order; one that cannot does not take the others with it. */
+function directAccess(
+  cluster: HubObject,
+  title: string,
+  secret: HubObject | undefined,
+  holder: HubObject,
+): Pick<Access, 'endpoint' | 'tls' | 'fallbacks' | 'conditions'> {
+  const field = 'spec.managedClusterClientConfigs';
+  const configs = listField(field, fieldOf(cluster, 'spec', 'managedClusterClientConfigs'));
+  if (configs.length === 0) {
+    throw new SourceFault('NoAddress', `has no ${field}; let the klusterlet report the external server URL`);
+  }
+  const faults: string[] = [];
+  const options = configs.flatMap((config, index): EndpointOption[] => {
+    try {
+      return [endpointOption(`${field}[${index}]`, config, cluster, secret, holder)];
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      faults.push(error.message);
+      return [];
+    }
+  });
+  const [first, ...fallbacks] = options;
+  if (first === undefined) throw unusable(faults[0] ?? `has no usable ${field}`);
+  const rejected: SourceCondition[] = faults.map((message) => ({
+    type: 'ClientConfigRejected',
+    status: 'True',
+    reason: 'InvalidConfiguration',
+    message,
+  }));
+  const conditions = [...rejected.slice(0, 1), ...trustConditions(title, `${field}[].caBundle`, first.tls)];
+  return { ...first, fallbacks, conditions };
+}
+
+function endpointOption(
+  field: string,
+  config: unknown,
+  cluster: HubObject,
+  secret: HubObject | undefined,
+  holder: HubObject,
+): EndpointOption {
+  const endpoint = memberAddress(`${field}.url`, textField(`${field}.url`, fieldOf(config, 'url')));
+  const bundle = bytesField(`${field}.caBundle`, fieldOf(config, 'caBundle'));
+  // The CA beside a token is the cluster's own; better than the system roots, which know no such cluster.
+  const [name, ca] =
+    bundle === '' ? ['data["ca.crt"] of its Secret', authorityOf(holder)] : [`${field}.caBundle`, bundle];
+  return { endpoint, tls: trustBy([secret, cluster], name, ca) };
+}
+
+/** Whether the hub wants the cluster at all; `accepted` of a VirtualCluster is read from it. */
+function acceptanceOf(cluster: HubObject): SourceCondition {
+  const accepted = fieldOf(cluster, 'spec', 'hubAcceptsClient') === true;
+  return {
+    type: 'HubAccepted',
+    status: accepted ? 'True' : 'False',
+    reason: accepted ? 'HubAcceptsClient' : 'HubDeniesClient',
+    message: `spec.hubAcceptsClient is ${accepted ? '' : 'not '}true`,
+  };
+}
+
+function taintsOf(cluster: HubObject): readonly SourceCondition[] {
+  const taints = fieldOf(cluster, 'spec', 'taints');
+  if (!Array.isArray(taints) || taints.length === 0) return [];
+  const texts = taints.map((taint) => {
+    const [key, value, effect] = ['key', 'value', 'effect'].map((name) => oneLine(fieldOf(taint, name)));
+    return `${key}${value === '' ? '' : `=${value}`}:${effect}`;
+  });
+  return [{ type: 'Tainted', status: 'True', reason: 'Tainted', message: oneLine(texts.join(', ')) }];
+}
+
+function deletionOf(cluster: HubObject): readonly SourceCondition[] {
+  if (fieldOf(cluster, 'metadata', 'deletionTimestamp') === undefined) return [];
+  return [{ type: 'Deleting', status: 'True', reason: 'Deleting', message: 'the ManagedCluster is being deleted' }];
+}

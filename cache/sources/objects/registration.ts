@@ -1,0 +1,237 @@
+// From what objects of a hub say about a cluster to its spec, remembering what unchanged objects gave. Easy to get wrong: a heartbeat that
+// only touches a status must give the very same credential again, or every plugin runs anew and every connection is dropped.
+import { execCredential, type ExecCredentialOptions } from '../../credentials/exec.ts';
+import { fixedCredential } from '../../credentials/fixed.ts';
+import { GatewayError } from '../../model/errors.ts';
+import type { HubObject } from '../../hub/hub-types.ts';
+import type {
+  ClusterGatewayView,
+  ClusterSpec,
+  CredentialSource,
+  Endpoint,
+  EndpointOption,
+  ProxyAddress,
+  SourceCondition,
+  SourceIndexing,
+  TlsTrust,
+} from '../../model/records.ts';
+import { sameSpec } from '../../model/store.ts';
+import { parseProxy, parseServer } from '../address.ts';
+import { uidOf, versionOf } from './hub-object.ts';
+import { digest, stableUuid } from '../kubeconfig/kubeconfig-cluster.ts';
+import type { CredentialPlan } from '../kubeconfig/kubeconfig-user.ts';
+import { SourceFault, unusable } from '../unusable.ts';
+
+/** What is known of a cluster whatever else is wrong with its objects. */
+export interface Description {
+  /** As the source calls it; used as the name when it is a DNS subdomain. */
+  readonly originalName: string;
+  /** Objects it is made from, for people. */
+  readonly sourceDetail: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly conditions?: readonly SourceCondition[];
+  readonly identityExchange?: string | undefined;
+  readonly clusterGateway?: ClusterGatewayView | undefined;
+  readonly indexing?: SourceIndexing | undefined;
+}
+
+/** How the cluster is reached. */
+export interface Access {
+  readonly endpoint: Endpoint;
+  readonly tls: TlsTrust;
+  readonly proxy?: ProxyAddress | undefined;
+  readonly fallbacks?: readonly EndpointOption[];
+  readonly plan: CredentialPlan;
+  /** What reading it showed, told beside those of the description. */
+  readonly conditions?: readonly SourceCondition[];
+}
+
+/** One cluster of a source before it is looked at. */
+export interface Registration {
+  /** Kind, namespace and name of `object`: no two of a source have the same. */
+  readonly key: string;
+  /** Its UID is the cluster's identity: created anew, it is another cluster. */
+  readonly object: HubObject;
+  /** Every other object that `describe` and `access` read, in a fixed order. */
+  readonly others: readonly (HubObject | undefined)[];
+  /** Whatever else they depend on. */
+  readonly settings?: string;
+  /** Name of the source to show when it is another than the registry's. */
+  readonly source?: string;
+  /** Must not throw. */
+  readonly describe: () => Description;
+  /** @throws GatewayError whose message becomes the cluster's problem, with `reason` when it is a {@link SourceFault} */
+  readonly access: () => Access;
+}
+
+/** How plugins run where they are allowed; the parts that tests replace. */
+export type ExecSettings = Partial<Pick<ExecCredentialOptions, 'environment' | 'now' | 'timeoutMs' | 'run' | 'signal'>>;
+
+interface Remembered {
+  /** What it was made from. */
+  readonly registration: Registration;
+  readonly version: string;
+  readonly spec: ClusterSpec;
+  readonly planKey: string;
+}
+
+/**
+ * A function from registrations to specs. Unchanged objects (UID and resourceVersion) give the same spec object; changed ones that say the
+ * same keep spec and credential; a new token keeps `transportKey`.
+ */
+export function makeRegistry(
+  source: string,
+  exec: ExecSettings = {},
+): (registrations: readonly Registration[]) => readonly ClusterSpec[] {
+  let remembered: ReadonlyMap<string, Remembered> = new Map();
+  return (registrations) => {
+    const next = new Map<string, Remembered>();
+    for (const registration of registrations) {
+      // Two of a key would be two of a uid; the first is the one that counts.
+      if (next.has(registration.key)) continue;
+      const before = remembered.get(registration.key);
+      next.set(
+        registration.key,
+        before !== undefined && sameObjects(before.registration, registration)
+          ? before
+          : compiled(registration.source ?? source, registration, before, exec),
+      );
+    }
+    remembered = next;
+    return [...next.values()].map(({ spec }) => spec);
+  };
+}
+
+/** Whether they hold the very same objects: of thousands of clusters all but a few do, and their versions need not even be read. */
+function sameObjects(a: Registration, b: Registration): boolean {
+  const same = a.object === b.object && a.settings === b.settings && a.others.length === b.others.length;
+  return same && a.others.every((object, index) => object === b.others[index]);
+}
+
+function compiled(
+  source: string,
+  registration: Registration,
+  before: Remembered | undefined,
+  exec: ExecSettings,
+): Remembered {
+  const version = JSON.stringify([
+    versionOf(registration.object),
+    ...registration.others.map(versionOf),
+    registration.settings ?? '',
+  ]);
+  if (before?.version === version) return { ...before, registration };
+  return { registration, version, ...compileOne(source, registration, before, exec) };
+}
+
+function compileOne(
+  source: string,
+  registration: Registration,
+  before: Remembered | undefined,
+  exec: ExecSettings,
+): Pick<Remembered, 'spec' | 'planKey'> {
+  const uid = stableUuid([source, registration.key, uidOf(registration.object)]);
+  const description = registration.describe();
+  const named = isClusterName(description.originalName);
+  const base = {
+    // A name that fits no path must not keep anybody else from having it either.
+    name: named ? description.originalName : '',
+    originalName: description.originalName,
+    uid,
+    source,
+    sourceDetail: description.sourceDetail,
+    labels: description.labels,
+    ...(description.identityExchange === undefined ? {} : { identityExchange: description.identityExchange }),
+    ...(description.clusterGateway === undefined ? {} : { clusterGateway: description.clusterGateway }),
+    ...(description.indexing === undefined ? {} : { indexing: description.indexing }),
+  };
+  const read = attempt(() => {
+    if (!named) {
+      throw new SourceFault(
+        'InvalidName',
+        `${description.sourceDetail}: the name must be lower case letters, digits, "-" and ".", at most 253 characters; rename the cluster`,
+      );
+    }
+    return registration.access();
+  });
+  const conditions = [...(description.conditions ?? []), ...('access' in read ? (read.access.conditions ?? []) : [])];
+  const told = conditions.length === 0 ? {} : { conditions };
+  if (!('access' in read)) {
+    const spec: ClusterSpec = {
+      ...base,
+      ...told,
+      endpoint: undefined,
+      tls: { ca: undefined, serverName: undefined, insecure: false },
+      proxy: undefined,
+      credential: undefined,
+      transportKey: digest([uid]),
+      problem: read,
+    };
+    return { spec: keep(before, spec), planKey: '' };
+  }
+  const { endpoint, tls, proxy, fallbacks = [], plan } = read.access;
+  const planKey = digest([plan, plan.exec?.provideClusterInfo === true ? execClusterInfo(endpoint, tls) : null]);
+  const spec: ClusterSpec = {
+    ...base,
+    ...told,
+    endpoint,
+    tls,
+    proxy,
+    ...(fallbacks.length === 0 ? {} : { fallbacks }),
+    credential: before?.planKey === planKey ? before.spec.credential : credentialOf(read.access, exec),
+    transportKey: digest([endpoint, tls, proxy ?? null, plan.clientCertificate ?? null, fallbacks]),
+    problem: undefined,
+  };
+  return { spec: keep(before, spec), planKey };
+}
+
+function attempt(
+  read: () => Access,
+): { readonly access: Access } | { readonly reason: string; readonly message: string } {
+  try {
+    return { access: read() };
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    const reason = error instanceof SourceFault ? error.problemReason : 'InvalidConfiguration';
+    return { reason, message: error.message };
+  }
+}
+
+function keep(before: Remembered | undefined, spec: ClusterSpec): ClusterSpec {
+  return before !== undefined && sameSpec(before.spec, spec) ? before.spec : spec;
+}
+
+function credentialOf({ plan, endpoint, tls }: Access, exec: ExecSettings): CredentialSource {
+  const { kind, authorization, clientCertificate, expiresAtMs } = plan;
+  if (kind !== 'exec') return fixedCredential(kind, { authorization, clientCertificate, expiresAtMs });
+  if (plan.exec === undefined) throw unusable('a plan for a plugin without the plugin');
+  const clusterInfo = plan.exec.provideClusterInfo ? execClusterInfo(endpoint, tls) : undefined;
+  return execCredential({ environment: process.env, ...exec, plan: plan.exec, clusterInfo, clientCertificate });
+}
+
+/** `spec.cluster` of an ExecCredential (client.authentication.k8s.io/v1 Cluster). */
+function execClusterInfo(endpoint: Endpoint, tls: TlsTrust): Readonly<Record<string, unknown>> {
+  const host = endpoint.host.includes(':') ? `[${endpoint.host}]` : endpoint.host;
+  return {
+    server: `https://${host}:${endpoint.port}${endpoint.basePath}`,
+    ...(tls.serverName === undefined ? {} : { 'tls-server-name': tls.serverName }),
+    ...(tls.insecure ? { 'insecure-skip-tls-verify': true } : {}),
+    ...(tls.ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(tls.ca, 'utf8').toString('base64') }),
+  };
+}
+
+/** Whether it is a DNS subdomain (RFC 1123) of at most 253 characters, as names of hub objects are. */
+export function isClusterName(name: string): boolean {
+  return name.length <= 253 && /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/.test(name);
+}
+
+/** An https address of a hub object. @throws GatewayError CLUSTER_UNUSABLE; plain http would show the credential to everybody on the way */
+export function memberAddress(field: string, text: string): Endpoint {
+  const endpoint = parseServer(text, field);
+  if (endpoint.scheme !== 'https') throw unusable(`${field} must start with https://`);
+  return endpoint;
+}
+
+/** A proxy address of a hub object, undefined for ''. @throws GatewayError CLUSTER_UNUSABLE */
+export function memberProxy(field: string, text: string): ProxyAddress | undefined {
+  return text === '' ? undefined : parseProxy(text, field);
+}

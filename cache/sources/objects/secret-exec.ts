@@ -1,0 +1,63 @@
+// Reads the `exec` key of a Dynamic Secret: client-go's ExecConfig as JSON. Easy to get wrong: who writes the Secret is not who runs the gateway;
+// a command that is allowed is not allowed with any arguments and environment.
+import { z } from 'zod';
+import { GatewayError } from '../../model/errors.ts';
+import { execRefusal, type AllowedExec } from './allowed-exec.ts';
+import { bareUser, anonymousPlan, planCredential, type CredentialPlan } from '../kubeconfig/kubeconfig-user.ts';
+import { unusable } from '../unusable.ts';
+
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? '');
+const schema = z.object({
+  apiVersion: text,
+  command: text,
+  args: z
+    .array(z.string())
+    .nullish()
+    .transform((value) => value ?? []),
+  env: z
+    .array(z.object({ name: z.string().min(1), value: text }))
+    .nullish()
+    .transform((value) => value ?? []),
+  installHint: text,
+  provideClusterInfo: z
+    .boolean()
+    .nullish()
+    .transform((value) => value ?? false),
+});
+
+/**
+ * The plan to run it.
+ * @param allowed what the operator wrote; anything else is refused
+ * @throws GatewayError CLUSTER_UNUSABLE with the reason, without any value
+ */
+export function readSecretExec(what: string, json: string, allowed: AllowedExec): CredentialPlan {
+  if (json === '') throw unusable(`${what} is missing; put the exec configuration there as JSON`);
+  const parsed = schema.safeParse(parse(what, json));
+  if (!parsed.success) {
+    throw unusable(`${what} is no exec configuration (${parsed.error.issues[0]?.path.join('.') || 'not an object'})`);
+  }
+  const refusal = execRefusal(parsed.data, allowed);
+  if (refusal !== undefined) throw unusable(`${what} ${refusal}`);
+  return planOf(what, { ...parsed.data, interactiveMode: 'Never' });
+}
+
+function parse(what: string, json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    // The parser's message quotes the text.
+    throw unusable(`${what} is not JSON`);
+  }
+}
+
+function planOf(what: string, exec: NonNullable<Parameters<typeof planCredential>[1]['exec']>): CredentialPlan {
+  // By the rules of a kubeconfig's user that has nothing but this plugin.
+  const user = { ...bareUser, name: what, exec };
+  const plan = planCredential('/', user, () => {
+    throw new GatewayError('INTERNAL', 'a plugin has no files');
+  });
+  return plan.exec === undefined ? anonymousPlan : plan;
+}

@@ -1,0 +1,94 @@
+// Reads a kubeconfig that is the content of an object on the hub: one cluster, its current context. Easy to get wrong: it was not written by
+// the person who runs the gateway; a file path in it would read the gateway's own disk, and a plugin would run in its pod, so both are
+// refused and nothing is ever opened.
+import { ConfigurationError, faultText } from '../../../lib/configuration-error.ts';
+import { hasTooManyParts, mostParts } from '../../../lib/yaml/yaml-parts.ts';
+import { trustOf } from '../kubeconfig/kubeconfig-cluster.ts';
+import {
+  parseKubeconfig,
+  type ClusterEntry,
+  type ContextEntry,
+  type Kubeconfig,
+  type UserEntry,
+} from '../kubeconfig/kubeconfig-file.ts';
+import { planCredential } from '../kubeconfig/kubeconfig-user.ts';
+import { memberAddress, memberProxy, type Access } from './registration.ts';
+import { unusable } from '../unusable.ts';
+
+/** The same limit as etcd has for an object; a text that long is no kubeconfig of one cluster. */
+const maxLength = 1024 * 1024;
+
+/**
+ * How the cluster of the current context is reached; of a file without one, of its only context.
+ * @param what the field it was read from, for messages
+ * @throws GatewayError CLUSTER_UNUSABLE with the reason, without any value of the file
+ */
+export function readSecretKubeconfig(what: string, text: string): Access {
+  if (text.length > maxLength) throw unusable(`${what} is longer than 1 MiB`);
+  if (hasTooManyParts(text)) throw unusable(`${what} has more than ${mostParts} lines or entries`);
+  const kubeconfig = parse(what, text);
+  const context = currentContext(what, kubeconfig);
+  const cluster = kubeconfig.clusters.get(context.cluster);
+  const user = kubeconfig.users.get(context.user);
+  if (cluster === undefined) throw unusable(`${what}: the cluster of its current context is not in it`);
+  if (user === undefined) throw unusable(`${what}: the user of its current context is not in it`);
+  refuseForeign(what, cluster, user);
+  const endpoint = memberAddress(`the server in ${what}`, cluster.server);
+  const tls = trustOf(what, cluster, refuseFile);
+  const proxy = memberProxy(`the proxy-url in ${what}`, cluster.proxyUrl);
+  const plan = planCredential(what, { ...user, token: user.token.trim() }, refuseFile, false);
+  if (plan.kind === 'none')
+    throw unusable(`${what} has no credential for its user; add a token or a client certificate`);
+  return { endpoint, tls, proxy, plan };
+}
+
+function parse(what: string, text: string): Kubeconfig {
+  try {
+    return parseKubeconfig(what, text);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    const [first] = error.faults;
+    throw unusable(`${first === undefined ? what : faultText(first)}; it must be a kubeconfig`);
+  }
+}
+
+function currentContext(what: string, { contexts, currentContext: name }: Kubeconfig): ContextEntry {
+  const named = name === '' ? contexts : contexts.filter((context) => context.name === name);
+  const [found, second] = named;
+  if (found === undefined) {
+    throw unusable(name === '' ? `${what} has no context` : `${what}: its current-context is not among its contexts`);
+  }
+  if (second !== undefined) {
+    throw unusable(
+      name === ''
+        ? `${what} has several contexts and no current-context; set it`
+        : `${what} has several contexts with the name of its current-context`,
+    );
+  }
+  return found;
+}
+
+function refuseForeign(what: string, cluster: ClusterEntry, user: UserEntry): void {
+  const files = Object.entries({
+    'certificate-authority': cluster.caFile,
+    tokenFile: user.tokenFile,
+    'client-certificate': user.certificateFile,
+    'client-key': user.keyFile,
+  }).filter(([, path]) => path !== '');
+  const [file] = files;
+  if (file !== undefined) {
+    throw unusable(
+      `${what} names a file (${file[0]}): files of the gateway are not read for objects of a hub; put the content into the kubeconfig`,
+    );
+  }
+  if (user.exec !== undefined) {
+    throw unusable(
+      `${what} asks for an exec plugin: programs are not run for objects of a hub; use a token or a client certificate`,
+    );
+  }
+}
+
+/** Whatever would read a file after all gets this. */
+function refuseFile(): never {
+  throw unusable('files of the gateway are not read for objects of a hub');
+}

@@ -1,0 +1,77 @@
+// The source of vcluster: Secrets `vc-<name>` whose `config` is the kubeconfig of a virtual cluster. Easy to get wrong: vcluster writes
+// `https://localhost:8443` unless it is told its address, and localhost would be the gateway's own pod; the Service beside the Secret is
+// meant, under the certificate of `localhost`.
+import type { HubObject, HubSource } from '../../hub/hub-types.ts';
+import { namespacesOf, type NamespacedOptions } from './cluster-api.ts';
+import { about, fieldOf, labelsOf, oldestFirst, secretText, titleOf } from './hub-object.ts';
+import { makeRegistry, type Access, type Registration } from './registration.ts';
+import { readSecretKubeconfig } from './secret-kubeconfig.ts';
+
+const prefix = 'vc-';
+
+/** Makes the source. */
+export function makeVclusterSource({ namespaces }: NamespacedOptions): HubSource {
+  const registry = makeRegistry('vcluster');
+  return {
+    name: 'vcluster',
+    watches: namespacesOf(namespaces).map((place) => ({
+      group: '',
+      version: 'v1',
+      resource: 'secrets',
+      // Older releases set no label; at least Helm's releases and ServiceAccount tokens stay away.
+      fieldSelector: 'type=Opaque',
+      ...place,
+    })),
+    compile(objects) {
+      const clusters = oldestFirst(...objects).filter(([, secret]) => isKubeconfig(secret));
+      return registry(clusters.map(([, secret]) => registrationOf(secret)));
+    },
+  };
+}
+
+/** `vc-config-<name>` is vcluster's own configuration: another key, no kubeconfig. */
+function isKubeconfig(secret: HubObject): boolean {
+  const { name } = secret.metadata;
+  return name.startsWith(prefix) && name.length > prefix.length && fieldOf(secret, 'data', 'config') !== undefined;
+}
+
+function registrationOf(secret: HubObject): Registration {
+  const title = titleOf('Secret', secret);
+  const name = secret.metadata.name.slice(prefix.length);
+  return {
+    key: title,
+    object: secret,
+    others: [],
+    describe: () => ({
+      originalName: name,
+      sourceDetail: title,
+      labels: labelsOf(secret),
+    }),
+    access: () =>
+      about(title, () =>
+        besideSecret(
+          readSecretKubeconfig('data["config"]', secretText(secret, 'config') ?? ''),
+          name,
+          secret.metadata.namespace ?? '',
+        ),
+      ),
+  };
+}
+
+function besideSecret(access: Access, name: string, namespace: string): Access {
+  if (access.endpoint.host !== 'localhost') return access;
+  const host = `${name}.${namespace}.svc`;
+  return {
+    ...access,
+    endpoint: { ...access.endpoint, host, port: 443 },
+    tls: { ...access.tls, serverName: access.tls.serverName ?? 'localhost' },
+    conditions: [
+      {
+        type: 'AddressReplaced',
+        status: 'True',
+        reason: 'Localhost',
+        message: `the kubeconfig says localhost, which is not here; the Service ${host} is used; set exportKubeConfig.server to say otherwise`,
+      },
+    ],
+  };
+}

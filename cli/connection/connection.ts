@@ -1,0 +1,189 @@
+// Builds the connection to the gateway from flags or from a kubeconfig. Easy to get wrong: with --server the kubeconfig is left alone, so
+// that the token of one server is never sent to another.
+import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { dirname, resolve } from 'node:path';
+import { usageFailure } from '../failure.ts';
+import { gatewayRoot } from './gateway-url.ts';
+import type { Connection } from './http.ts';
+import { dataOrFile, loadKubeconfig, readText, resolveContext, textOf } from '../kubeconfig/kubeconfig-file.ts';
+import type { KubeconfigEntry } from '../kubeconfig/kubeconfig-file.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** Flags that say where the gateway is and who asks. */
+export interface ConnectionFlags {
+  readonly server?: string;
+  readonly token?: string;
+  readonly certificateAuthority?: string;
+  readonly clientCertificate?: string;
+  readonly clientKey?: string;
+}
+
+/** Flags that choose a kubeconfig instead. */
+export interface KubeconfigFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}
+
+type Surroundings = Pick<Terminal, 'env' | 'homeDir' | 'note'>;
+
+/**
+ * The connection said by flags alone.
+ * @throws Failure (usage) when they contradict each other or name unusable files
+ */
+export function connectionFromFlags(
+  flags: ConnectionFlags & { readonly server: string },
+  terminal: Surroundings,
+): Connection {
+  const root = gatewayRoot(flags.server, '--server');
+  return {
+    root,
+    ca: flags.certificateAuthority === undefined ? undefined : readCa(flags.certificateAuthority),
+    serverName: undefined,
+    insecure: false,
+    ...credentialOf(flags),
+    proxyEnv: proxyOfEnvironment(root, terminal.env),
+  };
+}
+
+/**
+ * The connection for verbs that may use a kubeconfig: flags alone when --server is given, else the chosen context, whose credential
+ * --token replaces.
+ * @param rootOf what of a kubeconfig's `server` is asked: the gateway's root, or with `serverRoot` the server itself
+ * @throws Failure (usage) when anything needed is missing or not supported
+ */
+export function findConnection(
+  flags: ConnectionFlags & KubeconfigFlags,
+  terminal: Surroundings,
+  rootOf: typeof gatewayRoot = gatewayRoot,
+): Connection {
+  if (flags.server !== undefined) {
+    if (flags.kubeconfig !== undefined || flags.context !== undefined) {
+      throw usageFailure(
+        '--server cannot be used together with --kubeconfig or --context',
+        'Give either the address and a credential, or a kubeconfig and its context.',
+      );
+    }
+    return connectionFromFlags({ ...flags, server: flags.server }, terminal);
+  }
+  const hasFlagCredential = [flags.token, flags.clientCertificate, flags.clientKey].some((flag) => flag !== undefined);
+  const config = loadKubeconfig(flags.kubeconfig, terminal);
+  const { name, cluster, user } = resolveContext(config, flags.context, !hasFlagCredential);
+  const root = rootOf(textOf(cluster.value, 'server') ?? '', `the server of context "${name}"`);
+  const insecure = cluster.value['insecure-skip-tls-verify'] === true;
+  if (insecure) terminal.note(`warning: context "${name}" skips TLS verification (insecure-skip-tls-verify)\n`);
+  const fromFile = hasFlagCredential || user === undefined ? undefined : credentialOfUser(user, name);
+  return {
+    root,
+    ca:
+      flags.certificateAuthority === undefined
+        ? dataOrFile(cluster, 'certificate-authority')
+        : readCa(flags.certificateAuthority),
+    serverName: textOf(cluster.value, 'tls-server-name'),
+    insecure,
+    ...(fromFile ?? credentialOf(flags)),
+    proxyEnv: proxyOfCluster(cluster, name) ?? proxyOfEnvironment(root, terminal.env),
+  };
+}
+
+/** PEM text of a CA bundle. @throws Failure (usage) when the file holds no certificate */
+export function readCa(path: string): string {
+  const pem = readText(path, false, ' (--certificate-authority)') ?? '';
+  try {
+    void new X509Certificate(pem);
+  } catch (error) {
+    throw usageFailure(
+      `${path} (--certificate-authority) holds no certificate`,
+      "Give a PEM file, such as ca.crt in the gateway's data directory.",
+      error,
+    );
+  }
+  return pem;
+}
+
+type CredentialParts = Pick<Connection, 'token' | 'clientCertificate'>;
+
+function credentialOf(flags: ConnectionFlags): CredentialParts {
+  const { token, clientCertificate, clientKey } = flags;
+  if (token !== undefined && (clientCertificate !== undefined || clientKey !== undefined)) {
+    throw usageFailure('--token and --client-certificate exclude each other', 'Give one of them.');
+  }
+  if (token !== undefined) {
+    // What Go and Node accept in a header value; the token itself is never repeated in a message.
+    if (!/^[\x21-\x7e]+$/.test(token)) {
+      throw usageFailure('the value of --token is empty or holds a space or other unusual character', 'Copy it again.');
+    }
+    return { token, clientCertificate: undefined };
+  }
+  if (clientCertificate === undefined && clientKey === undefined) {
+    throw usageFailure(
+      'no credential is given',
+      'Add --token TOKEN, or --client-certificate FILE with --client-key FILE.',
+    );
+  }
+  if (clientCertificate === undefined || clientKey === undefined) {
+    throw usageFailure('--client-certificate and --client-key belong together', 'Give both files.');
+  }
+  return { token: undefined, clientCertificate: readKeyPair(clientCertificate, clientKey) };
+}
+
+function readKeyPair(certificatePath: string, keyPath: string): { readonly cert: string; readonly key: string } {
+  const cert = readText(certificatePath, false, ' (--client-certificate)') ?? '';
+  const key = readText(keyPath, false, ' (--client-key)') ?? '';
+  let belongs: boolean;
+  try {
+    belongs = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+  } catch (error) {
+    throw usageFailure(
+      `${certificatePath} and ${keyPath} are not a PEM certificate and its unencrypted private key`,
+      'Check --client-certificate and --client-key.',
+      error,
+    );
+  }
+  if (!belongs) {
+    throw usageFailure(
+      `${keyPath} is not the key of ${certificatePath}`,
+      'Check --client-certificate and --client-key.',
+    );
+  }
+  return { cert, key };
+}
+
+function credentialOfUser(user: KubeconfigEntry, context: string): CredentialParts {
+  const cert = dataOrFile(user, 'client-certificate');
+  const key = dataOrFile(user, 'client-key');
+  const tokenFile = textOf(user.value, 'tokenFile');
+  // client-go prefers the file, since tokens in files are rotated.
+  const token =
+    tokenFile === undefined
+      ? textOf(user.value, 'token')
+      : readText(resolve(dirname(user.file), tokenFile), false, ` (tokenFile in ${user.file})`)?.trim();
+  const clientCertificate = cert === undefined || key === undefined ? undefined : { cert, key };
+  if (token !== undefined || clientCertificate !== undefined) return { token, clientCertificate };
+  const unsupported = ['exec', 'auth-provider', 'username'].find((field) => user.value[field] !== undefined);
+  throw usageFailure(
+    unsupported === undefined
+      ? `the user of context "${context}" has no credential`
+      : `the user of context "${context}" signs in by "${unsupported}", which this command does not run`,
+    'Give a token with --token, or use kubectl: kubectl get clusters.gateway.portcullis.io',
+  );
+}
+
+function proxyOfCluster(cluster: KubeconfigEntry, context: string): Connection['proxyEnv'] | undefined {
+  const url = textOf(cluster.value, 'proxy-url');
+  if (url === undefined) return undefined;
+  if (!/^https?:\/\//.test(url)) {
+    throw usageFailure(
+      `the proxy-url of context "${context}" is not http or https`,
+      'Use kubectl instead: kubectl get clusters.gateway.portcullis.io',
+    );
+  }
+  return { HTTPS_PROXY: url };
+}
+
+/** HTTPS_PROXY and NO_PROXY as Go reads them: what runs on this machine is never asked for through a proxy. */
+function proxyOfEnvironment(root: string, env: Terminal['env']): Connection['proxyEnv'] {
+  const { hostname } = new URL(root);
+  if (hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)) return {};
+  const proxy = env['HTTPS_PROXY'] ?? env['https_proxy'] ?? '';
+  return proxy === '' ? {} : { HTTPS_PROXY: proxy, NO_PROXY: env['NO_PROXY'] ?? env['no_proxy'] ?? '' };
+}

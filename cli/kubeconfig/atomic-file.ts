@@ -1,0 +1,106 @@
+// Replaces a whole file so that a reader sees the old text or the new one, never half of it, with mode 0600. Easy to get wrong: a rename
+// over a symbolic link would replace the link, and people keep their kubeconfig as a link into a dotfiles repository.
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { Failure, usageFailure } from '../failure.ts';
+
+/**
+ * Writes `text` to `path`, or to what it links to: a temporary file in the same folder, flushed, then renamed. Mode 0600.
+ * Missing folders are made (0700).
+ * @throws Failure when the file cannot be written; the old one is then untouched
+ */
+export function replaceFile(path: string, text: string): void {
+  let temporary: string | undefined;
+  try {
+    const target = linkTarget(resolve(path));
+    mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+    temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.tmp`);
+    const descriptor = openSync(temporary, 'wx', 0o600);
+    try {
+      writeFileSync(descriptor, text);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    renameSync(temporary, target);
+  } catch (error) {
+    if (temporary !== undefined) rmSync(temporary, { force: true });
+    throw new Failure(`cannot write ${path}: ${codeOf(error)}`, 'Check the path, free space and who may write there.', {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Reads, edits and replaces a file while holding `<path>.lock`, the lock kubectl takes when it changes a kubeconfig
+ * (k8s.io/client-go/tools/clientcmd/config.go). A file that does not exist is edited as ''.
+ * @throws Failure when the lock is taken or the file cannot be read or written; whatever `edit` throws is passed on
+ */
+export function editFile(path: string, edit: (text: string) => string): void {
+  const lock = `${path}.lock`;
+  takeLock(lock);
+  try {
+    replaceFile(path, edit(readIfPresent(path)));
+  } finally {
+    rmSync(lock, { force: true });
+  }
+}
+
+function takeLock(lock: string): void {
+  try {
+    mkdirSync(dirname(lock), { recursive: true, mode: 0o700 });
+    closeSync(openSync(lock, 'wx', 0));
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') {
+      throw new Failure(
+        `${lock} exists: another program is changing this file`,
+        'Try again; if nothing is running any more, remove the lock file.',
+      );
+    }
+    throw new Failure(`cannot write ${lock}: ${codeOf(error)}`, 'Check the path and who may write there.', {
+      cause: error,
+    });
+  }
+}
+
+/** The text of a file, '' when there is none. @throws Failure (usage) when it cannot be read */
+export function readIfPresent(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return '';
+    throw usageFailure(`cannot read ${path}: ${codeOf(error)}`, 'Check the path and who may read it.', error);
+  }
+}
+
+/** Where a path leads in the end, also when the last link points at nothing yet. @throws the error of node:fs on a loop */
+function linkTarget(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error;
+  }
+  try {
+    return linkTarget(resolve(dirname(path), readlinkSync(path)));
+  } catch (error) {
+    // EINVAL: exists but is no link, which realpath would have found; ENOENT: simply not there yet.
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'EINVAL') return path;
+    throw error;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}

@@ -1,0 +1,280 @@
+// Puts our entries into the text of a kubeconfig and leaves everything else, comments included, as it was. Easy to get wrong: names are
+// not proof of ownership; only an entry whose server is this gateway is ours to change or remove.
+import { isMap, isScalar, isSeq, parseDocument } from 'yaml';
+import type { Document, ParsedNode, YAMLMap, YAMLSeq } from 'yaml';
+import { usageFailure } from '../failure.ts';
+import { clusterServer, gatewayRoot, indexServer } from '../connection/gateway-url.ts';
+
+/** What a kubeconfig should hold for one gateway. */
+export interface GatewayEntries {
+  /** Names are `<prefix>-<cluster>` for clusters and contexts, `<prefix>` for the one user. */
+  readonly prefix: string;
+  /** Root of the gateway, as {@link gatewayRoot} makes it. */
+  readonly root: string;
+  /** PEM, embedded; undefined for the reader's system roots. */
+  readonly ca: string | undefined;
+  readonly token: string | undefined;
+  /** PEM, embedded. */
+  readonly clientCertificate: { readonly cert: string; readonly key: string } | undefined;
+  /** Cluster names in the order they should appear. */
+  readonly clusters: readonly string[];
+  /** Also an entry named {@link indexEntry} for the index over all clusters. */
+  readonly index?: boolean;
+}
+
+/** Stands for all clusters in `<prefix>-all`. */
+export const indexEntry = 'all';
+
+/** The new text and what happened. */
+export interface MergedKubeconfig {
+  readonly text: string;
+  /** Contexts written, in order. */
+  readonly contexts: readonly string[];
+  /** Contexts taken out because their cluster is gone. */
+  readonly removed: readonly string[];
+  /** `current-context` of the result. */
+  readonly currentContext: string | undefined;
+}
+
+/**
+ * Merges our entries into a kubeconfig.
+ * @param text the file as it is, '' for none
+ * @param options `file` for messages; `removeGone` also removes entries of ours whose cluster is not in the list
+ * @throws Failure (usage) when the text is no kubeconfig, or when a name we need belongs to something else
+ */
+export function mergeKubeconfig(
+  text: string,
+  entries: GatewayEntries,
+  options: { readonly file: string; readonly removeGone: boolean },
+): MergedKubeconfig {
+  const document = parseKubeconfig(text, options.file);
+  const clusters = section(document, 'clusters', options.file);
+  const contexts = section(document, 'contexts', options.file);
+  const users = section(document, 'users', options.file);
+  refuseConflicts({ clusters, contexts }, entries, options.file);
+
+  const targets = targetsOf(entries);
+  for (const { name, server } of targets) {
+    const cluster = entryValue(document, clusters, `${entries.prefix}-${name}`, 'cluster');
+    setAll(cluster, {
+      server,
+      'certificate-authority-data': toBase64(entries.ca),
+      'certificate-authority': undefined,
+      'insecure-skip-tls-verify': undefined,
+    });
+    const context = entryValue(document, contexts, `${entries.prefix}-${name}`, 'context');
+    setAll(context, { cluster: `${entries.prefix}-${name}`, user: entries.prefix });
+  }
+  if (targets.length > 0) writeUser(document, users, entries);
+  const removed = options.removeGone ? removeGone(clusters, contexts, entries) : [];
+
+  const written = targets.map(({ name }) => `${entries.prefix}-${name}`);
+  // In block style an empty list with lists not indented would be printed as broken YAML.
+  for (const list of [clusters, contexts, users]) if (list.items.length === 0) list.flow = true;
+  const current: unknown = document.get('current-context');
+  const first = written[0];
+  if ((typeof current !== 'string' || current === '') && first !== undefined) document.set('current-context', first);
+  const currentContext: unknown = document.get('current-context');
+  return {
+    text: print(document, text),
+    contexts: written,
+    removed,
+    currentContext: typeof currentContext === 'string' && currentContext !== '' ? currentContext : undefined,
+  };
+}
+
+function targetsOf({
+  root,
+  clusters,
+  index,
+}: GatewayEntries): readonly { readonly name: string; readonly server: string }[] {
+  const targets = clusters.map((name) => ({ name, server: clusterServer(root, name) }));
+  if (index !== true) return targets;
+  if (clusters.includes(indexEntry)) {
+    throw usageFailure(
+      `a cluster is named "${indexEntry}", and so is the entry of --index`,
+      'Leave out --index, or choose clusters with --cluster NAME.',
+    );
+  }
+  return [...targets, { name: indexEntry, server: indexServer(root) }];
+}
+
+/**
+ * Whether a kubeconfig holds anything that {@link mergeKubeconfig} with this prefix would not have written.
+ * @throws Failure (usage) when the text is no kubeconfig
+ */
+export function hasForeignEntries(text: string, prefix: string, file: string): boolean {
+  const document = parseKubeconfig(text, file);
+  const names = (['clusters', 'contexts', 'users'] as const).flatMap((key) =>
+    section(document, key, file).items.map(nameOf),
+  );
+  return names.some((name) => name !== prefix && name?.startsWith(`${prefix}-`) !== true);
+}
+
+/** Credential fields that may not stay beside ours: client-go would prefer or combine them. */
+const credentialFields = {
+  token: undefined,
+  tokenFile: undefined,
+  'client-certificate': undefined,
+  'client-certificate-data': undefined,
+  'client-key': undefined,
+  'client-key-data': undefined,
+  username: undefined,
+  password: undefined,
+  exec: undefined,
+  'auth-provider': undefined,
+} as const;
+
+function writeUser(document: Document, users: YAMLSeq, entries: GatewayEntries): void {
+  setAll(entryValue(document, users, entries.prefix, 'user'), {
+    ...credentialFields,
+    token: entries.token,
+    'client-certificate-data': toBase64(entries.clientCertificate?.cert),
+    'client-key-data': toBase64(entries.clientCertificate?.key),
+  });
+}
+
+interface Sections {
+  readonly clusters: YAMLSeq;
+  readonly contexts: YAMLSeq;
+}
+
+/** Names are shared with the person's own entries and with other gateways; taking one over would send traffic elsewhere. */
+function refuseConflicts({ clusters, contexts }: Sections, entries: GatewayEntries, file: string): void {
+  const remedy =
+    'Choose other names with --prefix NAME, write another file with --output FILE, or remove it with kubectl config.';
+  const wanted = new Set(targetsOf(entries).map(({ name }) => `${entries.prefix}-${name}`));
+  const elsewhere = new Map<string, string>();
+  for (const item of clusters.items) {
+    const server = textAt(item, 'cluster', 'server');
+    const name = nameOf(item);
+    if (name === undefined || server === undefined || rootOf(server) === entries.root) continue;
+    elsewhere.set(name, server);
+    if (wanted.has(name))
+      throw usageFailure(`the cluster "${name}" in ${file} is at ${server}, not at this gateway`, remedy);
+  }
+  for (const item of contexts.items) {
+    const name = nameOf(item) ?? '';
+    const cluster = textAt(item, 'context', 'cluster') ?? name;
+    if (wanted.has(name) && cluster !== name) {
+      throw usageFailure(`the context "${name}" in ${file} is for the cluster "${cluster}"`, remedy);
+    }
+    if (textAt(item, 'context', 'user') === entries.prefix && elsewhere.has(cluster)) {
+      throw usageFailure(
+        `the user "${entries.prefix}" in ${file} is also used at ${elsewhere.get(cluster)} (context "${name}")`,
+        remedy,
+      );
+    }
+  }
+}
+
+/** Removes what is ours and gone; a cluster that a context of the person's own still uses stays. Returns removed contexts. */
+function removeGone(clusters: YAMLSeq, contexts: YAMLSeq, entries: GatewayEntries): readonly string[] {
+  const kept = new Set(entries.clusters.map((name) => `${entries.prefix}-${name}`));
+  const all = indexServer(entries.root);
+  const gone = new Set(
+    clusters.items
+      .filter((item) => rootOf(textAt(item, 'cluster', 'server')) === entries.root)
+      // The index is no cluster that could be gone.
+      .filter((item) => textAt(item, 'cluster', 'server') !== all)
+      .map(nameOf)
+      .filter((name) => name?.startsWith(`${entries.prefix}-`) === true && !kept.has(name)),
+  );
+  const removed = contexts.items.map(nameOf).filter((name) => name !== undefined && gone.has(name));
+  contexts.items = contexts.items.filter((item) => !gone.has(nameOf(item)));
+  const used = new Set(contexts.items.map((item) => textAt(item, 'context', 'cluster')));
+  clusters.items = clusters.items.filter((item) => !gone.has(nameOf(item)) || used.has(nameOf(item)));
+  return removed as readonly string[];
+}
+
+function parseKubeconfig(text: string, file: string): Document {
+  const document = parseDocument(text);
+  const fault = document.errors[0];
+  if (fault !== undefined) {
+    // The message of the YAML library quotes the source, and the source of a kubeconfig is secret.
+    const line = fault.linePos?.[0].line;
+    throw usageFailure(
+      `${file}${line === undefined ? '' : `, line ${line}`}: not valid YAML (${fault.code})`,
+      'Repair it, or write another file with --output.',
+    );
+  }
+  if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) {
+    document.contents = document.createNode<unknown>({ apiVersion: 'v1', kind: 'Config' }) as ParsedNode;
+  }
+  if (!isMap(document.contents)) throw usageFailure(`${file} is not a kubeconfig`, 'Write another file with --output.');
+  return document;
+}
+
+function section(document: Document, key: 'clusters' | 'contexts' | 'users', file: string): YAMLSeq {
+  const found: unknown = document.get(key);
+  if (isSeq(found)) {
+    // `[]` is written in flow style; entries in it would be one endless line.
+    if (found.items.length === 0 && isMap(document.contents) && document.contents.flow !== true) found.flow = false;
+    return found;
+  }
+  if (found !== undefined && found !== null) throw usageFailure(`${key} in ${file} is not a list`, 'Repair the file.');
+  const made = document.createNode([]) as YAMLSeq;
+  made.flow = isMap(document.contents) && document.contents.flow === true;
+  document.set(key, made);
+  return made;
+}
+
+/** The map under `key` of the entry of that name, made when it is not there. */
+function entryValue(document: Document, list: YAMLSeq, name: string, key: 'cluster' | 'context' | 'user'): YAMLMap {
+  let entry = list.items.find((item) => nameOf(item) === name);
+  if (entry === undefined) {
+    entry = document.createNode({ name, [key]: {} });
+    list.items.push(entry);
+  }
+  const value: unknown = isMap(entry) ? entry.get(key) : undefined;
+  if (isMap(value)) {
+    if (value.items.length === 0 && list.flow !== true) value.flow = false;
+    return value;
+  }
+  const made = document.createNode({}) as YAMLMap;
+  made.flow = list.flow === true;
+  if (isMap(entry)) entry.set(key, made);
+  return made;
+}
+
+/** Sets fields in place, so that comments beside them stay; undefined removes. */
+function setAll(map: YAMLMap, fields: Readonly<Record<string, string | undefined>>): void {
+  for (const [key, value] of Object.entries(fields)) {
+    if (value === undefined) map.delete(key);
+    else map.set(key, value);
+  }
+}
+
+function nameOf(item: unknown): string | undefined {
+  const name: unknown = isMap(item) ? item.get('name') : undefined;
+  return typeof name === 'string' ? name : undefined;
+}
+
+function textAt(item: unknown, ...path: readonly string[]): string | undefined {
+  const found: unknown = isMap(item) ? item.getIn(path) : undefined;
+  return typeof found === 'string' ? found : undefined;
+}
+
+function rootOf(server: string | undefined): string | undefined {
+  try {
+    return server === undefined ? undefined : gatewayRoot(server, 'server');
+  } catch {
+    // Somebody else's entry may hold any text; it is then simply not ours.
+    return undefined;
+  }
+}
+
+function toBase64(pem: string | undefined): string | undefined {
+  return pem === undefined ? undefined : Buffer.from(pem).toString('base64');
+}
+
+/** Prints with the indentation of lists that the file had, and JSON as JSON. */
+function print(document: Document, before: string): string {
+  const isJson = before.trimStart().startsWith('{');
+  return document.toString({
+    lineWidth: 0,
+    doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER,
+    indentSeq: /^(?:clusters|contexts|users):[^\S\n]*\n[^\S\n]+-/m.test(before),
+    ...(isJson ? { defaultStringType: 'QUOTE_DOUBLE' as const, defaultKeyType: 'QUOTE_DOUBLE' as const } : {}),
+  });
+}

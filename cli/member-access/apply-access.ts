@@ -1,0 +1,67 @@
+// Applies RBAC in a member with the context of one of its administrators, object by object, by server-side apply (KEP-555). Easy to get wrong: the API server
+// refuses who would grant more than they have, so each refusal is told with what was applied before it.
+import { explainConnection, statusMessage } from '../connection/explain.ts';
+import { Failure } from '../failure.ts';
+import { defaultLimits, send } from '../connection/http.ts';
+import type { Answer, Connection } from '../connection/http.ts';
+import type { AccessObject } from './member-access.ts';
+
+const plurals = { ClusterRole: 'clusterroles', ClusterRoleBinding: 'clusterrolebindings' } as const;
+const fieldManager = 'portcullis-generate';
+
+/**
+ * Applies them in their order. Repeating it changes nothing.
+ * @param told called with the name of each object that was applied
+ * @throws Failure (rejects) when the cluster cannot be reached or refuses one
+ */
+export async function applyAccess(
+  connection: Connection,
+  objects: readonly AccessObject[],
+  told: (name: string) => void,
+): Promise<void> {
+  const done: string[] = [];
+  for (const object of objects) {
+    const { kind, metadata, apiVersion } = object;
+    const name = `${kind} ${metadata.name}`;
+    const answer = await apply(connection, `/apis/${apiVersion}/${plurals[kind]}/${metadata.name}`, object);
+    if (answer.status !== 200 && answer.status !== 201) throw refusalOf(answer, connection, name, done);
+    done.push(name);
+    told(name);
+  }
+}
+
+async function apply(connection: Connection, path: string, object: AccessObject): Promise<Answer> {
+  // Fields that somebody else has changed are made as they are printed: whoever runs this has asked for it.
+  const query = `?fieldManager=${fieldManager}&force=true`;
+  const headers = { accept: 'application/json', 'content-type': 'application/apply-patch+yaml' };
+  try {
+    return await send(connection, { method: 'PATCH', path: path + query, headers, body: JSON.stringify(object) });
+  } catch (error) {
+    throw error instanceof Failure ? error : explainConnection(error, connection, defaultLimits.timeoutMs);
+  }
+}
+
+function refusalOf(
+  { status, body }: Answer,
+  { root, token }: Connection,
+  name: string,
+  done: readonly string[],
+): Failure {
+  const said = statusMessage(body);
+  const before = done.length === 0 ? 'Nothing was applied.' : `Applied before: ${done.join(', ')}.`;
+  const reason = said === undefined ? '' : `: ${said}`;
+  if (status === 401) {
+    const credential = token === undefined ? 'client certificate' : 'token';
+    return new Failure(
+      `${root} does not accept the ${credential} of this context (401)${reason}`,
+      `${before} Choose another with --context.`,
+    );
+  }
+  if (status === 403) {
+    return new Failure(
+      `${root} does not let this context apply ${name} (403)${reason}`,
+      `${before} It takes an administrator of the cluster: choose their context with --context, or leave out --apply and give them what is printed.`,
+    );
+  }
+  return new Failure(`${root} did not apply ${name} (${status})${reason}`, before);
+}

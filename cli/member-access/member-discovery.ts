@@ -1,0 +1,118 @@
+// What a cluster serves, from its own discovery: asked of the cluster, or in a file that somebody saved there. Easy to get wrong: the list that
+// `kubectl api-resources` prints has no subresources, so without them read-only access would have no logs.
+import { parseAllDocuments } from 'yaml';
+import { Failure, usageFailure } from '../failure.ts';
+import { getJson, isJsonObject } from '../connection/http.ts';
+import type { Connection, JsonObject } from '../connection/http.ts';
+import { readText } from '../kubeconfig/kubeconfig-file.ts';
+
+/** One resource or subresource, in one of the versions that serve it. */
+export interface MemberResource {
+  /** '' is the core group. */
+  readonly group: string;
+  /** `pods`, `pods/log`. */
+  readonly name: string;
+  readonly verbs: readonly string[];
+}
+
+/** Aggregated discovery, one answer for every group (KEP-3352; apidiscovery.k8s.io). */
+const acceptDiscovery = ['v2', 'v2beta1']
+  .map((version) => `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`)
+  .join(',');
+
+/**
+ * Asks the cluster.
+ * @throws Failure when it cannot be reached, refuses, or is older than Kubernetes 1.26
+ */
+export async function discoverResources(connection: Connection): Promise<readonly MemberResource[]> {
+  const documents: JsonObject[] = [];
+  for (const path of ['/api', '/apis']) {
+    let document: JsonObject;
+    try {
+      document = await getJson(connection, path, acceptDiscovery);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      throw new Failure(
+        error.message,
+        'Check --kubeconfig and --context, or save the discovery there and give --discovery FILE.',
+        {
+          cause: error,
+        },
+      );
+    }
+    if (document['kind'] !== 'APIGroupDiscoveryList') {
+      throw new Failure(
+        `${connection.root} does not answer with aggregated discovery`,
+        'It is older than Kubernetes 1.26; save its discovery and give --discovery FILE.',
+      );
+    }
+    documents.push(document);
+  }
+  return documents.flatMap(resourcesOf);
+}
+
+/**
+ * Reads a saved discovery: APIGroupDiscoveryList or APIResourceList objects, JSON or YAML, several divided by `---`.
+ * @throws Failure (usage) when the file holds none
+ */
+export function readDiscovery(file: string): readonly MemberResource[] {
+  const text = readText(file, false, ' (--discovery)') ?? '';
+  const documents = parseAllDocuments(text);
+  const next =
+    'Save it with: kubectl get --raw /api/v1 > FILE; then, for every /apis/GROUP/VERSION, "---" and that one too.';
+  const resources: MemberResource[] = [];
+  for (const document of Array.isArray(documents) ? documents : []) {
+    const fault = document.errors[0];
+    if (fault !== undefined) throw usageFailure(`${file} (--discovery) is neither JSON nor YAML: ${fault.code}`, next);
+    const value: unknown = document.toJS({ maxAliasCount: 100 });
+    if (value === null) continue;
+    if (!isJsonObject(value) || !['APIGroupDiscoveryList', 'APIResourceList'].includes(String(value['kind']))) {
+      throw usageFailure(`${file} (--discovery) holds something that is no discovery document`, next);
+    }
+    resources.push(...resourcesOf(value));
+  }
+  if (resources.length === 0) throw usageFailure(`${file} (--discovery) names no resources`, next);
+  return resources;
+}
+
+/** Everything one document names; what is not shaped as expected is left out, since nothing may be granted by guessing. */
+function resourcesOf(document: JsonObject): readonly MemberResource[] {
+  if (document['kind'] === 'APIResourceList') {
+    const groupVersion = textOf(document['groupVersion']);
+    const group = groupVersion.includes('/') ? groupVersion.slice(0, groupVersion.indexOf('/')) : '';
+    return objectsOf(document['resources']).map((one) => ({
+      group,
+      name: textOf(one['name']),
+      verbs: textsOf(one['verbs']),
+    }));
+  }
+  return objectsOf(document['items']).flatMap((item) => {
+    const metadata = item['metadata'];
+    const group = isJsonObject(metadata) ? textOf(metadata['name']) : '';
+    return objectsOf(item['versions'])
+      .flatMap((version) => objectsOf(version['resources']))
+      .flatMap((resource) => {
+        const name = textOf(resource['resource']);
+        return [
+          { group, name, verbs: textsOf(resource['verbs']) },
+          ...objectsOf(resource['subresources']).map((one) => ({
+            group,
+            name: `${name}/${textOf(one['subresource'])}`,
+            verbs: textsOf(one['verbs']),
+          })),
+        ];
+      });
+  });
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}
+
+function objectsOf(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}

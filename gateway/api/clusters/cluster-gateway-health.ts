@@ -1,0 +1,241 @@
+// `clustergateways/<name>/health`: cluster-gateway's own health, two annotations of the Secret or ManagedCluster on the hub. Easy to get wrong:
+// it is never what our probe found, and the hub's answer to a write holds the whole Secret, so nothing of that answer but its version is used.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import type { HubClient } from '../../../cache/hub/hub-types.ts';
+import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
+import type { ClusterReader } from '../../../cache/model/store.ts';
+import { acceptedForm } from '../accept.ts';
+import { clusterGatewayGroup, groupVersionOf } from '../discovery/api-groups.ts';
+import {
+  clusterGatewaysResource,
+  healthOf,
+  healthyAnnotation,
+  healthyReasonAnnotation,
+  shownView,
+} from './cluster-gateways.ts';
+import type { Authorized } from '../../exchange.ts';
+import { readJsonBody } from '../request-body.ts';
+import { queryValue } from '../../request/request-info.ts';
+import { absent, existing, objectResponse } from './served-resource.ts';
+import { jsonResponse } from '../../status.ts';
+import type { CompleteResponse } from '../../status.ts';
+
+/** What the health subresource needs of the rest. */
+export interface HealthParts {
+  readonly store: ClusterReader;
+  /** Undefined without a hub: then there is no cluster with health either. */
+  readonly hub: HubClient | undefined;
+  readonly versions: ViewVersions;
+}
+
+/** Since which resourceVersion of ours each cluster's object on the hub is what it is now. */
+export interface ViewVersions {
+  /** The version with which the present state of the object on the hub came; 0 when it was there from the start. */
+  since(uid: string): number;
+}
+
+const patchTimeoutMs = 10_000;
+/** How long a write waits to be seen in the cache before it is answered without a resourceVersion. */
+const echoTimeoutMs = 2000;
+const details = { kind: 'clustergateways', group: clusterGatewayGroup } as const;
+
+/** Follows the store, so that an update that was read before the object on the hub changed can be refused; the probe's changes do not count. */
+export function makeViewVersions(store: ClusterReader): ViewVersions {
+  const versions = new Map<string, number>();
+  store.subscribe(({ type, record, previous }) => {
+    const { uid } = record.spec;
+    if (type === 'DELETED') versions.delete(uid);
+    else if (previous === undefined || hubState(previous) !== hubState(record)) {
+      versions.set(uid, Number(record.resourceVersion));
+    }
+  });
+  return { since: (uid) => versions.get(uid) ?? 0 };
+}
+
+/** What an update must not overwrite unseen: a Secret as it is; of a ManagedCluster, which changes with every heartbeat, its health. */
+function hubState({ spec }: ClusterRecord): string | undefined {
+  const { clusterGateway: view } = spec;
+  return view && JSON.stringify([view.metadata.resourceVersion, healthOf(view)]);
+}
+
+/** Answers get and update. @throws GatewayError 400, 403, 404, 405, 406, 409, 413, 415 or 503 */
+export async function answerHealth(state: Authorized, name: string, parts: HealthParts): Promise<CompleteResponse> {
+  const { method } = state.inbound;
+  const form = acceptedForm(state.headers, ['Table', '', 'PartialObjectMetadata']).as;
+  if (method === 'GET' || method === 'HEAD') {
+    return objectResponse(state, clusterGatewaysResource, existing(clusterGatewaysResource, parts.store, name), form);
+  }
+  if (method !== 'PUT') {
+    throw new GatewayError('METHOD_NOT_ALLOWED', 'health is read by GET and written by PUT', details);
+  }
+  const record = parts.store.get(name);
+  const view = record && shownView(record);
+  if (record === undefined || view === undefined) throw absent(clusterGatewaysResource, name);
+  const update = readUpdate(await readJsonBody(state.inbound), name);
+  checkPrecondition(update, record, view, parts.versions);
+  if (parts.hub === undefined) {
+    throw new GatewayError('METHOD_NOT_ALLOWED', 'there is no hub on which health could be kept', details);
+  }
+  const dryRun = queryValue(state.target.query, 'dryRun') === 'All';
+  const written = await patchHub(parts.hub, name, view, update, dryRun);
+  const expected = unseen(record, view, update, written);
+  const seen = dryRun ? undefined : await seenWrite(parts.store, expected);
+  const shown = seen ?? expected;
+  const object = clusterGatewaysResource.of(shown)!;
+  if (seen !== undefined) return objectResponse(state, clusterGatewaysResource, object, form);
+  // Answered without a version: a client that updates again does so without a precondition rather than with a wrong one.
+  const whole = object.whole() as { readonly metadata: object };
+  return jsonResponse({ ...whole, metadata: { ...whole.metadata, resourceVersion: undefined } }, state.auditId);
+}
+
+interface HealthUpdate {
+  readonly healthy: boolean;
+  readonly reason: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+function readUpdate(body: unknown, name: string): HealthUpdate {
+  const bad = (message: string): GatewayError => new GatewayError('BAD_REQUEST', message, { ...details, name });
+  const object = asObject(body);
+  if (object === undefined) throw bad('the body must be a ClusterGateway');
+  const { apiVersion = groupVersionOf(clusterGatewayGroup), kind = 'ClusterGateway' } = object;
+  if (apiVersion !== groupVersionOf(clusterGatewayGroup) || kind !== 'ClusterGateway') {
+    throw bad(`the body must be a ClusterGateway of ${groupVersionOf(clusterGatewayGroup)}`);
+  }
+  const metadata = asObject(object['metadata'] ?? {});
+  const status = asObject(object['status'] ?? {});
+  if (metadata === undefined || status === undefined) throw bad('metadata and status must be objects');
+  const { name: given = name, uid = '', resourceVersion = '' } = metadata;
+  if (given !== name) throw bad(`the name of the object (${String(given)}) is not the name in the path (${name})`);
+  const { healthy = false, healthyReason = '' } = status;
+  if (typeof healthy !== 'boolean') throw bad('status.healthy must be true or false');
+  if (typeof healthyReason !== 'string') throw bad('status.healthyReason must be a string');
+  if (typeof uid !== 'string' || typeof resourceVersion !== 'string') {
+    throw bad('metadata.uid and metadata.resourceVersion must be strings');
+  }
+  return { healthy, reason: healthyReason, uid, resourceVersion };
+}
+
+function asObject(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : undefined;
+}
+
+function checkPrecondition(
+  { uid, resourceVersion }: HealthUpdate,
+  { spec }: ClusterRecord,
+  view: ClusterGatewayView,
+  versions: ViewVersions,
+): void {
+  if (uid !== '' && uid !== view.metadata.uid) throw conflict(spec.name, 'the UID is not that of the present object');
+  if (resourceVersion === '') return;
+  if (!/^\d{1,20}$/.test(resourceVersion)) {
+    throw new GatewayError('BAD_REQUEST', 'metadata.resourceVersion is not a number this server gave out', details);
+  }
+  if (Number(resourceVersion) < versions.since(spec.uid)) {
+    throw conflict(
+      spec.name,
+      'the object has been modified; please apply your changes to the latest version and try again',
+    );
+  }
+}
+
+function conflict(name: string, why: string): GatewayError {
+  return new GatewayError(
+    'CONFLICT',
+    `Operation cannot be fulfilled on clustergateways.${clusterGatewayGroup} "${name}": ${why}`,
+    { ...details, name },
+  );
+}
+
+/** Writes the annotations; resolves with the object's new resourceVersion on the hub. */
+async function patchHub(
+  hub: HubClient,
+  name: string,
+  { secret, metadata }: ClusterGatewayView,
+  { healthy, reason, resourceVersion }: HealthUpdate,
+  dryRun: boolean,
+): Promise<string> {
+  const path =
+    secret === undefined
+      ? `/apis/cluster.open-cluster-management.io/v1/managedclusters/${encodeURIComponent(name)}`
+      : `/api/v1/namespaces/${encodeURIComponent(secret.namespace)}/secrets/${encodeURIComponent(secret.name)}`;
+  const { status, body } = await hub.request({
+    method: 'PATCH',
+    path: `${path}?fieldManager=portcullis${dryRun ? '&dryRun=All' : ''}`,
+    contentType: 'application/merge-patch+json',
+    body: {
+      metadata: {
+        // Preconditions: the write is for the object that was read and, when the client asks for that, in the state it was read.
+        uid: metadata.uid,
+        ...(resourceVersion === '' || secret === undefined ? {} : { resourceVersion: metadata.resourceVersion }),
+        annotations: { [healthyAnnotation]: String(healthy), [healthyReasonAnnotation]: reason },
+      },
+    },
+    timeoutMs: patchTimeoutMs,
+  });
+  if (status === 200) return versionIn(body);
+  if (status === 404) throw absent(clusterGatewaysResource, name);
+  if (status === 409 || status === 422) {
+    throw conflict(name, 'the object has been modified; please apply your changes to the latest version and try again');
+  }
+  if (status === 403) {
+    const what = secret === undefined ? 'managedclusters' : `secrets in namespace ${secret.namespace}`;
+    throw new GatewayError(
+      'FORBIDDEN',
+      `the gateway's own account on the hub may not patch ${what}; grant it "patch"`,
+      {
+        ...details,
+        name,
+      },
+    );
+  }
+  throw new GatewayError('HUB_UNAVAILABLE', `the hub did not take the update of health (status ${status}); try again`);
+}
+
+function versionIn(body: Buffer): string {
+  try {
+    const { metadata } = JSON.parse(body.toString('utf8')) as { metadata?: { resourceVersion?: string } };
+    return metadata?.resourceVersion ?? '';
+  } catch {
+    return '';
+  }
+}
+
+/** The record as soon as the cache has seen the write; undefined when it does not in time. */
+function seenWrite(store: ClusterReader, expected: ClusterRecord): Promise<ClusterRecord | undefined> {
+  const isIt = (record: ClusterRecord | undefined): boolean =>
+    record?.spec.uid === expected.spec.uid && hubState(record) === hubState(expected);
+  const now = store.getByUid(expected.spec.uid);
+  if (isIt(now)) return Promise.resolve(now);
+  return new Promise((resolve) => {
+    const done = (record: ClusterRecord | undefined): void => {
+      clearTimeout(timer);
+      unsubscribe();
+      resolve(record);
+    };
+    const timer = setTimeout(() => done(undefined), echoTimeoutMs);
+    const unsubscribe = store.subscribe(({ record }) => {
+      if (isIt(record)) done(record);
+    });
+  });
+}
+
+/** The record as it will be once the cache has seen the write. */
+function unseen(
+  record: ClusterRecord,
+  view: ClusterGatewayView,
+  { healthy, reason }: HealthUpdate,
+  version: string,
+): ClusterRecord {
+  const annotations = {
+    ...view.metadata.annotations,
+    [healthyAnnotation]: String(healthy),
+    [healthyReasonAnnotation]: reason,
+  };
+  const resourceVersion = view.secret === undefined ? view.metadata.resourceVersion : version;
+  const metadata = { ...view.metadata, resourceVersion, annotations };
+  return { ...record, spec: { ...record.spec, clusterGateway: { ...view, metadata } } };
+}

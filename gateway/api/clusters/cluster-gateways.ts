@@ -1,0 +1,113 @@
+// `clustergateways.cluster.core.oam.dev` as cluster-gateway serves it, without its secrets. Easy to get wrong: the annotations of a Secret that
+// was made by `kubectl apply` hold the whole Secret once more, so none of them is ever copied; two are read.
+import { groupVersionOf, clusterGatewayGroup } from '../discovery/api-groups.ts';
+import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
+import { serverUrl, proxyUrl } from './cluster-object.ts';
+import { column } from './served-resource.ts';
+import type { ServedObject, ServedResource } from './served-resource.ts';
+
+/** The two annotations in which cluster-gateway keeps the health of a cluster (clustergateway_types_secret.go). */
+export const healthyAnnotation = 'status.cluster.core.oam.dev/healthy';
+export const healthyReasonAnnotation = 'status.cluster.core.oam.dev/healthy-reason';
+
+/** cluster-gateway's columns, name for name (printer.go). */
+const columns = [
+  column('Name', 'string', 0, 'Name of the cluster.', 'name'),
+  column('Provider', 'string', 0, 'Provider of the cluster; always empty.'),
+  column('Credential-Type', 'string', 0, 'Kind of the credential the gateway uses.'),
+  column('Endpoint-Type', 'string', 0, 'How the cluster is reached: Const or ClusterProxy.'),
+  column('Healthy', 'string', 0, 'What was last written to the health subresource.'),
+];
+
+/** See the file comment. Holds the clusters that cluster-gateway itself would show: its Secrets and OCM's ManagedClusters. */
+export const clusterGatewaysResource: ServedResource = {
+  group: clusterGatewayGroup,
+  plural: 'clustergateways',
+  kind: 'ClusterGateway',
+  columns,
+  fixed: [],
+  showsProbe: false,
+  of(record) {
+    const view = shownView(record);
+    return view && servedGateway(record, view);
+  },
+};
+
+/**
+ * The view of a record that cluster-gateway would show as well: not of one that lost its name to another source, for it is not the cluster its
+ * Secret is called after; and not of a ManagedCluster that nobody gave an address yet.
+ */
+export function shownView({ spec }: ClusterRecord): ClusterGatewayView | undefined {
+  const { problem, clusterGateway: view } = spec;
+  if (problem?.reason === 'NameConflict') return undefined;
+  return problem?.reason === 'NoAddress' && view?.secret === undefined ? undefined : view;
+}
+
+function servedGateway(record: ClusterRecord, view: ClusterGatewayView): ServedObject {
+  const { creationTimestamp, labels } = view.metadata;
+  const status = healthOf(view);
+  const credentialType = view.credentialType === '' ? undefined : view.credentialType;
+  return {
+    name: record.spec.name,
+    labels,
+    resourceVersion: record.resourceVersion,
+    createdAt: secondsOf(creationTimestamp),
+    metadata: () => gatewayMetadata(record, view),
+    whole: () => ({
+      apiVersion: groupVersionOf(clusterGatewayGroup),
+      kind: 'ClusterGateway',
+      metadata: gatewayMetadata(record, view),
+      spec: {
+        provider: '',
+        access: {
+          endpoint: endpointOf(record, view),
+          ...(credentialType && { credential: { type: credentialType } }),
+        },
+      },
+      status,
+    }),
+    cells: () => [record.spec.name, '', credentialType ?? '<none>', view.endpointType, String(status.healthy ?? false)],
+  };
+}
+
+function gatewayMetadata({ spec, resourceVersion }: ClusterRecord, view: ClusterGatewayView): object {
+  const { uid, creationTimestamp, labels } = view.metadata;
+  return {
+    name: spec.name,
+    uid,
+    resourceVersion,
+    creationTimestamp,
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
+  };
+}
+
+function endpointOf(record: ClusterRecord, { endpointType }: ClusterGatewayView): object {
+  if (endpointType === 'ClusterProxy') return { type: endpointType };
+  const { tls, proxy } = record.spec;
+  return {
+    type: endpointType,
+    const: {
+      address: serverUrl(record),
+      ...(tls.insecure ? { insecure: true } : {}),
+      ...(proxy === undefined ? {} : { 'proxy-url': proxyUrl(proxy) }),
+    },
+  };
+}
+
+/** `status` from the annotations; false and '' are left out, as Go's omitempty does. */
+export function healthOf({ metadata }: ClusterGatewayView): { healthy?: true; healthyReason?: string } {
+  const healthyReason = metadata.annotations[healthyReasonAnnotation] ?? '';
+  return {
+    ...(goTrue.has(metadata.annotations[healthyAnnotation] ?? '') ? { healthy: true as const } : {}),
+    ...(healthyReason === '' ? {} : { healthyReason }),
+  };
+}
+
+/** What Go's strconv.ParseBool reads as true. */
+const goTrue: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
+
+/** Seconds since 1970 of an RFC 3339 time, 0 for none. */
+export function secondsOf(time: string): number {
+  const parsed = Date.parse(time);
+  return Number.isNaN(parsed) ? 0 : parsed / 1000;
+}

@@ -1,0 +1,42 @@
+// Label and field selectors of our own API, and the labels by which a request to many clusters chooses. Easy to get wrong: a selector that is read more
+// loosely than kube-apiserver reads it chooses clusters that nobody meant.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import { parseLabelSelector } from '../../../search/query/selectors/label-selector.ts';
+import { compileLabel } from '../../../search/query/match.ts';
+
+export type Labels = Readonly<Record<string, string>>;
+export type LabelMatcher = (labels: Labels) => boolean;
+
+/**
+ * Parses a label selector.
+ * @returns undefined for one without requirements, which everything matches
+ * @throws GatewayError BAD_REQUEST in kube-apiserver's words
+ */
+export function labelMatcher(selector: string): LabelMatcher | undefined {
+  const tests = parseLabelSelector(selector).map(compileLabel);
+  if (tests.length === 0) return undefined;
+  return (labels) => {
+    const found = new Map(Object.entries(labels));
+    return tests.every((test) => test(found));
+  };
+}
+
+const nameTerm = /^metadata\.name(==|=|!=)([^\s!=]*)$/;
+
+/**
+ * Parses a field selector; `metadata.name` is the only field.
+ * @throws GatewayError BAD_REQUEST for any other field
+ */
+export function nameMatcher(selector: string): (name: string) => boolean {
+  const terms = selector
+    .split(',')
+    .map((term) => term.trim())
+    .filter((term) => term !== '');
+  const tests = terms.map((term) => {
+    const match = nameTerm.exec(term);
+    if (match === null)
+      throw new GatewayError('BAD_REQUEST', `field selector "${term}" is not supported: only metadata.name is`);
+    return (name: string) => (name === match[2]) === (match[1] !== '!=');
+  });
+  return (name) => tests.every((test) => test(name));
+}

@@ -1,0 +1,162 @@
+// Watch of objects made from cluster records. Easy to get wrong: an object that leaves the selector is DELETED for that watcher and one that
+// enters it ADDED, so every event is judged by the record before and after it.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import type { ClusterEvent, ClusterReader } from '../../../cache/model/store.ts';
+import type { OpenStream, OpenStreams } from '../../../routing/forward/open-streams.ts';
+import { acceptedForm } from '../accept.ts';
+import type { AcceptedForm } from '../accept.ts';
+import { groupVersionOf } from '../discovery/api-groups.ts';
+import type { Authorized } from '../../exchange.ts';
+import { queryFlag, queryValue } from '../../request/request-info.ts';
+import { listed, metaGroup, objectMatcher, partialOf, tableOf } from './served-resource.ts';
+import type { ServedObject, ServedResource } from './served-resource.ts';
+
+/** What a watch needs of the rest. */
+export interface WatchParts {
+  readonly store: ClusterReader;
+  readonly openStreams: OpenStreams;
+  /** Bookmark interval; kube-apiserver sends one about every minute. */
+  readonly bookmarkIntervalMs: number;
+}
+
+/** A watcher that leaves more than this unread is cut off, as kube-apiserver does; it lists again when it is back. */
+const maxUnreadBytes = 4 * 1024 * 1024;
+/** A timer cannot be longer than 24.8 days. */
+const longestWatchSeconds = 2_000_000;
+
+/** Answers watch; resolves when it ends. @throws GatewayError 400, 406, 410 or 422 before anything was sent */
+export function watchResource(state: Authorized, resource: ServedResource, parts: WatchParts): Promise<void> {
+  const { store } = parts;
+  const { query } = state.target;
+  if (state.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch is asked for by GET');
+  const form = acceptedForm(state.headers, ['Table', '', 'PartialObjectMetadata']).as;
+  const matches = objectMatcher(query);
+  const bookmarks = queryFlag(query, 'allowWatchBookmarks');
+  const initial = wantsInitialEvents(query, bookmarks);
+  const from = queryValue(query, 'resourceVersion') ?? '';
+  const past = initial || from === '' || from === '0' ? undefined : store.eventsSince(from);
+  if (past === 'expired') throw new GatewayError('EXPIRED', `too old resource version: ${from}`);
+  const timeoutSeconds = Math.min(Number(queryValue(query, 'timeoutSeconds') ?? 0), longestWatchSeconds);
+
+  const { inbound, auditId, progress } = state;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let unreadBytes = 0;
+  const send = (type: string, object: object): void => {
+    const line = Buffer.from(`${JSON.stringify({ type, object })}\n`);
+    progress.bytesOut += line.length;
+    unreadBytes = inbound.write(line) ? 0 : unreadBytes + line.length;
+    if (unreadBytes > maxUnreadBytes) inbound.abort();
+  };
+  inbound.onDrain(() => (unreadBytes = 0));
+  let first = true;
+  const sendObject = (type: string, object: ServedObject): void => {
+    if (form === '') send(type, object.whole());
+    else if (form !== 'Table') send(type, partialOf(object));
+    else {
+      send(type, tableOf(resource, [object], object.resourceVersion, query, first));
+      first = false;
+    }
+  };
+  const sendEvent = (event: ClusterEvent): void => {
+    const change = changeOf(event, resource, matches);
+    if (change !== undefined) sendObject(change.type, change.object);
+  };
+  const bookmark = (annotations?: Record<string, string>): void => {
+    const { resourceVersion } = store;
+    send(
+      'BOOKMARK',
+      bookmarkObject(resource, form, {
+        resourceVersion,
+        creationTimestamp: null,
+        ...(annotations && { annotations }),
+      }),
+    );
+  };
+
+  progress.status = 200;
+  progress.onAnswering?.();
+  inbound.respond(
+    200,
+    ['Content-Type', 'application/json', 'Cache-Control', 'no-cache, private', 'Audit-Id', auditId],
+    false,
+  );
+  if (past === undefined) {
+    for (const object of listed(resource, store)) if (matches(object)) sendObject('ADDED', object);
+  } else past.forEach(sendEvent);
+  if (initial) bookmark({ 'k8s.io/initial-events-end': 'true' });
+
+  const unsubscribe = store.subscribe(sendEvent);
+  const ticking = bookmarks ? setInterval(bookmark, parts.bookmarkIntervalMs) : undefined;
+  const ending = timeoutSeconds > 0 ? setTimeout(() => finish(), timeoutSeconds * 1000) : undefined;
+  const open: OpenStream = {
+    kind: 'watch',
+    clusterName: '',
+    clusterUid: '',
+    endAtBoundary: () => {
+      finish();
+      return true;
+    },
+    abort: () => finish(),
+    end(reason, statusJson) {
+      state.observation.error ??= reason;
+      inbound.write(Buffer.from(`{"type":"ERROR","object":${statusJson}}\n`));
+      finish();
+    },
+    // It has a bound of its own for what is unread.
+    blockedSinceMs: 0,
+  };
+  parts.openStreams.add(open);
+  progress.open = open;
+  const finish = (): void => {
+    unsubscribe();
+    clearInterval(ticking);
+    clearTimeout(ending);
+    parts.openStreams.delete(open);
+    inbound.end();
+    resolve();
+  };
+  inbound.onClose(finish);
+  return promise;
+}
+
+/** KEP-3157: a watch that begins with all objects and says when that was all. */
+function wantsInitialEvents(query: string, bookmarks: boolean): boolean {
+  if (!queryFlag(query, 'sendInitialEvents')) return false;
+  if (queryValue(query, 'resourceVersionMatch') !== 'NotOlderThan') {
+    throw new GatewayError('INVALID', 'sendInitialEvents needs resourceVersionMatch=NotOlderThan');
+  }
+  if (!bookmarks) throw new GatewayError('INVALID', 'sendInitialEvents needs allowWatchBookmarks=true');
+  return true;
+}
+
+/** What a watcher is told of an event: nothing when the object is not for it, before and after, or looks as before. */
+function changeOf(
+  { type, record, previous }: ClusterEvent,
+  resource: ServedResource,
+  matches: (object: ServedObject) => boolean,
+): { readonly type: ClusterEvent['type']; readonly object: ServedObject } | undefined {
+  if (resource.fixed.some(({ name }) => name === record.spec.name)) return undefined;
+  const selected = (object: ServedObject | undefined): ServedObject | undefined =>
+    object !== undefined && matches(object) ? object : undefined;
+  const now = selected(resource.of(record));
+  if (type !== 'MODIFIED') return now && { type, object: now };
+  // The state before, with the version of the event, as kube-apiserver tells of an object that left a selector.
+  const before = previous && selected(resource.of({ ...previous, resourceVersion: record.resourceVersion }));
+  if (now === undefined) return before && { type: 'DELETED', object: before };
+  if (before === undefined) return { type: 'ADDED', object: now };
+  if (!resource.showsProbe && previous?.spec === record.spec) return undefined;
+  return { type, object: now };
+}
+
+function bookmarkObject(resource: ServedResource, form: AcceptedForm['as'], metadata: object): object {
+  if (form === '') return { apiVersion: groupVersionOf(resource.group), kind: resource.kind, metadata };
+  const partial = { kind: 'PartialObjectMetadata', apiVersion: metaGroup, metadata };
+  if (form !== 'Table') return partial;
+  return {
+    kind: 'Table',
+    apiVersion: metaGroup,
+    metadata,
+    columnDefinitions: null,
+    rows: [{ cells: [], object: partial }],
+  };
+}

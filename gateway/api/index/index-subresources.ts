@@ -1,0 +1,54 @@
+// Subresources below Clusterpedia's path of one cluster (`…/resources/clusters/<name>/api/v1/…/pods/<pod>/log`): the index has no copy of them, so they are
+// requests to the cluster itself, as the caller. Easy to get wrong: only those that the operator allows, by Clusterpedia's own flag and spellings; and the
+// right that is asked for is that of `clusters/<name>/proxy`, not the right to read the index.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import type { RequestInfo } from '../../request/request-info.ts';
+
+/** By resource of the core group. */
+export type AllowedSubresources = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** As Clusterpedia supports them (pkg/kubeapiserver/options.go). */
+const supported: Readonly<Record<string, readonly string[]>> = {
+  pods: ['proxy', 'log', 'exec', 'attach', 'portforward'],
+  nodes: ['proxy'],
+  services: ['proxy'],
+};
+
+/** Whether a path names a subresource that could be allowed. */
+export function isForwardable({ isResource, apiGroup, resource, subresource, name }: RequestInfo): boolean {
+  return isResource && apiGroup === '' && name !== '' && (supported[resource]?.includes(subresource) ?? false);
+}
+
+/**
+ * Reads `pods/log,exec,…`: a subresource alone is that of every resource which has it; `portfowrd` is what Clusterpedia's flag called it.
+ * @throws Error that quotes what cannot be read
+ */
+export function parseAllowedSubresources(list: string): AllowedSubresources {
+  const allowed = new Map<string, Set<string>>();
+  for (const token of list.split(',').map((text) => text.trim())) {
+    const parts = token.split('/');
+    const wanted = parts.at(-1) === 'portfowrd' ? 'portforward' : parts.at(-1)!;
+    const found = Object.entries(supported).filter(
+      ([resource, subresources]) =>
+        (parts.length === 1 || resource === parts[0]) && parts.length <= 2 && subresources.includes(wanted),
+    );
+    if (found.length === 0) {
+      const known = Object.entries(supported).flatMap(([resource, names]) =>
+        names.map((name) => `${resource}/${name}`),
+      );
+      throw new Error(`"${token}" is no subresource that can be forwarded: ${known.join(', ')}`);
+    }
+    for (const [resource] of found) allowed.set(resource, (allowed.get(resource) ?? new Set()).add(wanted));
+  }
+  return allowed;
+}
+
+/** @throws GatewayError METHOD_NOT_ALLOWED where the operator has not allowed it */
+export function requireAllowed(info: RequestInfo, cluster: string, allowed: AllowedSubresources | undefined): void {
+  if (allowed?.get(info.resource)?.has(info.subresource) === true) return;
+  throw new GatewayError(
+    'METHOD_NOT_ALLOWED',
+    `the index holds copies of objects and no subresources; ask the cluster itself below /clusters/${cluster}/proxy, or have ` +
+      `${info.resource}/${info.subresource} forwarded with --allowed-proxy-subresources`,
+  );
+}

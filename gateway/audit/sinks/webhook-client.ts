@@ -1,0 +1,119 @@
+// Sends batches of audit events to the server of a kubeconfig, as kube-apiserver does: POST of an EventList to the very URL in `server`. Easy to
+// get wrong: a webhook that takes the connection and never answers must fail like one that is down.
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { IncomingMessage, RequestOptions } from 'node:http';
+import { readWebhookKubeconfig } from '../../../cache/hub/hub-connection.ts';
+import type { HubConnection } from '../../../cache/hub/hub-connection.ts';
+import { makeHubTransport } from '../../../cache/hub/hub-transport.ts';
+import type { HubTransport } from '../../../cache/hub/hub-transport.ts';
+import type { Credential } from '../../../cache/model/records.ts';
+import { WebhookRefusal } from './webhook.ts';
+
+/** A webhook that is known. */
+export interface WebhookClient {
+  send(lines: readonly string[], signal: AbortSignal): Promise<void>;
+  close(): void;
+}
+
+/** kube-apiserver's timeout of a webhook call. */
+const defaultTimeoutMs = 30_000;
+/** What every line begins with and no item of a list has. */
+const typeMeta = '"kind":"Event","apiVersion":"audit.k8s.io/v1",';
+
+/**
+ * Reads the kubeconfig; it is followed while it changes.
+ * @throws ConfigurationError when it cannot be used at start
+ */
+export async function makeWebhookClient(
+  file: string,
+  onProblem: (problem: string | undefined) => void,
+  timeoutMs: number = defaultTimeoutMs,
+): Promise<WebhookClient> {
+  const connection = await readWebhookKubeconfig(file, { onProblem });
+  let transport: HubTransport | undefined;
+  const agentFor = (certificate: Credential['clientCertificate']): HubTransport['short'] => {
+    const access = connection.current();
+    if (transport === undefined || !transport.serves(access, certificate)) {
+      transport?.retire();
+      transport = makeHubTransport(access, certificate);
+    }
+    return transport.short;
+  };
+  return {
+    async send(lines, signal) {
+      const credential = await connection.current().credential.current();
+      const isTls = connection.current().endpoint.scheme === 'https';
+      const options = requestOptions(connection, credential, eventList(lines));
+      const agent = isTls ? { agent: agentFor(credential.clientCertificate) } : {};
+      const { promise: timedOut, reject } = Promise.withResolvers<never>();
+      const ending = new AbortController();
+      const timer = setTimeout(() => {
+        reject(new Error(`the audit webhook did not answer within ${timeoutMs / 1000} s`));
+        ending.abort();
+      }, timeoutMs).unref();
+      try {
+        const combined = AbortSignal.any([signal, ending.signal]);
+        const answer = post(
+          isTls ? httpsRequest : httpRequest,
+          { ...options.head, ...agent, signal: combined },
+          options.body,
+        );
+        const status = await Promise.race([answer, timedOut]);
+        if (status === 401) connection.current().credential.invalidate();
+        if (status < 200 || status > 299) throw new WebhookRefusal(status);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    close() {
+      transport?.destroy();
+      connection.close();
+    },
+  };
+}
+
+/** audit.k8s.io/v1 EventList of lines of the log. */
+export function eventList(lines: readonly string[]): Buffer {
+  const items = lines.map((line) => (line.startsWith(typeMeta, 1) ? `{${line.slice(typeMeta.length + 1)}` : line));
+  return Buffer.from(`{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[${items.join(',')}]}`);
+}
+
+function requestOptions(
+  connection: HubConnection,
+  { authorization }: Credential,
+  body: Buffer,
+): { readonly head: RequestOptions; readonly body: Buffer } {
+  const { endpoint } = connection.current();
+  const head = {
+    method: 'POST',
+    host: endpoint.host,
+    port: endpoint.port,
+    path: endpoint.basePath === '' ? '/' : endpoint.basePath,
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      'user-agent': 'portcullis-audit',
+      'content-length': String(body.length),
+      ...(authorization === undefined ? {} : { authorization }),
+    },
+  };
+  return { head, body };
+}
+
+/** The status, once the answer was read to its end. */
+function post(
+  request: typeof httpsRequest | typeof httpRequest,
+  options: RequestOptions,
+  body: Buffer,
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const sent = request(options, (answer: IncomingMessage) => {
+      answer.on('error', reject);
+      answer.on('end', () => resolve(answer.statusCode ?? 0));
+      answer.resume();
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}

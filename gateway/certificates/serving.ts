@@ -1,0 +1,60 @@
+// Which certificate the listener shows: the operator's files, followed for change, or one of our own CA. Easy to get wrong: certificate and
+// key are replaced one after the other on disk, so a pair that does not match is a half-done rotation and must wait for its other half.
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { join } from 'node:path';
+import { ConfigurationError } from '../../lib/configuration-error.ts';
+import type { Config } from '../config/config.ts';
+import type { Reloading } from '../start/reloading.ts';
+import { issueServingCertificate, loadAuthority } from './serving-certificate.ts';
+
+/** A timer cannot be longer than 24.8 days. */
+const reissueIntervalMs = 20 * 24 * 60 * 60 * 1000;
+
+/** Certificate and key as PEM. */
+export interface ServingPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** The certificate the listener shows. */
+export interface Serving {
+  /** File clients must trust; undefined when the operator brought a certificate. */
+  readonly caFile: string | undefined;
+  current(): ServingPair;
+  onChange(listener: () => void): void;
+  close(): void;
+}
+
+/** The operator's certificate, followed for change, or one of our own CA, issued anew long before it ends. */
+export async function startServingCertificate(config: Config, reloading: Reloading): Promise<Serving> {
+  let listener: (() => void) | undefined;
+  const onChange = (next: () => void): void => void (listener = next);
+  if (config.tls !== undefined) {
+    let pair = { cert: '', key: '' };
+    await reloading.add([config.tls.certFile, config.tls.keyFile], (cert = '', key = '') => {
+      checkKeyPair(cert, key, config.tls!.certFile);
+      pair = { cert, key };
+      listener?.();
+    });
+    return { caFile: undefined, current: () => pair, onChange, close: () => undefined };
+  }
+  const authority = await loadAuthority(config.dataDir);
+  let pair = await issueServingCertificate(authority, config.listen.host, config.clusterDomain);
+  const timer = setInterval(() => {
+    void issueServingCertificate(authority, config.listen.host, config.clusterDomain).then((next) => {
+      pair = next;
+      listener?.();
+    });
+  }, reissueIntervalMs);
+  timer.unref();
+  return { caFile: join(config.dataDir, 'ca.crt'), current: () => pair, onChange, close: () => clearInterval(timer) };
+}
+
+function checkKeyPair(cert: string, key: string, file: string): void {
+  try {
+    if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return;
+  } catch {
+    throw new ConfigurationError([{ file, message: 'certificate or private key is not valid PEM' }]);
+  }
+  throw new ConfigurationError([{ file, message: 'the private key does not belong to the certificate' }]);
+}

@@ -1,0 +1,50 @@
+// Everything the steps of the chain may use, passed in as one object of functions: there are no singletons. Easy to get wrong: what is
+// replaced while running (rules, tokens, certificates) is behind a function that reads the current value.
+import type { RequestAuthenticator } from '../auth/callers/authenticate.ts';
+import type { Authorizer } from '../auth/rules/authorize.ts';
+import type { ClusterStore } from '../cache/model/store.ts';
+import type { ClusterSpec } from '../cache/model/records.ts';
+import type { User } from '../cache/model/user.ts';
+import type { OpenStreams } from '../routing/forward/open-streams.ts';
+import type { Connections } from '../routing/members/target.ts';
+import type { AllowedSubresources } from './api/index/index-subresources.ts';
+import type { Admission } from './limits/admission.ts';
+import type { Audit } from './audit/audit.ts';
+import type { Authorized } from './exchange.ts';
+import type { Log } from './operations/log.ts';
+import type { RequestMetrics } from './operations/metrics.ts';
+import type { OutgoingStreams } from './open-streams/outgoing-streams.ts';
+import type { StreamReviews } from './open-streams/stream-reviews.ts';
+import type { Tracing } from './tracing/request-trace.ts';
+
+/** See the file comment. */
+export interface ChainDependencies {
+  readonly authenticate: RequestAuthenticator;
+  readonly authorizer: Authorizer;
+  readonly admission: Admission;
+  /** Undefined without an audit policy. */
+  readonly audit?: Audit | undefined;
+  /** Undefined unless traces are asked for. */
+  readonly tracing?: Tracing | undefined;
+  readonly clusters: Pick<ClusterStore, 'get' | 'list' | 'subscribe'>;
+  readonly connections: Connections;
+  /** Whom a member is told to see: auth/outgoing/outgoing.ts with the rules of this moment. Throws for whom nobody may be sent as. */
+  readonly outgoingIdentity: (user: User, cluster: ClusterSpec) => User;
+  /** Ends streams whose outgoing identity the rules have changed; absent where none can last. */
+  readonly outgoingStreams?: OutgoingStreams;
+  readonly openStreams: OpenStreams;
+  /** Absent where nobody's rights can change while a stream is open (`--identity=self`). */
+  readonly streamReviews?: StreamReviews;
+  readonly metrics: RequestMetrics;
+  readonly log: Log;
+  /** Answers what the gateway itself serves; the promise ends with the exchange. */
+  readonly answerLocally: (state: Authorized) => void | Promise<void>;
+  /** `--cluster-domain`, lower case, or undefined. */
+  readonly clusterDomain: string | undefined;
+  /** What may be asked of a cluster below Clusterpedia's path of it; absent: nothing. */
+  readonly forwardedSubresources?: AllowedSubresources | undefined;
+  /** Longest wait for the first byte of a short request. */
+  readonly firstByteTimeoutMs: number;
+  /** True once new requests are refused because the process is about to end. */
+  readonly refusing: () => boolean;
+}

@@ -1,0 +1,87 @@
+// Shortens every TTL and deadline of a gateway by one factor, so that tests of what takes minutes take seconds. For tests only. Easy to get wrong: a
+// factor above 1 would weaken every bound at once, so it is refused, and a gateway with another factor than 1 says so when it starts.
+import { connectTimeoutMs } from '../../lib/limits.ts';
+import { defaultBreakerLimits } from '../../routing/members/breaker.ts';
+import type { BreakerLimits } from '../../routing/members/breaker.ts';
+import { defaultPoolTimes } from '../../routing/dial/endpoint-pools.ts';
+import { returnAfterMs } from '../../routing/dial/endpoint-order.ts';
+import type { TransportLimits } from '../../routing/dial/transport.ts';
+import type { Config } from './config.ts';
+import { clientLostMs } from '../../http/http2/http2-liveness.ts';
+import { defaultProbeTiming } from '../probe/probe.ts';
+import { defaultIntervalMs } from '../open-streams/stream-reviews.ts';
+
+/** Environment variable that holds the factor, for example `0.2`. There is no flag and no key of the configuration file. */
+export const timeScaleVariable = 'PORTCULLIS_TEST_TIME_SCALE';
+
+/** Below this a busy machine alone would break every deadline. */
+const smallest = 0.01;
+
+/** The factor: 1 unless the variable says otherwise; what is no factor between 0.01 and 1 is handed to `fault`. */
+export function readTimeScale(environment: NodeJS.ProcessEnv, fault: (where: string, message: string) => void): number {
+  const written = environment[timeScaleVariable] ?? '';
+  if (written === '') return 1;
+  const scale = Number(written);
+  if (scale >= smallest && scale <= 1) return scale;
+  fault(
+    timeScaleVariable,
+    `"${written}" is no number from ${smallest} to 1; it shortens the gateway's deadlines for tests and never lengthens them: unset it`,
+  );
+  return 1;
+}
+
+/** Times that have no setting, in milliseconds. */
+export interface FixedTimes {
+  readonly connectTimeoutMs: number;
+  readonly transport: TransportLimits;
+  readonly breaker: BreakerLimits;
+  readonly probeTimeoutMs: number;
+  readonly streamReviewIntervalMs: number;
+  readonly clientLostMs: number;
+}
+
+/** They are what the dependencies take by themselves at 1. */
+export function fixedTimes(scale: number): FixedTimes {
+  const { failuresToOpen, firstOpenMs, longestOpenMs } = defaultBreakerLimits;
+  return {
+    connectTimeoutMs: connectTimeoutMs * scale,
+    transport: {
+      idleTimeoutMs: defaultPoolTimes.idleTimeoutMs * scale,
+      pingIntervalMs: defaultPoolTimes.pingIntervalMs * scale,
+      pingTimeoutMs: defaultPoolTimes.pingTimeoutMs * scale,
+      returnAfterMs: returnAfterMs * scale,
+    },
+    breaker: { failuresToOpen, firstOpenMs: firstOpenMs * scale, longestOpenMs: longestOpenMs * scale },
+    probeTimeoutMs: defaultProbeTiming.timeoutMs * scale,
+    streamReviewIntervalMs: defaultIntervalMs * scale,
+    clientLostMs: clientLostMs * scale,
+  };
+}
+
+/** The configuration with its settings of time shortened as well. */
+export function withTimeScale(config: Config, scale: number): Config {
+  if (scale === 1) return config;
+  const { hub } = config;
+  return Object.freeze({
+    ...config,
+    timeScale: scale,
+    shutdownDelayMs: config.shutdownDelayMs * scale,
+    shutdownGraceMs: config.shutdownGraceMs * scale,
+    firstByteTimeoutMs: config.firstByteTimeoutMs * scale,
+    probeIntervalMs: config.probeIntervalMs * scale,
+    limits: Object.freeze({
+      ...config.limits,
+      queueTimeoutMs: config.limits.queueTimeoutMs * scale,
+      slowClientTimeoutMs: config.limits.slowClientTimeoutMs * scale,
+    }),
+    hub:
+      hub === undefined
+        ? undefined
+        : Object.freeze({
+            ...hub,
+            tokenReviewTtlMs: hub.tokenReviewTtlMs * scale,
+            authorizedTtlMs: hub.authorizedTtlMs * scale,
+            unauthorizedTtlMs: hub.unauthorizedTtlMs * scale,
+          }),
+  });
+}

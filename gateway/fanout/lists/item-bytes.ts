@@ -1,0 +1,143 @@
+// Names the cluster on an object or a row, by bytes: what is not touched stays as the member wrote it. Easy to get wrong: an object may carry
+// the annotation of another cluster already, in any spelling of its key; ours takes its place, and where readers could still find another it is refused.
+import {
+  byte,
+  maxDepth,
+  nextMember,
+  skipColon,
+  skipSpace,
+  skipString,
+  skipValue,
+  textOf,
+} from '../../../lib/json/json-scan.ts';
+import { MalformedAnswer } from '../../../cache/hub/hub-events.ts';
+import { clusterAnnotation } from '../../../search/types.ts';
+
+/** A value inside of some bytes. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Bytes in place of others. */
+export interface Edit extends Span {
+  readonly text: string;
+}
+
+/** One scratch space is enough: nothing here waits. */
+const open = new Uint8Array(maxDepth);
+
+/**
+ * Members of the object at `at`; none of what is no object.
+ * @throws MalformedAnswer also for a repeated key, in whatever spellings: Go joins two objects and skips a null behind one, others take the first or the
+ * last, so each would find another cluster on it
+ */
+export function membersOf(bytes: Buffer, at: number): Map<string, Span> {
+  const members = new Map<string, Span>();
+  if (bytes[at] !== byte.openObject) return members;
+  let i = skipSpace(bytes, at + 1);
+  if (bytes[i] === byte.closeObject) return members;
+  while (i >= 0) {
+    const keyEnd = skipString(bytes, i);
+    const start = skipColon(bytes, keyEnd);
+    const end = skipValue(bytes, start, open);
+    const key = textOf(bytes, i, keyEnd);
+    if (members.has(key)) throw new MalformedAnswer('an object with repeated keys');
+    members.set(key, { start, end });
+    i = nextMember(bytes, end, byte.closeObject);
+  }
+  return members;
+}
+
+/** Elements of the list at `at`. @throws MalformedAnswer */
+export function elementsOf(bytes: Buffer, at: number): Span[] {
+  const elements: Span[] = [];
+  if (bytes[at] !== byte.openList) return elements;
+  let i = skipSpace(bytes, at + 1);
+  if (bytes[i] === byte.closeList) return elements;
+  while (i >= 0) {
+    const end = skipValue(bytes, i, open);
+    elements.push({ start: i, end });
+    i = nextMember(bytes, end, byte.closeList);
+  }
+  return elements;
+}
+
+/** The text of a string at a span, or undefined when something else is there. */
+export function stringAt(bytes: Buffer, span: Span | undefined): string | undefined {
+  if (span === undefined || bytes[span.start] !== byte.quote) return undefined;
+  return textOf(bytes, span.start, span.end);
+}
+
+/** The bytes with the edits made; they may come in any order and do not overlap. */
+export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
+  const pieces: Buffer[] = [];
+  let from = 0;
+  for (const { start, end, text } of edits.toSorted((a, b) => a.start - b.start)) {
+    pieces.push(bytes.subarray(from, start), Buffer.from(text));
+    from = end;
+  }
+  pieces.push(bytes.subarray(from));
+  return Buffer.concat(pieces);
+}
+
+/** What names the cluster on an object. */
+export interface ObjectMark {
+  readonly cluster: string;
+  /** Takes the place of the object's own, as in events of a merged watch. */
+  readonly resourceVersion?: string | undefined;
+}
+
+/**
+ * How the object at `at` is marked; nothing for one without metadata, which nobody can take for another cluster's.
+ * @throws MalformedAnswer for what is no object, has metadata that is none, or holds further objects as a list does
+ */
+export function markEdits(bytes: Buffer, at: number, mark: ObjectMark): Edit[] {
+  if (bytes[at] !== byte.openObject) throw new MalformedAnswer('something that is no object');
+  const own = membersOf(bytes, at);
+  refuseList(bytes, own.get('items'));
+  const metadata = own.get('metadata');
+  if (metadata === undefined) return [];
+  if (bytes[metadata.start] !== byte.openObject) throw new MalformedAnswer('an object with metadata that is none');
+  const members = membersOf(bytes, metadata.start);
+  const added: string[] = [];
+  const edits: Edit[] = [];
+  const put = (key: string, value: string): void => {
+    const span = members.get(key);
+    if (span === undefined) added.push(`${JSON.stringify(key)}:${value}`);
+    else edits.push({ ...span, text: value });
+  };
+  const { cluster, resourceVersion } = mark;
+  if (resourceVersion !== undefined) put('resourceVersion', JSON.stringify(resourceVersion));
+  const value = JSON.stringify(cluster);
+  const annotations = members.get('annotations');
+  if (annotations === undefined || bytes[annotations.start] !== byte.openObject) {
+    put('annotations', `{${JSON.stringify(clusterAnnotation)}:${value}}`);
+  } else {
+    const inside = membersOf(bytes, annotations.start);
+    const known = inside.get(clusterAnnotation);
+    if (known !== undefined) edits.push({ ...known, text: value });
+    else edits.push(insertion(annotations, inside.size, [`${JSON.stringify(clusterAnnotation)}:${value}`]));
+  }
+  if (added.length > 0) edits.push(insertion(metadata, members.size, added));
+  return edits;
+}
+
+/** kubectl takes an object with `items` apart, and lists inside of it, so objects in there would go past the mark. Plain values are somebody's own field. */
+function refuseList(bytes: Buffer, items: Span | undefined): void {
+  if (items === undefined) return;
+  for (const { start } of elementsOf(bytes, items.start)) {
+    const members = membersOf(bytes, start);
+    if (members.has('metadata') || members.has('items')) throw new MalformedAnswer('a list in the place of an object');
+  }
+}
+
+/** New members at the beginning of an object. */
+function insertion({ start }: Span, size: number, members: readonly string[]): Edit {
+  return { start: start + 1, end: start + 1, text: members.join() + (size > 0 ? ',' : '') };
+}
+
+/** An object as the merged answer shows it. @throws MalformedAnswer */
+export function markedObject(bytes: Buffer, mark: ObjectMark): Buffer {
+  return edited(bytes, markEdits(bytes, skipSpace(bytes, 0), mark));
+}

@@ -1,0 +1,228 @@
+// One List or Table of the lists of many members, streamed in the order of the clusters' names. Easy to get wrong: who is missing must be known
+// before the head goes out; a member that breaks off later ends a page early or cuts the answer, it never shortens it in silence.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import type { ClusterSpec } from '../../../cache/model/records.ts';
+import type { Authorized } from '../../exchange.ts';
+import type { AnswerWriter } from '../answer-writer.ts';
+import { memberAccept, memberHeaders } from '../accept.ts';
+import { markedObject } from './item-bytes.ts';
+import { openMemberList } from './member-list.ts';
+import type { ListOutcome, MemberList } from './member-list.ts';
+import { inTurns, membersAtOnce } from '../members.ts';
+import type { FanoutMembers } from '../members.ts';
+import { errorOfAll, missingAnnotation, missingByError, missingText, warningHeaders } from '../missing.ts';
+import type { Missing } from '../missing.ts';
+import { memberPath } from '../query.ts';
+import type { FanoutQuery } from '../query.ts';
+import { cellOrder, mergedDefinitions, mergedRow, unionColumns } from './table-columns.ts';
+import type { CellOrder, Columns } from './table-columns.ts';
+import { composeVersion, isVersion, parseVersion, registrationOf } from './tokens.ts';
+import type { Versions } from './tokens.ts';
+
+/** What a list over many clusters is made of. */
+export interface ListParts {
+  readonly state: Authorized;
+  readonly members: FanoutMembers;
+  readonly writer: AnswerWriter;
+  readonly query: FanoutQuery;
+  /** Path for the members. */
+  readonly path: string;
+}
+
+/** Nobody is asked any more after this; whoever was asked before still has a member's time to answer. */
+const allHeadsMs = 20_000;
+
+/** Makes the question of one list to one member; `limit` and the member's own token where the list is paged. */
+export function listAsker({
+  state,
+  members,
+  writer,
+  query,
+  path,
+}: ListParts): (cluster: ClusterSpec, limit?: number, memberToken?: string) => Promise<ListOutcome> {
+  const headers = memberHeaders(state.headers, memberAccept(state.headers));
+  const versions = versionsOf(query);
+  return (cluster, limit, memberToken = '') => {
+    const version = typeof versions === 'string' ? versions : versionFor(versions, cluster);
+    const added = {
+      limit: limit === undefined ? undefined : String(limit),
+      continue: memberToken === '' ? undefined : memberToken,
+      // Its token says which version a member's list goes on with.
+      resourceVersion: memberToken !== '' || version === '' ? undefined : version,
+    };
+    const question = {
+      method: 'GET',
+      path: memberPath(path, query.rest, added),
+      headers,
+      longRunning: false,
+      signal: writer.signal,
+    };
+    return openMemberList(members, cluster, question);
+  };
+}
+
+/** '' and '0' mean the same to every member; anything else must be a version of ours. */
+function versionsOf({ resourceVersion }: FanoutQuery): Versions | string {
+  return resourceVersion === '' || resourceVersion === '0' ? resourceVersion : parseVersion(resourceVersion);
+}
+
+function versionFor(versions: Versions, cluster: ClusterSpec): string {
+  const known = versions.get(cluster.name);
+  return known?.registration === registrationOf(cluster) ? known.version : '';
+}
+
+/** Answers a list without a limit. @throws GatewayError before the head; afterwards a fault cuts the answer */
+export async function answerWholeList(parts: ListParts, clusters: readonly ClusterSpec[]): Promise<void> {
+  const ask = listAsker(parts);
+  const untilMs = performance.now() + allHeadsMs;
+  const outcomes = await inTurns(clusters, membersAtOnce, (cluster) => {
+    if (performance.now() < untilMs) return ask(cluster);
+    const late = new GatewayError('MEMBER_TIMEOUT', 'it was not asked: the clusters before it took too long');
+    return { kind: 'missing' as const, missing: missingByError(cluster.name, late) };
+  });
+  parts.writer.signal.throwIfAborted();
+  const output = new ListOutput(parts);
+  output.start(outcomes);
+  for (const outcome of outcomes) if (outcome.kind === 'open') await output.add(outcome.list);
+  await output.finish('');
+}
+
+/** The merged document on its way to the client. */
+export class ListOutput {
+  readonly #parts: ListParts;
+  readonly #missing: Missing[] = [];
+  readonly #versions = new Map<string, { version: string; registration: string }>();
+  #absent = 0;
+  #shape: { readonly isTable: boolean; readonly columns: Columns } | undefined;
+  #ends: { readonly kind: string; readonly apiVersion: string; readonly isWritten: boolean } | undefined;
+  #isFirst = true;
+
+  constructor(parts: ListParts) {
+    this.#parts = parts;
+  }
+
+  get started(): boolean {
+    return this.#shape !== undefined;
+  }
+
+  /** Versions of the members whose lists were added so far. */
+  get versions(): Versions {
+    return this.#versions;
+  }
+
+  /** Remembers what is not there; before the head only. */
+  note(outcome: ListOutcome): void {
+    if (outcome.kind === 'missing') this.#missing.push(outcome.missing);
+    if (outcome.kind === 'absent') this.#absent += 1;
+  }
+
+  /**
+   * Sends the head and opens the document, once everything that it names is known.
+   * @param emptyIsFine a page after the first may be empty
+   * @throws GatewayError when there is no list at all, or `partial=false` and not all are there
+   */
+  start(outcomes: readonly ListOutcome[], emptyIsFine = false): void {
+    for (const outcome of outcomes) this.note(outcome);
+    const lists = outcomes.flatMap((outcome) => (outcome.kind === 'open' ? [outcome.list] : []));
+    const { query, writer } = this.#parts;
+    const missing = this.#missing;
+    if (!query.partial && missing.length > 0) throw new IncompleteAnswer(missing);
+    const [first] = lists;
+    if (first === undefined && !emptyIsFine) {
+      if (missing.length > 0) throw new IncompleteAnswer(missing, errorOfAll(missing));
+      if (this.#absent > 0) throw notServed();
+    }
+    const isTable = first?.isTable ?? false;
+    const columns = unionColumns(lists.filter((list) => list.isTable).map((list) => list.columns));
+    this.#shape = { isTable, columns };
+    writer.head(200, warningHeaders(missing));
+    this.#ends = { kind: first?.kind ?? 'List', apiVersion: first?.apiVersion ?? 'v1', isWritten: first?.kind !== '' };
+  }
+
+  async #open(): Promise<void> {
+    const { isTable, columns } = this.#shape!;
+    const { kind, apiVersion, isWritten } = this.#ends!;
+    const type = isWritten ? `"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},` : '';
+    const definitions = isTable ? `"columnDefinitions":${mergedDefinitions(columns)},` : '';
+    await this.#parts.writer.write(Buffer.from(`{${type}${definitions}"${isTable ? 'rows' : 'items'}":[`));
+  }
+
+  /** Writes one member's list to its end. @returns how many objects it had */
+  async add(list: MemberList): Promise<number> {
+    const { isTable, columns } = this.#shape!;
+    const { name } = list.cluster;
+    if (list.isTable !== isTable) {
+      throw new GatewayError('MEMBER_BAD_RESPONSE', `cluster "${name}" answered in another form than the others`, {
+        cluster: name,
+      });
+    }
+    const order = isTable ? cellOrder(list.columns, columns) : undefined;
+    let count = 0;
+    for await (const items of list.items()) {
+      count += items.length;
+      await this.#write(items, name, order);
+    }
+    const version = list.resourceVersion;
+    if (isVersion(version)) this.#versions.set(name, { version, registration: registrationOf(list.cluster) });
+    if (!this.#ends!.isWritten) this.#ends = { kind: list.kind, apiVersion: list.apiVersion, isWritten: false };
+    return count;
+  }
+
+  async #write(items: readonly Buffer[], cluster: string, order: CellOrder): Promise<void> {
+    if (items.length === 0) return;
+    if (this.#isFirst) await this.#open();
+    const { isTable } = this.#shape!;
+    const pieces: Buffer[] = [];
+    try {
+      for (const item of items) {
+        if (!this.#isFirst) pieces.push(comma);
+        this.#isFirst = false;
+        pieces.push(isTable ? mergedRow(item, order, { cluster }) : markedObject(item, { cluster }));
+      }
+    } catch (error) {
+      throw new GatewayError('MEMBER_BAD_RESPONSE', 'it sent an object that cannot be read', { cluster, cause: error });
+    }
+    await this.#parts.writer.write(Buffer.concat(pieces));
+  }
+
+  /**
+   * Closes the document.
+   * @param version of page 1, where this is another
+   */
+  async finish(continueToken: string, version: string = composeVersion(this.#versions)): Promise<void> {
+    const { writer } = this.#parts;
+    if (this.#isFirst) await this.#open();
+    const { kind, apiVersion, isWritten } = this.#ends!;
+    const missing = this.#missing;
+    const metadata = {
+      resourceVersion: version,
+      ...(continueToken === '' ? {} : { continue: continueToken }),
+      ...(missing.length === 0 ? {} : { annotations: { [missingAnnotation]: missingText(missing) } }),
+    };
+    const type = isWritten ? '' : `"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`;
+    await writer.write(Buffer.from(`],${type}"metadata":${JSON.stringify(metadata)}}\n`));
+    writer.end();
+  }
+}
+
+const comma = Buffer.from(',');
+
+/** There is no answer, or not the whole one that was asked for; the Status names every missing cluster. */
+export class IncompleteAnswer extends Error {
+  readonly missing: readonly Missing[];
+  readonly error: GatewayError;
+
+  constructor(missing: readonly Missing[], error?: GatewayError) {
+    super('incomplete');
+    this.missing = missing;
+    const names = missing.map(({ cluster }) => cluster);
+    const named = names.slice(0, 20).join(', ') + (names.length > 20 ? ` and ${names.length - 20} more` : '');
+    this.error =
+      error ?? new GatewayError('MEMBER_UNAVAILABLE', `partial=false was asked for and clusters are missing: ${named}`);
+  }
+}
+
+/** As kube-apiserver says of a type that nobody serves. */
+export function notServed(): GatewayError {
+  return new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
+}

@@ -1,0 +1,255 @@
+// Cuts a List or Table that is still arriving into its items, as bytes. Easy to get wrong: chunk borders fall anywhere, and nothing of a list
+// may be kept but the item under way, or one member with a million objects would fill the memory; kind and metadata may come after the items.
+import { isUtf8 } from 'node:buffer';
+import { GatewayError } from '../../../cache/model/errors.ts';
+import { byte, maxDepth, skipValue, textOf } from '../../../lib/json/json-scan.ts';
+import { membersOf } from './item-bytes.ts';
+
+/** No object of etcd is longer than about 1.5 MB; its JSON with base64 and escapes stays below this. */
+export const maxItemBytes = 32 * 1024 * 1024;
+/** Of kind, metadata, column definitions. */
+const maxFieldBytes = 1024 * 1024;
+
+/** What one chunk brought, each part in the order in which it came. */
+export interface ListPart {
+  /** Members of the list itself that are of use: kind, apiVersion, metadata, columnDefinitions. */
+  readonly fields: readonly (readonly [name: string, value: Buffer])[];
+  /** The items or rows have begun, or there are none. */
+  readonly begun: boolean;
+  /** Brackets and UTF-8 were checked; the rest of the grammar of an object is judged by whoever marks it (item-bytes.ts). */
+  readonly items: readonly Buffer[];
+}
+
+/** Made for one answer; give it every chunk in order. */
+export interface ListCutter {
+  /** @throws GatewayError MEMBER_BAD_RESPONSE, quoting nothing */
+  push(chunk: Buffer): ListPart;
+  /** The bytes are over. @throws GatewayError MEMBER_BAD_RESPONSE in the middle of the list */
+  finish(): void;
+}
+
+type State = 'start' | 'first-key' | 'key' | 'colon' | 'value' | 'comma' | 'first-item' | 'item' | 'item-comma' | 'end';
+
+/** @param cluster named in errors */
+export function makeListCutter(cluster: string): ListCutter {
+  const open = new Uint8Array(maxDepth);
+  const scanner = makeScanner();
+  let state: State = 'start';
+  let key = '';
+  /** Of the token under way, from chunks before this one. */
+  let pieces: Buffer[] = [];
+  let pieceBytes = 0;
+  let begun = false;
+  /** Fields that came. */
+  const seen = new Set<string>();
+
+  const bad = (what: string): GatewayError =>
+    new GatewayError('MEMBER_BAD_RESPONSE', `it sent a list that cannot be read: ${what}`, { cluster });
+  const checked = (token: Buffer, isItem: boolean): Buffer => {
+    try {
+      if (isUtf8(token) && ((isItem && token[0] === byte.openObject) || skipValue(token, 0, open) === token.length)) {
+        return token;
+      }
+    } catch {
+      // Said below, without a word of the text.
+    }
+    throw bad('it is not JSON');
+  };
+  const checkMetadata = (json: Buffer): void => {
+    try {
+      membersOf(json, 0);
+    } catch {
+      throw bad('one of its fields comes twice');
+    }
+  };
+  const onToken = (token: Buffer, fields: [string, Buffer][], items: Buffer[]): void => {
+    const isItem = state === 'item' || state === 'first-item';
+    const json = checked(token, isItem);
+    if (isItem) {
+      items.push(json);
+      state = 'item-comma';
+    } else if (state === 'value') {
+      if (isItems(key)) begun = true;
+      else if (listFields.has(key)) fields.push([key, json]);
+      if (key === 'metadata') checkMetadata(json);
+      state = 'comma';
+    } else {
+      if (json[0] !== byte.quote) throw bad('it is no list');
+      key = textOf(json, 0, json.length);
+      if (isItems(key) || listFields.has(key)) {
+        const field = isItems(key) ? 'items' : key;
+        if (seen.has(field)) throw bad('one of its fields comes twice');
+        seen.add(field);
+      }
+      state = 'colon';
+    }
+  };
+  /** A byte between tokens; true when a token begins with it. */
+  const onByte = (c: number): boolean => {
+    switch (state) {
+      case 'start':
+        if (c !== byte.openObject) throw bad('it is no object');
+        state = 'first-key';
+        return false;
+      case 'colon':
+        if (c !== byte.colon) throw bad('it is not JSON');
+        state = 'value';
+        return false;
+      case 'first-key':
+      case 'comma':
+        if (c === byte.closeObject) {
+          state = 'end';
+          return false;
+        }
+        if (state === 'first-key') return true;
+        if (c !== byte.comma) throw bad('it is not JSON');
+        state = 'key';
+        return false;
+      case 'value':
+        if (c !== byte.openList || !isItems(key)) return true;
+        begun = true;
+        state = 'first-item';
+        return false;
+      case 'first-item':
+      case 'item-comma':
+        if (c === byte.closeList) {
+          state = 'comma';
+          return false;
+        }
+        if (state === 'first-item') return true;
+        if (c !== byte.comma) throw bad('it is not JSON');
+        state = 'item';
+        return false;
+      case 'key':
+      case 'item':
+        return true;
+      case 'end':
+        throw bad('something follows it');
+    }
+  };
+
+  return {
+    push(chunk) {
+      const fields: [string, Buffer][] = [];
+      const items: Buffer[] = [];
+      let at = 0;
+      while (at < chunk.length) {
+        if (!scanner.busy) {
+          const c = chunk[at]!;
+          if (isBlank(c) || !onByte(c)) {
+            at += 1;
+            continue;
+          }
+          scanner.begin(c);
+        }
+        const end = scanner.find(chunk, at);
+        const piece = chunk.subarray(at, end < 0 ? chunk.length : end);
+        pieceBytes += piece.length;
+        if (pieceBytes > (state === 'item' || state === 'first-item' ? maxItemBytes : maxFieldBytes)) {
+          throw bad('an object in it is too long');
+        }
+        // Joined once, when it is complete: with every chunk it would cost the square of its size.
+        pieces.push(piece);
+        if (end < 0) break;
+        const token = pieces.length === 1 ? piece : Buffer.concat(pieces);
+        pieces = [];
+        pieceBytes = 0;
+        at = end;
+        onToken(token, fields, items);
+      }
+      return { fields, begun, items };
+    },
+    finish() {
+      if (state !== 'end') throw bad('it ends in the middle');
+    },
+  };
+}
+
+/** What is read of a list beside its items. Others are left out, so that no member can fill the memory with them. */
+const listFields: ReadonlySet<string> = new Set(['kind', 'apiVersion', 'metadata', 'columnDefinitions']);
+
+function isItems(key: string): boolean {
+  return key === 'items' || key === 'rows';
+}
+
+function isBlank(c: number): boolean {
+  return c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09;
+}
+
+function endsScalar(c: number): boolean {
+  return c === byte.comma || c === byte.closeList || c === byte.closeObject || c === byte.colon || isBlank(c);
+}
+
+/** Finds the end of one value, piece by piece; whether it is JSON is judged once it is whole. */
+interface Scanner {
+  readonly busy: boolean;
+  begin(first: number): void;
+  /** Position after the value's last byte, or -1 when it goes on; the first call begins at its first byte. */
+  find(bytes: Buffer, from: number): number;
+}
+
+function makeScanner(): Scanner {
+  let busy = false;
+  let isScalar = false;
+  let depth = 0;
+  let inString = false;
+  let escaped = false;
+  const done = (end: number): number => {
+    busy = false;
+    return end;
+  };
+  return {
+    get busy() {
+      return busy;
+    },
+    begin(first) {
+      busy = true;
+      isScalar = first !== byte.quote && first !== byte.openObject && first !== byte.openList;
+      depth = 0;
+      inString = false;
+      escaped = false;
+    },
+    find(bytes, from) {
+      const { length } = bytes;
+      let i = from;
+      if (isScalar) {
+        while (i < length && !endsScalar(bytes[i]!)) i += 1;
+        return i < length ? done(i) : -1;
+      }
+      // Local, because this loop sees every byte of every list.
+      let open = depth;
+      let quoted = inString;
+      let skip = escaped;
+      let end = -1;
+      while (i < length) {
+        let c = bytes[i]!;
+        if (quoted) {
+          if (skip) skip = false;
+          else {
+            while (c !== byte.quote && c !== byte.backslash && i + 1 < length) {
+              i += 1;
+              c = bytes[i]!;
+            }
+            if (c === byte.quote) quoted = false;
+            else if (c === byte.backslash) skip = true;
+          }
+        } else if (c === byte.quote) quoted = true;
+        else if (c === byte.openObject || c === byte.openList) open += 1;
+        else if (c === byte.closeObject || c === byte.closeList) open -= 1;
+        else {
+          i += 1;
+          continue;
+        }
+        i += 1;
+        if (open === 0 && !quoted) {
+          end = i;
+          break;
+        }
+      }
+      depth = open;
+      inString = quoted;
+      escaped = skip;
+      return end < 0 ? -1 : done(end);
+    },
+  };
+}

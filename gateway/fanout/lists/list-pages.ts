@@ -1,0 +1,151 @@
+// One page of a merged list. Easy to get wrong: how many objects a member will send is not known before, so some are asked ahead with a limit
+// that may turn out too high; what does not fit is asked again with the room there is, so that no page is longer than its limit.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import type { ClusterSpec } from '../../../cache/model/records.ts';
+import { ListOutput, listAsker } from './list-answer.ts';
+import type { ListParts } from './list-answer.ts';
+import { expired } from './member-list.ts';
+import type { ListOutcome, MemberList } from './member-list.ts';
+import { membersAtOnce } from '../members.ts';
+import { composeVersion, readToken, registrationOf, writeToken } from './tokens.ts';
+import type { Position, TokenScope } from './tokens.ts';
+
+/** As many are asked before the head, so that those of them that are missing are named in it. */
+const firstAtOnce = 8;
+/** Of an answer that may not fit, so much is held to count it; a longer one is asked for again. */
+const countedBytes = 4 * 1024 * 1024;
+
+/**
+ * Answers one page.
+ * @throws GatewayError before the head: BAD_REQUEST for a token that is none, EXPIRED for one whose cluster is gone, what members say
+ */
+export async function answerPage(parts: ListParts, clusters: readonly ClusterSpec[], limit: number): Promise<void> {
+  const page = new Page(parts, clusters, limit);
+  try {
+    await page.run();
+  } finally {
+    page.close();
+  }
+}
+
+class Page {
+  readonly #parts: ListParts;
+  readonly #clusters: readonly ClusterSpec[];
+  readonly #scope: TokenScope;
+  readonly #from: Position | undefined;
+  readonly #ask: ReturnType<typeof listAsker>;
+  readonly #output: ListOutput;
+  /** Answers that were asked for ahead, by the cluster's place, with the limit they were asked with. */
+  readonly #ahead = new Map<number, { readonly limit: number; readonly outcome: Promise<ListOutcome> }>();
+  readonly #start: number;
+  #remaining: number;
+  /** Clusters before this place have been looked at before the head went out. */
+  #known = 0;
+
+  constructor(parts: ListParts, clusters: readonly ClusterSpec[], limit: number) {
+    const { query, state, path } = parts;
+    this.#parts = parts;
+    this.#clusters = clusters;
+    this.#scope = { user: state.user, path, query: query.rest };
+    this.#from = query.continueToken === '' ? undefined : readToken(query.continueToken, this.#scope);
+    this.#start = this.#from === undefined ? 0 : startOf(clusters, this.#from);
+    this.#ask = listAsker(parts);
+    this.#output = new ListOutput(parts);
+    this.#remaining = limit;
+  }
+
+  async run(): Promise<void> {
+    const first = await this.#begin();
+    let token = '';
+    for (let i = first; i < this.#clusters.length && token === ''; i += 1) {
+      token = this.#remaining <= 0 ? this.#tokenAt(i, '') : await this.#add(i);
+    }
+    await this.#output.finish(token, this.#from?.version);
+  }
+
+  close(): void {
+    const cancel = (outcome: ListOutcome): void => {
+      if (outcome.kind === 'open') outcome.list.cancel();
+    };
+    for (const { outcome } of this.#ahead.values()) outcome.then(cancel, () => {});
+  }
+
+  /** Asks until somebody has a list, and sends the head. @returns the place of the first cluster to read */
+  async #begin(): Promise<number> {
+    const isFirstPage = this.#from === undefined;
+    // In the middle of a large member nobody else will be needed.
+    const atOnce = isFirstPage || this.#from?.memberToken === '' ? firstAtOnce : 1;
+    for (let i = this.#start; ; i = this.#known) {
+      const end = Math.min(i + atOnce, this.#clusters.length);
+      this.#askAhead(i, end);
+      const outcomes = await Promise.all([...this.#ahead.values()].map(({ outcome }) => outcome));
+      this.#parts.writer.signal.throwIfAborted();
+      this.#known = end;
+      if (end === this.#clusters.length || outcomes.some(({ kind }) => kind === 'open')) {
+        this.#output.start(outcomes, !isFirstPage);
+        return i;
+      }
+      for (const outcome of outcomes) this.#output.note(outcome);
+      this.#ahead.clear();
+    }
+  }
+
+  #askAhead(from: number, end: number): void {
+    for (let i = from; i < Math.min(end, this.#clusters.length); i += 1) {
+      if (this.#ahead.has(i)) continue;
+      const memberToken = i === this.#start ? (this.#from?.memberToken ?? '') : '';
+      const outcome = this.#ask(this.#clusters[i]!, this.#remaining, memberToken);
+      // Whoever waits for it hears of a fault; nobody may wait when the page ends before.
+      outcome.catch(() => {});
+      this.#ahead.set(i, { limit: this.#remaining, outcome });
+    }
+  }
+
+  /** Adds one member's objects. @returns the token when the page ends with it */
+  async #add(i: number): Promise<string> {
+    if (i >= this.#known) this.#askAhead(i, i + membersAtOnce);
+    const { limit, outcome: waiting } = this.#ahead.get(i)!;
+    const outcome = await waiting;
+    this.#parts.writer.signal.throwIfAborted();
+    this.#ahead.delete(i);
+    // The head is out, so the next page begins with it and names it.
+    if (outcome.kind === 'missing') return i < this.#known ? '' : this.#tokenAt(i, '');
+    if (outcome.kind === 'absent') return '';
+    const list = limit <= this.#remaining ? outcome.list : await this.#fitting(i, outcome.list);
+    if (list === undefined) return this.#tokenAt(i, '');
+    this.#remaining -= await this.#output.add(list);
+    return list.continueToken === '' ? '' : this.#tokenAt(i, list.continueToken);
+  }
+
+  /** The list when it fits, or as much of it as fits; undefined when the member cannot give it any more. */
+  async #fitting(i: number, list: MemberList): Promise<MemberList | undefined> {
+    try {
+      if (await list.fits(this.#remaining, countedBytes)) return list;
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      return undefined;
+    } finally {
+      this.#parts.writer.signal.throwIfAborted();
+    }
+    list.cancel();
+    const outcome = await this.#ask(this.#clusters[i]!, this.#remaining);
+    return outcome.kind === 'open' ? outcome.list : undefined;
+  }
+
+  #tokenAt(i: number, memberToken: string): string {
+    const cluster = this.#clusters[i]!;
+    const version = this.#from?.version ?? composeVersion(this.#output.versions);
+    const position = { cluster: cluster.name, registration: registrationOf(cluster), memberToken, version };
+    return writeToken(position, this.#scope);
+  }
+}
+
+/** Place of the first cluster of a page among those the caller may reach now. @throws GatewayError EXPIRED */
+function startOf(clusters: readonly ClusterSpec[], from: Position): number {
+  const found = clusters.findIndex(({ name }) => name >= from.cluster);
+  const at = found < 0 ? clusters.length : found;
+  const there = clusters[at];
+  const isSame = there?.name === from.cluster && registrationOf(there) === from.registration;
+  if (from.memberToken !== '' && !isSame) throw expired('the set of clusters has changed');
+  return at;
+}

@@ -1,0 +1,89 @@
+// Columns of a merged Table: `Cluster` first, then those of the members. Easy to get wrong: members of different versions have different
+// columns, so cells are put in their place by the column's name, never by their number alone.
+import { byte, skipSpace } from '../../../lib/json/json-scan.ts';
+import { MalformedAnswer } from '../../../cache/hub/hub-events.ts';
+import { edited, elementsOf, markEdits, membersOf, stringAt } from './item-bytes.ts';
+import type { Edit, ObjectMark, Span } from './item-bytes.ts';
+
+/** Column definitions of one member's Table, as bytes; names repeat where a member repeats them. */
+export interface Columns {
+  readonly names: readonly string[];
+  readonly definitions: readonly string[];
+}
+
+/** The first column of every merged Table. */
+export const clusterColumn = JSON.stringify({
+  name: 'Cluster',
+  type: 'string',
+  format: '',
+  description: 'Cluster the object is in',
+  priority: 0,
+});
+
+/** Reads `columnDefinitions`; null is none. @throws MalformedAnswer */
+export function readColumns(bytes: Buffer): Columns {
+  const spans = elementsOf(bytes, skipSpace(bytes, 0));
+  return {
+    names: spans.map(({ start }) => stringAt(bytes, membersOf(bytes, start).get('name')) ?? ''),
+    definitions: spans.map(({ start, end }) => bytes.toString('utf8', start, end)),
+  };
+}
+
+/** The columns of all: those of the first, then whatever others have besides. */
+export function unionColumns(all: readonly Columns[]): Columns {
+  const names: string[] = [];
+  const definitions: string[] = [];
+  for (const columns of all) {
+    for (const [i, name] of columns.names.entries()) {
+      if (columns === all[0] || !names.includes(name)) {
+        names.push(name);
+        definitions.push(columns.definitions[i]!);
+      }
+    }
+  }
+  return { names, definitions };
+}
+
+/** `columnDefinitions` of the merged Table. */
+export function mergedDefinitions({ definitions }: Columns): string {
+  return `[${[clusterColumn, ...definitions].join()}]`;
+}
+
+/** Where the cells of one member go: its cell for each merged column, -1 for none; undefined when they are the same. */
+export type CellOrder = readonly number[] | undefined;
+
+export function cellOrder(own: Columns, merged: Columns): CellOrder {
+  if (own.names.length === merged.names.length && own.names.every((name, i) => name === merged.names[i]))
+    return undefined;
+  return merged.names.map((name) => own.names.indexOf(name));
+}
+
+/** A row of the merged Table: the cluster in the first cell and on the object. @throws MalformedAnswer for what is no row */
+export function mergedRow(bytes: Buffer, order: CellOrder, mark: ObjectMark): Buffer {
+  const at = skipSpace(bytes, 0);
+  if (bytes[at] !== byte.openObject) throw new MalformedAnswer('something that is no row');
+  const members = membersOf(bytes, at);
+  const cells = members.get('cells');
+  const object = members.get('object');
+  const edits: Edit[] = object === undefined || isNull(bytes, object) ? [] : markEdits(bytes, object.start, mark);
+  const first = JSON.stringify(mark.cluster);
+  if (cells !== undefined && !isNull(bytes, cells)) {
+    if (bytes[cells.start] !== byte.openList) throw new MalformedAnswer('a row without a list of cells');
+    if (order === undefined) {
+      const isEmpty = bytes[skipSpace(bytes, cells.start + 1)] === byte.closeList;
+      edits.push({ start: cells.start + 1, end: cells.start + 1, text: isEmpty ? first : `${first},` });
+    } else {
+      const spans = elementsOf(bytes, cells.start);
+      const moved = order.map((i) => {
+        const span = spans[i];
+        return span === undefined ? 'null' : bytes.toString('utf8', span.start, span.end);
+      });
+      edits.push({ ...cells, text: `[${[first, ...moved].join()}]` });
+    }
+  }
+  return edited(bytes, edits);
+}
+
+function isNull(bytes: Buffer, { start }: Span): boolean {
+  return bytes[start] === 0x6e;
+}

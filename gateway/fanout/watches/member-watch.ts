@@ -1,0 +1,164 @@
+// Follows one member for a merged watch: lists it when it joins, then watches, and again whenever that ends. Easy to get wrong: a member that does
+// not answer says nothing about its objects, so nothing is told of them; and a list that broke off half told cannot be mended, only begun again.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeBackoff } from '../../../lib/backoff.ts';
+import { GatewayError } from '../../../cache/model/errors.ts';
+import { MalformedAnswer } from '../../../cache/hub/hub-events.ts';
+import { byteLinesOf } from '../../../lib/watch-lines.ts';
+import type { MemberAnswer } from '../../../routing/members/member-call.ts';
+import { readMemberEvent } from '../../../search/sync/follow/watch-event.ts';
+import type { ListOutcome, MemberList } from '../lists/member-list.ts';
+import { missingByAnswer, missingByError } from '../missing.ts';
+import type { Missing } from '../missing.ts';
+import type { ChangeType } from './watch-lines.ts';
+
+/** How one member is asked. */
+export interface MemberSource {
+  readonly cluster: string;
+  list(): Promise<ListOutcome>;
+  watch(version: string): Promise<MemberAnswer>;
+}
+
+/** What is told of a member. All of it waits while the client is slow. */
+export interface MemberOutput {
+  /** How the attempt went that has just been made; undefined when it works or the member does not serve the type. */
+  onAttempt(missing: Missing | undefined): void;
+  onItems(list: MemberList, items: readonly Buffer[]): Promise<void>;
+  /** Everything there was has been told. */
+  onJoined(list: MemberList, version: string): Promise<void>;
+  /** @returns the version of the change */
+  onChange(type: ChangeType, object: Buffer): Promise<string>;
+  /** @param line as it came */
+  onBookmark(version: string, line: Buffer): Promise<void>;
+  /** The client has to begin again. */
+  onExpired(why: string): void;
+}
+
+const firstWaitMs = 800;
+const longestWaitMs = 30_000;
+/** A watch that lasted so long was a good one. */
+const steadyMs = 5_000;
+
+/** Runs until the signal is aborted or the client has to begin again. @param version undefined for a member that joins */
+export async function followMember(
+  source: MemberSource,
+  output: MemberOutput,
+  version: string | undefined,
+  signal: AbortSignal,
+  wait: (waitMs: number, signal: AbortSignal) => Promise<unknown> = waitUntil,
+): Promise<void> {
+  const backoff = makeBackoff(firstWaitMs, longestWaitMs, Math.random);
+  const run = new MemberRun(source, output, version);
+  while (!signal.aborted && !run.over) {
+    const startedMs = performance.now();
+    try {
+      await run.attempt();
+    } catch (error) {
+      if (signal.aborted || run.over) return;
+      run.explain(error);
+    }
+    if (performance.now() - startedMs > steadyMs) backoff.reset();
+    if (signal.aborted || run.over) return;
+    await wait(run.isAbsent ? longestWaitMs : backoff.next(), signal);
+  }
+}
+
+/** Ends early with the signal. */
+function waitUntil(waitMs: number, signal: AbortSignal): Promise<unknown> {
+  return sleep(waitMs, undefined, { signal, ref: false }).catch(() => {});
+}
+
+class MemberRun {
+  readonly #source: MemberSource;
+  readonly #output: MemberOutput;
+  #version: string | undefined;
+  /** Some objects of a list were told, and not all. */
+  #isHalfTold = false;
+  /** It has been followed already. */
+  #wasThere: boolean;
+  /** It does not serve the type now. */
+  isAbsent = false;
+  over = false;
+
+  constructor(source: MemberSource, output: MemberOutput, version: string | undefined) {
+    this.#source = source;
+    this.#output = output;
+    this.#version = version;
+    this.#wasThere = version !== undefined;
+  }
+
+  async attempt(): Promise<void> {
+    this.isAbsent = false;
+    this.#version ??= await this.#join();
+    if (this.#version === undefined) return;
+    const answer = await this.#source.watch(this.#version);
+    if (answer.status !== 200) return await this.#refused(answer);
+    this.#output.onAttempt(undefined);
+    for await (const line of byteLinesOf(answer.chunks)) {
+      const event = readMemberEvent(line);
+      if (event.type === 'ERROR') {
+        answer.cancel();
+        if (event.status.code === 410) this.#expire('the version of a cluster is too old');
+        return;
+      }
+      if (event.type === 'BOOKMARK') {
+        this.#version = event.resourceVersion;
+        await this.#output.onBookmark(event.resourceVersion, line);
+      } else {
+        const version = await this.#output.onChange(event.type, event.object);
+        if (version !== '') this.#version = version;
+      }
+    }
+  }
+
+  /** @returns the version from which it is watched; undefined when there is nothing to be had now */
+  async #join(): Promise<string | undefined> {
+    const outcome = await this.#source.list();
+    if (outcome.kind === 'missing') {
+      this.#output.onAttempt(outcome.missing);
+      return undefined;
+    }
+    this.#output.onAttempt(undefined);
+    if (outcome.kind === 'absent') {
+      this.isAbsent = true;
+      return undefined;
+    }
+    const { list } = outcome;
+    for await (const items of list.items()) {
+      this.#isHalfTold ||= items.length > 0;
+      await this.#output.onItems(list, items);
+    }
+    await this.#output.onJoined(list, list.resourceVersion);
+    this.#isHalfTold = false;
+    this.#wasThere = true;
+    return list.resourceVersion;
+  }
+
+  async #refused(answer: MemberAnswer): Promise<void> {
+    const missing = await missingByAnswer(this.#source.cluster, answer);
+    const { code } = missing;
+    if (code === 404) {
+      this.isAbsent = true;
+      this.#output.onAttempt(undefined);
+    } else if (code === 410) this.#expire('the version of a cluster is too old');
+    else if (this.#wasThere && code >= 400 && code < 500 && code !== 429) {
+      // What the caller may not see any more must leave its store.
+      this.#output.onAttempt(missing);
+      this.#expire('a cluster refuses to go on');
+    } else this.#output.onAttempt(missing);
+  }
+
+  explain(error: unknown): void {
+    if (this.#isHalfTold) {
+      this.#expire('a cluster broke off while its objects were told');
+    } else if (error instanceof GatewayError && error.code === 'EXPIRED') this.#expire('a cluster has begun again');
+    else if (!(error instanceof MalformedAnswer)) {
+      this.#output.onAttempt(missingByError(this.#source.cluster, error));
+    }
+  }
+
+  #expire(why: string): void {
+    this.over = true;
+    this.#output.onExpired(why);
+  }
+}

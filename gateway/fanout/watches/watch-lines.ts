@@ -1,0 +1,137 @@
+// Events of a merged watch as lines. Easy to get wrong: the resourceVersion a client remembers is the object's, so every object carries the one of
+// all clusters; and a row without column definitions is read with the columns sent last, so rows of all members get the same columns.
+import { byte, skipSpace } from '../../../lib/json/json-scan.ts';
+import { edited, elementsOf, markEdits, membersOf, stringAt } from '../lists/item-bytes.ts';
+import { cellOrder, mergedDefinitions, mergedRow, readColumns, unionColumns } from '../lists/table-columns.ts';
+import type { Columns } from '../lists/table-columns.ts';
+
+/** A type as it is written in objects. */
+export interface ObjectType {
+  readonly kind: string;
+  readonly apiVersion: string;
+}
+
+export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+/** Columns of one member's rows: its first event or list says them. */
+export interface MemberColumns {
+  own: Columns | undefined;
+}
+
+/** Writes the events of one merged watch; remembers which columns were sent. */
+export class WatchLines {
+  #columns: Columns | undefined;
+  #definitionsSent = false;
+
+  /** The merged columns are those of whoever is first. */
+  learn(columns: Columns): void {
+    this.#columns ??= unionColumns([columns]);
+  }
+
+  /** The object's or the Table's own version; '' when it has none. @throws MalformedAnswer */
+  static versionOf(object: Buffer): string {
+    const metadata = membersOf(object, skipSpace(object, 0)).get('metadata');
+    if (metadata === undefined) return '';
+    return stringAt(object, membersOf(object, metadata.start).get('resourceVersion')) ?? '';
+  }
+
+  /**
+   * An event of a member's watch.
+   * @throws MalformedAnswer
+   */
+  change(type: ChangeType, object: Buffer, cluster: string, columns: MemberColumns, version: string): Buffer {
+    const at = skipSpace(object, 0);
+    const members = membersOf(object, at);
+    const rows = members.get('rows');
+    const mark = { cluster, resourceVersion: version };
+    if (rows === undefined || stringAt(object, members.get('kind')) !== 'Table') {
+      return line(type, edited(object, markEdits(object, at, mark)));
+    }
+    const definitions = members.get('columnDefinitions');
+    if (definitions !== undefined && object[definitions.start] === byte.openList) {
+      columns.own = readColumns(object.subarray(definitions.start, definitions.end));
+    }
+    const spans = elementsOf(object, rows.start);
+    const cut = spans.map(({ start, end }) => object.subarray(start, end));
+    return this.#table(
+      type,
+      cut,
+      cluster,
+      columns,
+      version,
+      stringAt(object, members.get('apiVersion')) ?? tableVersion,
+    );
+  }
+
+  /** An item or row of a list as ADDED; `type` is written on items that do not say it, as those of built-in lists. */
+  listed(
+    item: Buffer,
+    isRow: boolean,
+    type: ObjectType,
+    cluster: string,
+    columns: MemberColumns,
+    version: string,
+  ): Buffer {
+    if (isRow) return this.#table('ADDED', [item], cluster, columns, version, type.apiVersion);
+    const at = skipSpace(item, 0);
+    const edits = markEdits(item, at, { cluster, resourceVersion: version });
+    const members = membersOf(item, at);
+    const missing = (['kind', 'apiVersion'] as const).filter((key) => !members.has(key) && type[key] !== '');
+    if (missing.length > 0) {
+      const text = missing.map((key) => `${JSON.stringify(key)}:${JSON.stringify(type[key])}`).join();
+      edits.push({ start: at + 1, end: at + 1, text: members.size > 0 ? `${text},` : text });
+    }
+    return line('ADDED', edited(item, edits));
+  }
+
+  #table(
+    type: ChangeType,
+    rows: readonly Buffer[],
+    cluster: string,
+    { own }: MemberColumns,
+    version: string,
+    apiVersion: string,
+  ): Buffer {
+    if (own !== undefined) this.learn(own);
+    const columns = this.#columns;
+    const order = own === undefined || columns === undefined ? undefined : cellOrder(own, columns);
+    const mark = { cluster, resourceVersion: version };
+    const merged = rows.map((row) => mergedRow(row, order, mark).toString('utf8'));
+    const definitions = this.#definitionsSent || columns === undefined ? 'null' : mergedDefinitions(columns);
+    if (columns !== undefined) this.#definitionsSent = true;
+    const metadata = JSON.stringify({ resourceVersion: version });
+    const head = `"kind":"Table","apiVersion":${JSON.stringify(apiVersion)},"metadata":${metadata}`;
+    return line(type, Buffer.from(`{${head},"columnDefinitions":${definitions},"rows":[${merged.join()}]}`));
+  }
+}
+
+const tableVersion = 'meta.k8s.io/v1';
+
+function line(type: string, object: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`{"type":"${type}","object":`), object, Buffer.from('}\n')]);
+}
+
+/** A BOOKMARK with the version of all; `isLast` marks the end of what there was at first (KEP-3157). */
+export function bookmarkLine(type: ObjectType, isTable: boolean, version: string, isLast: boolean): Buffer {
+  const metadata = {
+    resourceVersion: version,
+    creationTimestamp: null,
+    ...(isLast ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}),
+  };
+  const partial = { kind: 'PartialObjectMetadata', apiVersion: tableVersion, metadata };
+  const object = isTable
+    ? {
+        kind: 'Table',
+        apiVersion: tableVersion,
+        metadata,
+        columnDefinitions: null,
+        rows: [{ cells: [], object: partial }],
+      }
+    : { ...type, metadata };
+  return line('BOOKMARK', Buffer.from(JSON.stringify(object)));
+}
+
+/** The last line of a watch that ends with a reason. */
+export function errorLine(statusJson: string): Buffer {
+  return line('ERROR', Buffer.from(statusJson));
+}

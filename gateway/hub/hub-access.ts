@@ -1,0 +1,91 @@
+// Everything by which a hub decides who calls and what they may do: its trust, token reviews, access reviews. Easy to get wrong: reviews cost the
+// hub a call each, so all who ask (requests, open streams, scrapes) ask through the same caches.
+import { makeHubReview } from '../../auth/reviews/hub-review.ts';
+import { makeHubAuthorizer } from '../../auth/reviews/subject-access-review.ts';
+import { makeTokenReviewAuthenticator } from '../../auth/reviews/token-review.ts';
+import type { TokenReviewAuthenticator } from '../../auth/reviews/token-review.ts';
+import type { Authorizer } from '../../auth/rules/authorize.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { HubClient } from '../../cache/hub/hub-types.ts';
+import type { HubConfig } from '../config/hub-config.ts';
+import { startHubTrust } from './hub-trust.ts';
+import type { HubTrust, HubTrustReports, StartedHubTrust } from './hub-trust.ts';
+import type { Log } from '../operations/log.ts';
+import type { MetricsReviews } from '../operations/metrics-protection.ts';
+
+/** The hub's word on callers. */
+export interface HubAccess {
+  readonly trust: HubTrust;
+  readonly tokens: TokenReviewAuthenticator;
+  readonly authorizer: Authorizer;
+  /** For the operations listener. */
+  readonly metrics: MetricsReviews;
+  /** Resolves when the hub has said whom it trusts; until then nobody comes through its front proxy or with a certificate of its. */
+  readonly synced: Promise<void>;
+  /** What is wrong with the trust now. */
+  faults(): readonly string[];
+  close(): void;
+}
+
+/** What of the configuration it depends on. */
+export type HubAccessConfig = Pick<
+  HubConfig,
+  'audiences' | 'tokenReviewTtlMs' | 'authorizeVerb' | 'subpathAuthorization' | 'authorizedTtlMs' | 'unauthorizedTtlMs'
+>;
+
+/** Starts to follow the hub's trust; asks nothing else before the first request. */
+export function startHubAccess(
+  client: Pick<HubClient, 'request' | 'open' | 'url'>,
+  config: HubAccessConfig,
+  log: Log,
+): HubAccess {
+  const onError = (error: unknown): void => log.error({ err: error }, 'the trust of the hub could not be followed');
+  return makeHubAccess(client, config, startHubTrust(client, { ...trustReports(log), onError }));
+}
+
+/** What is logged of the hub's trust. */
+export function trustReports(log: Log): HubTrustReports {
+  return {
+    onFault: (message) => log.error({ fault: message }, 'the trust of the hub has a problem'),
+    onRecovered: (message) => log.info({ fault: message }, 'a problem of the trust of the hub is gone'),
+  };
+}
+
+/** The hub's word by a trust that is followed already. */
+export function makeHubAccess(
+  client: Pick<HubClient, 'request'>,
+  config: HubAccessConfig,
+  { synced, close, ...trust }: StartedHubTrust,
+): HubAccess {
+  const review = makeHubReview({ client });
+  const tokens = makeTokenReviewAuthenticator({
+    review,
+    audiences: config.audiences,
+    ttlMs: config.tokenReviewTtlMs,
+  });
+  const authorizer = makeHubAuthorizer({ ...config, review });
+  return {
+    trust,
+    tokens,
+    authorizer,
+    metrics: {
+      holderOf: async (token) => {
+        try {
+          return await tokens.holderOf(token);
+        } catch (error) {
+          if (error instanceof GatewayError && error.code === 'UNAUTHENTICATED') return undefined;
+          throw error;
+        }
+      },
+      mayGet: async (user, path) => {
+        const question = { user, verb: 'get', path, cluster: undefined, resourceRequest: false, ...noResource };
+        return (await authorizer.authorize(question)).allowed;
+      },
+    },
+    synced,
+    faults: () => trust.faults(),
+    close,
+  };
+}
+
+const noResource = { apiGroup: '', apiVersion: '', resource: '', subresource: '', namespace: '', name: '' } as const;

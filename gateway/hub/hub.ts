@@ -1,0 +1,90 @@
+// The hub as one gateway uses it: its client, its word on callers, and the serving certificate that replicas share through it. Easy to get wrong: a
+// hub that is down must not keep a gateway from starting or serving what it knows, so nothing here waits for it but the shared certificate.
+import { ConfigurationError } from '../../lib/configuration-error.ts';
+import { makeHubClient } from '../../cache/hub/hub-client.ts';
+import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
+import type { HubClient } from '../../cache/hub/hub-types.ts';
+import { startReflector } from '../../cache/hub/reflector.ts';
+import { startHubAccess } from './hub-access.ts';
+import type { HubAccess } from './hub-access.ts';
+import type { HubConfig } from '../config/hub-config.ts';
+import { startHubServing } from './hub-serving.ts';
+import type { HubServing } from './hub-serving.ts';
+import type { Log } from '../operations/log.ts';
+import { withCheapReviews } from './review-client.ts';
+
+/** A hub that is followed. */
+export interface Hub {
+  readonly client: HubClient;
+  readonly access: HubAccess;
+  /** Undefined unless `--serving-secret` was given. */
+  readonly serving: HubServing | undefined;
+  /** What is wrong with the way to it, for readyz and logs; empty when nothing is. */
+  faults(): readonly string[];
+  close(): void;
+}
+
+/**
+ * Connects to the hub of a configuration.
+ * @throws ConfigurationError when its kubeconfig or the pod's ServiceAccount cannot be read, or the certificate's Secret cannot be used;
+ * GatewayError HUB_UNAVAILABLE when that Secret is needed and the hub does not tell
+ */
+export async function startHub(config: HubConfig, log: Log, version: string): Promise<Hub> {
+  const onProblem = (fault: string | undefined): void => {
+    if (fault === undefined) log.info({}, 'the way to the hub is good again');
+    else log.error({ fault }, 'the way to the hub has a problem; the last good one is kept');
+  };
+  const connection =
+    config.kubeconfig === undefined
+      ? await inClusterConnection(process.env, { onProblem })
+      : await readHubKubeconfig(config.kubeconfig, { onProblem });
+  if (connection === undefined) {
+    const message =
+      'there is no hub: the process does not run in a pod with a ServiceAccount; give --hub-kubeconfig FILE';
+    throw new ConfigurationError([{ file: '--hub-kubeconfig', message }]);
+  }
+  const client = withCheapReviews(makeHubClient(connection, { version }), connection, version);
+  const access = startHubAccess(client, config, log);
+  const closers = [() => connection.close(), () => client.close(), () => access.close()];
+  const close = (): void => {
+    for (const end of closers.splice(0).toReversed()) end();
+  };
+  try {
+    const serving = await startServing(config, client, log);
+    if (serving !== undefined) closers.push(() => serving.close());
+    return {
+      client,
+      access,
+      serving,
+      faults: () => [...[connection.problem()].filter((fault) => fault !== undefined), ...access.faults()],
+      close,
+    };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+async function startServing(config: HubConfig, client: HubClient, log: Log): Promise<HubServing | undefined> {
+  if (config.serving === undefined) return undefined;
+  const onError = (error: unknown): void => log.error({ err: error }, 'the serving certificate could not be followed');
+  return await startHubServing({
+    ...config.serving,
+    client,
+    log,
+    follow: (resource, onObjects) => {
+      const reflector = startReflector({
+        client,
+        resource,
+        onChange: () => onObjects(reflector.objects),
+        onState: ({ fault }) => {
+          if (fault !== undefined) log.warn({ resource: resource.resource, fault: fault.message }, 'cannot follow');
+        },
+        onError,
+      });
+      // A list without objects changes nothing, so nobody would be told of it.
+      reflector.synced.then(() => onObjects(reflector.objects)).catch(() => undefined);
+      return reflector;
+    },
+  });
+}

@@ -1,0 +1,66 @@
+// What livez and readyz ask of a gateway. Easy to get wrong: a bad edit, a hub that is down or a member that is gone leave a gateway that serves what
+// it knows, so they are told and do not take it out of service; only not knowing any clusters yet and shutting down do.
+import type { ClusterRecord } from '../../cache/model/records.ts';
+import type { HealthCheck } from './health.ts';
+import type { Hub } from '../hub/hub.ts';
+import type { Reloading } from '../start/reloading.ts';
+import type { Sources } from '../start/sources.ts';
+import type { Users } from '../start/users.ts';
+
+/** What the checks look at. */
+export interface CheckedParts {
+  readonly shuttingDown: () => boolean;
+  readonly reloading: Pick<Reloading, 'faults'>;
+  readonly sources: Sources;
+  readonly hub: Pick<Hub, 'faults'> | undefined;
+  readonly users: Pick<Users, 'faults'>;
+  readonly clusters: () => readonly ClusterRecord[];
+}
+
+/** Files and objects of which an earlier good state is served. */
+export function staleInputs({
+  reloading,
+  sources,
+}: Pick<CheckedParts, 'reloading' | 'sources'>): readonly { readonly file: string; readonly message: string }[] {
+  return [...reloading.faults(), ...sources.problems().filter(({ stale }) => stale)];
+}
+
+/** The checks by name, in the order they are told. */
+export function makeChecks(parts: CheckedParts): readonly HealthCheck[] {
+  const { sources, hub, users } = parts;
+  const configurationNotes = (): string[] => [
+    ...staleInputs(parts).map(({ message }) => `bad edit, the last good state is kept: ${message}`),
+    ...sources.problems().flatMap(({ stale, message }) => (stale ? [] : [message])),
+  ];
+  const checks: HealthCheck[] = [
+    { name: 'ping', on: ['livez', 'readyz'], fault: () => undefined },
+    {
+      name: 'shutdown',
+      on: ['readyz'],
+      fault: () => (parts.shuttingDown() ? 'the process is shutting down' : undefined),
+    },
+    { name: 'configuration', on: ['readyz'], fault: () => undefined, note: () => joined(configurationNotes()) },
+    { name: 'identity-providers', on: ['readyz'], fault: () => undefined, note: () => joined(users.faults()) },
+    { name: 'clusters', on: ['readyz'], fault: () => undefined, note: () => availabilityNote(parts.clusters()) },
+  ];
+  if (hub !== undefined) {
+    checks.push({
+      name: 'hub-synced',
+      on: ['readyz'],
+      fault: () => (sources.synced() ? undefined : 'the hub has not told its clusters yet'),
+      note: () => joined(hub.faults()),
+    });
+  }
+  return checks;
+}
+
+function joined(notes: readonly string[]): string | undefined {
+  return notes.length === 0 ? undefined : notes.join('; ');
+}
+
+function availabilityNote(records: readonly ClusterRecord[]): string {
+  const available = records.filter(({ status }) =>
+    status.conditions.some(({ type, status: is }) => type === 'Available' && is === 'True'),
+  );
+  return `${available.length} of ${records.length} available`;
+}

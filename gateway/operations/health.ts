@@ -1,0 +1,47 @@
+// /livez, /readyz and /healthz in the form of kube-apiserver (apiserver/pkg/server/healthz). Easy to get wrong: without authentication only
+// `ok` or the names of failed checks are told; a member that does not answer must never make the gateway unready.
+import { GatewayError } from '../../cache/model/errors.ts';
+import { queryFlag } from '../request/request-info.ts';
+import type { Surface } from '../request/routes.ts';
+import { textResponse } from '../status.ts';
+import type { CompleteResponse } from '../status.ts';
+
+/** One named check: undefined when fine. `note` is shown only to authenticated callers who ask `?verbose`. */
+export interface HealthCheck {
+  readonly name: string;
+  /** Which of the three paths run it. */
+  readonly on: readonly ('livez' | 'readyz')[];
+  readonly fault: () => string | undefined;
+  readonly note?: () => string | undefined;
+}
+
+/** True for the bare health answers that need no authentication. */
+export function isOpenHealth(surface: Surface, query: string): boolean {
+  return surface.kind === 'health' && surface.only === undefined && !queryFlag(query, 'verbose');
+}
+
+/** Runs the checks of one path. */
+export function healthResponse(
+  surface: Extract<Surface, { kind: 'health' }>,
+  query: string,
+  checks: readonly HealthCheck[],
+  auditId: string,
+): CompleteResponse {
+  const path = surface.check === 'healthz' ? 'livez' : surface.check;
+  const mine = checks.filter((check) => check.on.includes(path));
+  const chosen = surface.only === undefined ? mine : mine.filter((check) => check.name === surface.only);
+  if (chosen.length === 0) throw new GatewayError('NOT_FOUND', 'there is no such check');
+  const verbose = queryFlag(query, 'verbose');
+  const lines: string[] = [];
+  let failed = 0;
+  for (const check of chosen) {
+    const fault = check.fault();
+    const note = verbose ? check.note?.() : undefined;
+    if (fault !== undefined) {
+      failed += 1;
+      lines.push(`[-]${check.name} failed: ${verbose ? fault : 'reason withheld'}`);
+    } else if (verbose) lines.push(`[+]${check.name} ok${note === undefined ? '' : `: ${note}`}`);
+  }
+  if (failed > 0) return textResponse(500, `${lines.join('\n')}\n${surface.check} check failed\n`, auditId);
+  return textResponse(200, verbose ? `${lines.join('\n')}\n${surface.check} check passed\n` : 'ok', auditId);
+}

@@ -1,0 +1,85 @@
+// Tells of each cluster how it stands in the index: in its record, where `kubectl get clusters` and its watches see it, and in one line when the gateway starts.
+// Easy to get wrong: each change of a record is an event for whoever watches clusters, so progress is told in tens of percent.
+import type { ClusterSpec, ClusterStatus } from '../../cache/model/records.ts';
+import type { ClusterStore } from '../../cache/model/store.ts';
+import type { Index } from '../../search/index.ts';
+import { indexedOf } from '../../search/sync/indexed.ts';
+import type { Indexed } from '../../search/sync/indexed.ts';
+import { mendCommand } from '../../search/sync/read-as.ts';
+
+type Followed = Pick<Index, 'state' | 'onChange' | 'settled'>;
+type Records = Pick<ClusterStore, 'list' | 'getByUid' | 'setStatus'>;
+
+/** Of `--index-resources`. */
+type Resources = readonly string[] | undefined;
+
+/** Changes come in crowds. */
+const gatherMs = 100;
+/** Progress has no event. */
+const progressMs = 2_000;
+/** How often a start waits for clusters that are still read for the first time. */
+const settlingRounds = 4;
+const namedClusters = 5;
+
+/** Keeps the records up to date until it is ended. */
+export function tellIndexed(index: Followed, records: Records, resources: Resources): () => void {
+  let gathering: NodeJS.Timeout | undefined;
+  let isSyncing = false;
+  let tookMs = 0;
+  const tell = (): void => {
+    const startedMs = performance.now();
+    gathering = undefined;
+    isSyncing = false;
+    const states = new Map(index.state().map((state) => [state.uid, state]));
+    for (const { spec, status } of records.list()) {
+      const state = states.get(spec.uid);
+      const { indexed: before, ...rest } = status;
+      const indexed = state === undefined ? undefined : statusOf(indexedOf(state, mendOf(spec, resources)), before);
+      isSyncing ||= indexed?.condition.reason === 'Syncing';
+      if (indexed !== before) records.setStatus(spec.uid, indexed === undefined ? rest : { ...rest, indexed });
+    }
+    tookMs = performance.now() - startedMs;
+  };
+  // With thousands of clusters a look takes a while: it never takes more than a twentieth of the time.
+  const gather = (): void => void (gathering ??= setTimeout(tell, Math.max(gatherMs, tookMs * 20)).unref());
+  const unsubscribe = index.onChange(gather);
+  const timer = setInterval(() => isSyncing && gather(), progressMs).unref();
+  gather();
+  return () => {
+    unsubscribe();
+    clearInterval(timer);
+    clearTimeout(gathering);
+  };
+}
+
+/** What is told of before is the same object. */
+function statusOf({ summary, ...told }: Indexed, before: ClusterStatus['indexed']): ClusterStatus['indexed'] {
+  if (before?.summary === summary && before.condition.message === told.message) return before;
+  const isSame = before?.condition.status === told.status;
+  const lastTransitionTime = isSame
+    ? before.condition.lastTransitionTime
+    : new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+  return Object.freeze({ summary, condition: Object.freeze({ type: 'Indexed', ...told, lastTransitionTime }) });
+}
+
+/** With the context of an administrator, where the gateway knows its name. */
+function mendOf(spec: ClusterSpec | undefined, resources: Resources): string {
+  return mendCommand(spec?.source === 'kubeconfig' ? spec.originalName : undefined, resources);
+}
+
+/** One line about the clusters that the index may not read, with the command that mends it; undefined when there are none. */
+export async function forbiddenLine(
+  index: Followed,
+  records: Records,
+  resources: Resources,
+): Promise<string | undefined> {
+  for (let round = 0; round < settlingRounds; round += 1) await index.settled();
+  const states = index.state();
+  const found = states.filter((state) => indexedOf(state).summary === 'Forbidden');
+  if (found.length === 0) return undefined;
+  const names = found.slice(0, namedClusters).map(({ cluster }) => cluster);
+  const more = found.length > names.length ? ` and ${found.length - names.length} more` : '';
+  const spec = found.length === 1 ? records.getByUid(found[0]!.uid)?.spec : undefined;
+  const command = mendOf(spec, resources);
+  return `The index cannot follow ${found.length} of ${states.length} clusters (${names.join(', ')}${more}): they forbid it to read. For each, an administrator runs: ${command}`;
+}

@@ -1,0 +1,124 @@
+// The operations listener: plain HTTP/1.1 on loopback with metrics and health, or TLS where others reach it, with nothing but protected metrics. Easy
+// to get wrong: nothing here may reach a cluster, and whoever may read it learns the names of all clusters, so it never binds elsewhere by itself.
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import express from 'express';
+import type { Express, NextFunction, Request, Response } from 'express';
+import type { Registry } from 'prom-client';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { healthResponse } from './health.ts';
+import type { HealthCheck } from './health.ts';
+import { formatHostPort, isLoopback } from '../../lib/text/host-port.ts';
+import type { HostPort } from '../../lib/text/host-port.ts';
+import type { AdmitScrape } from './metrics-protection.ts';
+
+/** A running operations listener. */
+export interface Operations {
+  readonly url: string;
+  /** New connections get this certificate; nothing on a loopback address, which speaks plain HTTP. */
+  setTls(pair: OperationsTls): void;
+  close(): void;
+}
+
+/** Certificate and key as PEM. */
+export interface OperationsTls {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** What `/metrics` answers: a registry, or what stands for several. */
+export type MetricsPage = Pick<Registry, 'metrics' | 'contentType'>;
+
+/** What makes it safe to listen on another address than loopback. */
+export interface OperationsProtection {
+  readonly tls: OperationsTls;
+  readonly admit: AdmitScrape;
+}
+
+/**
+ * @param protection used when `at` is not a loopback address: `/metrics` alone is served, over TLS, to whom `admit` lets pass; undefined when there
+ *   is nobody to ask (no hub), and then the operator's choice of address stands
+ * @throws Error with the system's code when the address cannot be had
+ */
+export async function startOperations(
+  at: HostPort,
+  registry: MetricsPage,
+  checks: readonly HealthCheck[],
+  protection?: OperationsProtection,
+): Promise<Operations> {
+  const guard = isLoopback(at.host) ? undefined : protection;
+  const app = makeApp(registry, checks, guard?.admit);
+  const handle = (request: IncomingMessage, response: ServerResponse): void => void app(request, response);
+  const settings = { requestTimeout: 30_000, headersTimeout: 10_000 };
+  const tlsServer =
+    guard === undefined
+      ? undefined
+      : createTlsServer({ ...settings, ...guard.tls, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] }, handle);
+  const server = tlsServer ?? createServer(settings, handle);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(at.port, at.host, () => {
+      server.removeListener('error', reject);
+      resolve();
+    });
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `${tlsServer === undefined ? 'http' : 'https'}://${formatHostPort({ host: at.host, port })}`,
+    setTls: ({ cert, key }) => tlsServer?.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }),
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function makeApp(registry: MetricsPage, checks: readonly HealthCheck[], admit: AdmitScrape | undefined): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  const scrape = async (request: Request): Promise<string> => {
+    await admit?.(authorizationOf(request));
+    return await registry.metrics();
+  };
+  app.get('/metrics', (request: Request, response: Response, next: NextFunction) => {
+    scrape(request).then((text) => response.type(registry.contentType).send(text), next);
+  });
+  if (admit === undefined) addHealth(app, checks);
+  app.use((_request: Request, response: Response) => {
+    const here = admit === undefined ? 'here are /metrics, /livez, /readyz and /healthz' : 'here is /metrics';
+    response.status(404).type('text/plain').send(`${here}\n`);
+  });
+  // Express knows an error handler by its four parameters.
+  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    const known = error instanceof GatewayError;
+    if (known && error.status === 401) response.setHeader('WWW-Authenticate', 'Bearer');
+    response
+      .status(known ? error.status : 500)
+      .type('text/plain')
+      .send(`${known ? error.message : 'the metrics could not be collected'}\n`);
+  });
+  return app;
+}
+
+function addHealth(app: Express, checks: readonly HealthCheck[]): void {
+  for (const check of ['livez', 'readyz', 'healthz'] as const) {
+    app.get(`/${check}`, (request: Request, response: Response) => {
+      const query = request.url.includes('?') ? request.url.slice(request.url.indexOf('?')) : '';
+      const answer = healthResponse({ kind: 'health', check, only: undefined }, query, checks, '');
+      response.status(answer.status).type('text/plain').send(answer.body);
+    });
+  }
+}
+
+/** Every value sent: node keeps only the first of a repeated Authorization in `headers`. */
+function authorizationOf(request: Request): readonly string[] {
+  const raw = request.rawHeaders;
+  return raw.filter((_value, index) => index % 2 === 1 && raw[index - 1]!.toLowerCase() === 'authorization');
+}

@@ -1,0 +1,112 @@
+// Asks a member what the gateway's own credential may impersonate there, so that the cluster's condition can name a missing rule before a
+// user runs into it. Easy to get wrong: these reviews go out as the gateway itself, everything else impersonates; and a member before
+// Kubernetes 1.36 says yes to the verbs of constrained impersonation without knowing what they mean.
+import type { Condition } from '../../cache/model/records.ts';
+import type { Target } from '../../routing/members/target.ts';
+import { ask } from './probe-request.ts';
+
+const authentication = 'authentication.k8s.io';
+interface Right {
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string;
+  readonly always: boolean;
+}
+
+/** Rights that every user needs, then those that only ServiceAccounts, users with a uid or with extra (client certificates) need. */
+const impersonationRights: readonly Right[] = [
+  { group: '', resource: 'users', always: true },
+  { group: '', resource: 'groups', always: true },
+  { group: '', resource: 'serviceaccounts', always: false },
+  { group: authentication, resource: 'uids', always: false },
+  // RBAC can grant userextras only key by key; this is the one that client certificates and ServiceAccount tokens bring.
+  {
+    group: authentication,
+    resource: 'userextras',
+    subresource: 'authentication.kubernetes.io/credential-id',
+    always: false,
+  },
+];
+
+/** The same in constrained impersonation (KEP-5284, on by default from Kubernetes 1.36), whose users and groups are in another group. */
+const constrainedRights = [
+  { verb: 'impersonate:user-info', group: authentication, resource: 'users' },
+  { verb: 'impersonate:user-info', group: authentication, resource: 'groups' },
+];
+const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+
+/** A condition without its transition time, which the probe adds. */
+export type Finding = Omit<Condition, 'lastTransitionTime'>;
+
+/** A review that was answered with another status than 201. */
+class ReviewFailed extends Error {}
+
+/**
+ * The condition `ImpersonationAllowed`.
+ * @param readyStatus what `/readyz` answered the probe's own impersonation: 403 tells that impersonation does not work after all
+ * @throws GatewayError (rejects) when the member does not answer; SyntaxError when its answer is no JSON
+ */
+export async function impersonationFinding(target: Target, timeoutMs: number, readyStatus: number): Promise<Finding> {
+  try {
+    const missing: Right[] = [];
+    for (const right of impersonationRights) {
+      if (!(await isAllowed(target, timeoutMs, { verb: 'impersonate', ...right }))) missing.push(right);
+    }
+    if (missing.some(({ always }) => always) && readyStatus !== 403) {
+      const asked = await Promise.all(constrainedRights.map((right) => isAllowed(target, timeoutMs, right)));
+      if (asked.every((allowed) => allowed)) return constrained;
+      if (asked[0] === true) return usernameOnly;
+    }
+    return judge(missing);
+  } catch (error) {
+    if (!(error instanceof ReviewFailed)) throw error;
+    return { type: 'ImpersonationAllowed', status: 'Unknown', reason: 'ReviewFailed', message: error.message };
+  }
+}
+
+async function isAllowed(
+  target: Target,
+  timeoutMs: number,
+  right: { readonly verb: string; readonly group: string; readonly resource: string; readonly subresource?: string },
+): Promise<boolean> {
+  const { verb, group, resource, subresource = '' } = right;
+  const answer = await ask(target, 'self', path, timeoutMs, {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    spec: { resourceAttributes: { verb, group, resource, subresource } },
+  });
+  if (answer.status !== 201) throw new ReviewFailed(`SelfSubjectAccessReview answered ${answer.status}`);
+  const { status } = JSON.parse(answer.body.toString('utf8')) as { status?: { allowed?: boolean } };
+  return status?.allowed === true;
+}
+
+const constrained: Finding = {
+  type: 'ImpersonationAllowed',
+  status: 'True',
+  reason: 'Constrained',
+  message:
+    'the gateway may impersonate users and groups for the requests that the cluster grants it (impersonate-on rules)',
+};
+
+const usernameOnly: Finding = {
+  type: 'ImpersonationAllowed',
+  status: 'True',
+  reason: 'ConstrainedToUsernames',
+  message: 'the gateway may impersonate users but no groups: run it with --impersonation-mode=username',
+};
+
+function judge(missing: readonly Right[]): Finding {
+  const type = 'ImpersonationAllowed';
+  if (missing.length === 0)
+    return { type, status: 'True', reason: 'Granted', message: 'the gateway may impersonate every user' };
+  const names = missing.map(({ group, resource }) => (group === '' ? resource : `${resource}.${group}`)).join(', ');
+  const grant = `grant the gateway's credential verb "impersonate" on ${names} in this cluster`;
+  if (missing.some(({ always }) => always))
+    return { type, status: 'False', reason: 'MissingImpersonationRule', message: grant };
+  return {
+    type,
+    status: 'True',
+    reason: 'GrantedInPart',
+    message: `users who need more are refused by the cluster: ${grant}`,
+  };
+}

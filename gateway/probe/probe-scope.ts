@@ -1,0 +1,140 @@
+// Asks a member whether the gateway's credential may do more there than impersonate: whoever steals it would be that, and a bug of ours that
+// loses an identity could do that. Easy to get wrong: what every authenticated user may do is no fault of the credential, so it is asked as
+// the probe's own impersonated user and taken off.
+import type { Target } from '../../routing/members/target.ts';
+import { ask } from './probe-request.ts';
+import type { Finding } from './probe-rights.ts';
+
+/** A rule as SelfSubjectRulesReview tells it; one of the two lists of things is there. */
+export interface ReviewedRule {
+  readonly verbs: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+}
+
+const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
+const accessPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+/** Rules are asked for in one namespace only, which tells all cluster-wide ones; the default namespace is always there. */
+const namespace = 'default';
+const shownRules = 3;
+
+/** What the probe and `system:service-account-issuer-discovery`, which every ServiceAccount has, may get. */
+const harmlessUrls: ReadonlySet<string> = new Set([
+  '/version',
+  '/version/',
+  '/readyz',
+  '/livez',
+  '/healthz',
+  '/.well-known/openid-configuration',
+  '/.well-known/openid-configuration/',
+  '/openid/v1/jwks',
+  '/openid/v1/jwks/',
+]);
+const selfReviews: ReadonlySet<string> = new Set([
+  'selfsubjectreviews',
+  'selfsubjectaccessreviews',
+  'selfsubjectrulesreviews',
+]);
+const impersonationVerb = /^impersonate(?:$|:|-on:)/;
+
+/**
+ * The condition `Overprivileged`, or undefined when the credential may impersonate and nothing more.
+ * @throws GatewayError (rejects) when the member does not answer; SyntaxError when its answer is no JSON
+ */
+export async function scopeFinding(target: Target, timeoutMs: number): Promise<Finding | undefined> {
+  const own = await rulesOf(target, 'self', timeoutMs);
+  if (own === undefined) return undefined;
+  const everybodys = (await rulesOf(target, 'impersonate', timeoutMs))?.rules ?? [];
+  const broader = broaderRules(own.rules, everybodys);
+  // An authorizer that cannot list its rules (webhook, AlwaysAllow in part) can still be asked about everything at once.
+  if (broader.length === 0 && own.incomplete && (await mayDoEverything(target, timeoutMs)))
+    broader.push({ verbs: ['*'], apiGroups: ['*'], resources: ['*'] });
+  if (broader.length === 0) return undefined;
+  const shown = broader.slice(0, shownRules).map(ruleText);
+  if (broader.length > shownRules) shown.push(`and ${broader.length - shownRules} more`);
+  return {
+    type: 'Overprivileged',
+    status: 'True',
+    reason: 'BroaderThanNeeded',
+    message: `the gateway's credential may do more in this cluster than impersonate: ${shown.join('; ')}. What it needs is printed by: portcullis generate member-access`,
+  };
+}
+
+/** Rules that give more than impersonation, what the probe asks, and what everybody has. */
+export function broaderRules(own: readonly ReviewedRule[], everybodys: readonly ReviewedRule[]): ReviewedRule[] {
+  const known = new Set(everybodys.map(ruleKey));
+  return own.filter((rule) => {
+    const verbs = rule.verbs.filter((verb) => !impersonationVerb.test(verb));
+    return verbs.length > 0 && !known.has(ruleKey(rule)) && !isHarmless(verbs, rule);
+  });
+}
+
+function isHarmless(
+  verbs: readonly string[],
+  { apiGroups = [], resources = [], nonResourceURLs = [] }: ReviewedRule,
+): boolean {
+  if (nonResourceURLs.length > 0)
+    return verbs.every((verb) => verb === 'get') && nonResourceURLs.every((url) => harmlessUrls.has(url));
+  return (
+    verbs.every((verb) => verb === 'create') &&
+    apiGroups.every((group) => group === 'authorization.k8s.io' || group === 'authentication.k8s.io') &&
+    resources.every((resource) => selfReviews.has(resource))
+  );
+}
+
+function ruleKey({
+  verbs,
+  apiGroups = [],
+  resources = [],
+  resourceNames = [],
+  nonResourceURLs = [],
+}: ReviewedRule): string {
+  return JSON.stringify([verbs, apiGroups, resources, resourceNames, nonResourceURLs].map((list) => list.toSorted()));
+}
+
+/** `get, list secrets, configmaps`: at most three of each. */
+function ruleText({ verbs, apiGroups = [], resources = [], nonResourceURLs = [] }: ReviewedRule): string {
+  const some = (list: readonly string[]): string =>
+    list.length > 3 ? `${list.slice(0, 3).join(', ')}, …` : list.join(', ');
+  const things = resources.flatMap((resource) =>
+    apiGroups.map((group) => (group === '' ? resource : `${resource}.${group}`)),
+  );
+  return `${some(verbs)} ${some(nonResourceURLs.length > 0 ? nonResourceURLs : things)}`;
+}
+
+async function rulesOf(
+  target: Target,
+  identity: 'self' | 'impersonate',
+  timeoutMs: number,
+): Promise<{ readonly rules: readonly ReviewedRule[]; readonly incomplete: boolean } | undefined> {
+  const answer = await ask(target, identity, path, timeoutMs, {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectRulesReview',
+    spec: { namespace },
+  });
+  if (answer.status !== 201) return undefined;
+  const { status } = JSON.parse(answer.body.toString('utf8')) as {
+    status?: {
+      readonly resourceRules?: readonly ReviewedRule[];
+      readonly nonResourceRules?: readonly ReviewedRule[];
+      readonly incomplete?: boolean;
+    };
+  };
+  return {
+    rules: [...(status?.resourceRules ?? []), ...(status?.nonResourceRules ?? [])],
+    incomplete: status?.incomplete === true,
+  };
+}
+
+async function mayDoEverything(target: Target, timeoutMs: number): Promise<boolean> {
+  const answer = await ask(target, 'self', accessPath, timeoutMs, {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    spec: { resourceAttributes: { verb: '*', group: '*', resource: '*' } },
+  });
+  if (answer.status !== 201) return false;
+  const { status } = JSON.parse(answer.body.toString('utf8')) as { status?: { allowed?: boolean } };
+  return status?.allowed === true;
+}

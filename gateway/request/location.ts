@@ -1,0 +1,41 @@
+// What becomes of a member's redirect: refused everywhere, but for applications behind the API server's own proxy, whose Location is
+// moved below the gateway's prefix (DESIGN rule 7). Easy to get wrong: a Location to another host would send the client, and its
+// credential, away (CVE-2022-3172).
+import type { Endpoint } from '../../cache/model/records.ts';
+import { applicationOffset } from './path.ts';
+import type { Surface } from './routes.ts';
+
+/** A function that turns a member's Location into one for the client, or undefined to refuse the redirect. */
+export function locationRewriter(
+  surface: Extract<Surface, { kind: 'member' }>,
+  endpoint: Endpoint,
+): (location: string) => string | undefined {
+  return (location) => {
+    if (applicationOffset(surface.segments) < 0) return undefined;
+    if (/[\u0000-\u0020\u007f-\uffff\\]/.test(location)) return undefined;
+    const path = pathOf(location, endpoint);
+    if (path === undefined || /(?:^|\/)(?:\.|%2e){1,2}(?:[/?#;]|$)/i.test(path)) return undefined;
+    if (!path.startsWith('/')) return path;
+    const inner = path.startsWith(`${endpoint.basePath}/`) ? path.slice(endpoint.basePath.length) : path;
+    const moved = surface.prefix + inner;
+    // A member with a host of its own has no prefix: there a path of "//evil/x" would be another host.
+    return moved.startsWith('//') ? undefined : moved;
+  };
+}
+
+/** The path part of a Location that stays on the member, or undefined for any other host. */
+function pathOf(location: string, endpoint: Endpoint): string | undefined {
+  if (location.startsWith('//')) return undefined;
+  const absolute = /^([a-z][a-z0-9+.-]*):(.*)$/i.exec(location);
+  if (absolute === null) return location;
+  if (absolute[1]!.toLowerCase() !== endpoint.scheme || !absolute[2]!.startsWith('//')) return undefined;
+  const rest = absolute[2]!.slice(2);
+  const end = rest.search(/[/?#]/);
+  const authority = (end < 0 ? rest : rest.slice(0, end)).toLowerCase();
+  const host = endpoint.host.includes(':') ? `[${endpoint.host}]` : endpoint.host.toLowerCase();
+  const defaultPort = endpoint.scheme === 'https' ? 443 : 80;
+  const same = authority === `${host}:${endpoint.port}` || (endpoint.port === defaultPort && authority === host);
+  if (!same) return undefined;
+  const path = end < 0 ? '' : rest.slice(end);
+  return path.startsWith('/') ? path : `/${path}`;
+}

@@ -1,0 +1,72 @@
+// The rules of outgoing identities a configuration asks for, with the exchange file followed for change. Easy to get wrong: the rules are
+// replaced whole, and with them everything remembered of the old ones.
+import { makeIdentityExchange } from '../../auth/outgoing/identity-exchange.ts';
+import { parseIdentityRules } from '../../auth/outgoing/identity-rules.ts';
+import type { IdentityRule, IdentityRuleLimits } from '../../auth/outgoing/identity-rules.ts';
+import { makeOutgoingRules, outgoingIdentity } from '../../auth/outgoing/outgoing.ts';
+import type { OutgoingRules } from '../../auth/outgoing/outgoing.ts';
+import { refuseOwnNames } from '../../auth/callers/reserved.ts';
+import { ConfigurationError } from '../../lib/configuration-error.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ClusterSpec } from '../../cache/model/records.ts';
+import { makeUser } from '../../cache/model/user.ts';
+import type { User } from '../../cache/model/user.ts';
+import type { IdentityConfig } from '../config/identity-config.ts';
+import type { Reloading } from './reloading.ts';
+
+/** As whom requests go out, by the rules of this moment. */
+export interface OutgoingIdentities {
+  /** @throws GatewayError as `outgoingIdentity` of auth/outgoing/outgoing.ts does */
+  identity(user: User, cluster: ClusterSpec): User;
+  /** One listener, called after the rules file was read anew. */
+  onChange(listener: () => void): void;
+  /** Why nobody can be sent to the cluster: its annotation holds rules that cannot be used. */
+  clusterFault(cluster: ClusterSpec): string | undefined;
+}
+
+/**
+ * Reads the rules and follows their file.
+ * @throws ConfigurationError for a file or a privileged user that cannot be used
+ */
+export async function startOutgoingIdentities(
+  config: IdentityConfig,
+  reloading: Reloading,
+): Promise<OutgoingIdentities> {
+  const limits: IdentityRuleLimits = {
+    privilegedUser: privilegedUser(config),
+    usernameOnly: config.impersonationMode === 'username',
+  };
+  const withRules = (rules: readonly IdentityRule[]): OutgoingRules =>
+    makeOutgoingRules({
+      trust: config,
+      exchange: makeIdentityExchange(rules, limits),
+      extra: config.impersonateExtra === undefined ? undefined : new Set(config.impersonateExtra),
+      usernameOnly: limits.usernameOnly,
+    });
+  let current = withRules([]);
+  let changed: (() => void) | undefined;
+  const { exchangeFile: file } = config;
+  if (file !== undefined) {
+    await reloading.add([file], (text = '') => {
+      current = withRules(parseIdentityRules(text, file, limits));
+      changed?.();
+    });
+  }
+  return {
+    identity: (user, cluster) => outgoingIdentity(user, cluster, current),
+    onChange: (listener) => (changed = listener),
+    clusterFault: (cluster) => current.exchange.fault(cluster),
+  };
+}
+
+/** A name nobody could go out as is refused at start, not at the first request that a privileged rule matches. */
+function privilegedUser({ allowPrivilegedIdentity, privilegedUser: name }: IdentityConfig): string | undefined {
+  if (!allowPrivilegedIdentity) return undefined;
+  try {
+    refuseOwnNames(makeUser({ name: name ?? '' }));
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    throw new ConfigurationError([{ file: '--privileged-user', message: error.message }]);
+  }
+  return name;
+}

@@ -1,0 +1,81 @@
+// A file that is read again when it changes: token CSV, client CA, rules, serving certificate. Easy to get wrong: a bad edit keeps the last
+// good state and is reported until it is mended; it must never leave half of the new state behind.
+import { readFileSync } from 'node:fs';
+import { ConfigurationError } from '../../lib/configuration-error.ts';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { lookAt, watchFiles } from '../../lib/file-watch.ts';
+import type { FileWatch } from '../../lib/file-watch.ts';
+import type { Log } from '../operations/log.ts';
+
+/** The files of one process that are watched, and what is wrong with them now. */
+export interface Reloading {
+  /**
+   * Reads files once, applies them, and does both again whenever one changes.
+   * @param apply gets the texts in the order of `files`; must either take all of it or throw
+   * @throws ConfigurationError when the first read or apply fails
+   */
+  add(files: readonly string[], apply: (...texts: string[]) => void): Promise<void>;
+  /** `file: reason` of every file whose last edit could not be used. */
+  faults(): readonly { readonly file: string; readonly message: string }[];
+  close(): void;
+}
+
+/** @param onApplied told of every set of texts that was taken; the label is the files' paths, as in {@link Reloading.faults} */
+export function makeReloading(log: Log, onApplied?: (label: string, texts: readonly string[]) => void): Reloading {
+  const faults = new Map<string, string>();
+  const watches: FileWatch[] = [];
+  return {
+    async add(files, apply) {
+      const label = files.join(', ');
+      const read = (): void => {
+        const texts = files.map(readText);
+        apply(...texts);
+        onApplied?.(label, texts);
+      };
+      const seen = async (): Promise<ReadonlyMap<string, string>> =>
+        new Map(await Promise.all(files.map(async (file) => [file, await lookAt(file)] as const)));
+      // The signature is taken before the read: a change between the two is then seen again, never missed.
+      const before = await seen();
+      read();
+      const watch = watchFiles({
+        onChange: async () => {
+          const now = await seen();
+          try {
+            read();
+            if (faults.delete(label)) log.info({ file: label }, 'configuration is good again');
+            else log.info({ file: label }, 'configuration reloaded');
+          } catch (error) {
+            const message = faultMessage(error);
+            if (faults.get(label) !== message)
+              log.error({ file: label, fault: message }, 'bad edit: the last good state is kept');
+            faults.set(label, message);
+          }
+          watch.setFiles(now);
+        },
+      });
+      watch.setFiles(before);
+      watches.push(watch);
+    },
+    faults: () => [...faults].map(([file, message]) => ({ file, message })),
+    close() {
+      for (const watch of watches) watch.close();
+    },
+  };
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigurationError([
+      { file, message: `cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown fault'}` },
+    ]);
+  }
+}
+
+/** What may be shown of a fault: our own errors never quote a secret; others are named by their kind only. */
+function faultMessage(error: unknown): string {
+  return error instanceof ConfigurationError || error instanceof GatewayError
+    ? error.message
+    : `cannot be used (${(error as Error).name})`;
+}

@@ -1,0 +1,93 @@
+// All sources of clusters that a configuration asks for, in the order that decides who keeps a name. Easy to get wrong: that order must not
+// depend on which source answers first, so each takes its place in the store before any of them starts.
+import { readFileSync } from 'node:fs';
+import { makeAddressRule } from '../../cache/model/address-rule.ts';
+import { ConfigurationError } from '../../lib/configuration-error.ts';
+import type { HubClient, HubSource } from '../../cache/hub/hub-types.ts';
+import type { ProxyAddress } from '../../cache/model/records.ts';
+import { execLineNote } from '../../cache/sources/objects/allowed-exec.ts';
+import { clusterProxyAddress, makeHubSources } from '../../cache/sources/objects/catalogue.ts';
+import { startHubSources } from '../../cache/sources/hub.ts';
+import { judgedSource } from '../../cache/sources/judged.ts';
+import { startKubeconfigSource } from '../../cache/sources/kubeconfig/kubeconfig.ts';
+import type { SourceProblem, SourceReports } from '../../cache/sources/source.ts';
+import type { ClusterStore } from '../../cache/model/store.ts';
+import type { Config } from '../config/config.ts';
+import type { HubConfig } from '../config/hub-config.ts';
+import type { Log } from '../operations/log.ts';
+
+/** Sources that run. */
+export interface Sources {
+  problems(): readonly SourceProblem[];
+  /** True once every source has said for the first time what clusters there are. */
+  synced(): boolean;
+  close(): void;
+}
+
+/**
+ * Starts them; kubeconfig files are read before this resolves, a hub is asked in the background.
+ * @throws ConfigurationError for kubeconfigs and PEM files that cannot be used at start
+ */
+export async function startSources(
+  config: Pick<Config, 'kubeconfigs' | 'hub'>,
+  store: ClusterStore,
+  client: HubClient | undefined,
+  log: Log,
+): Promise<Sources> {
+  const reports: SourceReports = {
+    onProblem: ({ file, message }) => log.error({ file, fault: message }, 'a cluster source has a problem'),
+    onRecovered: ({ file, message }) => log.info({ file, fault: message }, 'a problem of a cluster source is gone'),
+  };
+  const { hub } = config;
+  const hubSources = hub === undefined || client === undefined ? [] : hubSourcesOf(hub);
+  const order = hub?.sources.includes('kubeconfig') === false ? [] : ['kubeconfig'];
+  for (const note of hub?.allowExec.map(execLineNote) ?? []) if (note !== undefined) log.warn({}, note);
+  const names = hub === undefined ? order : hub.sources;
+  for (const name of names) store.apply(name, []);
+
+  const files = order.length === 0 ? [] : config.kubeconfigs;
+  const kubeconfigs = await startKubeconfigSource({ files, store, ...reports });
+  if (client === undefined || hubSources.length === 0) {
+    return { problems: () => kubeconfigs.problems(), synced: () => true, close: () => kubeconfigs.close() };
+  }
+  const onError = (error: unknown): void => log.error({ err: error }, 'a source of clusters failed');
+  const fromHub = startHubSources({ client, sources: hubSources, store, onError, ...reports });
+  let synced = false;
+  fromHub.synced.then(() => (synced = true)).catch(() => undefined);
+  return {
+    problems: () => [...kubeconfigs.problems(), ...fromHub.problems()],
+    synced: () => synced,
+    close() {
+      fromHub.close();
+      kubeconfigs.close();
+    },
+  };
+}
+
+/** Their objects were written by others: where those lead is judged. */
+function hubSourcesOf(hub: HubConfig): readonly HubSource[] {
+  const clusterProxy = clusterProxyOf(hub);
+  const rule = makeAddressRule(hub.memberAddresses);
+  const sources = makeHubSources({ ...hub, names: hub.sources, clusterProxy });
+  return sources.map((source) => judgedSource(source, rule, clusterProxy));
+}
+
+/** @throws ConfigurationError when one of its files cannot be read */
+function clusterProxyOf({ clusterProxy: given }: HubConfig): ProxyAddress | undefined {
+  if (given === undefined) return undefined;
+  const read = (flag: string, file: string | undefined): string | undefined => {
+    try {
+      return file === undefined ? undefined : readFileSync(file, 'utf8');
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? 'unknown fault';
+      throw new ConfigurationError([{ file: flag, message: `${file} cannot be read: ${code}` }]);
+    }
+  };
+  return clusterProxyAddress({
+    host: given.host,
+    port: given.port,
+    ca: read('--proxy-ca-cert', given.caFile),
+    cert: read('--proxy-cert', given.certFile),
+    key: read('--proxy-key', given.keyFile),
+  });
+}

@@ -1,0 +1,63 @@
+// What the first process tells all workers of clusters: changes of the store as one message for each turn, what the probe found. Easy to get wrong: events
+// of one swap come one by one, and a worker must not serve between them.
+import type { ClusterEvent, ClusterStore } from '../../cache/model/store.ts';
+import type { ProbeFindings } from '../probe/probe.ts';
+import type { ClusterWriter, WireEvent } from './cluster-wire.ts';
+import type { ToWorker } from './messages.ts';
+import { wireErrorOf } from './wire-error.ts';
+import type { WireError } from './wire-error.ts';
+
+/** Thousands of clusters are probed every few seconds: what is found is told together. */
+const probedAfterMs = 10;
+
+/** Something that tells workers until it is closed. */
+export interface Broadcast {
+  /** Tells at once what waits for the end of the turn: a worker that starts now has it already. */
+  flush(): void;
+  close(): void;
+}
+
+/** Tells changes of the store. */
+export function tellClusters(
+  store: Pick<ClusterStore, 'subscribe'>,
+  writer: Pick<ClusterWriter, 'event'>,
+  tell: (message: ToWorker) => void,
+): Broadcast {
+  let events: WireEvent[] = [];
+  const flush = (): void => {
+    if (events.length === 0) return;
+    tell({ kind: 'clusters', events });
+    events = [];
+  };
+  const unsubscribe = store.subscribe((event: ClusterEvent) => {
+    if (events.length === 0) queueMicrotask(flush);
+    events.push(writer.event(event));
+  });
+  return { flush, close: unsubscribe };
+}
+
+/** Tells what the probe found. */
+export function tellProbed(
+  tell: (message: ToWorker) => void,
+  credentialRefused: ProbeFindings['credentialRefused'],
+): ProbeFindings & Broadcast {
+  const found = new Map<string, WireError | undefined>();
+  let timer: NodeJS.Timeout | undefined;
+  const flush = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (found.size > 0) tell({ kind: 'probed', found: [...found] });
+    found.clear();
+  };
+  const note = (uid: string, fault: WireError | undefined): void => {
+    found.set(uid, fault);
+    timer ??= setTimeout(flush, probedAfterMs).unref();
+  };
+  return {
+    answered: ({ uid }) => note(uid, undefined),
+    silent: ({ uid }, fault) => note(uid, wireErrorOf(fault)),
+    credentialRefused,
+    flush,
+    close: () => clearTimeout(timer),
+  };
+}

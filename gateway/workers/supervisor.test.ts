@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
+import { test } from 'node:test';
+import { makeLog } from '../operations/log.ts';
+import { startSupervisor } from './supervisor.ts';
+import type { Supervisor, SupervisorOptions } from './supervisor.ts';
+import type { MetricReading, ToWorker, WorkerStart } from './messages.ts';
+import type { WorkerEvents, WorkerProcess } from './worker-process.ts';
+
+/** A worker process that does what the test says. */
+class Pretended implements WorkerProcess {
+  readonly pid = 1;
+  isReady = false;
+  connections = 0;
+  metrics: readonly MetricReading[] = [];
+  killed = false;
+  unsent: readonly Socket[] = [];
+  readonly told: ToWorker['kind'][] = [];
+  readonly #events: WorkerEvents;
+
+  constructor(events: WorkerEvents) {
+    this.#events = events;
+  }
+
+  becomeReady(): void {
+    this.isReady = true;
+    this.#events.onReady(this);
+  }
+
+  end(isDrained = false): void {
+    this.isReady = false;
+    this.#events.onEnd(this, { code: isDrained ? 0 : 1, signal: null, isDrained, unsent: this.unsent });
+  }
+
+  send(message: ToWorker): void {
+    this.told.push(message.kind);
+  }
+
+  take(): void {
+    this.connections += 1;
+  }
+
+  readMetrics(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  kill(): void {
+    this.killed = true;
+  }
+}
+
+function supervisorOf(
+  workers: number,
+  more: Partial<SupervisorOptions> = {},
+): { readonly supervisor: Supervisor; readonly forked: Pretended[] } {
+  const forked: Pretended[] = [];
+  const supervisor = startSupervisor({
+    workers,
+    log: makeLog('silent'),
+    start: () => ({}) as WorkerStart,
+    onMessage: () => undefined,
+    onReady: () => undefined,
+    onLost: () => undefined,
+    onUnsent: () => undefined,
+    fork: (events) => {
+      const worker = new Pretended(events);
+      forked.push(worker);
+      return worker;
+    },
+    ...more,
+  });
+  return { supervisor, forked };
+}
+
+test('a worker is told its start before anything else, also what that start itself makes known', () => {
+  let supervisor: Supervisor | undefined;
+  const start = (): WorkerStart => {
+    supervisor?.tell({ kind: 'clusters', events: [] });
+    return {} as WorkerStart;
+  };
+  const made = supervisorOf(1, { start });
+  supervisor = made.supervisor;
+  supervisor.tell({ kind: 'unready' });
+  assert.deepEqual(made.forked[0]!.told, ['start', 'unready']);
+});
+
+test('connections go to the worker with the fewest of those that are ready, in turns among equals', () => {
+  const { supervisor, forked } = supervisorOf(3);
+  assert.equal(supervisor.idlest(), undefined);
+  forked[0]!.becomeReady();
+  forked[1]!.becomeReady();
+  for (let i = 0; i < 10; i++) supervisor.idlest()!.take(undefined as never);
+  assert.deepEqual(
+    forked.map(({ connections }) => connections),
+    [5, 5, 0],
+  );
+  forked[1]!.connections = 2;
+  assert.equal(supervisor.idlest(), forked[1]);
+});
+
+test('one that ends before all were ready fails the start', async () => {
+  const { supervisor, forked } = supervisorOf(2);
+  forked[0]!.becomeReady();
+  forked[1]!.end();
+  await assert.rejects(supervisor.ready, /before it could serve/);
+});
+
+test('one that ends is replaced later and later, and from the beginning again once one has lasted', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  t.mock.method(Math, 'random', () => 1);
+  const lost: unknown[] = [];
+  const { supervisor, forked } = supervisorOf(1, { onLost: (metrics) => void lost.push(metrics) });
+  forked[0]!.becomeReady();
+  await supervisor.ready;
+  const waitsMs: number[] = [];
+  const lose = (): void => {
+    const count = forked.length;
+    forked.at(-1)!.end();
+    assert.equal(supervisor.list().length, 0);
+    let waitedMs = 0;
+    for (; forked.length === count; waitedMs += 50) t.mock.timers.tick(50);
+    waitsMs.push(waitedMs);
+  };
+  lose();
+  lose();
+  forked.at(-1)!.becomeReady();
+  lose();
+  forked.at(-1)!.becomeReady();
+  t.mock.timers.tick(60_000);
+  lose();
+  assert.deepEqual(waitsMs, [200, 400, 800, 200]);
+  assert.equal(supervisor.restarts, 4);
+  assert.equal(lost.length, 4);
+});
+
+test('what was for a worker that ended and never reached it is given back', () => {
+  const returned: Socket[] = [];
+  const { forked } = supervisorOf(1, { onUnsent: (sockets) => void returned.push(...sockets) });
+  const socket = {} as Socket;
+  forked[0]!.unsent = [socket];
+  forked[0]!.end();
+  assert.deepEqual(returned, [socket]);
+});
+
+test('a drain waits for all, replaces none, and kills who takes too long', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { supervisor, forked } = supervisorOf(2);
+  for (const worker of forked) worker.becomeReady();
+  const drained = supervisor.drain(1000);
+  assert.deepEqual(
+    forked.map(({ told }) => told),
+    [
+      ['start', 'drain'],
+      ['start', 'drain'],
+    ],
+  );
+  forked[0]!.end(true);
+  t.mock.timers.tick(1000);
+  assert.deepEqual(
+    forked.map(({ killed }) => killed),
+    [false, true],
+  );
+  forked[1]!.end();
+  await drained;
+  t.mock.timers.tick(60_000);
+  assert.equal(forked.length, 2);
+});

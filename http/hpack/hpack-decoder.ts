@@ -1,0 +1,145 @@
+// Reads header blocks of one connection (RFC 7541). Easy to get wrong: a block that is too large for us must still be read to its end,
+// because the next one refers to what it added; and nothing it names may be copied, or a small block becomes a bomb.
+import { decodeHuffman } from './hpack-huffman.ts';
+import { calm } from '../http2/http2-frames.ts';
+import { DynamicTable, fieldOverheadBytes, maxTableBytes, staticCount, staticFields } from './hpack-table.ts';
+
+/** A block that cannot be read; the connection cannot go on, because both sides now differ about the table. */
+export class HpackFault extends Error {
+  override readonly name = 'HpackFault';
+}
+
+/** What one block may hold. */
+export interface HeaderListLimits {
+  /** Names, values and 32 bytes for each pair, as SETTINGS_MAX_HEADER_LIST_SIZE counts. */
+  readonly bytes: number;
+  readonly pairs: number;
+}
+
+/**
+ * What is still read of a block that is over the limits, so that its request is answered and the connection goes on. Whoever sends more wants us to
+ * be busy; Go's server ends such a connection, too (CVE-2023-45288). A literal costs as much as several fields that are named by index.
+ */
+const maxBeyond = 20_000;
+const literalBeyond = 16;
+/** The largest integer a block can need; RFC 7541 lets us set a limit. */
+const maxInteger = 0x0fff_ffff;
+const noBytes: Buffer = Buffer.alloc(0);
+
+/** Decodes one block after the other, in the order they came. */
+export class HpackDecoder {
+  readonly #limits: HeaderListLimits;
+  readonly #table = new DynamicTable();
+  #bytes: Buffer = noBytes;
+  #at = 0;
+  #end = 0;
+  #sizeUpdates = 0;
+
+  constructor(limits: HeaderListLimits) {
+    this.#limits = limits;
+  }
+
+  /** Changes whenever a block changed the table: what a block meant before it may mean no longer. */
+  get generation(): number {
+    return this.#table.added + this.#sizeUpdates;
+  }
+
+  /**
+   * The flat list `[name, value, …]` of a block, strings of latin1 bytes, or undefined when it is over the limits.
+   * @throws HpackFault; ConnectionFault ENHANCE_YOUR_CALM when it goes on long after that
+   */
+  decode(bytes: Buffer, start: number, end: number): string[] | undefined {
+    this.#bytes = bytes;
+    this.#at = start;
+    this.#end = end;
+    try {
+      return this.#decodeFields();
+    } finally {
+      this.#bytes = noBytes;
+    }
+  }
+
+  #decodeFields(): string[] | undefined {
+    const list: string[] = [];
+    let listBytes = 0;
+    let beyond = 0;
+    let name: string;
+    let value: string;
+    while (this.#at < this.#end) {
+      const first = this.#bytes[this.#at]!;
+      if (first >= 0x80) {
+        const index = this.#integer(0x7f);
+        name = this.#nameAt(index);
+        value = index <= staticCount ? staticFields[index * 2 - 1]! : this.#table.value(index - staticCount - 1);
+      } else if (first >= 0x40) {
+        const index = this.#integer(0x3f);
+        name = index === 0 ? this.#string() : this.#nameAt(index);
+        value = this.#string();
+        this.#table.add(name, value);
+        // One that was too large for the table has emptied it.
+        if (this.#table.count === 0) this.#sizeUpdates++;
+      } else if (first >= 0x20) {
+        this.#updateSize(list.length === 0 && listBytes === 0);
+        continue;
+      } else {
+        const index = this.#integer(0x0f);
+        name = index === 0 ? this.#string() : this.#nameAt(index);
+        value = this.#string();
+      }
+      listBytes += name.length + value.length + fieldOverheadBytes;
+      if (listBytes <= this.#limits.bytes && list.length < this.#limits.pairs * 2) list.push(name, value);
+      else {
+        listBytes = this.#limits.bytes + 1;
+        beyond += first >= 0x80 ? 1 : literalBeyond;
+        if (beyond > maxBeyond) throw calm('a header list goes on far beyond the limits');
+      }
+    }
+    return listBytes <= this.#limits.bytes ? list : undefined;
+  }
+
+  #updateSize(atStart: boolean): void {
+    const bytes = this.#integer(0x1f);
+    if (!atStart) throw new HpackFault('a table size update behind a field');
+    if (bytes > maxTableBytes) throw new HpackFault('a table larger than allowed');
+    this.#sizeUpdates++;
+    this.#table.setLimit(bytes);
+  }
+
+  #nameAt(index: number): string {
+    if (index >= 1 && index <= staticCount) return staticFields[index * 2 - 2]!;
+    const distance = index - staticCount - 1;
+    if (distance < 0 || distance >= this.#table.count) throw new HpackFault('an index beyond the tables');
+    return this.#table.name(distance);
+  }
+
+  /** Section 5.1; `mask` is the prefix of the first byte. */
+  #integer(mask: number): number {
+    const bytes = this.#bytes;
+    let value = bytes[this.#at++]! & mask;
+    if (value < mask) return value;
+    for (let shift = 0; shift <= 21; shift += 7) {
+      if (this.#at >= this.#end) throw new HpackFault('an integer that does not end');
+      const byte = bytes[this.#at++]!;
+      value += (byte & 0x7f) << shift;
+      if (byte < 0x80) {
+        if (value > maxInteger) break;
+        return value;
+      }
+    }
+    throw new HpackFault('an integer that is too large');
+  }
+
+  #string(): string {
+    if (this.#at >= this.#end) throw new HpackFault('a string that is missing');
+    const huffman = this.#bytes[this.#at]! >= 0x80;
+    const length = this.#integer(0x7f);
+    const start = this.#at;
+    const end = start + length;
+    if (end > this.#end) throw new HpackFault('a string that is cut');
+    this.#at = end;
+    if (!huffman) return this.#bytes.toString('latin1', start, end);
+    const text = decodeHuffman(this.#bytes, start, end);
+    if (text === undefined) throw new HpackFault('a string that is not validly coded');
+    return text;
+  }
+}

@@ -1,0 +1,212 @@
+// Writes one HTTP/1.1 answer in as few pieces as possible: head, body and end of a small answer leave as one TLS record. Easy to get
+// wrong: an answer that is shorter or longer than its Content-Length must not look complete, or the next one is read from its rest.
+import { STATUS_CODES } from 'node:http';
+import type { Writable } from 'node:stream';
+import { GatewayError } from '../../cache/model/errors.ts';
+import { rememberingNames } from '../header-names.ts';
+import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import { token } from '../field-syntax.ts';
+
+/** Pieces up to this size are copied together; larger ones go as they are. */
+const copiedBytes = 64 * 1024;
+/** What is written within one turn goes out at its end, unless it is more than this. */
+const mostPending = 2 * 1024 * 1024;
+
+/** Anything but tab, visible characters, blanks and the upper half of latin1. */
+const badValue = /[^\t\x20-\x7e\x80-\xff]/;
+const lineEnd = Buffer.from('\r\n', 'latin1');
+const noBytes = Buffer.alloc(0);
+const lastChunk = Buffer.from('0\r\n\r\n', 'latin1');
+
+const nothing = (): void => undefined;
+
+/** What happens to a header of the caller: framing and connection are ours to write. */
+const fateOf = rememberingNames((name): 'write' | 'drop' | 'length' | 'bad' => {
+  const lower = name.toLowerCase();
+  if (lower === 'content-length') return 'length';
+  if (/^(?:connection|keep-alive|proxy-connection|transfer-encoding|upgrade|te|trailer)$/.test(lower)) return 'drop';
+  return token.test(name) ? 'write' : 'bad';
+});
+
+/** Places of a head whose last header is remembered: most answers repeat most headers of the one before. */
+const maxJudged = 128;
+const maxJudgedLength = 256;
+const judged: { readonly name: string; readonly value: string; readonly fate: 'write' | 'drop' | 'length' }[] = [];
+
+/** @throws GatewayError INTERNAL */
+function judge(name: string, value: string, place: number): 'write' | 'drop' | 'length' {
+  const known = judged[place];
+  if (known !== undefined && known.name === name && known.value === value) return known.fate;
+  const fate = fateOf(name);
+  if (fate === 'drop') return fate;
+  if (fate === 'bad' || badValue.test(value)) throw refuse('an invalid header');
+  if (fate === 'length' && !/^[0-9]{1,15}$/.test(value)) throw refuse('an invalid Content-Length');
+  if (place < maxJudged && value.length <= maxJudgedLength) judged[place] = { name, value, fate };
+  return fate;
+}
+
+/** A response head and how the body behind it is framed. */
+export interface AnswerHead {
+  readonly text: string;
+  /** Bytes of body to come, or 'chunked'. */
+  readonly body: number | 'chunked';
+}
+
+/**
+ * The head of an answer.
+ * @param bodyless no body follows: HEAD, 204, 304
+ * @param close says `Connection: close`
+ * @throws GatewayError INTERNAL when a header could change the meaning of the bytes; then nothing was sent
+ */
+export function answerHead(status: number, headers: RawHeaders, bodyless: boolean, close: boolean): AnswerHead {
+  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Status'}\r\n`;
+  let length: number | undefined;
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!;
+    const value = headers[i + 1]!;
+    const fate = judge(name, value, i);
+    if (fate === 'drop') continue;
+    if (fate === 'length') {
+      if (length !== undefined && length !== Number(value)) throw refuse('two lengths');
+      if (length !== undefined || status === 204) continue;
+      length = Number(value);
+    }
+    text += `${name}: ${value}\r\n`;
+  }
+  const chunked = !bodyless && length === undefined;
+  if (chunked) text += 'Transfer-Encoding: chunked\r\n';
+  text += close ? 'Connection: close\r\n\r\n' : '\r\n';
+  return { text, body: bodyless ? 0 : (length ?? 'chunked') };
+}
+
+function refuse(what: string): GatewayError {
+  return new GatewayError('INTERNAL', `the gateway built an answer with ${what}; it was not sent`);
+}
+
+/** The answer to one request while it is written. */
+export class Http1Answer {
+  readonly #socket: Writable;
+  readonly #bodyless: boolean;
+  readonly #onFlushed: (error?: Error | null) => void;
+  readonly #onDrain: () => void;
+  #head: string;
+  /** Bytes of body the head has promised and that are still to come; -1 in chunks. */
+  #remaining: number;
+  #pieces: Buffer[] = [];
+  #pendingBytes = 0;
+  #queued = false;
+  #drainOwed = false;
+  #ended = false;
+
+  /** @param onFlushed told once every byte of the answer was taken by the kernel, or that the socket failed before */
+  constructor(
+    socket: Writable,
+    head: AnswerHead,
+    bodyless: boolean,
+    onFlushed: (error?: Error | null) => void,
+    onDrain: () => void,
+  ) {
+    this.#socket = socket;
+    this.#bodyless = bodyless;
+    this.#head = head.text;
+    this.#remaining = head.body === 'chunked' ? -1 : head.body;
+    this.#onFlushed = onFlushed;
+    this.#onDrain = onDrain;
+    this.#queue();
+  }
+
+  /** Every byte that was promised was written. */
+  get whole(): boolean {
+    return this.#remaining <= 0;
+  }
+
+  /** Takes a piece; undefined when it is more than the head has promised. False means wait for onDrain. */
+  write(chunk: Buffer): boolean | undefined {
+    if (chunk.length === 0 || this.#bodyless) return true;
+    if (this.#remaining >= 0) {
+      if (chunk.length > this.#remaining) return undefined;
+      this.#remaining -= chunk.length;
+    }
+    this.#pieces.push(chunk);
+    this.#pendingBytes += chunk.length;
+    if (this.#pendingBytes >= mostPending) this.#flush();
+    else this.#queue();
+    // What waits here counts as well: with it, the socket will say by itself that it drained.
+    if (this.#pendingBytes + this.#socket.writableLength < this.#socket.writableHighWaterMark) return true;
+    this.#drainOwed = true;
+    return false;
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#flush();
+  }
+
+  /** The connection is gone: what still waits is not written. */
+  stop(): void {
+    this.#queued = false;
+    this.#drainOwed = false;
+  }
+
+  /** The socket has room again. */
+  drained(): void {
+    if (!this.#drainOwed) return;
+    this.#drainOwed = false;
+    this.#onDrain();
+  }
+
+  /** What comes in one turn goes out together; a quiet watch has only a head, which goes alone. */
+  #queue(): void {
+    if (this.#queued) return;
+    this.#queued = true;
+    queueMicrotask(() => {
+      if (this.#queued) this.#flush();
+    });
+  }
+
+  #flush(): void {
+    this.#queued = false;
+    const pieces = this.#pieces;
+    const head = this.#head;
+    const bytes = this.#pendingBytes;
+    const chunked = this.#remaining < 0;
+    this.#head = '';
+    this.#pendingBytes = 0;
+    const done = this.#ended ? this.#onFlushed : nothing;
+    if (bytes === 0 && !(chunked && this.#ended)) {
+      if (head !== '' || this.#ended) this.#socket.write(head, 'latin1', done);
+      return;
+    }
+    this.#pieces = [];
+    const size = chunked && bytes > 0 ? `${bytes.toString(16)}\r\n` : '';
+    if (head === '' && !chunked && pieces.length === 1) this.#socket.write(pieces[0]!, done);
+    else if (bytes > copiedBytes * 2) this.#writeApart(head + size, pieces, chunked, done);
+    else this.#socket.write(this.#joined(head + size, pieces, bytes, size !== ''), done);
+  }
+
+  #joined(before: string, pieces: readonly Buffer[], bytes: number, inChunk: boolean): Buffer {
+    const closing = this.#remaining < 0 && this.#ended ? lastChunk : noBytes;
+    const start = before.length;
+    const joined = Buffer.allocUnsafe(start + bytes + (inChunk ? 2 : 0) + closing.length);
+    if (start > 0) joined.write(before, 0, start, 'latin1');
+    let at = start;
+    for (const piece of pieces) {
+      joined.set(piece, at);
+      at += piece.length;
+    }
+    if (inChunk) at += lineEnd.copy(joined, at);
+    closing.copy(joined, at);
+    return joined;
+  }
+
+  #writeApart(before: string, pieces: Buffer[], chunked: boolean, done: (error?: Error | null) => void): void {
+    const socket = this.#socket;
+    if (chunked) pieces.push(this.#ended ? Buffer.concat([lineEnd, lastChunk]) : lineEnd);
+    const last = pieces.pop()!;
+    socket.cork();
+    if (before !== '') socket.write(before, 'latin1');
+    for (const piece of pieces) socket.write(piece);
+    socket.write(last, done);
+    socket.uncork();
+  }
+}

@@ -1,0 +1,179 @@
+// The HTTP/1.1 front end of one request: what the chain sees of it. Easy to get wrong: an answer that comes before the request body was
+// read must still reach the client, so the connection reads and drops the rest for a while before it closes.
+import type { Duplex } from 'node:stream';
+import type { BodyFraming, BodyReader, Inbound, InboundUpgrade } from '../inbound.ts';
+import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import { Http1Answer, answerHead } from './http1-answer.ts';
+import type { Http1Head } from './http1-parser.ts';
+import { endLingering } from '../linger.ts';
+
+/** What a request needs of the connection it came on. */
+export interface RequestCarrier {
+  readonly socket: Duplex;
+  /** Starts to read the body, and answers `Expect: 100-continue` before the first time. */
+  readBody(reader: BodyReader): void;
+  pauseBody(): void;
+  resumeBody(): void;
+  /** Asked when the answer begins: true when it must be the last one of the connection. */
+  endsWithAnswer(): boolean;
+  /** Told when the answer was handed to the kernel as a whole, or that the socket failed before. */
+  readonly answered: (error?: Error | null) => void;
+}
+
+/** An ordinary HTTP/1.1 request. */
+export class Http1Inbound implements Inbound {
+  readonly protocol = 'HTTP/1.1';
+  readonly method: string;
+  readonly target: string;
+  readonly headers: RawHeaders;
+  readonly body: BodyFraming;
+  answered = false;
+  closed = false;
+  /** The answer is on its way out as a whole: a client that leaves now has not cut it short. */
+  ended = false;
+  readonly #carrier: RequestCarrier;
+  #answer: Http1Answer | undefined;
+  #aborted = false;
+  #drainListener: (() => void) | undefined;
+  #closeListeners: ((aborted: boolean) => void)[] = [];
+
+  constructor(head: Http1Head, body: BodyFraming, carrier: RequestCarrier) {
+    this.method = head.method;
+    this.target = head.target;
+    this.headers = head.headers;
+    this.body = body;
+    this.#carrier = carrier;
+  }
+
+  readBody(reader: BodyReader): void {
+    if (!this.closed) this.#carrier.readBody(reader);
+  }
+
+  pauseBody(): void {
+    if (!this.closed) this.#carrier.pauseBody();
+  }
+
+  resumeBody(): void {
+    if (!this.closed) this.#carrier.resumeBody();
+  }
+
+  respond(status: number, headers: RawHeaders, bodyless: boolean): void {
+    if (this.answered || this.closed) return;
+    const head = answerHead(status, headers, bodyless, this.#carrier.endsWithAnswer());
+    this.answered = true;
+    this.#answer = new Http1Answer(this.#carrier.socket, head, bodyless, this.#carrier.answered, () =>
+      this.#drainListener?.(),
+    );
+  }
+
+  write(chunk: Buffer): boolean {
+    const answer = this.#answer;
+    if (answer === undefined || this.closed || this.ended) return true;
+    const more = answer.write(chunk);
+    if (more === undefined) this.abort();
+    return more ?? true;
+  }
+
+  /** An answer that is shorter than its Content-Length is cut, so that it looks cut. */
+  end(): void {
+    const answer = this.#answer;
+    if (answer === undefined || this.closed || this.ended) return;
+    if (!answer.whole) {
+      this.abort();
+      return;
+    }
+    this.ended = true;
+    answer.end();
+  }
+
+  abort(): void {
+    this.#aborted = true;
+    if (!this.closed) this.#carrier.socket.destroy();
+  }
+
+  /** The socket has room again. */
+  drained(): void {
+    if (!this.ended) this.#answer?.drained();
+  }
+
+  /** The exchange is over; called by the connection. */
+  finish(aborted: boolean): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.#aborted = aborted;
+    this.#answer?.stop();
+    for (const listener of this.#closeListeners) listener(aborted);
+  }
+
+  onDrain(listener: () => void): void {
+    this.#drainListener = listener;
+  }
+
+  onClose(listener: (aborted: boolean) => void): void {
+    if (!this.closed) this.#closeListeners.push(listener);
+    else listener(this.#aborted);
+  }
+}
+
+/** A request with an Upgrade header: the bare socket, on which the answer is written by hand. */
+export class Http1UpgradeInbound implements InboundUpgrade {
+  readonly protocol = 'HTTP/1.1';
+  readonly method: string;
+  readonly target: string;
+  readonly headers: RawHeaders;
+  readonly body = 'none';
+  readonly socket: Duplex;
+  readonly early: Buffer;
+  answered = false;
+  closed = false;
+  #closeListeners: ((aborted: boolean) => void)[] = [];
+  #finished = false;
+
+  constructor(head: Http1Head, socket: Duplex, early: Buffer) {
+    this.method = head.method;
+    this.target = head.target;
+    this.headers = head.headers;
+    this.socket = socket;
+    this.early = early;
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      if (this.closed) return;
+      this.closed = true;
+      for (const listener of this.#closeListeners) listener(!this.#finished);
+    });
+  }
+
+  readBody(): void {}
+  pauseBody(): void {}
+  resumeBody(): void {}
+
+  respond(status: number, headers: RawHeaders): void {
+    if (this.answered || this.closed) return;
+    const { text } = answerHead(status, headers, true, true);
+    this.answered = true;
+    this.socket.write(text, 'latin1');
+  }
+
+  write(chunk: Buffer): boolean {
+    return this.closed || this.socket.write(chunk);
+  }
+
+  /** A refused upgrade ends the connection: bytes that followed it can never be read as another request (security.md A-30). */
+  end(): void {
+    this.#finished = true;
+    endLingering(this.socket);
+  }
+
+  abort(): void {
+    this.socket.destroy();
+  }
+
+  onDrain(listener: () => void): void {
+    this.socket.on('drain', listener);
+  }
+
+  onClose(listener: (aborted: boolean) => void): void {
+    if (!this.closed) this.#closeListeners.push(listener);
+    else listener(!this.#finished);
+  }
+}

@@ -1,0 +1,95 @@
+// A connection of the HTTP/1.1 front for tests: no socket, a pair of streams. Easy to get wrong: streams hand on by ticks, so a test must
+// let everything settle before it looks.
+import { duplexPair } from 'node:stream';
+import type { Duplex } from 'node:stream';
+import type { BodyReader, Inbound } from '../inbound.ts';
+import type { Arrival } from '../../gateway/exchange.ts';
+import { unboundedHoldings } from '../client-holdings.ts';
+import { Http1Connection } from './http1-connection.ts';
+
+/** A connection with its client's end. */
+export interface Line {
+  readonly client: Duplex;
+  readonly socket: Duplex;
+  readonly connection: Http1Connection;
+  readonly arrivals: Arrival[];
+  /** Writes of the server, as latin1. */
+  readonly writes: string[];
+  /** Everything the client got, as latin1. */
+  received(): string;
+  drain(): void;
+  readonly released: () => number;
+}
+
+const peer = { address: '127.0.0.1', serverName: '', certificates: [], tlsAuthorized: false };
+
+/** Lets everything that is ready happen: streams hand on by ticks and microtasks only. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const holdings = unboundedHoldings();
+
+/** Opens a connection; `answer` is called with every request. */
+export function openLine(answer?: (inbound: Inbound, arrival: Arrival) => void): Line {
+  const [client, socket] = duplexPair();
+  const arrivals: Arrival[] = [];
+  const writes: string[] = [];
+  let received = '';
+  let draining = false;
+  let released = 0;
+  client.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')));
+  client.on('error', () => undefined);
+  socket.on('error', () => undefined);
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
+  socket.write = ((chunk: string | Buffer, ...rest: unknown[]) => {
+    writes.push(typeof chunk === 'string' ? chunk : chunk.toString('latin1'));
+    return write(chunk, ...rest);
+  }) as typeof socket.write;
+  const connection = new Http1Connection(socket, peer, {
+    arrive(arrival) {
+      arrivals.push(arrival);
+      answer?.(arrival.inbound, arrival);
+    },
+    draining: () => draining,
+    lostMs: 300_000,
+    holdings,
+    onReleased: () => (released += 1),
+  });
+  return {
+    client,
+    socket,
+    connection,
+    arrivals,
+    writes,
+    received: () => received,
+    drain() {
+      draining = true;
+      connection.closeIdle();
+    },
+    released: () => released,
+  };
+}
+
+/** Sends as the client, latin1. */
+export const send = (line: Line, text: string): void => void line.client.write(Buffer.from(text, 'latin1'));
+/** A GET without a body; `more` are whole header lines. */
+export const get = (target: string, more = ''): string => `GET ${target} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+
+/** Answers with the target as text of known length. */
+export const echo = (inbound: Inbound): void => {
+  inbound.respond(200, ['Content-Length', String(inbound.target.length)], false);
+  inbound.write(Buffer.from(inbound.target));
+  inbound.end();
+};
+
+/** Collects a body. */
+export function collect(inbound: Inbound): { text: string; ended: boolean } {
+  const found = { text: '', ended: false };
+  const reader: BodyReader = {
+    onData: (chunk) => (found.text += chunk.toString('latin1')),
+    onEnd: () => (found.ended = true),
+  };
+  inbound.readBody(reader);
+  return found;
+}

@@ -1,0 +1,62 @@
+// SETTINGS, ours and the client's (RFC 9113 section 6.5). Easy to get wrong: a changed initial window also moves the windows of streams
+// that are open, below zero if need be.
+import { maxClientStreams, maxHeaderBytes } from '../../lib/limits.ts';
+import { ConnectionFault, errorCode, maxFrameBytes, maxWindowBytes, setting } from './http2-frames.ts';
+import type { Http2Sender, OutgoingStream } from './http2-sender.ts';
+import { streamWindowBytes } from './http2-stream.ts';
+
+const bytesPerSetting = 6;
+const largestFrameSize = 0xff_ffff;
+
+/** Payload of the SETTINGS we begin with. What is not in it stays at its default, frames of 16 KiB and a table of 4 KiB. */
+export function ourSettings(): Buffer {
+  const settings = [
+    [setting.maxConcurrentStreams, maxClientStreams],
+    [setting.initialWindowSize, streamWindowBytes],
+    [setting.maxHeaderListSize, maxHeaderBytes],
+  ] as const;
+  const payload = Buffer.alloc(settings.length * bytesPerSetting);
+  settings.forEach(([id, value], i) => {
+    payload.writeUInt16BE(id, i * bytesPerSetting);
+    payload.writeUInt32BE(value, i * bytesPerSetting + 2);
+  });
+  return payload;
+}
+
+/**
+ * Takes over what a client sets, in its order; ids we do not know mean nothing to us.
+ * @throws ConnectionFault
+ */
+export function applySettings(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  sender: Http2Sender,
+  streams: Iterable<OutgoingStream>,
+): void {
+  if ((end - start) % bytesPerSetting !== 0) {
+    throw new ConnectionFault(errorCode.frameSizeError, 'SETTINGS of a length that is no multiple of six');
+  }
+  for (let at = start; at < end; at += bytesPerSetting) {
+    const value = bytes.readUInt32BE(at + 2);
+    switch (bytes.readUInt16BE(at)) {
+      case setting.headerTableSize:
+        sender.setTableLimit(value);
+        break;
+      case setting.enablePush:
+        if (value > 1) throw new ConnectionFault(errorCode.protocolError, 'ENABLE_PUSH is neither 0 nor 1');
+        break;
+      case setting.initialWindowSize:
+        if (value > maxWindowBytes || !sender.setStreamWindow(value, streams)) {
+          throw new ConnectionFault(errorCode.flowControlError, 'INITIAL_WINDOW_SIZE is too large');
+        }
+        break;
+      case setting.maxFrameSize:
+        // We send no frame larger than the smallest value it may have.
+        if (value < maxFrameBytes || value > largestFrameSize) {
+          throw new ConnectionFault(errorCode.protocolError, 'MAX_FRAME_SIZE is out of range');
+        }
+        break;
+    }
+  }
+}

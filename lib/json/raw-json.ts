@@ -1,0 +1,228 @@
+// Changes and parts of stored objects as bytes: what is not touched stays as the member wrote it. Easy to get wrong: parsing and printing again would
+// lose numbers beyond 2^53, `1.0`, escapes and the order of integer keys.
+import { byte, maxDepth, nextMember, skipColon, skipSpace, skipString, skipValue, textOf } from './json-scan.ts';
+import type { PathStep } from '../../search/query/list-query.ts';
+
+/** One member of an object: its key, and where key and value stand. */
+interface Member {
+  readonly key: string;
+  readonly keyAt: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** One scratch space is enough: nothing here waits. */
+const open = new Uint8Array(maxDepth);
+
+/** A view of the bytes with Buffer's methods; nothing is copied. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function* membersOf(bytes: Buffer, at: number): Generator<Member, void, undefined> {
+  let i = skipSpace(bytes, at + 1);
+  if (bytes[i] === byte.closeObject) return;
+  while (i >= 0) {
+    const keyAt = i;
+    const keyEnd = skipString(bytes, i);
+    const start = skipColon(bytes, keyEnd);
+    const end = skipValue(bytes, start, open);
+    yield { key: textOf(bytes, keyAt, keyEnd), keyAt, start, end };
+    i = nextMember(bytes, end, byte.closeObject);
+  }
+}
+
+function memberOf(bytes: Buffer, at: number, key: string): Member | undefined {
+  for (const member of membersOf(bytes, at)) if (member.key === key) return member;
+  return undefined;
+}
+
+/** The same object in another version whose schema is the same (conversion strategy None). */
+export function withApiVersion(raw: Uint8Array, apiVersion: string): Buffer {
+  const bytes = asBuffer(raw);
+  const member = memberOf(bytes, skipSpace(bytes, 0), 'apiVersion');
+  if (member === undefined) return bytes;
+  return Buffer.concat([
+    bytes.subarray(0, member.start),
+    Buffer.from(JSON.stringify(apiVersion)),
+    bytes.subarray(member.end),
+  ]);
+}
+
+/** The text of a string in an object, by the keys that lead to it; undefined where there is none. */
+export function textAt(raw: Uint8Array, keys: readonly string[]): string | undefined {
+  const bytes = asBuffer(raw);
+  let at = skipSpace(bytes, 0);
+  for (const [depth, key] of keys.entries()) {
+    const member = bytes[at] === byte.openObject ? memberOf(bytes, at, key) : undefined;
+    if (member === undefined) return undefined;
+    if (depth === keys.length - 1)
+      return bytes[member.start] === byte.quote ? textOf(bytes, member.start, member.end) : undefined;
+    at = member.start;
+  }
+  return undefined;
+}
+
+/** The same object with an annotation more, in place of its own of that name. An object without annotations stays as it is: every stored one has some. */
+export function withAnnotation(raw: Uint8Array, name: string, value: string): Buffer {
+  const bytes = asBuffer(raw);
+  const metadata = memberOf(bytes, skipSpace(bytes, 0), 'metadata');
+  const annotations = metadata === undefined ? undefined : memberOf(bytes, metadata.start, 'annotations');
+  if (annotations === undefined || bytes[annotations.start] !== byte.openObject) return bytes;
+  const kept = [...membersOf(bytes, annotations.start)]
+    .filter(({ key }) => key !== name)
+    .flatMap(({ keyAt, end }) => [bytes.subarray(keyAt, end), separator]);
+  return Buffer.concat([
+    bytes.subarray(0, annotations.start + 1),
+    ...kept,
+    Buffer.from(`${JSON.stringify(name)}:${JSON.stringify(value)}`),
+    bytes.subarray(annotations.end - 1),
+  ]);
+}
+
+const partialHead = Buffer.from('{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":');
+const opening = Buffer.from('{');
+const closing = Buffer.from('}');
+
+/** metav1.PartialObjectMetadata with the object's own bytes of metadata. */
+export function partialObject(raw: Uint8Array): Buffer {
+  const bytes = asBuffer(raw);
+  const member = memberOf(bytes, skipSpace(bytes, 0), 'metadata');
+  const metadata = member === undefined ? Buffer.from('{}') : bytes.subarray(member.start, member.end);
+  return Buffer.concat([partialHead, metadata, closing]);
+}
+
+/** The object with nothing but its kind, its version and its metadata: their very bytes. */
+export function metadataAlone(raw: Uint8Array): Buffer {
+  const bytes = asBuffer(raw);
+  const pieces: Buffer[] = [];
+  for (const { key, keyAt, end } of membersOf(bytes, skipSpace(bytes, 0))) {
+    if (key !== 'apiVersion' && key !== 'kind' && key !== 'metadata') continue;
+    pieces.push(pieces.length === 0 ? opening : separator, bytes.subarray(keyAt, end));
+    if (pieces.length === 6) break;
+  }
+  return Buffer.concat([...pieces, closing]);
+}
+
+/** Which parts of an object are wanted: everything, or members by key and elements of lists by index. */
+export interface Wanted {
+  whole: boolean;
+  readonly keys: Map<string, Wanted>;
+  readonly elements: Map<number | 'each', Wanted>;
+}
+
+/** What is kept of every object, so that whoever reads a projection can still tell whose it is. */
+const always: readonly (readonly PathStep[])[] = [
+  ['apiVersion'],
+  ['kind'],
+  ['metadata', 'namespace'],
+  ['metadata', 'name'],
+  ['metadata', 'uid'],
+  ['metadata', 'resourceVersion'],
+  ['metadata', 'annotations', 'shadow.clusterpedia.io/cluster-name'],
+].map((keys) => keys.map((key) => ({ kind: 'key', key })));
+
+/** Joins the paths of a `fields=` into one tree, with what identifies an object. */
+export function wantedParts(paths: readonly (readonly PathStep[])[]): Wanted {
+  const root = nothing();
+  for (const path of [...always, ...paths]) {
+    let at = root;
+    for (const step of path) {
+      const next = (step.kind === 'key' ? at.keys.get(step.key) : at.elements.get(indexOf(step))) ?? nothing();
+      if (step.kind === 'key') at.keys.set(step.key, next);
+      else at.elements.set(indexOf(step), next);
+      at = next;
+    }
+    at.whole = true;
+  }
+  return root;
+}
+
+function nothing(): Wanted {
+  return { whole: false, keys: new Map(), elements: new Map() };
+}
+
+function indexOf(step: Exclude<PathStep, { kind: 'key' }>): number | 'each' {
+  return step.kind === 'each' ? 'each' : step.index;
+}
+
+/** The wanted parts of an object, in its own order and bytes; the depth is that of the paths, never that of the object. */
+export function project(raw: Uint8Array, wanted: Wanted): Buffer {
+  const bytes = asBuffer(raw);
+  const pieces: Buffer[] = [];
+  projectValue(bytes, skipSpace(bytes, 0), wanted, pieces);
+  return Buffer.concat(pieces);
+}
+
+function projectValue(bytes: Buffer, at: number, wanted: Wanted, pieces: Buffer[]): void {
+  if (wanted.whole) {
+    pieces.push(bytes.subarray(at, skipValue(bytes, at, open)));
+  } else if (bytes[at] === byte.openObject) projectObject(bytes, at, wanted, pieces);
+  else if (bytes[at] === byte.openList) projectList(bytes, at, wanted, pieces);
+  else pieces.push(nullBytes);
+}
+
+const nullBytes = Buffer.from('null');
+
+function projectObject(bytes: Buffer, at: number, wanted: Wanted, pieces: Buffer[]): void {
+  let separator = '{';
+  for (const { key, keyAt, start } of membersOf(bytes, at)) {
+    const inner = wanted.keys.get(key);
+    if (inner === undefined) continue;
+    pieces.push(Buffer.from(separator), bytes.subarray(keyAt, start));
+    projectValue(bytes, start, inner, pieces);
+    separator = ',';
+  }
+  pieces.push(Buffer.from(separator === '{' ? '{}' : '}'));
+}
+
+function projectList(bytes: Buffer, at: number, wanted: Wanted, pieces: Buffer[]): void {
+  let separator = '[';
+  let i = skipSpace(bytes, at + 1);
+  for (let index = 0; bytes[i] !== byte.closeList && i >= 0; index += 1) {
+    const end = skipValue(bytes, i, open);
+    const inner = wanted.elements.get(index) ?? wanted.elements.get('each');
+    if (inner !== undefined) {
+      pieces.push(Buffer.from(separator));
+      projectValue(bytes, i, inner, pieces);
+      separator = ',';
+    }
+    i = nextMember(bytes, end, byte.closeList);
+  }
+  pieces.push(Buffer.from(separator === '[' ? '[]' : ']'));
+}
+
+const separator = Buffer.from(',');
+
+/**
+ * The items of one chunk with commas between them and, where something went before, one in front. Items that stand one behind the other in memory with a
+ * comma between, as a store gives them, are one piece: nothing of them is copied.
+ */
+export function piecesOf(items: readonly Uint8Array[], isFirst: boolean): Uint8Array[] {
+  const pieces: Uint8Array[] = [];
+  let memory: Uint8Array = noBytes;
+  let start = 0;
+  let end = 0;
+  const endRun = (): void => {
+    if (end > start) pieces.push(memory.subarray(start, end));
+  };
+  for (const [i, item] of items.entries()) {
+    const at = item.byteOffset;
+    const isSameMemory = item.buffer === memory.buffer;
+    if (isSameMemory && i > 0 && at === end + 1 && memory[end] === byte.comma) {
+      end = at + item.byteLength;
+      continue;
+    }
+    endRun();
+    if (!isSameMemory) memory = new Uint8Array(item.buffer);
+    const needsComma = i > 0 || !isFirst;
+    const hasComma = needsComma && at > 0 && memory[at - 1] === byte.comma;
+    if (needsComma && !hasComma) pieces.push(separator);
+    start = hasComma ? at - 1 : at;
+    end = at + item.byteLength;
+  }
+  endRun();
+  return pieces;
+}
+
+const noBytes: Uint8Array = new Uint8Array();

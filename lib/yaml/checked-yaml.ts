@@ -1,0 +1,102 @@
+// Reads a YAML file that the operator wrote against a schema, and places every fault at its line. Easy to get wrong: a message must never
+// quote a value of the file, since somebody may have given the wrong one, with tokens in it; names of fields are quoted.
+import { LineCounter, isCollection, isMap, isNode, isScalar, parseDocument, visit } from 'yaml';
+import type { Document } from 'yaml';
+import type { z } from 'zod';
+import type { ConfigurationFault } from '../configuration-error.ts';
+import { yamlFaultText } from './yaml-message.ts';
+
+/** What was read, or everything that is wrong with it, in the order of the file. */
+export type CheckedYaml<T> = { readonly value: T } | { readonly faults: readonly ConfigurationFault[] };
+
+/**
+ * Reads one YAML document.
+ * @param source decoded from UTF-8
+ * @param file its name for messages
+ */
+export function readYaml<T>(source: string, file: string, schema: z.ZodType<T>): CheckedYaml<T> {
+  const lines = new LineCounter();
+  const place = (offset: number): Pick<ConfigurationFault, 'file' | 'line' | 'column'> => {
+    const { line, col } = lines.linePos(offset);
+    return { file, line, column: col };
+  };
+  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
+  const broken = [...document.errors, ...document.warnings];
+  if (broken.length > 0) {
+    return { faults: broken.map((error) => ({ ...place(error.pos[0]), message: yamlMessage(error.message) })) };
+  }
+  const keyOffset = collectionKeyOffset(document);
+  if (keyOffset !== undefined) return { faults: [{ ...place(keyOffset), message: collectionKey }] };
+  let plain: unknown;
+  try {
+    // The limit stops documents whose aliases multiply into gigabytes.
+    plain = document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    return { faults: [{ file, message: error instanceof Error ? yamlFaultText(error.message) : 'cannot be read' }] };
+  }
+  const result = schema.safeParse(plain, { error: plainMessage });
+  if (result.success) return { value: result.data };
+  const faults = result.error.issues.flatMap((issue) =>
+    (issue.code === 'unrecognized_keys' ? issue.keys : [undefined]).map((unknownKey) => {
+      const path = unknownKey === undefined ? issue.path : [...issue.path, unknownKey];
+      const message = unknownKey === undefined ? issue.message : 'is not a field of this object';
+      const offset = offsetOf(document, path);
+      return { offset, fault: { ...place(offset), path: pathText(path), message } };
+    }),
+  );
+  faults.sort((one, other) => one.offset - other.offset);
+  return { faults: faults.map(({ fault }) => fault) };
+}
+
+/** What is said of such a key. */
+export const collectionKey = 'a key must be a text; this one is a list or a mapping';
+
+/** Where a list or mapping stands as a key: its text would become the name of a field, and names are quoted, values among them. */
+export function collectionKeyOffset(document: Document): number | undefined {
+  let offset: number | undefined;
+  visit(document, {
+    Pair(_, { key }) {
+      if (!isCollection(key)) return undefined;
+      offset = key.range?.[0] ?? 0;
+      return visit.BREAK;
+    },
+  });
+  return offset;
+}
+
+function yamlMessage(message: string): string {
+  if (message.startsWith('Alias cannot be')) return 'a bare * is an alias in YAML; write "*" in quotes';
+  return yamlFaultText(message.replace(/; please use YAML.*/, ''));
+}
+
+/** zod's words for the commonest faults are for programmers; undefined keeps them. */
+function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'invalid_type') {
+    if (issue.input === undefined) return 'is missing';
+    return `must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`;
+  }
+  if (issue.code === 'invalid_key') return 'is not a label key';
+  if (issue.code !== 'invalid_value') return undefined;
+  return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
+}
+
+/** Where in the text a path points: at the key of a field, or at the nearest thing around what is missing. */
+function offsetOf(document: Document, path: readonly PropertyKey[]): number {
+  for (let depth = path.length; depth > 0; depth -= 1) {
+    const parent = depth === 1 ? document.contents : document.getIn(path.slice(0, depth - 1), true);
+    const key = path[depth - 1];
+    if (isMap(parent)) {
+      const pair = parent.items.find(({ key: node }) => isScalar(node) && String(node.value) === key);
+      if (pair !== undefined && isNode(pair.key) && pair.key.range) return pair.key.range[0];
+    } else if (isCollection(parent)) {
+      const item = parent.items[Number(key)];
+      if (isNode(item) && item.range) return item.range[0];
+    }
+  }
+  return document.contents?.range?.[0] ?? 0;
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  const joined = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
+  return joined === '' ? 'the file' : joined.replace(/^\./, '');
+}

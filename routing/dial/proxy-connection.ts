@@ -1,0 +1,85 @@
+// Opens the connection to a cluster's proxy: TCP or a Unix socket, with TLS and our certificate where the proxy wants
+// them, then the tunnel to the member. Easy to get wrong: what proves us to the proxy (its certificate, its headers) is
+// never shown to the member, and what proves us to the member never to the proxy.
+import { isIP } from 'node:net';
+import type { Socket } from 'node:net';
+import { checkServerIdentity, connect as openTls } from 'node:tls';
+import type { SecureContext } from 'node:tls';
+import type { AddressRule } from '../../cache/model/address-rule.ts';
+import type { Endpoint, ProxyAddress, TlsTrust } from '../../cache/model/records.ts';
+import type { MemberLabel } from '../members/member-faults.ts';
+import { proxyFault, ProxyRefusal } from './proxy-faults.ts';
+import { once, openTcp, openUnix } from './sockets.ts';
+import type { Track } from './sockets.ts';
+import { makeTlsHold, UnreadableAuthority } from './tls-settings.ts';
+import type { SharedTlsSettings, TlsHold } from './tls-settings.ts';
+import { openTunnel } from './tunnel.ts';
+
+/** Opens connections through one proxy to one endpoint. */
+export interface ProxyDialer {
+  /** A connection on which the next byte is the member's. Rejects with a GatewayError, MEMBER_PROXY. */
+  open(track: Track): Promise<Socket>;
+  /** As {@link Dialer.release} of connect.ts. */
+  release(): void;
+}
+
+/** Makes it; opens and parses nothing yet. `trust` is the member's: its authority may also sign the proxy of a kubeconfig. */
+export function makeProxyDialer(
+  proxy: ProxyAddress,
+  endpoint: Endpoint,
+  trust: TlsTrust,
+  member: MemberLabel,
+  addressRule?: AddressRule,
+  tlsSettings?: SharedTlsSettings,
+): ProxyDialer {
+  const hold = makeTlsHold(tlsSettings);
+  const verifiedName = proxy.tls?.serverName ?? proxy.host;
+
+  async function secure(plain: Socket, track: Track): Promise<Socket> {
+    const secured = openTls({
+      socket: plain,
+      secureContext: proxyContext(proxy, trust, hold),
+      servername: isIP(verifiedName) === 0 ? verifiedName : '',
+      ALPNProtocols: ['http/1.1'],
+      checkServerIdentity: (_name, certificate) => checkServerIdentity(verifiedName, certificate),
+    });
+    track(secured);
+    await once(secured, 'secureConnect');
+    return secured;
+  }
+
+  return {
+    async open(track) {
+      try {
+        const plain =
+          proxy.scheme === 'unix'
+            ? await openUnix(socketPathOf(proxy), track)
+            : await openTcp(proxy.host, proxy.port, track, addressRule);
+        const socket = proxy.scheme === 'https' ? await secure(plain, track) : plain;
+        const early = await openTunnel(socket, proxy, endpoint);
+        if (early.length > 0) socket.unshift(early);
+        return socket;
+      } catch (error) {
+        throw proxyFault(error, proxy, member);
+      }
+    },
+    release: () => hold.release(),
+  };
+}
+
+function socketPathOf(proxy: ProxyAddress): string {
+  if (proxy.socketPath?.startsWith('/') === true) return proxy.socketPath;
+  throw new ProxyRefusal('the path of its socket is not absolute');
+}
+
+function proxyContext(proxy: ProxyAddress, trust: TlsTrust, hold: TlsHold): SecureContext {
+  const { ca, cert, key } = proxy.tls ?? {};
+  const authorities = [ca ?? trust.ca].filter((one) => one !== undefined);
+  try {
+    return hold.contextOf({ authorities, systemRoots: ca === undefined, clientCertificate: { cert, key } });
+  } catch (error) {
+    if (error instanceof UnreadableAuthority)
+      throw new ProxyRefusal('the certificate authority for it is not a PEM certificate', { cause: error });
+    throw new ProxyRefusal('the client certificate and key for it cannot be used', { cause: error });
+  }
+}

@@ -1,0 +1,224 @@
+// Asks a proxy (`proxy-url` of a kubeconfig) for a connection to a member: HTTP CONNECT (RFC 9110 section 9.3.6) or
+// SOCKS5 (RFC 1928, user and password by RFC 1929). Easy to get wrong: the proxy learns the member's host and port and
+// its own credential, nothing else, and bytes that follow its answer belong to the tunnel.
+import { isIPv4, isIPv6 } from 'node:net';
+import type { Socket } from 'node:net';
+import { ipv6Bytes } from '../../lib/text/ip-address.ts';
+import type { Endpoint, ProxyAddress } from '../../cache/model/records.ts';
+import { maxReasonLength, ProxyRefusal, refusalReason } from './proxy-faults.ts';
+import { makeResponseParser } from '../http1/response-parser.ts';
+import { token } from '../../http/field-syntax.ts';
+
+/**
+ * Makes the open connection to a proxy a connection to `endpoint`.
+ * @returns bytes that came behind the proxy's answer
+ */
+export function openTunnel(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): Promise<Buffer> {
+  return proxy.scheme === 'socks5' ? openSocks(socket, proxy, endpoint) : openConnect(socket, proxy, endpoint);
+}
+
+/** Feeds what the proxy sends to `take` until it gives back the bytes that are left over. `ended` says why an early end is a fault. */
+function readUntil(
+  socket: Socket,
+  take: (chunk: Buffer) => Buffer | undefined,
+  ended: () => Error = () => new ProxyRefusal('it closed the connection'),
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      socket.off('data', onData).off('error', onFault).off('end', onEnd).off('close', onEnd);
+      socket.pause();
+    };
+    const onFault = (error: unknown): void => {
+      stop();
+      reject(error instanceof Error ? error : new Error('proxy fault'));
+    };
+    const onEnd = (): void => onFault(ended());
+    const onData = (chunk: Buffer): void => {
+      try {
+        const rest = take(chunk);
+        if (rest === undefined) return;
+        stop();
+        resolve(rest);
+      } catch (error) {
+        onFault(error);
+      }
+    };
+    socket.on('data', onData).on('error', onFault).on('end', onEnd).on('close', onEnd);
+    socket.resume();
+  });
+}
+
+/** How long a proxy that refused may take to say why. */
+const reasonTimeoutMs = 300;
+
+function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): Promise<Buffer> {
+  let status = 0;
+  let contentType = '';
+  const said: Buffer[] = [];
+  const parser = makeResponseParser({
+    onHeaders(received, headers) {
+      status = received;
+      const at = headers.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-type');
+      contentType = at < 0 ? '' : headers[at + 1]!;
+    },
+    onData: (chunk) => void said.push(chunk),
+  });
+  let head: string;
+  try {
+    head = connectHead(proxy, endpoint);
+  } catch (error) {
+    return Promise.reject(error as Error);
+  }
+  parser.begin('connect');
+  const refusal = (): Error => {
+    if (status === 0) return new ProxyRefusal('it closed the connection');
+    const reason = refusalReason(Buffer.concat(said), contentType, secretsOf(proxy));
+    return new ProxyRefusal(`it answered CONNECT with ${status}${reason === '' ? '' : `: ${reason}`}`);
+  };
+  const take = (chunk: Buffer): Buffer | undefined => {
+    const used = parser.push(status === 0 ? withKnownVersion(chunk) : chunk);
+    if (status < 300) return parser.complete ? chunk.subarray(used) : undefined;
+    if (parser.complete || Buffer.concat(said).length > maxReasonLength) throw refusal();
+    // The reason comes in a packet of its own, or it does not come.
+    patience ??= setTimeout(() => socket.destroy(), reasonTimeoutMs);
+    return undefined;
+  };
+  let patience: NodeJS.Timeout | undefined;
+  const answer = readUntil(socket, take, refusal).finally(() => clearTimeout(patience));
+  socket.write(head, 'latin1');
+  return answer;
+}
+
+/**
+ * konnectivity's proxy server tells a failed dial as `HTTP/0.1 502 Bad Gateway` (it leaves ProtoMajor of Go's
+ * http.Response at 0). A refusal is understood all the same; a 2xx of that version is not.
+ */
+function withKnownVersion(chunk: Buffer): Buffer {
+  if (!/^HTTP\/0\.1 [45]/.test(chunk.subarray(0, 10).toString('latin1'))) return chunk;
+  return Buffer.concat([Buffer.from('HTTP/1.1', 'latin1'), chunk.subarray(8)]);
+}
+
+const badHeaderValue = /[^\t\x20-\x7e\x80-\xff]/;
+/** Ours to write: with them a header of a record could say where the tunnel goes or where the head ends. */
+const ownHeader = /^(?:host|content-length|transfer-encoding|connection)$/i;
+
+/** @throws ProxyRefusal when the endpoint or a header of the record would change the meaning of the bytes */
+function connectHead(proxy: ProxyAddress, endpoint: Endpoint): string {
+  const authority = `${bracketed(endpoint.host)}:${endpoint.port}`;
+  if (!/^[\x21-\x7e]+$/.test(authority)) throw new ProxyRefusal('the host name is invalid');
+  let head = `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n`;
+  for (const [name, value] of proxy.headers ?? []) {
+    if (!token.test(name) || ownHeader.test(name) || badHeaderValue.test(value)) {
+      throw new ProxyRefusal('a header set for it is not allowed');
+    }
+    // As in Go's http.Transport: the user of the URL goes before the header.
+    if (proxy.userinfo !== undefined && name.toLowerCase() === 'proxy-authorization') continue;
+    head += `${name}: ${value}\r\n`;
+  }
+  if (proxy.userinfo !== undefined) head += `Proxy-Authorization: Basic ${basic(proxy.userinfo)}\r\n`;
+  return `${head}\r\n`;
+}
+
+function basic({ username, password }: NonNullable<ProxyAddress['userinfo']>): string {
+  return Buffer.from(`${username}:${password}`, 'utf8').toString('base64');
+}
+
+/** What a proxy must not be quoted with. */
+function secretsOf({ userinfo, headers = [] }: ProxyAddress): string[] {
+  const own = userinfo === undefined ? [] : [userinfo.password, basic(userinfo)];
+  return [...own, ...headers.map(([, value]) => value)];
+}
+
+/** Meaning of the reply field (RFC 1928 section 6). */
+const socksReplies: readonly string[] = [
+  'succeeded',
+  'general SOCKS server failure',
+  'connection not allowed by ruleset',
+  'network unreachable',
+  'host unreachable',
+  'connection refused',
+  'TTL expired',
+  'command not supported',
+  'address type not supported',
+];
+
+async function openSocks(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): Promise<Buffer> {
+  const { userinfo } = proxy;
+  const method = userinfo === undefined ? 0x00 : 0x02;
+  let rest = await exchange(socket, Buffer.from([5, 1, method]), Buffer.alloc(0), 2);
+  const chosen = rest.answer;
+  if (chosen[0] !== 5) throw new ProxyRefusal('it does not speak SOCKS5');
+  if (chosen[1] !== method) throw new ProxyRefusal('it wants another way to authenticate');
+  if (userinfo !== undefined) {
+    rest = await exchange(socket, socksLogin(userinfo), rest.left, 2);
+    if (rest.answer[1] !== 0) throw new ProxyRefusal('it refused the user name and password');
+  }
+  rest = await exchange(socket, socksRequest(endpoint), rest.left, socksAnswerLength);
+  const reply = rest.answer[1]!;
+  if (rest.answer[0] !== 5) throw new ProxyRefusal('it does not speak SOCKS5');
+  if (reply !== 0) throw new ProxyRefusal(socksReplies[reply] ?? `SOCKS reply ${reply}`);
+  return rest.left;
+}
+
+/** Sends a message and waits for an answer of the given length. */
+async function exchange(
+  socket: Socket,
+  message: Buffer,
+  early: Buffer,
+  length: number | ((received: Buffer) => number),
+): Promise<{ readonly answer: Buffer; readonly left: Buffer }> {
+  if (early.length > 0) throw new ProxyRefusal('it answered before it was asked');
+  let received = Buffer.alloc(0);
+  let needed = 0;
+  const answer = readUntil(socket, (chunk) => {
+    received = Buffer.concat([received, chunk]);
+    needed = typeof length === 'number' ? length : length(received);
+    return received.length >= needed ? received.subarray(needed) : undefined;
+  });
+  socket.write(message);
+  const left = await answer;
+  return { answer: received.subarray(0, needed), left };
+}
+
+/** Bytes of the reply to a request, as far as what came so far tells: the bound address has one of three forms. */
+function socksAnswerLength(received: Buffer): number {
+  if (received.length >= 2 && received[1] !== 0) return 2;
+  if (received.length < 5) return 5;
+  switch (received[3]) {
+    case 1:
+      return 10;
+    case 3:
+      return 7 + received[4]!;
+    case 4:
+      return 22;
+    default:
+      throw new ProxyRefusal('it sent an unknown address type');
+  }
+}
+
+function socksLogin(userinfo: { readonly username: string; readonly password: string }): Buffer {
+  const username = Buffer.from(userinfo.username, 'utf8');
+  const password = Buffer.from(userinfo.password, 'utf8');
+  if (username.length === 0 || username.length > 255 || password.length > 255) {
+    throw new ProxyRefusal('the user name or password is too long or empty for SOCKS5');
+  }
+  return Buffer.concat([Buffer.from([1, username.length]), username, Buffer.from([password.length]), password]);
+}
+
+/** A name goes to the proxy as a name: only the proxy can resolve it. */
+function socksRequest(endpoint: Endpoint): Buffer {
+  const port = Buffer.from([endpoint.port >> 8, endpoint.port & 0xff]);
+  return Buffer.concat([Buffer.from([5, 1, 0]), socksAddress(endpoint.host), port]);
+}
+
+function socksAddress(host: string): Buffer {
+  if (isIPv4(host)) return Buffer.from([1, ...host.split('.').map(Number)]);
+  if (isIPv6(host)) return Buffer.concat([Buffer.from([4]), ipv6Bytes(host)]);
+  const name = Buffer.from(host, 'utf8');
+  if (name.length === 0 || name.length > 255) throw new ProxyRefusal('the host name is too long for SOCKS5');
+  return Buffer.concat([Buffer.from([3, name.length]), name]);
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}

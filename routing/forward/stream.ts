@@ -1,0 +1,355 @@
+// One ordinary request: sends it, streams the answer back, and classifies how it ended. Easy to get wrong: a cut answer must reach the
+// client as cut (DESIGN rule 7, R9), so only onEnd of the member may lead to end() of the client.
+import { GatewayError } from '../../cache/model/errors.ts';
+import { eventBoundary } from './event-boundary.ts';
+import type { EventBoundary } from './event-boundary.ts';
+import type { Inbound } from '../../http/inbound.ts';
+import { challengesOf, relayedHeaders } from './headers.ts';
+import type { RelayedHeaders } from './headers.ts';
+import { lastWordsMs } from './last-words.ts';
+import type { OpenStream, OpenStreams } from './open-streams.ts';
+import { refusedImpersonation } from './refusals.ts';
+import type { Breaker } from '../members/breaker.ts';
+import type {
+  RawHeaders,
+  ResponseHandler,
+  Transport,
+  UpstreamCall,
+  UpstreamRequest,
+} from '../members/transport-types.ts';
+
+/** What the chain learns while bytes move; plain numbers, because this is the hot path. Times are `performance.now()` milliseconds. */
+export interface Progress {
+  sentAtMs: number;
+  firstByteAtMs: number;
+  bytesIn: number;
+  bytesOut: number;
+  status: number;
+  /** How it ended, once it did. */
+  ending: 'open' | 'complete' | 'client-gone' | 'member-broke-off' | 'drained';
+  /** Told when the head of an answer goes out, `status` being known. */
+  onAnswering?: (() => void) | undefined;
+  /** The stream of this request, once there is one; of short requests none is kept. */
+  open?: OpenStream;
+  /** As {@link OpenStream.blockedSinceMs}; absent until the client is slow for the first time. */
+  blockedSinceMs?: number;
+}
+
+/** Everything forwardStream needs; nothing in it can reveal the caller's own credential. */
+export interface Forwarding {
+  readonly clusterName: string;
+  readonly clusterUid: string;
+  readonly inbound: Inbound;
+  readonly request: UpstreamRequest;
+  readonly transport: Transport;
+  readonly breaker: Breaker;
+  readonly openStreams: OpenStreams;
+  readonly progress: Progress;
+  /** Where it is noted why the stream was ended from outside. */
+  readonly outcome?: { error: unknown };
+  /** Sees the request body as it passes. */
+  readonly onBody?: ((chunk: Buffer) => void) | undefined;
+  /** Ours, returned to the client in place of the member's. */
+  readonly auditId: string;
+  /** A watch may be ended between two events while draining. */
+  readonly isWatch: boolean;
+  /** Longest wait for the first byte of a short request, milliseconds. */
+  readonly firstByteTimeoutMs: number;
+  /** Turns the Location of a 3xx into one below the gateway's prefix, or undefined to refuse it (DESIGN rule 7). */
+  readonly rewriteLocation: (location: string) => string | undefined;
+  /** Whether an answer must not become a page of the gateway's own origin. */
+  readonly sandboxes: (answer: RelayedHeaders) => boolean;
+  /** The member answered 401 to our credential. */
+  readonly onCredentialRefused: () => void;
+  /** Behind the API server's own proxy: there a 401 is the application's, of which our credential knows nothing. */
+  readonly isApplication: boolean;
+}
+
+/** Longest 403 body that is held back to look for a refused impersonation. */
+const refusalBytes = 16 * 1024;
+
+/**
+ * Forwards one request.
+ * @param fail told a GatewayError, once, only while nothing has been answered; afterwards faults abort the client's answer
+ */
+export function forwardStream(forwarding: Forwarding, fail: (error: unknown) => void): void {
+  new StreamRun(forwarding, fail).start();
+}
+
+class StreamRun implements ResponseHandler, OpenStream {
+  readonly #forwarding: Forwarding;
+  readonly #inbound: Inbound;
+  readonly #progress: Progress;
+  readonly #unanswered: (error: unknown) => void;
+  place = -1;
+  #call: UpstreamCall | undefined;
+  #deadline: NodeJS.Timeout | undefined;
+  #settled = false;
+  #answering = false;
+  #boundary: EventBoundary | undefined;
+  #draining = false;
+  #lastEvent: Buffer | undefined;
+  #held:
+    | { readonly status: number; readonly headers: RawHeaders; readonly chunks: Buffer[]; bytes: number }
+    | undefined;
+
+  constructor(forwarding: Forwarding, unanswered: (error: unknown) => void) {
+    this.#forwarding = forwarding;
+    this.#inbound = forwarding.inbound;
+    this.#progress = forwarding.progress;
+    this.#unanswered = unanswered;
+  }
+
+  get kind(): OpenStream['kind'] {
+    if (this.#forwarding.isWatch) return 'watch';
+    return this.#forwarding.request.longRunning ? 'stream' : 'short';
+  }
+
+  get clusterName(): string {
+    return this.#forwarding.clusterName;
+  }
+
+  get clusterUid(): string {
+    return this.#forwarding.clusterUid;
+  }
+
+  start(): void {
+    const { request, transport, openStreams, firstByteTimeoutMs, breaker } = this.#forwarding;
+    const inbound = this.#inbound;
+    openStreams.add(this);
+    if (request.longRunning) this.#progress.open = this;
+    inbound.onClose((aborted) => this.#clientClosed(aborted));
+    if (this.#settled) return;
+    if (!request.longRunning) this.#deadline = setTimeout(() => this.#timedOut(), firstByteTimeoutMs);
+    try {
+      breaker.enter();
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    inbound.onDrain(() => this.#unblocked());
+    this.#call = transport.send(request, this);
+    if (request.body !== 'none') this.#sendBody();
+  }
+
+  #sendBody(): void {
+    const inbound = this.#inbound;
+    const call = this.#call!;
+    inbound.readBody({
+      onData: (chunk) => {
+        this.#progress.bytesIn += chunk.length;
+        this.#forwarding.onBody?.(chunk);
+        if (!this.#answering && !call.write(chunk)) inbound.pauseBody();
+      },
+      onEnd: () => call.end(),
+    });
+  }
+
+  onDrain(): void {
+    this.#inbound.resumeBody();
+  }
+
+  onSent(): void {
+    this.#progress.sentAtMs = performance.now();
+    this.#forwarding.breaker.succeed();
+  }
+
+  onHeaders(status: number, headers: RawHeaders): void {
+    if (this.#settled) return;
+    clearTimeout(this.#deadline);
+    this.#progress.firstByteAtMs = performance.now();
+    this.#answering = true;
+    if (this.#forwarding.request.body !== 'none') this.#inbound.resumeBody();
+    if (status === 401 && !this.#forwarding.isApplication) {
+      this.#forwarding.onCredentialRefused();
+      this.#fail(this.#credentialRefused());
+    } else if (status === 403) {
+      this.#held = { status, headers, chunks: [], bytes: 0 };
+    } else this.#relay(status, headers, []);
+  }
+
+  /** Sends the head to the client, or fails when a redirect may not pass. */
+  #relay(status: number, received: RawHeaders, warnings: readonly string[]): void {
+    const relayed = relayedHeaders(received);
+    const { headers, contentType, contentEncoding, location } = relayed;
+    if (status >= 300 && status < 400 && location !== undefined && !this.#relocate(headers, location, status)) return;
+    if (this.#forwarding.sandboxes(relayed)) headers.push('Content-Security-Policy', 'sandbox');
+    if (status === 401) headers.push(...challengesOf(received));
+    headers.push('Audit-Id', this.#forwarding.auditId);
+    for (const warning of warnings) headers.push('Warning', warning);
+    if (this.#forwarding.isWatch && status === 200) this.#boundary = eventBoundary(contentType, contentEncoding);
+    this.#progress.status = status;
+    this.#progress.onAnswering?.();
+    const bodyless = this.#forwarding.request.method === 'HEAD' || status === 204 || status === 304;
+    this.#inbound.respond(status, headers, bodyless);
+    if (this.#draining) this.endAtBoundary();
+  }
+
+  #relocate(headers: string[], location: string, status: number): boolean {
+    const rewritten = this.#forwarding.rewriteLocation(location);
+    if (rewritten === undefined) {
+      const { clusterName } = this.#forwarding;
+      this.#fail(
+        new GatewayError(
+          'MEMBER_REDIRECT',
+          `cluster "${clusterName}" answered with a redirect (${status}), which is not followed`,
+          { cluster: clusterName },
+        ),
+      );
+      return false;
+    }
+    for (let i = 0; i < headers.length; i += 2) {
+      if (headers[i]!.toLowerCase() === 'location') headers[i + 1] = rewritten;
+    }
+    return true;
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#settled) return;
+    if (this.#held !== undefined) {
+      this.#held.chunks.push(chunk);
+      this.#held.bytes += chunk.length;
+      if (this.#held.bytes > refusalBytes) this.#releaseHeld();
+      return;
+    }
+    this.#pass(chunk);
+  }
+
+  #pass(chunk: Buffer): void {
+    const boundary = this.#boundary;
+    if (boundary !== undefined) {
+      const end = boundary.feed(chunk);
+      if (this.#draining && end >= 0) {
+        this.#progress.bytesOut += end;
+        this.#inbound.write(chunk.subarray(0, end));
+        this.#endDrained();
+        return;
+      }
+    }
+    this.#progress.bytesOut += chunk.length;
+    if (this.#inbound.write(chunk)) return;
+    if (this.blockedSinceMs === 0) this.#progress.blockedSinceMs = performance.now();
+    this.#call?.pause();
+  }
+
+  #unblocked(): void {
+    if (this.#progress.blockedSinceMs !== undefined) this.#progress.blockedSinceMs = 0;
+    this.#call?.resume();
+  }
+
+  get blockedSinceMs(): number {
+    return this.#progress.blockedSinceMs ?? 0;
+  }
+
+  /** A 403 is complete or too long to hold: relays it, with a Warning when the member refused to let us impersonate. */
+  #releaseHeld(): void {
+    const held = this.#held!;
+    this.#held = undefined;
+    const body = Buffer.concat(held.chunks);
+    const { clusterName } = this.#forwarding;
+    this.#relay(held.status, held.headers, refusedImpersonation(clusterName, body));
+    if (body.length > 0) this.#pass(body);
+  }
+
+  onEnd(): void {
+    if (this.#settled) return;
+    if (this.#held !== undefined) this.#releaseHeld();
+    this.#progress.ending = 'complete';
+    this.#inbound.end();
+    this.#settle();
+  }
+
+  onError(error: GatewayError, afterHeaders: boolean): void {
+    if (this.#settled) return;
+    if (!afterHeaders && this.#progress.sentAtMs === 0) this.#forwarding.breaker.fail(error);
+    this.#progress.ending = 'member-broke-off';
+    this.#fail(error);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#settled) return;
+    this.#settle(error);
+  }
+
+  #timedOut(): void {
+    if (this.#settled) return;
+    const { clusterName, firstByteTimeoutMs, breaker } = this.#forwarding;
+    const error = new GatewayError(
+      'MEMBER_TIMEOUT',
+      `cluster "${clusterName}" sent no answer within ${firstByteTimeoutMs / 1000} s`,
+      { cluster: clusterName },
+    );
+    breaker.forget();
+    this.#fail(error);
+  }
+
+  #credentialRefused(): GatewayError {
+    const { clusterName } = this.#forwarding;
+    return new GatewayError(
+      'MEMBER_CREDENTIAL',
+      `cluster "${clusterName}" refused the gateway's own credential (401): it may have expired; renew it in the kubeconfig the gateway reads`,
+      { cluster: clusterName },
+    );
+  }
+
+  #clientClosed(aborted: boolean): void {
+    if (this.#settled) return;
+    if (!aborted) return;
+    this.#progress.ending = 'client-gone';
+    this.#forwarding.breaker.forget();
+    this.#settle();
+  }
+
+  endAtBoundary(): boolean {
+    this.#draining = true;
+    if (this.#settled || this.#boundary === undefined) return false;
+    if (this.#boundary.atBoundary) this.#endDrained();
+    return true;
+  }
+
+  #endDrained(): void {
+    this.#progress.ending = 'drained';
+    if (this.#lastEvent !== undefined) {
+      this.#progress.bytesOut += this.#lastEvent.length;
+      this.#inbound.write(this.#lastEvent);
+    }
+    this.#inbound.end();
+    this.#call?.abort();
+    this.#settle();
+  }
+
+  end(reason: GatewayError, statusJson: string): void {
+    const boundary = this.#boundary;
+    if (this.#lastEvent !== undefined) return;
+    // Whoever reads nothing would not read this either.
+    if (this.#settled || boundary === undefined || this.blockedSinceMs > 0) return this.abort(reason);
+    this.#report(reason);
+    this.#lastEvent = Buffer.from(boundary.isText === true ? `{"type":"ERROR","object":${statusJson}}\n` : '');
+    this.#deadline = setTimeout(() => this.abort(reason), lastWordsMs);
+    this.endAtBoundary();
+  }
+
+  #report(reason: GatewayError): void {
+    const { outcome } = this.#forwarding;
+    if (outcome !== undefined) outcome.error ??= reason;
+  }
+
+  abort(reason: GatewayError): void {
+    if (this.#settled) return;
+    this.#report(reason);
+    this.#progress.ending = 'drained';
+    this.#fail(reason);
+  }
+
+  /** The one ending: stops the timer, gives up the member's side if it still runs, and tells the chain. */
+  #settle(error?: unknown): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    clearTimeout(this.#deadline);
+    this.#forwarding.openStreams.delete(this);
+    if (this.#progress.ending !== 'complete') this.#call?.abort();
+    if (error === undefined) return;
+    if (this.#inbound.answered) this.#inbound.abort();
+    else this.#unanswered(error);
+  }
+}

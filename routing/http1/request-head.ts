@@ -1,0 +1,115 @@
+// Writes the head of an HTTP/1.1 request. Easy to get wrong: heads are written in latin1, which keeps only the low byte
+// of each character, so U+010A would become a line feed and split the request; everything is checked here once more,
+// whoever built it.
+import { GatewayError } from '../../cache/model/errors.ts';
+import { rememberingNames } from '../../http/header-names.ts';
+import type { HeadText, RawHeaders, UpstreamRequest } from '../members/transport-types.ts';
+import { token } from '../../http/field-syntax.ts';
+
+const originForm = /^\/[\x21-\x7e\x80-\xff]*$/;
+/** Anything but tab, visible characters, blanks and the upper half of latin1. */
+const badValue = /[^\t\x20-\x7e\x80-\xff]/;
+/** Headers that the client writes itself. */
+const framingHeader =
+  /^(?:connection|content-length|keep-alive|proxy-connection|transfer-encoding|upgrade|te|trailer|expect)$/i;
+
+const isToken = rememberingNames((name) => token.test(name));
+const isFraming = rememberingNames((name) => framingHeader.test(name));
+
+/**
+ * The whole head, ending in an empty line, as a latin1 string.
+ * @param upgradeToken written as `Connection: Upgrade` and `Upgrade: <token>`
+ * @throws GatewayError INTERNAL when any part could change the meaning of the bytes; then nothing may be sent
+ */
+export function requestHead(request: UpstreamRequest, upgradeToken?: string): string {
+  const { method, target, body, headText } = request;
+  let head = `${method} ${target} HTTP/1.1\r\n`;
+  if (headText !== undefined && upgradeToken === undefined) {
+    checkLine(request);
+    head += headText.before + checkedValue(request.auditId!) + headText.after;
+  } else {
+    checkRequest(request);
+    refuseFramingHeaders(request.headers);
+    head += linesOf(request.headers);
+  }
+  if (body === 'chunked') head += 'Transfer-Encoding: chunked\r\n';
+  else if (body !== 'none') head += `Content-Length: ${body}\r\n`;
+  else if (method === 'POST' || method === 'PUT' || method === 'PATCH') head += 'Content-Length: 0\r\n';
+  if (upgradeToken !== undefined) {
+    if (!token.test(upgradeToken.replace('/', ''))) throw refuse('an invalid upgrade token');
+    head += `Connection: Upgrade\r\nUpgrade: ${upgradeToken}\r\n`;
+  }
+  return `${head}\r\n`;
+}
+
+/**
+ * The lines of a list, to be written again with another `Audit-ID`.
+ * @throws GatewayError INTERNAL as {@link requestHead} does, and when it has no `Audit-ID` or two
+ */
+export function headerText(headers: RawHeaders): HeadText {
+  checkHeaders(headers);
+  refuseFramingHeaders(headers);
+  const at = headers.indexOf('Audit-ID');
+  if (at < 0 || at % 2 !== 0 || headers.includes('Audit-ID', at + 1)) throw refuse('no single Audit-ID');
+  return {
+    before: `${linesOf(headers.slice(0, at))}Audit-ID: `,
+    after: `\r\n${linesOf(headers.slice(at + 2))}`,
+  };
+}
+
+function linesOf(headers: RawHeaders): string {
+  let lines = '';
+  for (let i = 0; i < headers.length; i += 2) lines += `${headers[i]!}: ${headers[i + 1]!}\r\n`;
+  return lines;
+}
+
+/**
+ * Checks everything of a request that reaches the wire, for both protocol versions.
+ * @throws GatewayError INTERNAL
+ */
+export function checkRequest(request: UpstreamRequest): void {
+  checkLine(request);
+  checkHeaders(request.headers);
+}
+
+function checkLine({ method, target, body }: UpstreamRequest): void {
+  if (!token.test(method)) throw refuse('an invalid method');
+  if (!originForm.test(target)) throw refuse('an invalid request target');
+  if (typeof body === 'number' && !(Number.isSafeInteger(body) && body >= 0)) throw refuse('an invalid body length');
+}
+
+function checkHeaders(headers: RawHeaders): void {
+  if (headers.length % 2 !== 0) throw refuse('a header without a value');
+  checkHost(headers);
+  for (let i = 0; i < headers.length; i += 2) {
+    if (!isToken(headers[i]!)) throw refuse('an invalid header name');
+    checkedValue(headers[i + 1]!);
+  }
+}
+
+function checkedValue(value: string): string {
+  if (badValue.test(value)) throw refuse('an invalid header value');
+  return value;
+}
+
+/**
+ * Refuses headers that describe the connection or the framing: those are the client's to write.
+ * @throws GatewayError INTERNAL
+ */
+export function refuseFramingHeaders(headers: RawHeaders): void {
+  for (let i = 0; i < headers.length; i += 2) {
+    if (isFraming(headers[i]!)) throw refuse('a header that belongs to the connection');
+  }
+}
+
+/** Exactly one Host, and it comes first: two of them are two opinions about where the request goes. */
+function checkHost(headers: RawHeaders): void {
+  if (headers[0]?.toLowerCase() !== 'host') throw refuse('no Host header');
+  for (let i = 2; i < headers.length; i += 2) {
+    if (headers[i]!.length === 4 && headers[i]!.toLowerCase() === 'host') throw refuse('two Host headers');
+  }
+}
+
+function refuse(what: string): GatewayError {
+  return new GatewayError('INTERNAL', `the gateway built a request with ${what}; it was not sent`);
+}

@@ -1,0 +1,200 @@
+// Long-running requests to one cluster: HTTP/2 sessions where the member speaks it, since a stream costs a sixth of a
+// TLS socket, else HTTP/1.1 connections apart from those of short requests. Easy to get wrong: what the member speaks
+// is known only after a connection, so calls wait for the first one instead of opening one each.
+import type { GatewayError } from '../../cache/model/errors.ts';
+import { maxUpstreamStreamsPerSession } from '../../lib/limits.ts';
+import type { Call } from '../members/call.ts';
+import type { Dialer, Protocols } from '../dial/connect.ts';
+import type { Http1Client } from '../http1/http1-client.ts';
+import { Http2Session } from './http2-session.ts';
+import type { SessionOwner, SessionTimes } from './http2-session.ts';
+import { requestHeaders } from './member-stream.ts';
+import { closedTransport, fail, memberFault } from '../members/member-faults.ts';
+
+/** Bounds of the long-running requests of one cluster. */
+export interface Http2Limits extends SessionTimes {
+  /** Calls on sessions and waiting for one; one more is MEMBER_OVERLOADED. */
+  readonly calls: number;
+  /** How long "this member speaks only HTTP/1.1" is believed. */
+  readonly http1BelievedMs: number;
+}
+
+/** Counts for metrics. */
+export interface Http2Stats {
+  readonly sessions: number;
+  readonly streams: number;
+  readonly pending: number;
+}
+
+/** Sessions of one cluster: a member that allows few streams on each must not make us open thousands. */
+const maxSessions = 256;
+
+const protocols: Protocols = ['h2', 'http/1.1'];
+
+/** Sends long-running requests. */
+export class Http2Client {
+  readonly #dialer: Dialer;
+  readonly #scheme: string;
+  readonly #http1: Http1Client;
+  readonly #limits: Http2Limits;
+  readonly #owner: SessionOwner;
+  readonly #sessions = new Set<Http2Session>();
+  /** Calls that wait for a session, in order of arrival, with the headers to send. */
+  readonly #pending = new Map<Call, readonly string[]>();
+  /** Sessions being opened, from the dial until the member's SETTINGS. */
+  readonly #dials = new Set<AbortController>();
+  readonly #opening = new Set<Http2Session>();
+  /** `performance.now()` until which the member is taken to speak only HTTP/1.1. */
+  #http1UntilMs = 0;
+  #closed: 'open' | 'drain' | 'abort' = 'open';
+
+  /** @param http1 takes the calls when the member does not speak HTTP/2 */
+  constructor(dialer: Dialer, scheme: 'https' | 'http', http1: Http1Client, limits: Http2Limits) {
+    this.#dialer = dialer;
+    this.#scheme = scheme;
+    this.#http1 = http1;
+    this.#limits = limits;
+    this.#owner = {
+      onReady: (session) => this.#sessionReady(session),
+      onRoom: (session) => this.#serve(session),
+      onClosed: (session, error) => this.#sessionClosed(session, error),
+      onBroken: (call, error, repeatable) => this.#broken(call, error, repeatable),
+    };
+  }
+
+  /** Takes a call; whatever becomes of it, its handler hears. */
+  accept(call: Call): void {
+    const { member } = this.#dialer;
+    // Cleartext HTTP/2 would need prior knowledge; a member reached by http is asked in HTTP/1.1.
+    if (this.#scheme === 'http' || performance.now() < this.#http1UntilMs) {
+      this.#http1.accept(call);
+      return;
+    }
+    let headers: readonly string[];
+    try {
+      headers = requestHeaders(call.request, this.#scheme);
+    } catch (error) {
+      call.failSoon(memberFault(error, member, 'request'));
+      return;
+    }
+    const { streams, pending } = this.stats();
+    if (this.#closed === 'abort') call.failSoon(closedTransport(this.#dialer.member));
+    else if (streams + pending >= this.#limits.calls) {
+      call.failSoon(
+        fail('MEMBER_OVERLOADED', `too many long-running requests to ${member.address}`, member, undefined),
+      );
+    } else this.#start(call, headers);
+  }
+
+  stats(): Http2Stats {
+    let streams = 0;
+    for (const session of this.#sessions) streams += session.streams;
+    return { sessions: this.#sessions.size, streams, pending: this.#pending.size };
+  }
+
+  /** 'drain': sessions end with their last stream; 'abort': everything ends now, calls with onError. */
+  close(mode: 'drain' | 'abort'): void {
+    if (this.#closed !== 'abort') this.#closed = mode;
+    if (mode === 'drain') {
+      for (const session of this.#sessions) if (!this.#opening.has(session)) session.retire();
+      return;
+    }
+    const error = closedTransport(this.#dialer.member);
+    for (const dial of this.#dials) dial.abort();
+    this.#failPending(error);
+    for (const session of this.#sessions) session.abort(error);
+  }
+
+  #start(call: Call, headers: readonly string[]): void {
+    for (const session of this.#sessions) {
+      if (session.room > 0 && session.begin(call, headers)) return;
+    }
+    this.#pending.set(call, headers);
+    call.onAbandoned = () => this.#pending.delete(call);
+    this.#openMore();
+  }
+
+  /** Everyone who waits shares the sessions being opened, as many as fit on one. */
+  #openMore(): void {
+    const coming = this.#dials.size + this.#opening.size;
+    if (this.#pending.size <= coming * maxUpstreamStreamsPerSession) return;
+    if (this.#sessions.size + this.#dials.size >= maxSessions) return;
+    const giveUp = new AbortController();
+    this.#dials.add(giveUp);
+    this.#dialer.dial(protocols, giveUp.signal).then(
+      ({ socket, protocol }) => {
+        this.#dials.delete(giveUp);
+        if (protocol === 'h2') {
+          const session = new Http2Session(socket, this.#dialer.member, this.#limits, this.#owner);
+          this.#sessions.add(session);
+          this.#opening.add(session);
+          if (this.#closed === 'abort') session.abort(closedTransport(this.#dialer.member));
+        } else {
+          this.#http1UntilMs = performance.now() + this.#limits.http1BelievedMs;
+          this.#http1.adopt(socket);
+          this.#handOver();
+        }
+      },
+      (error: GatewayError) => {
+        this.#dials.delete(giveUp);
+        this.#failPending(error);
+      },
+    );
+  }
+
+  /** The member speaks HTTP/1.1 only. */
+  #handOver(): void {
+    const calls = [...this.#pending.keys()];
+    this.#pending.clear();
+    for (const call of calls) {
+      call.onAbandoned = undefined;
+      this.#http1.accept(call);
+    }
+  }
+
+  #failPending(error: GatewayError): void {
+    const calls = [...this.#pending.keys()];
+    this.#pending.clear();
+    for (const call of calls) call.fail(error);
+  }
+
+  #sessionReady(session: Http2Session): void {
+    this.#opening.delete(session);
+    if (session.room === 0) {
+      const { member } = this.#dialer;
+      this.#failPending(fail('MEMBER_OVERLOADED', `${member.address} allows no streams`, member, undefined));
+    }
+    this.#serve(session);
+  }
+
+  #serve(session: Http2Session): void {
+    for (const [call, headers] of this.#pending) {
+      if (session.room === 0) break;
+      this.#pending.delete(call);
+      call.onAbandoned = undefined;
+      if (!session.begin(call, headers)) this.#start(call, headers);
+    }
+    if (this.#closed !== 'open' && !this.#opening.has(session)) session.retire();
+    if (this.#pending.size > 0) this.#openMore();
+  }
+
+  /** A session that ended before it served anyone is a fault; to open the next one would go round for ever. */
+  #sessionClosed(session: Http2Session, error: GatewayError | undefined): void {
+    this.#sessions.delete(session);
+    this.#opening.delete(session);
+    if (error !== undefined && this.#dials.size + this.#opening.size === 0) this.#failPending(error);
+    else if (this.#pending.size > 0) this.#openMore();
+  }
+
+  /** Only what the member surely did not begin with, or a GET caught by the end of an idle session (DESIGN rule 8). */
+  #broken(call: Call, error: GatewayError, repeatable: boolean): void {
+    const { method, body } = call.request;
+    const safe = body === 'none' && (method === 'GET' || method === 'HEAD');
+    if (!repeatable || !safe || call.retried || call.over || this.#closed === 'abort') {
+      call.fail(error);
+      return;
+    }
+    call.repeat();
+    this.accept(call);
+  }
+}

@@ -1,0 +1,150 @@
+// Turns what the operating system, OpenSSL and the protocols report about a member into a GatewayError that says what
+// failed and what to do. Easy to get wrong: with TLS 1.3 a member refuses our client certificate after the handshake,
+// so read errors need this as well.
+import { GatewayError } from '../../cache/model/errors.ts';
+import type { ErrorCode } from '../../cache/model/errors.ts';
+import { addressRefused } from '../dial/sockets.ts';
+
+/** The member an error is about. */
+export interface MemberLabel {
+  readonly clusterName: string;
+  /** `https://host:port`, for people. */
+  readonly address: string;
+  /** Name its certificate must carry. */
+  readonly verifiedName: string;
+  /** Whether the cluster brings its own certificate authority; otherwise the system roots decide. */
+  readonly ownAuthority: boolean;
+}
+
+/** While what the fault came up. */
+export type FaultPhase = 'connect' | 'tls' | 'request';
+
+/** Verification results of OpenSSL (as Node names them) that mean "not signed by an authority we trust". */
+const untrusted: ReadonlySet<string> = new Set([
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_UNTRUSTED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'INVALID_CA',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** Alerts by which a TLS server refuses the certificate of its client, or its absence. */
+export const certificateRefused =
+  /_ALERT_(?:BAD_CERTIFICATE|CERTIFICATE_[A-Z]+|UNSUPPORTED_CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)$/;
+
+/** Builds the error for a fault of the connection to a member. A GatewayError passes unchanged. */
+export function memberFault(error: unknown, member: MemberLabel, phase: FaultPhase): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const code = errorCode(error);
+  if (code === addressRefused) return addressRefusal(member.address, member, error);
+  const system = systemFault(code, member, phase);
+  if (system !== undefined) return fail(system.code, system.message, member, error);
+  if (certificateRefused.test(code)) {
+    return fail(
+      'MEMBER_CREDENTIAL',
+      `${member.address} refused the gateway's client certificate (${code})`,
+      member,
+      error,
+    );
+  }
+  if (phase === 'tls') return fail('MEMBER_TLS', tlsMessage(code, error, member), member, error);
+  const doing = phase === 'connect' ? 'cannot connect to' : 'lost the connection to';
+  return fail('MEMBER_UNAVAILABLE', `${doing} ${member.address}${code === '' ? '' : ` (${code})`}`, member, error);
+}
+
+function systemFault(
+  code: string,
+  { address }: MemberLabel,
+  phase: FaultPhase,
+): { readonly code: ErrorCode; readonly message: string } | undefined {
+  switch (code) {
+    case 'ECONNREFUSED':
+      return { code: 'MEMBER_REFUSED', message: `connection refused by ${address}` };
+    case 'ETIMEDOUT':
+      return { code: 'MEMBER_TIMEOUT', message: `${address} does not answer (connection timed out)` };
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'EAI_FAIL':
+    case 'EAI_NODATA':
+      return { code: 'MEMBER_UNAVAILABLE', message: `the host name of ${address} cannot be resolved (${code})` };
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return { code: 'MEMBER_UNAVAILABLE', message: `no route to ${address} (${code})` };
+    case 'ECONNRESET':
+    case 'EPIPE':
+    case 'ERR_STREAM_PREMATURE_CLOSE': {
+      const when = phase === 'tls' ? ' during the TLS handshake' : '';
+      return { code: 'MEMBER_UNAVAILABLE', message: `connection reset by ${address}${when}` };
+    }
+    case 'EMFILE':
+    case 'ENFILE':
+      return { code: 'MEMBER_OVERLOADED', message: `the gateway has no free file descriptor for ${address} (${code})` };
+    default:
+      return undefined;
+  }
+}
+
+function tlsMessage(code: string, error: unknown, member: MemberLabel): string {
+  const { address } = member;
+  if (untrusted.has(code)) {
+    const authority = member.ownAuthority
+      ? "the cluster's certificate authority (certificate-authority-data)"
+      : 'any system root; set certificate-authority for the cluster';
+    return `the certificate of ${address} is not signed by ${authority} (${code})`;
+  }
+  switch (code) {
+    case 'CERT_HAS_EXPIRED':
+      return `the certificate of ${address} has expired`;
+    case 'CERT_NOT_YET_VALID':
+      return `the certificate of ${address} is not valid yet`;
+    case 'CERT_REVOKED':
+      return `the certificate of ${address} is revoked`;
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return `the certificate of ${address} is not valid for "${member.verifiedName}"; set tls-server-name`;
+    case 'ERR_SSL_WRONG_VERSION_NUMBER':
+    case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
+      return `${address} does not speak TLS`;
+    default:
+      return `TLS with ${address} failed (${code === '' ? messageOf(error) : readable(code)})`;
+  }
+}
+
+/** Somebody registered an address that nobody may be connected to. What it resolved to is not told: it would answer who asks about our network. */
+export function addressRefusal(what: string, member: MemberLabel, cause: unknown): GatewayError {
+  const message = `cluster "${member.clusterName}" cannot be used (AddressRefused): ${what} is or resolves to an address that objects of a hub may not name; the operator can allow it with --allow-member-addresses`;
+  return fail('CLUSTER_UNUSABLE', message, member, cause);
+}
+
+/** The member's answer is not one we may pass on. */
+export function badResponse(detail: string, member: MemberLabel): GatewayError {
+  return fail('MEMBER_BAD_RESPONSE', `${member.address} sent an invalid response: ${detail}`, member, undefined);
+}
+
+/** We closed the connections ourselves: the cluster is gone or the gateway stops. */
+export function closedTransport(member: MemberLabel): GatewayError {
+  return fail('MEMBER_UNAVAILABLE', `the gateway closed its connections to ${member.address}`, member, undefined);
+}
+
+/** An error of the given kind about this member. */
+export function fail(code: ErrorCode, message: string, member: MemberLabel, cause: unknown): GatewayError {
+  return new GatewayError(code, message, { cluster: member.clusterName, ...(cause === undefined ? {} : { cause }) });
+}
+
+/** `code` of a Node error, '' without one. */
+export function errorCode(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : '';
+}
+
+/** `ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE` becomes `alert handshake failure`. */
+function readable(code: string): string {
+  const text = code.replace(/^ERR_SSL_(?:SSL\/TLS_|TLSV1_)?/, '');
+  return text === code ? code : text.toLowerCase().replaceAll('_', ' ');
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message.slice(0, 200) : 'unknown fault';
+}

@@ -1,0 +1,186 @@
+// The OpenAPI document of a group-version over all clusters that have some of its types. Easy to get wrong: documents are read as the index and kept for
+// everybody, so what a caller gets is made from the types that this caller may see, in the clusters where they may, and from nothing else.
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { StoredType } from '../../stores/store.ts';
+import type { Incarnation, TypeInfo } from '../../types.ts';
+import type { Warning } from '../answer-body.ts';
+import { mergeOpenapi, parseOpenapi, root, surveyOpenapi } from './openapi-merge.ts';
+import type { OpenapiSurvey } from './openapi-merge.ts';
+import type { MemberDocument, ReadDocument } from './openapi-members.ts';
+
+/** A document of the union. */
+export interface UnionDocument {
+  readonly body: Buffer;
+  /** Strong, with its quotes. */
+  readonly etag: string;
+  /** Of types that are left out, since no cluster that has them can be asked. */
+  readonly warnings: readonly Warning[];
+}
+
+/** Makes documents of the union. */
+export interface UnionOpenapi {
+  /**
+   * Each type is described as one cluster has it, whole with all it refers to. A built-in type: as the cluster with the newest Kubernetes. A custom type
+   * knows no such order (the resourceVersion of a definition says nothing in another cluster), so of at most 8 clusters the one whose schema has the
+   * most fields. Between equals the newer Kubernetes, then more of the types, then the name decides: the same clusters always give the same document.
+   * @param having types of that group and version that the caller may see, once for each cluster
+   * @returns undefined when none of the types could be described
+   */
+  document(group: string, version: string, having: readonly StoredType[]): Promise<UnionDocument | undefined>;
+}
+
+/** Of how many clusters the schemas of a custom type are compared. */
+const mostCompared = 8;
+/** Clusters asked for one answer; if none of them describes a type, it is left out. */
+const mostAsked = 24;
+const answersBytes = 24 * 1024 * 1024;
+const mostSurveys = 2_000;
+
+type Answer = Pick<UnionDocument, 'body' | 'etag'>;
+
+/** A document that was looked through. */
+interface Surveyed extends MemberDocument {
+  readonly survey: OpenapiSurvey;
+}
+
+/** @param versionOf `gitVersion` of the member, '' while unknown */
+export function makeUnionOpenapi(read: ReadDocument, versionOf: (incarnation: Incarnation) => string): UnionOpenapi {
+  const surveys = new LRUCache<string, OpenapiSurvey>({ max: mostSurveys });
+  const answers = new LRUCache<string, Answer>({
+    maxSize: answersBytes,
+    sizeCalculation: ({ body }) => body.length + 1,
+  });
+
+  function surveyed(
+    document: MemberDocument | 'none' | 'unknown',
+    group: string,
+    version: string,
+  ): Surveyed | undefined {
+    if (document === 'none' || document === 'unknown') return undefined;
+    const key = `${root(group, version)} ${document.digest}`;
+    let survey = surveys.get(key);
+    if (survey === undefined) {
+      try {
+        survey = surveyOpenapi(parseOpenapi(document.text), group, version);
+      } catch {
+        survey = { resources: new Set(), fields: new Map() };
+      }
+      surveys.set(key, survey);
+    }
+    return { ...document, survey };
+  }
+
+  return {
+    async document(group, version, having) {
+      const wishes = wishesOf(having, versionOf);
+      const documents = new Map<string, Surveyed | undefined>();
+      for (;;) {
+        const next = nextToAsk(wishes, documents).slice(0, mostAsked - documents.size);
+        if (next.length === 0) break;
+        await Promise.all(
+          next.map(async (incarnation) => {
+            const document = await read(incarnation, `/openapi/v3${root(group, version)}`);
+            documents.set(incarnation.id, surveyed(document, group, version));
+          }),
+        );
+      }
+      const { taken, warnings } = chosenOf(wishes, documents);
+      if (taken.size === 0) return undefined;
+      const key = JSON.stringify([root(group, version), [...taken].map(([{ digest }, names]) => [digest, names])]);
+      let answer = answers.get(key);
+      if (answer === undefined) {
+        const parts = [...taken].map(([{ text }, resources]) => ({ document: parseOpenapi(text), resources }));
+        const body = Buffer.from(`${JSON.stringify(mergeOpenapi(parts, group, version))}\n`);
+        answer = { body, etag: `"${createHash('sha256').update(body).digest('hex').toUpperCase()}"` };
+        answers.set(key, answer);
+      }
+      return { ...answer, warnings };
+    },
+  };
+}
+
+/** A type, and the clusters that could describe it, the best first. */
+interface Wish {
+  readonly type: TypeInfo;
+  readonly candidates: readonly Incarnation[];
+}
+
+function wishesOf(having: readonly StoredType[], versionOf: (incarnation: Incarnation) => string): readonly Wish[] {
+  const counts = new Map<string, number>();
+  for (const { incarnation } of having) counts.set(incarnation.id, (counts.get(incarnation.id) ?? 0) + 1);
+  const rank = ({ incarnation }: StoredType): readonly number[] => [
+    ...versionNumbers(versionOf(incarnation)),
+    counts.get(incarnation.id)!,
+  ];
+  const compare = (one: StoredType, other: StoredType): number => {
+    const others = rank(other);
+    for (const [i, value] of rank(one).entries()) if (value !== others[i]) return others[i]! - value;
+    return one.incarnation.cluster < other.incarnation.cluster ? -1 : 1;
+  };
+  return [...Map.groupBy(having.toSorted(compare), ({ type }) => type.resource)]
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([, stored]) => ({
+      type: (stored.find(isCustom) ?? stored[0]!).type,
+      candidates: stored.map(({ incarnation }) => incarnation),
+    }));
+}
+
+/** `v1.36.3+k3s1` → 1, 36, 3; what is no such version is older than any. */
+function versionNumbers(version: string): readonly number[] {
+  const [, ...numbers] = /^v?(\d+)\.(\d+)(?:\.(\d+))?/.exec(version) ?? [];
+  return [0, 1, 2].map((i) => Number(numbers[i] ?? 0));
+}
+
+function isCustom({ type }: Pick<StoredType, 'type'>): boolean {
+  return type.printerColumns !== undefined;
+}
+
+/** Whom to ask now, so that each type is described by as many as are compared. */
+function nextToAsk(
+  wishes: readonly Wish[],
+  documents: ReadonlyMap<string, Surveyed | undefined>,
+): readonly Incarnation[] {
+  const next = new Map<string, Incarnation>();
+  for (const wish of wishes) {
+    let missing = isCustom(wish) ? mostCompared : 1;
+    for (const incarnation of wish.candidates) {
+      if (missing === 0) break;
+      if (!documents.has(incarnation.id)) next.set(incarnation.id, incarnation);
+      else if (!describes(documents.get(incarnation.id), wish)) continue;
+      missing -= 1;
+    }
+  }
+  return [...next.values()];
+}
+
+function describes(document: Surveyed | undefined, { type }: Wish): boolean {
+  return document?.survey.resources.has(type.resource) === true;
+}
+
+/** Which types are taken from which document, the document of most types first. */
+function chosenOf(
+  wishes: readonly Wish[],
+  documents: ReadonlyMap<string, Surveyed | undefined>,
+): { readonly taken: ReadonlyMap<Surveyed, readonly string[]>; readonly warnings: readonly Warning[] } {
+  const taken = new Map<string, { readonly document: Surveyed; readonly names: string[] }>();
+  const warnings: Warning[] = [];
+  for (const wish of wishes) {
+    const { type, candidates } = wish;
+    const able = candidates.map(({ id }) => documents.get(id)).filter((each) => describes(each, wish)) as Surveyed[];
+    if (able.length === 0) {
+      const text = `left out: its OpenAPI document of ${type.resource} cannot be read now`;
+      warnings.push({ cluster: candidates[0]!.cluster, text });
+      continue;
+    }
+    const fields = ({ survey }: Surveyed): number => survey.fields.get(type.kind) ?? 0;
+    const best = able.reduce((one, other) => (isCustom(wish) && fields(other) > fields(one) ? other : one));
+    const of = taken.get(best.digest);
+    if (of === undefined) taken.set(best.digest, { document: best, names: [type.resource] });
+    else of.names.push(type.resource);
+  }
+  const ordered = [...taken.values()].toSorted(
+    (one, other) => other.names.length - one.names.length || (one.document.digest < other.document.digest ? -1 : 1),
+  );
+  return { taken: new Map(ordered.map(({ document, names }) => [document, names])), warnings };
+}

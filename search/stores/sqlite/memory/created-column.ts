@@ -1,0 +1,121 @@
+// When every object of a type was created, and where, in memory and in order: a decimal offset passes over rows here and not in the file. Easy to get
+// wrong: rows of the same moment are passed over all or none, since the order goes on by other keys among them.
+import type { PlaceNumbers } from './slot-numbers.ts';
+import type { Remembered } from './reader-memory.ts';
+import type { Session } from '../session.ts';
+import { changesOfType } from './type-changes.ts';
+
+/** A type with more rows is not remembered. */
+const mostRows = 1_500_000;
+const rowsAtOnce = 5000;
+
+type Row = readonly [created: number, place: number, id: number];
+
+/** A moment, and how many rows come before all that are of it; undefined for all rows, when there are no more. */
+export interface Passed {
+  readonly created: number | undefined;
+  readonly before: number;
+}
+
+export class CreatedColumn implements Remembered {
+  readonly #t: number;
+  readonly #numbers: PlaceNumbers;
+  #sequence: number | undefined;
+  #rows: Row[] = [];
+  /** Unix milliseconds, ascending. */
+  #created = new Float64Array();
+  #places = new Int32Array();
+  #ids = new Float64Array();
+
+  constructor(t: number, numbers: PlaceNumbers) {
+    this.#t = t;
+    this.#numbers = numbers;
+  }
+
+  /** In rows. */
+  get size(): number {
+    return this.#created.length + 1;
+  }
+
+  build({ sql, sequence }: Session, untilMs: number): 'done' | 'more' | 'too large' {
+    this.#sequence ??= sequence;
+    for (;;) {
+      const [created, place, id] = this.#rows.at(-1) ?? [Number.MIN_SAFE_INTEGER, 0, 0];
+      const some = sql.all<Row>(
+        `SELECT o.created, o.place, o.id FROM obj o INDEXED BY obj_created
+        WHERE o.t = ? AND (o.created, o.place, o.id) > (?, ?, ?) ORDER BY o.created, o.place, o.id LIMIT ?`,
+        [this.#t, created, place, id, rowsAtOnce],
+      );
+      for (const row of some) this.#rows.push(row);
+      if (this.#rows.length > mostRows) return 'too large';
+      if (some.length < rowsAtOnce) break;
+      if (performance.now() > untilMs) return 'more';
+    }
+    this.#keep(this.#rows);
+    this.#rows = [];
+    return 'done';
+  }
+
+  refresh(session: Session): boolean {
+    const changes = changesOfType(session, this.#t, this.#sequence!);
+    if (changes === undefined) return false;
+    if (changes.length > 0) this.#apply(session, new Set(changes.map(({ id }) => id)));
+    this.#sequence = session.sequence;
+    return true;
+  }
+
+  /**
+   * When the row was created that comes after `count` others.
+   * @param members as of {@link PlaceNumbers.among}: whose rows count
+   */
+  at(members: Uint8Array, count: number, isAscending: boolean): Passed {
+    const created = this.#created;
+    const places = this.#places;
+    const step = isAscending ? 1 : -1;
+    let passed = 0;
+    let before = 0;
+    let moment = Number.NaN;
+    for (let at = isAscending ? 0 : created.length - 1; at >= 0 && at < created.length; at += step) {
+      if (members[places[at]!] !== 1) continue;
+      if (created[at] !== moment) {
+        moment = created[at]!;
+        before = passed;
+      }
+      if (passed === count) return { created: moment, before };
+      passed++;
+    }
+    return { created: undefined, before: passed };
+  }
+
+  #apply({ sql }: Session, changed: ReadonlySet<number>): void {
+    const now = sql
+      .all<Row>('SELECT o.created, o.place, o.id FROM json_each(?) j CROSS JOIN obj o NOT INDEXED ON o.id = j.value', [
+        JSON.stringify([...changed]),
+      ])
+      .toSorted(([one], [other]) => one - other);
+    const size = this.#created.length + now.length;
+    const [created, places, ids] = [new Float64Array(size), new Int32Array(size), new Float64Array(size)];
+    let to = 0;
+    let next = 0;
+    const put = ([moment, place, id]: Row): void => {
+      created[to] = moment;
+      places[to] = this.#numbers.of(place);
+      ids[to++] = id;
+    };
+    for (let at = 0; at < this.#created.length; at++) {
+      if (changed.has(this.#ids[at]!)) continue;
+      while (next < now.length && now[next]![0] < this.#created[at]!) put(now[next++]!);
+      created[to] = this.#created[at]!;
+      places[to] = this.#places[at]!;
+      ids[to++] = this.#ids[at]!;
+    }
+    while (next < now.length) put(now[next++]!);
+    [this.#created, this.#places, this.#ids] = [created.slice(0, to), places.slice(0, to), ids.slice(0, to)];
+  }
+
+  #keep(rows: readonly Row[]): void {
+    this.#created = Float64Array.from(rows, ([created]) => created);
+    this.#places = Int32Array.from(rows, ([, place]) => this.#numbers.of(place));
+    this.#ids = Float64Array.from(rows, ([, , id]) => id);
+  }
+}

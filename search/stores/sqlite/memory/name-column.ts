@@ -1,0 +1,151 @@
+// The names of all objects of a type one behind the other in memory: a part of a name is searched for in one piece of memory and not row by row. Easy to get
+// wrong: what stands across the end of one name and the beginning of the next is no part of either.
+import type { PlaceNumbers } from './slot-numbers.ts';
+import type { Remembered } from './reader-memory.ts';
+import { changeKind } from '../schema.ts';
+import type { Session } from '../session.ts';
+import { changesOfType } from './type-changes.ts';
+
+/** A type with more is not remembered. In numbers, as {@link Remembered.size}. */
+const mostSize = 2_000_000;
+const bytesOfNumber = 16;
+const rowsAtOnce = 5000;
+/** Additions and deletions that are read from the log; with more it is cheaper to read all names anew. */
+const mostChanges = 50_000;
+/** Share of the rows that may have gone before all are read anew. */
+const mostGone = 1 / 4;
+const growth = 1.5;
+
+type Row = readonly [name: string, place: number, id: number];
+
+export class NameColumn implements Remembered {
+  readonly #t: number;
+  readonly #numbers: PlaceNumbers;
+  #sequence: number | undefined;
+  /** Objects that came later have larger ids, and are taken from the log. */
+  #lastId = 0;
+  #lastRead: Row = ['', 0, 0];
+  #rows = 0;
+  /** UTF-8. */
+  #text = Buffer.alloc(rowsAtOnce);
+  /** Where the name of each row ends in it. */
+  #ends = new Uint32Array(rowsAtOnce);
+  /** Numbers of {@link PlaceNumbers}. */
+  #places = new Uint32Array(rowsAtOnce);
+  #ids = new Float64Array(rowsAtOnce);
+  /** Objects that are no more, some of which are among the rows. */
+  readonly #gone = new Set<number>();
+
+  constructor(t: number, numbers: PlaceNumbers) {
+    this.#t = t;
+    this.#numbers = numbers;
+  }
+
+  get size(): number {
+    return this.#rows + Math.ceil(this.#end / bytesOfNumber) + 1;
+  }
+
+  get #end(): number {
+    return this.#rows === 0 ? 0 : this.#ends[this.#rows - 1]!;
+  }
+
+  build({ sql, sequence }: Session, untilMs: number): 'done' | 'more' | 'too large' {
+    if (this.#sequence === undefined) {
+      this.#sequence = sequence;
+      this.#lastId = sql.first<[number | null]>('SELECT max(id) FROM obj', [])![0] ?? 0;
+    }
+    for (;;) {
+      const [name, place] = this.#lastRead;
+      const some = sql.all<Row>(
+        `SELECT o.name, o.place, o.id FROM obj o INDEXED BY obj_name
+        WHERE o.t = ? AND (o.name, o.place) > (?, ?) ORDER BY o.name, o.place LIMIT ?`,
+        [this.#t, name, place, rowsAtOnce],
+      );
+      for (const row of some) if (row[2] <= this.#lastId) this.#append(row);
+      if (this.size > mostSize) return 'too large';
+      if (some.length < rowsAtOnce) return 'done';
+      this.#lastRead = some.at(-1)!;
+      if (performance.now() > untilMs) return 'more';
+    }
+  }
+
+  refresh(session: Session): boolean {
+    const changes = changesOfType(session, this.#t, this.#sequence!, { most: mostChanges, isOfNames: true });
+    if (changes === undefined) return false;
+    for (const { kind, name, place, id } of changes) {
+      if (kind === changeKind.deleted) this.#gone.add(id);
+      // A number that comes again.
+      else if (this.#gone.has(id)) return false;
+      else this.#append([name, place, id]);
+    }
+    this.#sequence = session.sequence;
+    return this.#gone.size <= rowsAtOnce + this.#rows * mostGone && this.size <= mostSize;
+  }
+
+  /**
+   * Calls for each row whose name has all the parts.
+   * @param parts none of them empty
+   * @param visit is told the number of the row's place
+   */
+  find(parts: readonly string[], visit: (place: number) => void): void {
+    const [longest, ...others] = parts
+      .map((part) => Buffer.from(part))
+      .toSorted((one, other) => other.length - one.length);
+    const text = this.#text.subarray(0, this.#end);
+    const ends = this.#ends;
+    let row = 0;
+    for (let at = text.indexOf(longest!); at >= 0;) {
+      row = this.#rowAt(at, row);
+      const end = ends[row]!;
+      const isWithin = at + longest!.length <= end;
+      if (isWithin && !this.#gone.has(this.#ids[row]!)) {
+        const name = others.length === 0 ? text : text.subarray(row === 0 ? 0 : ends[row - 1]!, end);
+        if (others.every((part) => name.includes(part))) visit(this.#places[row]!);
+      }
+      at = text.indexOf(longest!, isWithin ? end : at + 1);
+    }
+  }
+
+  /** The row a byte is in. @param row that one or one before it */
+  #rowAt(at: number, row: number): number {
+    const ends = this.#ends;
+    let step = 1;
+    while (row + step < this.#rows && ends[row + step - 1]! <= at) step *= 2;
+    let low = row + (step >> 1);
+    let high = Math.min(row + step, this.#rows - 1);
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (ends[middle]! <= at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #append([name, place, id]: Row): void {
+    const row = this.#rows;
+    const from = this.#end;
+    // UTF-8 has at most three bytes for each unit of UTF-16.
+    const room = from + 3 * name.length;
+    if (room > this.#text.length) {
+      const larger = Buffer.alloc(Math.ceil(room * growth));
+      this.#text.copy(larger);
+      this.#text = larger;
+    }
+    if (row === this.#ends.length) {
+      const rows = Math.ceil(row * growth);
+      this.#ends = grown(this.#ends, rows);
+      this.#places = grown(this.#places, rows);
+      this.#ids = grown(this.#ids, rows);
+    }
+    this.#ends[row] = from + this.#text.write(name, from);
+    this.#places[row] = this.#numbers.of(place);
+    this.#ids[row] = id;
+    this.#rows = row + 1;
+  }
+}
+
+function grown<Numbers extends Uint32Array | Float64Array>(numbers: Numbers, length: number): Numbers {
+  const larger = new (numbers.constructor as new (length: number) => Numbers)(length);
+  larger.set(numbers);
+  return larger;
+}

@@ -1,0 +1,53 @@
+// Counts rows by parts of their names in memory. Easy to get wrong: only where nothing else says which rows, and a user's single objects are in no place
+// that counts as a whole.
+import type { NameColumn } from './name-column.ts';
+import { planTypes, type Question, type Session, type Turns, type TypePlan } from '../session.ts';
+
+/** Fewer rows than this are read from the file. */
+const leastRows = 1000;
+/** All names of the type are searched: for a user who sees a smaller share of them, theirs are read from the file. */
+const leastShare = 1 / 4;
+
+/** Has the names ready that {@link countByNames} searches. */
+export async function prepareNames(turns: Turns, question: Question): Promise<void> {
+  if (question.query.nameContains.length === 0) return;
+  const found = turns.slice((session) => ({
+    memory: session.memory,
+    types: planTypes(session, question).flatMap((plan) => (isFit(plan, question) ? [plan.extent.t] : [])),
+  }));
+  for (const t of found.types) await found.memory.prepareNameColumn(turns, t);
+}
+
+/** Rows of a plan by place, empty ones missing; undefined when that is not in memory. */
+export function countByNames(
+  session: Session,
+  plan: TypePlan,
+  question: Question,
+): ReadonlyMap<number, number> | undefined {
+  const column = isFit(plan, question) ? session.memory.nameColumn(session, plan.extent.t) : undefined;
+  return column === undefined ? undefined : countIn(column, session, plan, question.query.nameContains);
+}
+
+function countIn(
+  column: NameColumn,
+  { memory: { places } }: Session,
+  { extent }: TypePlan,
+  parts: readonly string[],
+): ReadonlyMap<number, number> {
+  const members = places.among(extent);
+  const counts = new Uint32Array(members.length);
+  column.find(parts, (number) => {
+    counts[number] = counts[number]! + members[number]!;
+  });
+  const byPlace = new Map<number, number>();
+  for (const [number, n] of counts.entries()) if (n > 0) byPlace.set(places.placeOf(number), n);
+  for (const { name, place } of extent.singles.rows) {
+    if (parts.every((part) => name.includes(part))) byPlace.set(place.number, (byPlace.get(place.number) ?? 0) + 1);
+  }
+  return byPlace;
+}
+
+function isFit({ conditions, only, extent }: TypePlan, { query }: Question): boolean {
+  if (only !== undefined || !conditions.isOfNameParts || query.nameContains.includes('')) return false;
+  return extent.rows >= leastRows && extent.rows >= extent.typeRows * leastShare;
+}

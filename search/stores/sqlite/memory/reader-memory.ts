@@ -1,0 +1,105 @@
+// What a reader remembers of rows between transactions, so that many namespaces or a large offset cost no look at every row: built in slices, then kept
+// current by the log. Easy to get wrong: it is of one transaction only after `refresh` in it, and must not be used otherwise.
+import { LRUCache } from 'lru-cache';
+
+import { CreatedColumn } from './created-column.ts';
+import { NameColumn } from './name-column.ts';
+import { PlaceNumbers } from './slot-numbers.ts';
+import { RowCounts } from './row-counts.ts';
+import { sliceMs, type Session, type Turns } from '../session.ts';
+import { mostPostings, TermCounts } from './term-counts.ts';
+
+/** Something that is made of all rows of a type. */
+export interface Remembered {
+  /** What is kept, in numbers. */
+  readonly size: number;
+  /** Goes on being built, in as many transactions as it takes; to be refreshed after. */
+  readonly build: (session: Session, untilMs: number) => 'done' | 'more' | 'too large';
+  /** Takes what has changed since. @returns false when it has to be built anew */
+  readonly refresh: (session: Session) => boolean;
+}
+
+/** About 16 bytes each. */
+const mostKept = 2 * mostPostings;
+/** What was too large is not tried again for so long. */
+const tooLargeForMs = 60_000;
+/** Names that were asked for once are read for those who ask again within so long. */
+const askedForMs = 600_000;
+
+export class ReaderMemory {
+  readonly places = new PlaceNumbers();
+  readonly #ready = new LRUCache<string, Remembered>({ maxSize: mostKept, sizeCalculation: ({ size }) => size });
+  readonly #unfinished = new Map<string, Remembered>();
+  readonly #tooLarge = new LRUCache<string, true>({ max: 1000, ttl: tooLargeForMs });
+  readonly #asked = new LRUCache<string, true>({ max: 1000, ttl: askedForMs });
+
+  /** Has {@link ReaderMemory.termCounts} of a path ready, unless they are too many. */
+  async prepareTermCounts(turns: Turns, t: number, path: string): Promise<void> {
+    await this.#prepare(turns, termsKey(t, path), () => new TermCounts(t, path, this.places));
+  }
+
+  /** @returns undefined when they are not ready */
+  termCounts(session: Session, t: number, path: string): TermCounts | undefined {
+    return this.#current(session, termsKey(t, path)) as TermCounts | undefined;
+  }
+
+  /** Has {@link ReaderMemory.createdColumn} of a type ready, unless it is too large. */
+  async prepareCreatedColumn(turns: Turns, t: number): Promise<void> {
+    await this.#prepare(turns, columnKey(t), () => new CreatedColumn(t, this.places));
+  }
+
+  /** @returns undefined when it is not ready */
+  createdColumn(session: Session, t: number): CreatedColumn | undefined {
+    return this.#current(session, columnKey(t)) as CreatedColumn | undefined;
+  }
+
+  /** Has {@link ReaderMemory.nameColumn} of a type ready for whoever asks again, unless it is too large: to read all names once costs as much as to search them ten times. */
+  async prepareNameColumn(turns: Turns, t: number): Promise<void> {
+    const key = namesKey(t);
+    if (this.#asked.has(key)) await this.#prepare(turns, key, () => new NameColumn(t, this.places));
+    this.#asked.set(key, true);
+  }
+
+  /** @returns undefined when it is not ready */
+  nameColumn(session: Session, t: number): NameColumn | undefined {
+    return this.#current(session, namesKey(t)) as NameColumn | undefined;
+  }
+
+  /** Rows of a type by place; made at once, there are no more of them than places. */
+  rowCounts(session: Session, t: number): RowCounts {
+    const known = this.#current(session, countsKey(t)) as RowCounts | undefined;
+    if (known !== undefined) return known;
+    const made = new RowCounts(t);
+    made.build(session);
+    this.#ready.set(countsKey(t), made);
+    return made;
+  }
+
+  #current(session: Session, key: string): Remembered | undefined {
+    const ready = this.#ready.get(key);
+    if (ready === undefined || ready.refresh(session)) return ready;
+    this.#ready.delete(key);
+    return undefined;
+  }
+
+  async #prepare({ slice, pause }: Turns, key: string, make: () => Remembered): Promise<void> {
+    const isDone = (session: Session): boolean => {
+      if (this.#tooLarge.has(key) || this.#current(session, key) !== undefined) return true;
+      // Two who need the same build it together.
+      const made = this.#unfinished.get(key) ?? make();
+      // Forgotten should it throw.
+      this.#unfinished.delete(key);
+      const state = made.build(session, performance.now() + sliceMs);
+      if (state === 'more') this.#unfinished.set(key, made);
+      if (state === 'too large') this.#tooLarge.set(key, true);
+      if (state === 'done' && made.refresh(session)) this.#ready.set(key, made);
+      return state !== 'more';
+    };
+    while (!slice(isDone)) await pause();
+  }
+}
+
+const termsKey = (t: number, path: string): string => `${t} terms ${path}`;
+const columnKey = (t: number): string => `${t} created`;
+const namesKey = (t: number): string => `${t} names`;
+const countsKey = (t: number): string => `${t} rows`;

@@ -1,0 +1,43 @@
+// How many rows of a type each place has, in memory: what thousands of namespaces hold together is summed without a look-up for each. Easy to get wrong:
+// the counters of places that are empty are not there, which is a count of nothing and not a place that is unknown.
+import type { Remembered } from './reader-memory.ts';
+import type { Session } from '../session.ts';
+import { changesOfType } from './type-changes.ts';
+
+export class RowCounts implements Remembered {
+  readonly #t: number;
+  readonly #counts = new Map<number, number>();
+  #sequence = 0;
+
+  constructor(t: number) {
+    this.#t = t;
+  }
+
+  /** In places. */
+  get size(): number {
+    return this.#counts.size + 1;
+  }
+
+  build({ sql, sequence }: Session): 'done' {
+    for (const [place, n] of sql.all<[number, number]>('SELECT place, n FROM counter WHERE t = ?', [this.#t])) {
+      this.#counts.set(place, n);
+    }
+    this.#sequence = sequence;
+    return 'done';
+  }
+
+  refresh(session: Session): boolean {
+    const changes = changesOfType(session, this.#t, this.#sequence);
+    if (changes === undefined) return false;
+    for (const place of new Set(changes.map((change) => change.place))) {
+      const text = 'SELECT n FROM counter WHERE t = ? AND place = ?';
+      this.#counts.set(place, session.sql.first<[number]>(text, [this.#t, place])?.[0] ?? 0);
+    }
+    this.#sequence = session.sequence;
+    return true;
+  }
+
+  of(place: number): number {
+    return this.#counts.get(place) ?? 0;
+  }
+}

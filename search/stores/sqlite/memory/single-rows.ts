@@ -1,0 +1,128 @@
+// Objects that were granted by name, one by one, as they are now: found once, then kept current by the log of changes. Easy to get wrong: an object in a
+// namespace that is granted as a whole must not be among them, or it is there twice.
+import type { Place } from '../catalog.ts';
+import type { KeyRow, RowOrder } from '../read/order.ts';
+import { changeKind } from '../schema.ts';
+import type { Session } from '../session.ts';
+import { changesOfType, type TypeChange } from './type-changes.ts';
+
+/** Which objects of one type: by place and name, and by name in any namespace of some incarnations. */
+export interface SingleNames {
+  readonly t: number;
+  readonly type: string;
+  readonly named: readonly (readonly [place: number, name: string])[];
+  readonly namedAnywhere: ReadonlyMap<string, ReadonlySet<number>>;
+  /** Places that are granted as a whole, or not asked about. */
+  readonly isLeftOut: (place: Place) => boolean;
+}
+
+/** The objects there are; another list as soon as one of them changes. */
+export class SingleList {
+  readonly rows: readonly KeyRow[];
+  readonly ids: readonly number[];
+  /** {@link SingleList.ids} as JSON. */
+  readonly idsJson: string;
+  readonly #sorted = new Map<string, readonly KeyRow[]>();
+  /** Packed terms by id, of those that were asked for. */
+  readonly #terms: Map<number, Uint8Array>;
+
+  constructor(rows: readonly KeyRow[], terms = new Map<number, Uint8Array>()) {
+    this.rows = rows;
+    this.#terms = terms;
+    this.ids = rows.map(({ id }) => id);
+    this.idsJson = JSON.stringify(this.ids);
+  }
+
+  /** @param order by what is known of the rows: no paths, no resourceVersion */
+  inOrder(order: RowOrder): readonly KeyRow[] {
+    const key = JSON.stringify(order.keys);
+    let sorted = this.#sorted.get(key);
+    if (sorted === undefined) this.#sorted.set(key, (sorted = this.rows.toSorted(order.compare)));
+    return sorted;
+  }
+
+  /** Packed terms of each object, read once. @param session of a transaction this list is of */
+  terms({ sql }: Session): readonly Uint8Array[] {
+    const missing = this.ids.filter((id) => !this.#terms.has(id));
+    if (missing.length > 0) {
+      const text = `SELECT o.id, o.terms FROM json_each(?) j CROSS JOIN obj o NOT INDEXED ON o.id = j.value`;
+      for (const [id, terms] of sql.all<[number, Uint8Array]>(text, [JSON.stringify(missing)])) {
+        this.#terms.set(id, terms);
+      }
+    }
+    return this.ids.map((id) => this.#terms.get(id)!);
+  }
+
+  /** With other rows in place of some that have changed. */
+  replaced(changed: { readonly has: (id: number) => boolean }, rows: readonly KeyRow[]): SingleList {
+    const terms = new Map([...this.#terms].filter(([id]) => !changed.has(id)));
+    return new SingleList([...this.rows.filter(({ id }) => !changed.has(id)), ...rows], terms);
+  }
+}
+
+const none = new SingleList([]);
+
+export class SingleRows {
+  readonly #names: SingleNames;
+  readonly #places: ReadonlySet<string>;
+  #list: SingleList | undefined;
+  #sequence = 0;
+
+  constructor(names: SingleNames) {
+    this.#names = names;
+    this.#places = new Set(names.named.map(([place, name]) => `${place}/${name}`));
+  }
+
+  /** As of the session's transaction. */
+  list(session: Session): SingleList {
+    if (this.#places.size === 0 && this.#names.namedAnywhere.size === 0) return none;
+    const changes = this.#list && changesOfType(session, this.#names.t, this.#sequence);
+    this.#list = changes === undefined ? new SingleList(this.#find(session)) : this.#changed(session, changes);
+    this.#sequence = session.sequence;
+    return this.#list;
+  }
+
+  #changed(session: Session, changes: readonly TypeChange[]): SingleList {
+    const touched = new Map<number, TypeChange>();
+    for (const change of changes) {
+      if (this.#isNamed(session.catalog.place(change.place), change.name)) touched.set(change.id, change);
+    }
+    if (touched.size === 0) return this.#list!;
+    const there = [...touched.values()].filter(({ kind }) => kind !== changeKind.deleted).map(({ id }) => id);
+    const text = 'json_each(?) j CROSS JOIN obj o NOT INDEXED ON o.id = j.value';
+    return this.#list!.replaced(touched, this.#rowsOf(session, text, [JSON.stringify(there)]));
+  }
+
+  #isNamed(place: Place, name: string): boolean {
+    const isAnywhere = this.#names.namedAnywhere.get(name)?.has(place.incarnation.number) === true;
+    return (isAnywhere || this.#places.has(`${place.number}/${name}`)) && !this.#names.isLeftOut(place);
+  }
+
+  #find(session: Session): readonly KeyRow[] {
+    const { t, named, namedAnywhere } = this.#names;
+    const found = new Map<number, KeyRow>();
+    const add = (from: string, values: readonly (string | number)[]): void => {
+      for (const row of this.#rowsOf(session, from, values)) {
+        if (this.#isNamed(row.place, row.name)) found.set(row.id, row);
+      }
+    };
+    if (named.length > 0) {
+      const from = `json_each(?) j CROSS JOIN obj o INDEXED BY obj_key
+        ON o.t = ? AND o.place = j.value ->> 0 AND o.name = j.value ->> 1`;
+      add(from, [JSON.stringify(named), t]);
+    }
+    if (namedAnywhere.size > 0) {
+      const from = 'json_each(?) j CROSS JOIN obj o INDEXED BY obj_name ON o.t = ? AND o.name = j.value';
+      add(from, [JSON.stringify([...namedAnywhere.keys()]), t]);
+    }
+    return [...found.values()];
+  }
+
+  #rowsOf({ sql, catalog }: Session, from: string, values: readonly (string | number)[]): readonly KeyRow[] {
+    return sql
+      .all<[number, number, string, number]>(`SELECT o.id, o.place, o.name, o.created FROM ${from}`, values)
+      .map(([id, place, name, created]) => {
+        return { id, type: this.#names.type, place: catalog.place(place), name, created, rv: '', sort: [] };
+      });
+  }
+}

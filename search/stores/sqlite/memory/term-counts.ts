@@ -1,0 +1,134 @@
+// How many rows of each namespace have each value of one path: what a facet for somebody who sees some namespaces is summed from, whatever the number of
+// rows. Easy to get wrong: a term's number may come again for another path, so a number means something only together with a look into the dictionary.
+import type { Remembered } from './reader-memory.ts';
+import type { PlaceNumbers } from './slot-numbers.ts';
+import type { Session } from '../session.ts';
+import { unpackTerms } from '../terms.ts';
+import { changesOfType } from './type-changes.ts';
+
+/** A path with more terms or postings than this is not remembered. */
+const mostTerms = 100_000;
+export const mostPostings = 1_500_000;
+/** With more places than this that were counted again, all are. */
+const mostRecounted = 2000;
+
+export class TermCounts implements Remembered {
+  readonly #t: number;
+  readonly #path: string;
+  readonly #numbers: PlaceNumbers;
+  /** Of the state it was begun at, then of the last {@link TermCounts.refresh}. */
+  #sequence = 0;
+  /** Terms that have not been read yet. */
+  #left: number[] | undefined;
+  #terms: number[] = [];
+  /** Where the places of each term begin in `#places` and `#counts`, and where the last ones end. */
+  #starts: number[] = [0];
+  #places: number[] | Int32Array = [];
+  #counts: number[] | Int32Array = [];
+  /** By number of a place that has changed since, by term. */
+  readonly #recounted = new Map<number, ReadonlyMap<number, number>>();
+  readonly #known = new Set<number>();
+
+  /** @param path as in the dictionary of terms */
+  constructor(t: number, path: string, numbers: PlaceNumbers) {
+    this.#t = t;
+    this.#path = path;
+    this.#numbers = numbers;
+  }
+
+  /** In places of terms. */
+  get size(): number {
+    return this.#places.length + this.#terms.length + 1;
+  }
+
+  build(session: Session, untilMs: number): 'done' | 'more' | 'too large' {
+    const { sql } = session;
+    if (this.#left === undefined) {
+      const terms = sql.all<[number, number]>(
+        'SELECT id, n FROM term INDEXED BY term_key WHERE t = ? AND path = ? LIMIT ?',
+        [this.#t, this.#path, mostTerms + 1],
+      );
+      const postings = terms.reduce((sum, [, n]) => sum + n, 0);
+      if (terms.length > mostTerms || postings > mostPostings) return 'too large';
+      this.#sequence = session.sequence;
+      this.#left = terms.map(([id]) => id);
+    }
+    const places = this.#places as number[];
+    const counts = this.#counts as number[];
+    while (this.#left.length > 0) {
+      const term = this.#left.pop()!;
+      const found = sql.all<[number, number]>('SELECT place, count(*) FROM posting WHERE term = ? GROUP BY place', [
+        term,
+      ]);
+      for (const [place, n] of found) {
+        places.push(this.#numbers.of(place));
+        counts.push(n);
+      }
+      this.#terms.push(term);
+      this.#known.add(term);
+      this.#starts.push(places.length);
+      if (performance.now() > untilMs) return 'more';
+    }
+    this.#places = Int32Array.from(places);
+    this.#counts = Int32Array.from(counts);
+    return 'done';
+  }
+
+  refresh(session: Session): boolean {
+    const changes = changesOfType(session, this.#t, this.#sequence);
+    if (changes === undefined) return false;
+    const changed = [...new Set(changes.map(({ place }) => place))];
+    if (changed.length > 0) this.#recount(session, changed);
+    this.#sequence = session.sequence;
+    return this.#recounted.size <= mostRecounted;
+  }
+
+  /** Whether a number may be that of a term of the path. */
+  mayBeTerm(term: number): boolean {
+    return this.#known.has(term);
+  }
+
+  /** Rows with each term in some places, given by {@link PlaceNumbers.among}. A term that is not of the path any more may be among them. */
+  count(members: Uint8Array): Map<number, number> {
+    const sums = new Map<number, number>();
+    const asBefore = members.slice();
+    for (const [number, terms] of this.#recounted) {
+      asBefore[number] = 0;
+      if (members[number] !== 1) continue;
+      for (const [term, n] of terms) sums.set(term, (sums.get(term) ?? 0) + n);
+    }
+    for (const [i, term] of this.#terms.entries()) {
+      let sum = 0;
+      const end = this.#starts[i + 1]!;
+      for (let at = this.#starts[i]!; at < end; at++) if (asBefore[this.#places[at]!] === 1) sum += this.#counts[at]!;
+      if (sum > 0) sums.set(term, (sums.get(term) ?? 0) + sum);
+    }
+    return sums;
+  }
+
+  #recount({ sql }: Session, places: readonly number[]): void {
+    const counts = new Map(places.map((place) => [place, new Map<number, number>()]));
+    const rows = sql.all<[number, Uint8Array]>(
+      `SELECT o.place, o.terms FROM json_each(?) j CROSS JOIN obj o INDEXED BY obj_key ON o.t = ? AND o.place = j.value`,
+      [JSON.stringify(places), this.#t],
+    );
+    for (const [place, terms] of rows) {
+      const inPlace = counts.get(place)!;
+      for (const term of unpackTerms(terms)) inPlace.set(term, (inPlace.get(term) ?? 0) + 1);
+    }
+    const found = new Set([...counts.values()].flatMap((inPlace) => [...inPlace.keys()]));
+    const ofPath = new Set(
+      sql
+        .all<[number]>(
+          'SELECT k.id FROM json_each(?) j CROSS JOIN term k NOT INDEXED ON k.id = j.value WHERE k.t = ? AND k.path = ?',
+          [JSON.stringify([...found]), this.#t, this.#path],
+        )
+        .map(([id]) => id),
+    );
+    for (const id of ofPath) this.#known.add(id);
+    for (const [place, inPlace] of counts) {
+      for (const term of inPlace.keys()) if (!ofPath.has(term)) inPlace.delete(term);
+      this.#recounted.set(this.#numbers.of(place), inPlace);
+    }
+  }
+}

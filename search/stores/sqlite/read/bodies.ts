@@ -1,0 +1,265 @@
+// Reads bodies of a page's keys, a bounded chunk a transaction, as they were when the page was planned. Easy to get wrong: a row that has changed
+// since is taken from the log, so that a list and a watch from its resourceVersion neither repeat nor miss a change.
+import type { TypeKey } from '../../../types.ts';
+import type { RowRead } from '../../store.ts';
+import { changeKind, metaKey } from '../schema.ts';
+import type { Session } from '../session.ts';
+
+/** Some rows of a page, packed: their texts stay as SQLite wrote them until whoever wants the rows reads them, by {@link rowsOfChunk}. */
+export interface BodyChunk {
+  /** How many ids of those asked for are done; rows that are gone are missing from the rest. */
+  readonly done: number;
+  readonly places: readonly ChunkPlace[];
+  readonly types: readonly TypeKey[];
+  /** Of each row the position in `types`, in `places`, and the length of its body. */
+  readonly typeOf: readonly number[];
+  readonly placeOf: readonly number[];
+  readonly bytes: readonly number[];
+  /** JSON arrays. */
+  readonly names: string;
+  readonly uids: string;
+  /** With a comma before each: what goes on as a list is sent as it is. */
+  readonly bodies: Uint8Array;
+}
+
+export type ChunkPlace = readonly [cluster: string, incarnation: string, namespace: string];
+
+/** A chunk ends with the row that reaches this. */
+export const chunkBytes = 1 << 20;
+const chunkRows = 1000;
+const comma = 0x2c;
+/** Read by one statement at first, without their bodies and with them, and at most once it is known how large rows are. */
+const firstHeads = 64;
+const firstRows = 16;
+const mostRows = 256;
+
+/** What of some rows is read before their bodies. */
+interface Heads {
+  readonly t: readonly number[];
+  readonly place: readonly number[];
+  readonly bytes: readonly number[];
+  /** JSON arrays. */
+  readonly names: string;
+  readonly uids: string;
+}
+
+/** The rows of a chunk. */
+export function rowsOfChunk(chunk: BodyChunk): readonly RowRead[] {
+  const { types, places, typeOf, placeOf, bytes, bodies } = chunk;
+  const names = JSON.parse(chunk.names) as readonly string[];
+  const uids = JSON.parse(chunk.uids) as readonly string[];
+  let at = 0;
+  return names.map((name, row) => {
+    const [cluster, incarnation, namespace] = places[placeOf[row]!]!;
+    // Behind a comma each.
+    const raw = bodies.subarray(at + 1, at + 1 + bytes[row]!);
+    at += 1 + bytes[row]!;
+    return { type: types[typeOf[row]!]!, cluster, incarnation, namespace, name, uid: uids[row]!, raw };
+  });
+}
+
+/** @param sequence of the page */
+export function readBodies(session: Session, ids: Float64Array, sequence: number): BodyChunk {
+  const some = ids.subarray(0, chunkRows);
+  const changed = session.sequence === sequence ? new Map<number, number>() : changesSince(session, some, sequence);
+  return changed.size === 0 ? readNow(session, some) : readBefore(session, some, changed);
+}
+
+/** Rows as they are. */
+function readNow(session: Session, ids: Float64Array): BodyChunk {
+  const packer = new Packer();
+  let done = 0;
+  while (done < ids.length && packer.bytes < chunkBytes) {
+    const count = Math.min(ids.length - done, countOfNext(packer, firstHeads));
+    const heads = readHeads(session, ids.subarray(done, done + count));
+    const wanted = countUpTo(chunkBytes - packer.bytes, heads.bytes);
+    // Where some are gone it is not known which.
+    const isCut = wanted < count && heads.t.length === count;
+    packer.add(isCut ? firstOf(heads, wanted) : heads);
+    done += isCut ? wanted : count;
+  }
+  return packer.chunk(session, done, joinedBodies(session, ids.subarray(0, done)));
+}
+
+/** Rows some of which have changed since, as they were before. */
+function readBefore(session: Session, ids: Float64Array, changed: ReadonlyMap<number, number>): BodyChunk {
+  const packer = new Packer();
+  const bodies: Uint8Array[] = [];
+  let done = 0;
+  while (done < ids.length && packer.bytes < chunkBytes) {
+    const count = Math.min(ids.length - done, countOfNext(packer, firstRows));
+    const rows = readRows(session, ids.subarray(done, done + count), changed);
+    done += count;
+    packer.add({
+      t: rows.map(({ t }) => t),
+      place: rows.map(({ place }) => place),
+      bytes: rows.map(({ raw }) => raw.byteLength),
+      names: JSON.stringify(rows.map(({ name }) => name)),
+      uids: JSON.stringify(rows.map(({ uid }) => uid)),
+    });
+    for (const { raw } of rows) bodies.push(raw);
+  }
+  return packer.chunk(session, done, packed(bodies, packer.bytes));
+}
+
+/** Makes a chunk of heads. */
+class Packer {
+  readonly #types = new Numbering<number>();
+  readonly #places = new Numbering<number>();
+  readonly #typeOf: number[] = [];
+  readonly #placeOf: number[] = [];
+  readonly #bytes: number[] = [];
+  readonly #names: string[] = [];
+  readonly #uids: string[] = [];
+  bytes = 0;
+
+  get rows(): number {
+    return this.#bytes.length;
+  }
+
+  add({ t, place, bytes, names, uids }: Heads): void {
+    for (const [row, length] of bytes.entries()) {
+      this.#typeOf.push(this.#types.of(t[row]!));
+      this.#placeOf.push(this.#places.of(place[row]!));
+      this.#bytes.push(length);
+      this.bytes += length;
+    }
+    if (bytes.length === 0) return;
+    this.#names.push(names.slice(1, -1));
+    this.#uids.push(uids.slice(1, -1));
+  }
+
+  chunk({ catalog }: Session, done: number, bodies: Uint8Array): BodyChunk {
+    return {
+      done,
+      types: this.#types.values.map((t) => catalog.typeKeys.get(t)!),
+      places: this.#places.values.map((number) => {
+        const { incarnation, namespace } = catalog.place(number);
+        return [incarnation.cluster, incarnation.id, namespace];
+      }),
+      typeOf: this.#typeOf,
+      placeOf: this.#placeOf,
+      bytes: this.#bytes,
+      names: `[${this.#names.join()}]`,
+      uids: `[${this.#uids.join()}]`,
+      bodies,
+    };
+  }
+}
+
+/** How many rows reach so many bytes; all, if they do not. */
+function countUpTo(most: number, bytes: readonly number[]): number {
+  let sum = 0;
+  for (const [row, length] of bytes.entries()) if ((sum += length) >= most) return row + 1;
+  return bytes.length;
+}
+
+function firstOf({ t, place, bytes, names, uids }: Heads, count: number): Heads {
+  const first = (json: string): string => JSON.stringify((JSON.parse(json) as readonly string[]).slice(0, count));
+  return {
+    t: t.slice(0, count),
+    place: place.slice(0, count),
+    bytes: bytes.slice(0, count),
+    names: first(names),
+    uids: first(uids),
+  };
+}
+
+/** One after the other as SQLite joins them, which is one piece of memory for all: none is made and thrown away for each row. */
+function joinedBodies({ sql }: Session, ids: Float64Array): Uint8Array {
+  const [joined] = sql.first<[Uint8Array | null]>(
+    `SELECT CAST(group_concat(',' || b.raw, '') AS BLOB) FROM json_each(?) j CROSS JOIN body b ON b.id = j.value`,
+    [JSON.stringify(Array.from(ids))],
+  )!;
+  return joined ?? new Uint8Array();
+}
+
+function packed(bodies: readonly Uint8Array[], bytes: number): Uint8Array {
+  // Not filled with zeros first, and not of a pool: it is handed over.
+  const all = Buffer.allocUnsafeSlow(bytes + bodies.length);
+  let at = 0;
+  for (const body of bodies) {
+    all[at] = comma;
+    all.set(body, at + 1);
+    at += 1 + body.byteLength;
+  }
+  return all;
+}
+
+/** As many as the rest of the chunk holds, if rows go on as they were. */
+function countOfNext({ rows, bytes }: Packer, first: number): number {
+  if (rows === 0) return first;
+  return Math.max(1, Math.min(mostRows, Math.ceil(((chunkBytes - bytes) * rows) / Math.max(1, bytes))));
+}
+
+/** In the order of the ids; rows that are gone are missing. */
+function readHeads({ sql }: Session, ids: Float64Array): Heads {
+  // A list of each column is made in SQLite: each value of its own costs more on its way here.
+  const [t, place, bytes, names, uids] = sql.first<[string, string, string, string, string]>(
+    `SELECT json_group_array(o.t), json_group_array(o.place), json_group_array(length(b.raw)), json_group_array(o.name),
+    json_group_array(o.uid) FROM json_each(?) j
+    CROSS JOIN obj o NOT INDEXED ON o.id = j.value CROSS JOIN body b ON b.id = o.id`,
+    [JSON.stringify(Array.from(ids))],
+  )!;
+  const numbers = (json: string): readonly number[] => JSON.parse(json) as readonly number[];
+  return { t: numbers(t), place: numbers(place), bytes: numbers(bytes), names, uids };
+}
+
+interface StoredRow {
+  readonly t: number;
+  readonly place: number;
+  readonly name: string;
+  readonly uid: string;
+  readonly raw: Uint8Array;
+}
+
+/** Rows in the order of the ids, those that changed as they were before; those that are gone are missing. */
+function readRows(session: Session, ids: Float64Array, changed: ReadonlyMap<number, number>): readonly StoredRow[] {
+  const current = session.sql.all<[number, number, number, string, string, Uint8Array]>(
+    `SELECT o.id, o.t, o.place, o.name, o.uid, b.raw FROM json_each(?) j
+    CROSS JOIN obj o NOT INDEXED ON o.id = j.value CROSS JOIN body b ON b.id = o.id`,
+    [JSON.stringify(Array.from(ids))],
+  );
+  const byId = new Map(current.map(([id, t, place, name, uid, raw]) => [id, { t, place, name, uid, raw }]));
+  return [...ids].flatMap((id) => {
+    const change = changed.get(id);
+    return (change === undefined ? byId.get(id) : rowBefore(session, change)) ?? [];
+  });
+}
+
+/** The first change of each of these rows since; none when the log does not reach back so far. */
+function changesSince({ sql }: Session, ids: Float64Array, sequence: number): ReadonlyMap<number, number> {
+  const trimmed = sql.first<[number]>('SELECT value FROM meta WHERE key = ?', [metaKey.trimmed])![0];
+  if (trimmed > sequence) return new Map();
+  const rows = sql.all<[number, number]>(
+    `SELECT c.id, min(c.sequence) FROM json_each(?) j CROSS JOIN change c INDEXED BY change_id
+    ON c.id = j.value AND c.sequence > ? GROUP BY c.id`,
+    [JSON.stringify([...ids]), sequence],
+  );
+  return new Map(rows);
+}
+
+/** Undefined for one that did not exist before. */
+function rowBefore({ sql }: Session, change: number): StoredRow | undefined {
+  const [kind, t, place, name, uid] = sql.first<[number, number, number, string, string]>(
+    'SELECT kind, t, place, name, uid FROM change WHERE sequence = ?',
+    [change],
+  )!;
+  if (kind === changeKind.added) return undefined;
+  const [raw] = sql.first<[Uint8Array]>('SELECT raw FROM change_body WHERE sequence = ?', [change])!;
+  return { t, place, name, uid, raw };
+}
+
+class Numbering<T> {
+  readonly values: T[] = [];
+  readonly #numbers = new Map<T, number>();
+
+  of(value: T): number {
+    let number = this.#numbers.get(value);
+    if (number === undefined) {
+      number = this.values.push(value) - 1;
+      this.#numbers.set(value, number);
+    }
+    return number;
+  }
+}

@@ -1,0 +1,88 @@
+// Reads the log of changes with the bodies before and after each. Easy to get wrong: an entry's body after is what its object's next entry has before,
+// or the row of now; so entries of one answer must all be read in one transaction.
+import { GatewayError } from '../../../../cache/model/errors.ts';
+import type { TypeKey } from '../../../types.ts';
+import type { LogEntry } from '../../store.ts';
+import { changeKind, metaKey } from '../schema.ts';
+import type { Session } from '../session.ts';
+
+/** Bodies of one answer; what is more is left for the next. */
+const mostBytes = 8 << 20;
+
+export interface Changes {
+  readonly entries: readonly LogEntry[];
+  /** More were found than are here. */
+  readonly isCut: boolean;
+}
+
+/**
+ * Entries after a time, oldest first.
+ * @param sinceUs time of a change, or of the last that was trimmed
+ * @throws GatewayError EXPIRED when some of them are gone, or this store has made no change at that time
+ */
+export function readChanges(session: Session, sinceUs: number, types: readonly TypeKey[], limit: number): Changes {
+  const { sql, catalog, versions } = session;
+  if (!isInLog(session, sinceUs)) {
+    const isOld = sinceUs < oldestSequence(session);
+    throw new GatewayError(
+      'EXPIRED',
+      isOld
+        ? 'the resourceVersion is older than what the index remembers: list again'
+        : 'the resourceVersion is of no change of this index: list again',
+    );
+  }
+  const numbers = types.flatMap((type) => catalog.types.get(type) ?? []);
+  const rows = sql.all<[number, number, number, number, string, string, number]>(
+    `SELECT sequence, kind, t, place, name, uid, id FROM change
+    WHERE sequence > ? AND t IN (SELECT value FROM json_each(?)) ORDER BY sequence LIMIT ?`,
+    [sinceUs, JSON.stringify(numbers), limit],
+  );
+  const entries: LogEntry[] = [];
+  let bytes = 0;
+  for (const [sequence, kind, t, number, name, uid, id] of rows) {
+    const { incarnation, namespace } = catalog.place(number);
+    const before = kind === changeKind.added ? undefined : keptBody(session, sequence);
+    const after = kind === changeKind.deleted ? undefined : bodyAfter(session, id, sequence);
+    entries.push({
+      resourceVersion: versions.make(sequence),
+      type: catalog.typeKeys.get(t)!,
+      incarnation: incarnation.id,
+      cluster: incarnation.cluster,
+      namespace,
+      name,
+      uid,
+      before,
+      after,
+    });
+    bytes += (before?.byteLength ?? 0) + (after?.byteLength ?? 0);
+    if (bytes >= mostBytes) break;
+  }
+  return { entries, isCut: entries.length < rows.length };
+}
+
+/**
+ * Whether this store has made a change at exactly this time and has all that came after. Every version it issues is that of a change, so this is
+ * exact: check digits let one in a thousand versions of another store pass, and none of them is the time of a change here but by chance of a microsecond.
+ */
+export function isInLog(session: Session, timeUs: number): boolean {
+  if (timeUs === oldestSequence(session)) return true;
+  return session.sql.first<[number]>('SELECT 1 FROM change WHERE sequence = ?', [timeUs]) !== undefined;
+}
+
+/** Changes after this one are all there. */
+export function oldestSequence({ sql }: Session): number {
+  return sql.first<[number]>('SELECT value FROM meta WHERE key = ?', [metaKey.trimmed])![0];
+}
+
+function keptBody({ sql }: Session, sequence: number): Uint8Array {
+  return sql.first<[Uint8Array]>('SELECT raw FROM change_body WHERE sequence = ?', [sequence])![0];
+}
+
+function bodyAfter(session: Session, id: number, sequence: number): Uint8Array {
+  const next = session.sql.first<[number]>(
+    'SELECT sequence FROM change INDEXED BY change_id WHERE id = ? AND sequence > ? ORDER BY sequence LIMIT 1',
+    [id, sequence],
+  );
+  if (next !== undefined) return keptBody(session, next[0]);
+  return session.sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [id])![0];
+}

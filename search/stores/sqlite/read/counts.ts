@@ -1,0 +1,175 @@
+// Counts rows of a question, in all or by cluster, namespace or type. Easy to get wrong: what counters answer must be what reading the rows would
+// give, and what only bodies can tell is never counted without reading them.
+import type { BodyLooks } from './body-budget.ts';
+import { extentRows, rowsByPlace, type Extent } from './extents.ts';
+import { KeyStream } from './key-stream.ts';
+import { countByNames, prepareNames } from '../memory/name-search.ts';
+import type { KeyRow } from './order.ts';
+import { planTypes, sliceMs, whereOf, type Question, type Session, type Turns, type TypePlan } from '../session.ts';
+import { cheapestAccess, inPlaces, isOfSingles, joined } from './sources.ts';
+
+/** Rows of a question. @throws TooManyBodies (rejects) */
+export async function countRows(turns: Turns, question: Question, looks: BodyLooks): Promise<number> {
+  let sum = 0;
+  await prepareNames(turns, question);
+  await eachPlan(turns, question, looks, {
+    plan: (session, plan) => (sum += countPlan(session, plan, question)),
+    row: () => sum++,
+  });
+  return sum;
+}
+
+/** Rows of a question by what a place or a type is called. @throws TooManyBodies (rejects) */
+export async function countBy(
+  turns: Turns,
+  question: Question,
+  looks: BodyLooks,
+  by: 'cluster' | 'namespace' | 'type',
+): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>();
+  const add = (value: string, n: number): unknown => counts.set(value, (counts.get(value) ?? 0) + n);
+  await prepareNames(turns, question);
+  await eachPlan(turns, question, looks, {
+    plan: (session, plan) => {
+      if (by === 'type') {
+        const n = countPlan(session, plan, question);
+        if (n > 0) add(plan.type, n);
+        return;
+      }
+      if (by === 'cluster' && isOfIncarnations(plan)) {
+        for (const [cluster, n] of countIncarnations(session, plan.extent)) add(cluster, n);
+        return;
+      }
+      for (const [number, n] of countPlaces(session, plan, question)) {
+        const place = session.catalog.place(number);
+        if (n > 0) add(by === 'namespace' ? place.namespace : place.incarnation.cluster, n);
+      }
+    },
+    row: (_session, { type, place }) =>
+      add(by === 'type' ? type : by === 'namespace' ? place.namespace : place.incarnation.cluster, 1),
+  });
+  return counts;
+}
+
+/** What is done with a question's plans, and with single rows where only bodies can tell which they are. */
+export interface PlanVisitor {
+  readonly plan: (session: Session, plan: TypePlan) => unknown;
+  readonly row: (session: Session, row: KeyRow) => unknown;
+}
+
+/** Visits each plan in one transaction; or, when one of them needs bodies, every row in several. @throws TooManyBodies (rejects) */
+export async function eachPlan(
+  { slice, pause }: Turns,
+  question: Question,
+  looks: BodyLooks,
+  visitor: PlanVisitor,
+): Promise<void> {
+  const isDone = slice((session) => {
+    const plans = planTypes(session, question);
+    if (plans.some(({ conditions }) => conditions.recheck !== undefined)) return false;
+    for (const plan of plans) visitor.plan(session, plan);
+    return true;
+  });
+  if (isDone) return;
+  await eachRows({ slice, pause }, question, looks, (session, rows) => {
+    for (const row of rows) visitor.row(session, row);
+  });
+}
+
+/** Visits all rows, in any order, some at a time. @throws TooManyBodies (rejects) */
+export async function eachRows(
+  { slice, pause }: Turns,
+  question: Question,
+  looks: BodyLooks,
+  visit: (session: Session, rows: readonly KeyRow[]) => void,
+): Promise<void> {
+  const query = { ...question.query, order: [] };
+  const stream = new KeyStream({ ...question, query }, undefined, { offset: 0, limit: undefined }, looks);
+  let isFirst = true;
+  for (let isDone = false; !isDone;) {
+    isDone = slice((session) => {
+      const untilMs = performance.now() + sliceMs;
+      stream.enter(session);
+      if (isFirst && looks.over !== undefined) looks.budget.expect(leastRechecked(session, question));
+      isFirst = false;
+      do {
+        const rows = stream.next(session);
+        if (rows === undefined) return true;
+        visit(session, rows);
+      } while (performance.now() < untilMs);
+      return false;
+    });
+    if (stream.cutAt !== undefined) throw looks.budget.tooMany();
+    if (!isDone) await pause();
+  }
+}
+
+/** Rows that are surely looked into: refused before that, a question that asks too much costs next to nothing. */
+function leastRechecked(session: Session, question: Question): number {
+  const plans = planTypes(session, question).filter(
+    (plan) => isExtentOnly(plan) && plan.conditions.recheck !== undefined,
+  );
+  return plans.reduce((sum, { extent }) => sum + extentRows(session, extent), 0);
+}
+
+/** Whether nothing but the extent, or what only bodies can tell, says which rows. */
+export function isExtentOnly({ conditions, only }: TypePlan): boolean {
+  return conditions.pieces.length === 0 && only === undefined;
+}
+
+/** Whether it is all of some incarnations, whose rows are counted as a whole. */
+function isOfIncarnations(plan: TypePlan): boolean {
+  const { except, places, ids } = plan.extent;
+  return isExtentOnly(plan) && except.size === 0 && places.length === 0 && ids.length === 0;
+}
+
+function countIncarnations({ sql }: Session, { t, incarnationsJson }: Extent): readonly (readonly [string, number])[] {
+  return sql.all<[string, number]>(
+    `SELECT i.cluster, f.objects FROM json_each(?) j CROSS JOIN follow f ON f.t = ? AND f.inc = j.value
+    CROSS JOIN incarnation i ON i.id = f.inc WHERE f.objects > 0`,
+    [incarnationsJson, t],
+  );
+}
+
+function countPlan(session: Session, plan: TypePlan, question: Question): number {
+  if (isExtentOnly(plan)) return extentRows(session, plan.extent);
+  const byNames = countByNames(session, plan, question);
+  if (byNames !== undefined) return [...byNames.values()].reduce((sum, n) => sum + n, 0);
+  const { sql } = session;
+  const access = cheapestAccess(plan, question.query);
+  const isOfRows = access.rest.length > 0 || !access.isOfPostings;
+  const id = isOfRows ? 'o.id' : 'x.id';
+  return (isOfRows ? joined(access) : access.ways).reduce((sum, { from, where, repeats }) => {
+    const all = whereOf([...where, ...access.rest]);
+    const counted = repeats ? `count(DISTINCT ${id})` : 'count(*)';
+    const text = `SELECT ${counted} FROM ${from.text} WHERE ${all.text}`;
+    return sum + sql.first<[number]>(text, [...from.values, ...all.values])![0];
+  }, 0);
+}
+
+function countPlaces(session: Session, plan: TypePlan, question: Question): readonly (readonly [number, number])[] {
+  const { extent } = plan;
+  const { sql } = session;
+  if (isExtentOnly(plan)) {
+    const singles = extent.singles.rows.map(({ place }) => [place.number, 1] as const);
+    if (isOfSingles(extent)) return singles;
+    const member = inPlaces(extent, 'x');
+    if (extent.incarnations.length === 0 && extent.places.length > 0) {
+      return [...rowsByPlace(session, extent.t, extent.places, extent.placesJson), ...singles];
+    }
+    const where = whereOf([{ text: 'x.t = ?', values: [extent.t] }, ...(member === undefined ? [] : [member])]);
+    return [
+      ...sql.all<[number, number]>(`SELECT x.place, x.n FROM counter x WHERE ${where.text}`, where.values),
+      ...singles,
+    ];
+  }
+  const byNames = countByNames(session, plan, question);
+  if (byNames !== undefined) return [...byNames];
+  const access = cheapestAccess(plan, question.query);
+  return joined(access).flatMap(({ from, where, repeats }) => {
+    const all = whereOf([...where, ...access.rest]);
+    const counted = repeats ? 'count(DISTINCT o.id)' : 'count(*)';
+    const text = `SELECT o.place, ${counted} FROM ${from.text} WHERE ${all.text} GROUP BY o.place`;
+    return sql.all<[number, number]>(text, [...from.values, ...all.values]);
+  });
+}

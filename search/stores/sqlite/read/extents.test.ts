@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+import { allOf } from '../../../query/list-query.ts';
+import { rowWrite, typeInfo, type ModelRow } from '../model.fixture.ts';
+import { openSqliteStore } from '../store.ts';
+
+const pods = typeInfo('', 'pods');
+const secrets = typeInfo('', 'secrets');
+const [mine, theirs] = ['mine', 'theirs'].map((cluster) => ({ id: `record-${cluster}/system-${cluster}`, cluster }));
+
+function row(of: { readonly id: string; readonly cluster: string }, type: ModelRow['type'], name: string): ModelRow {
+  const key = { cluster: of.cluster, incarnation: of.id, type, namespace: 'default', name, uid: name, ownerUid: '' };
+  return { ...key, createdAtMs: 0, resourceVersion: '7', labels: { app: 'web' }, rest: {} };
+}
+
+test('who sees everything of a type does not see a cluster whose objects of it come later', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'portcullis-extents-'));
+  const store = await openSqliteStore({ directory });
+  try {
+    const write = (of: NonNullable<typeof mine>, type: ModelRow['type'], name: string) =>
+      store.apply({ incarnation: of, type, upserts: [rowWrite(row(of, type, name))], deletes: [] });
+    await write(mine!, pods, 'my-pod');
+    // Of the other cluster, name and namespace are known already: nothing but the new type is new.
+    await write(theirs!, secrets, 'their-secret');
+    const scope = { digest: 'mine', grants: new Map([[mine!.id, new Map([['pods.', 'all' as const]])]]) };
+    const query = allOf(pods);
+    const seen = async () => {
+      const page = await store.list(query, scope, {});
+      const facets = await store.facets(query, scope, { label: 'app' }, 10);
+      const byCluster = await store.facets(query, scope, 'cluster', 10);
+      const names = (await Array.fromAsync(page.chunks)).flat().map(({ name }) => name);
+      return { names, count: await store.count(query, scope), facets, byCluster };
+    };
+    const expected = {
+      names: ['my-pod'],
+      count: 1,
+      facets: [{ value: 'web', count: 1 }],
+      byCluster: [{ value: 'mine', count: 1 }],
+    };
+    assert.deepEqual(await seen(), expected);
+    await write(theirs!, pods, 'their-pod');
+    assert.deepEqual(await seen(), expected);
+    await write(mine!, pods, 'my-other-pod');
+    assert.equal((await seen()).count, 2);
+  } finally {
+    await store.close();
+    rmSync(directory, { recursive: true, force: true });
+  }
+});

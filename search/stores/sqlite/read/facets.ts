@@ -1,0 +1,213 @@
+// Counts rows by the values of a label or a path, and completes values. Easy to get wrong: a row with several values of a path counts once for each
+// value, and a row without one counts nowhere.
+import { documentPaths, readDocument } from '../../../query/document.ts';
+import { parsePath, printPath } from '../../../query/path.ts';
+import { indexedPaths } from '../../indexed-paths.ts';
+import type { FacetBy, FacetCount } from '../../store.ts';
+import { BodyBudget, type BodyLimits, type BodyLooks } from './body-budget.ts';
+import { labelKey } from './conditions.ts';
+import { countBy, eachPlan, eachRows, isExtentOnly } from './counts.ts';
+import { extentRows } from './extents.ts';
+import { compareText } from './order.ts';
+import { planTypes, whereOf, type Question, type Session, type Turns, type TypePlan } from '../session.ts';
+import type { Piece } from '../sql.ts';
+import { cheapestAccess, inExtent, joined, type Access } from './sources.ts';
+import type { TermCounts } from '../memory/term-counts.ts';
+import { fieldPath, labelPath, unpackTerms } from '../terms.ts';
+
+/** Bodies that are read by one statement. */
+const bodiesAtOnce = 64;
+/** From so many rows on, postings are read in their order instead of row by row. */
+const manyRows = 20_000;
+/** From so many rows on, they are counted by what is remembered of places. */
+const leastRemembered = 300;
+
+/** The most frequent values first, equal ones by value. @throws TooManyBodies (rejects) */
+export async function readFacets(
+  turns: Turns,
+  question: Question,
+  by: FacetBy,
+  limit: number,
+  bodyLimits?: BodyLimits,
+): Promise<readonly FacetCount[]> {
+  const counts = await countValues(turns, question, by, '', bodyLimits);
+  return [...counts]
+    .map(([value, count]) => ({ value, count }))
+    .sort((one, other) => other.count - one.count || compareText(one.value, other.value))
+    .slice(0, limit);
+}
+
+/** Values that begin with a text, in order. @throws TooManyBodies (rejects) */
+export async function readFacetValues(
+  turns: Turns,
+  question: Question,
+  by: FacetBy,
+  { prefix, limit }: { readonly prefix: string; readonly limit: number },
+  bodyLimits?: BodyLimits,
+): Promise<readonly string[]> {
+  const counts = await countValues(turns, question, by, prefix, bodyLimits);
+  return [...counts.keys()]
+    .filter((value) => value.startsWith(prefix))
+    .sort(compareText)
+    .slice(0, limit);
+}
+
+async function countValues(
+  turns: Turns,
+  question: Question,
+  by: FacetBy,
+  prefix: string,
+  bodyLimits: BodyLimits | undefined,
+): Promise<ReadonlyMap<string, number>> {
+  // One for what filters and what is counted: a body that is looked into twice costs twice.
+  const looks: BodyLooks = { budget: new BodyBudget(question.query.types, bodyLimits), over: 'refuse' };
+  if (typeof by === 'string') return countBy(turns, question, looks, by);
+  const counts = new Map<string, number>();
+  const add = (value: string, n: number): void => void counts.set(value, (counts.get(value) ?? 0) + n);
+  const path = 'path' in by ? parsePath(by.path, true) : undefined;
+  const label = path === undefined ? (by as { label: string }).label : labelKey(path);
+  const types = question.query.types;
+  const printed = path === undefined ? '' : printPath(path);
+  if (label === undefined && types.some((type) => !indexedPaths(type).includes(printed))) {
+    await countInBodies(turns, question, looks, printed, add);
+    return counts;
+  }
+  const term = label === undefined ? fieldPath(printed) : labelPath(label);
+  await prepareCounts(turns, question, term);
+  await eachPlan(turns, question, looks, {
+    plan: (session, plan) => {
+      for (const [value, n] of countTerms(session, plan, question, { path: term, prefix })) add(value, n);
+    },
+    row: (session, { id, type }) => {
+      const t = session.catalog.types.get(type)!;
+      const row = session.sql.first<[Uint8Array]>('SELECT terms FROM obj WHERE id = ?', [id]);
+      if (row === undefined) return;
+      const range = { text: 'k.t = ? AND k.path = ?', values: [t, term] };
+      for (const [value, n] of countTermsOfRows(session, [row[0]], range)) add(value, n);
+    },
+  });
+  return counts;
+}
+
+/** Has counts ready for those who see some places of many. */
+async function prepareCounts(turns: Turns, question: Question, path: string): Promise<void> {
+  const { memory, types } = turns.slice((session) => {
+    return { memory: session.memory, types: planTypes(session, question).filter(isOfPlaces) };
+  });
+  for (const { extent } of types) await memory.prepareTermCounts(turns, extent.t, path);
+}
+
+/** Whether a plan is about places, and about so many rows that counts of places are worth keeping. */
+function isOfPlaces(plan: TypePlan): boolean {
+  const isTold = isExtentOnly(plan) && plan.conditions.recheck === undefined;
+  return isTold && !plan.extent.isWhole && plan.extent.rows >= leastRemembered;
+}
+
+interface TermRange {
+  readonly path: string;
+  readonly prefix: string;
+}
+
+/** By the terms of a path; only those that begin with the prefix. */
+function countTerms(
+  session: Session,
+  plan: TypePlan,
+  { query }: Question,
+  { path, prefix }: TermRange,
+): readonly (readonly [string, number])[] {
+  const { sql } = session;
+  const { extent } = plan;
+  const range = {
+    text: 'k.t = ? AND k.path = ? AND substr(k.value, 1, ?) = ?',
+    values: [extent.t, path, [...prefix].length, prefix],
+  };
+  const terms = 'term k INDEXED BY term_key';
+  if (isExtentOnly(plan) && extent.isWhole) {
+    return sql.all(`SELECT k.value, k.n FROM ${terms} WHERE ${range.text} AND k.n > 0`, range.values);
+  }
+  const known = isOfPlaces(plan) ? session.memory.termCounts(session, extent.t, path) : undefined;
+  if (known !== undefined) {
+    const singles = extent.singles.terms(session);
+    const counts = known.count(session.memory.places.among(extent));
+    return valuesOf(session, countIds(singles, counts, known), range);
+  }
+  const access = cheapestAccess(plan, query);
+  if (access.cost >= manyRows && plan.only === undefined) {
+    const member = inExtent(extent, 'x');
+    const isBare = plan.conditions.pieces.length === 0;
+    const where = whereOf([range, ...(member === undefined ? [] : [member]), ...plan.conditions.pieces]);
+    const rows = isBare ? '' : 'CROSS JOIN obj o NOT INDEXED ON o.id = x.id';
+    return sql.all(
+      `SELECT k.value, count(*) FROM ${terms} CROSS JOIN posting x ON x.term = k.id ${rows} WHERE ${where.text} GROUP BY k.id`,
+      where.values,
+    );
+  }
+  return countTermsOfRows(session, rowsTerms(session, access), range);
+}
+
+/** Packed terms of each row, once a row. */
+function rowsTerms({ sql }: Session, access: Access): readonly Uint8Array[] {
+  return joined(access).flatMap(({ from, where, repeats }) => {
+    const all = whereOf([...where, ...access.rest]);
+    const columns = repeats ? 'DISTINCT o.id, o.terms' : 'o.id, o.terms';
+    const text = `SELECT ${columns} FROM ${from.text} WHERE ${all.text}`;
+    return sql.all<[number, Uint8Array]>(text, [...from.values, ...all.values]).map(([, terms]) => terms);
+  });
+}
+
+type Values = readonly (readonly [value: string, count: number])[];
+
+function countTermsOfRows(session: Session, rows: readonly Uint8Array[], range: Piece): Values {
+  return valuesOf(session, countIds(rows, new Map(), undefined), range);
+}
+
+/** Adds each row's terms, or those of them that may be of a path. */
+function countIds(
+  rows: readonly Uint8Array[],
+  byId: Map<number, number>,
+  known: TermCounts | undefined,
+): ReadonlyMap<number, number> {
+  for (const row of rows) {
+    for (const id of unpackTerms(row)) {
+      if (known === undefined || known.mayBeTerm(id)) byId.set(id, (byId.get(id) ?? 0) + 1);
+    }
+  }
+  return byId;
+}
+
+/** The values of terms that are of a range, with their counts. */
+function valuesOf({ sql }: Session, byId: ReadonlyMap<number, number>, range: Piece): Values {
+  return sql
+    .all<[number, string]>(
+      `SELECT k.id, k.value FROM json_each(?) j CROSS JOIN term k NOT INDEXED ON k.id = j.value WHERE ${range.text}`,
+      [JSON.stringify([...byId.keys()]), ...range.values],
+    )
+    .map(([id, value]) => [value, byId.get(id)!] as const);
+}
+
+async function countInBodies(
+  turns: Turns,
+  question: Question,
+  looks: BodyLooks,
+  path: string,
+  add: (value: string, n: number) => void,
+): Promise<void> {
+  const paths = documentPaths([parsePath(path, true)]);
+  const { budget } = looks;
+  budget.isFor([path]);
+  turns.slice((session) => {
+    const plans = planTypes(session, question).filter((plan) => isExtentOnly(plan) && !plan.conditions.recheck);
+    budget.expect(plans.reduce((sum, { extent }) => sum + extentRows(session, extent), 0));
+  });
+  await eachRows(turns, question, looks, ({ sql }, rows) => {
+    for (let at = 0; at < rows.length; at += bodiesAtOnce) {
+      const ids = rows.slice(at, at + bodiesAtOnce).map(({ id }) => id);
+      const text = 'SELECT b.raw FROM json_each(?) j CROSS JOIN body b ON b.id = j.value';
+      for (const [raw] of sql.all<[Uint8Array]>(text, [JSON.stringify(ids)])) {
+        budget.read(raw.byteLength);
+        const found = readDocument(raw, paths)[0]!;
+        for (const value of new Set(found)) if (typeof value === 'string') add(value, 1);
+      }
+    }
+  });
+}

@@ -1,0 +1,271 @@
+// All rows of a question in order: the walks of its types merged, what only bodies can tell filtered out. Easy to get wrong: a walk looks at the
+// database only while a transaction is open, and goes on in the next one after a pause.
+import type { Matcher } from '../../../query/match.ts';
+import { printPath } from '../../../query/path.ts';
+import type { Cursor } from '../../store.ts';
+import type { BodyLooks } from './body-budget.ts';
+import type { KeyRow, RowOrder } from './order.ts';
+import { incarnationsOf, incarnationWalk, isByIncarnation } from '../walks/incarnation-walk.ts';
+import { readCursor, rowOrder } from './order.ts';
+import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
+import { isOrderOfSingles, singlesWalk } from '../walks/singles-walk.ts';
+import { accessToSingles, cheapestAccess, isOfSingles, type Access } from './sources.ts';
+import { isPassedInMemory } from '../memory/created-skip.ts';
+import { placeWalk } from '../walks/slot-walk.ts';
+import { collect, columnWalk, matchKey, sortedWalk, walkOf, type Walk } from '../walks/walks.ts';
+
+/** One type's walk with rows that were read ahead. */
+interface Lane {
+  readonly type: string;
+  walk: Walk;
+  rows: readonly KeyRow[];
+  at: number;
+  isOver: boolean;
+  /** The last row that was read. */
+  last: KeyRow | undefined;
+  spentMs: number;
+}
+
+/** How many rows the caller wants in all. */
+export interface Wanted {
+  /** Rows that are passed over first. */
+  readonly offset: number;
+  /** Undefined: all. */
+  readonly limit: number | undefined;
+}
+
+/** Bodies that are read at a time where they must be looked into. */
+const recheckedAtOnce = 64;
+/** Bodies between two looks at the CPU they took. */
+const checkedAtOnce = 16;
+/** Fewer rows than this are read and dropped. */
+const leastSkipped = 20;
+/** Rows read ahead at a time. */
+const mostReadAhead = 2000;
+/** How much longer a walk may be than it were if what matches was spread evenly. */
+const unevenness = 20;
+/** A row that is kept to be sorted, against one that a walk passes. */
+const collectCost = 1.5;
+/** What one more statement costs, in postings. */
+const perIncarnation = 4;
+/** A walk that looks for parts of names and has found too little by then is given up for a way that reads all names. */
+const patienceMs = 20;
+
+export class KeyStream {
+  readonly order: RowOrder;
+  readonly #question: Question;
+  readonly #after: KeyRow | undefined;
+  readonly #wanted: number;
+  readonly #offset: number;
+  /** Of all types together. */
+  readonly #looks: BodyLooks;
+  /** Rows before the first one that this gives. */
+  readonly rowsBefore: number;
+  #lanes: Lane[] | undefined;
+  #plans: ReadonlyMap<string, TypePlan> = new Map();
+  /** By type; kept when the type has no more rows, since some of them were read ahead. */
+  readonly #rechecks = new Map<string, Matcher>();
+  #given = 0;
+  #readAhead: number;
+  #checked = 0;
+  /** CPU of this thread: in slices that are over, when the slice began, and when it was last looked. */
+  readonly #cpu = { beforeUs: 0, fromUs: 0, untilUs: 0 };
+  #last: KeyRow | undefined;
+  #isCut = false;
+
+  /** @param looks whether it is cut where too many bodies tell what matches; an order by paths of them is refused then */
+  constructor(question: Question, cursor: Cursor | undefined, { offset, limit }: Wanted, looks: BodyLooks) {
+    this.#question = question;
+    this.#looks = looks;
+    this.order = rowOrder(question.query);
+    const start = cursor === undefined ? undefined : readCursor(this.order, cursor);
+    this.#after = start?.row;
+    this.rowsBefore = start?.rowsUpTo ?? 0;
+    this.#offset = offset;
+    looks.budget.isFor(this.order.paths.map(printPath));
+    // There, each reading of the walk is one of all rows.
+    this.#readAhead = walkOf(this.order) === 'rv' ? mostReadAhead : recheckedAtOnce;
+    this.#wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit + 1;
+  }
+
+  /** Begins a slice: plans anew for a new transaction. */
+  enter(session: Session): void {
+    this.#plans = new Map(planTypes(session, this.#question).map((plan) => [plan.type, plan]));
+    for (const { type, conditions } of this.#plans.values()) {
+      this.#looks.budget.isFor(conditions.rechecked);
+      if (conditions.recheck !== undefined) this.#rechecks.set(type, conditions.recheck);
+    }
+    const cpu = this.#cpu;
+    cpu.beforeUs += cpu.untilUs - cpu.fromUs;
+    cpu.fromUs = cpu.untilUs = this.#rechecks.size > 0 ? threadCpuUs() : 0;
+    this.#lanes ??= [...this.#plans.values()].flatMap((plan) => this.#lanesOf(session, plan));
+  }
+
+  /** Passes over rows where that is cheaper than to read them; before anything was read. @returns how many */
+  skip(session: Session, count: number): number {
+    const [lane, ...others] = this.#lanes!;
+    const plan = lane && this.#plans.get(lane.type);
+    if (plan === undefined || others.length > 0 || plan.conditions.recheck !== undefined) return 0;
+    if (this.#after !== undefined || count < leastSkipped) return 0;
+    const skipped = lane!.walk.skip?.(session, plan, count) ?? 0;
+    this.#given += skipped;
+    return skipped;
+  }
+
+  /** The last row that was looked at, of a stream that ended before the last one because its budget was spent. */
+  get cutAt(): KeyRow | undefined {
+    return this.#isCut ? this.#last : undefined;
+  }
+
+  /** Some of the next rows, in order; undefined at the end. An empty list means that some were looked at in vain. */
+  next(session: Session): readonly KeyRow[] | undefined {
+    if (this.#isCut) return undefined;
+    // Bodies that are read to be sorted are looked into then.
+    const isRechecked = this.#rechecks.size > 0 && this.order.paths.length === 0;
+    const wanted = Math.max(1, this.#wanted - this.#given);
+    const rows = isRechecked
+      ? this.#merged(session, Math.min(recheckedAtOnce, wanted), this.#readAhead)
+      : this.#merged(session, Math.min(mostReadAhead, wanted), Math.min(mostReadAhead, wanted));
+    if (rows === undefined) return undefined;
+    const kept = isRechecked ? this.#matching(session, rows) : rows;
+    this.#given += kept.length;
+    return kept;
+  }
+
+  /** Of rows in order those that match, up to where the budget is spent. */
+  #matching(session: Session, rows: readonly KeyRow[]): readonly KeyRow[] {
+    const { budget, over } = this.#looks;
+    // As they are looked at in vain: each reading of a walk may cost as much as many rows.
+    this.#readAhead = Math.min(this.#readAhead * 4, mostReadAhead);
+    if (over !== undefined) this.#readAhead = Math.max(recheckedAtOnce, Math.min(this.#readAhead, budget.left));
+    const kept: KeyRow[] = [];
+    for (const row of rows) {
+      const recheck = this.#rechecks.get(row.type);
+      if (recheck !== undefined && over !== undefined && (budget.isSpent || (over === 'end' && this.#isLate()))) {
+        this.#isCut = true;
+        break;
+      }
+      if (recheck === undefined || this.#holds(session, row, recheck)) kept.push(row);
+      this.#last = row;
+    }
+    return kept;
+  }
+
+  #isLate(): boolean {
+    if (++this.#checked % checkedAtOnce !== 0) return false;
+    const cpu = this.#cpu;
+    cpu.untilUs = threadCpuUs();
+    return this.#looks.budget.isLate((cpu.beforeUs + cpu.untilUs - cpu.fromUs) / 1000);
+  }
+
+  #holds({ sql }: Session, row: KeyRow, recheck: Matcher): boolean {
+    const body = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [row.id]);
+    if (body === undefined) return false;
+    this.#looks.budget.spend(body[0].byteLength);
+    return recheck(body[0], matchKey(row));
+  }
+
+  /** @param readAhead rows that a walk is asked for where it has none at hand */
+  #merged(session: Session, want: number, readAhead: number): readonly KeyRow[] | undefined {
+    const lanes = this.#lanes!;
+    const rows: KeyRow[] = [];
+    while (rows.length < want) {
+      let best: Lane | undefined;
+      for (const lane of lanes) {
+        if (!this.#fill(session, lane, readAhead)) continue;
+        if (best === undefined || this.order.compare(lane.rows[lane.at]!, best.rows[best.at]!) < 0) best = lane;
+      }
+      if (best === undefined) return rows.length === 0 ? undefined : rows;
+      rows.push(best.rows[best.at++]!);
+    }
+    return rows;
+  }
+
+  /** Whether the lane has a next row. */
+  #fill(session: Session, lane: Lane, want: number): boolean {
+    while (lane.at >= lane.rows.length && !lane.isOver) {
+      const plan = this.#plans.get(lane.type);
+      const startedMs = performance.now();
+      const rows = plan === undefined ? undefined : lane.walk.next(session, plan, want);
+      lane.spentMs += performance.now() - startedMs;
+      lane.isOver = rows === undefined;
+      lane.rows = rows ?? [];
+      lane.at = 0;
+      lane.last = rows?.at(-1) ?? lane.last;
+      if (rows?.length === 0 && lane.spentMs > patienceMs && plan?.conditions.scansNames)
+        this.#giveUp(session, lane, plan);
+    }
+    return lane.at < lane.rows.length;
+  }
+
+  #giveUp(session: Session, lane: Lane, plan: TypePlan): void {
+    const access = cheapestAccess(plan, this.#question.query);
+    lane.walk = sortedWalk(collect(session, plan, access, this.order, lane.last ?? this.#after));
+    lane.spentMs = Number.NEGATIVE_INFINITY;
+  }
+
+  #lanesOf(session: Session, plan: TypePlan): Lane[] {
+    const { query } = this.#question;
+    const access = cheapestAccess(plan, query);
+    const kind = walkOf(this.order);
+    const budget = this.order.paths.length > 0 ? this.#looks.budget : undefined;
+    const lane = (walk: Walk): Lane => ({
+      type: plan.type,
+      walk,
+      rows: [],
+      at: 0,
+      isOver: false,
+      last: undefined,
+      spentMs: 0,
+    });
+    // Names or uids that were asked for may be fewer.
+    const isListed = plan.only !== undefined || (access.cost < plan.extent.rows && !access.isOfPostings);
+    if (isOfSingles(plan.extent) && isOrderOfSingles(this.order) && !isListed) {
+      return [lane(singlesWalk(this.order, this.#after))];
+    }
+    if (kind === undefined || access.cost * collectCost < this.#walkCost(session, plan)) {
+      if (!this.#goesByIncarnation(plan, access)) {
+        return [lane(sortedWalk(collect(session, plan, access, this.order, this.#after, budget)))];
+      }
+      const walk = incarnationWalk(this.order, this.#after, access.isOfPostings);
+      return [lane(walk), ...this.#singles(session, plan, lane)];
+    }
+    if (kind !== 'places') return [lane(columnWalk(kind, this.order, this.#after))];
+    return [lane(placeWalk(this.order, this.#after)), ...this.#singles(session, plan, lane)];
+  }
+
+  /** Single objects are not in the places that are walked. */
+  #singles(session: Session, plan: TypePlan, lane: (walk: Walk) => Lane): Lane[] {
+    const { rows } = plan.extent.singles;
+    if (rows.length === 0) return [];
+    if (isOrderOfSingles(this.order)) return [lane(singlesWalk(this.order, this.#after))];
+    return [lane(sortedWalk(collect(session, plan, accessToSingles(plan, rows), this.order, this.#after)))];
+  }
+
+  /** Whether rows, or those with a term, are many, and the first incarnations' will do. */
+  #goesByIncarnation(plan: TypePlan, access: Access): boolean {
+    if (!access.isOfPostings && access.isOfExtent !== true) return false;
+    if (!isByIncarnation(this.order) || this.#wanted === Number.POSITIVE_INFINITY) return false;
+    return access.cost > perIncarnation * (incarnationsOf(plan).length + this.#wanted);
+  }
+
+  /** Rows a walk has to look at, if what matches is spread evenly. */
+  #walkCost(session: Session, plan: TypePlan): number {
+    const { extent, conditions, only } = plan;
+    if (only !== undefined) return Number.POSITIVE_INFINITY;
+    const share = conditions.best === undefined ? 1 : conditions.best.postings / Math.max(1, extent.typeRows);
+    const matching = Math.max(1, Math.min(1, share) * extent.rows);
+    // A walk along a column passes rows outside of the extent too.
+    const all = walkOf(this.order) === 'places' ? extent.rows : extent.typeRows;
+    const isPassed = this.#after === undefined && isPassedInMemory(session, plan, this.order, this.#offset);
+    const wanted = isPassed ? this.#wanted - this.#offset : this.#wanted;
+    const passed = (Math.min(wanted, matching) * all) / matching;
+    // Labels follow names and clusters: what matches may all stand at the end.
+    return conditions.best === undefined ? passed : Math.min(all, passed * unevenness);
+  }
+}
+
+function threadCpuUs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return user + system;
+}

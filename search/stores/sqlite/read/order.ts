@@ -1,0 +1,196 @@
+// Total orders of rows: the keys of a query, then what breaks ties, and cursors that hold one row's keys. Easy to get wrong: texts compare as
+// SQLite compares them, by UTF-8 bytes; JavaScript's `<` puts surrogates before other characters.
+import { GatewayError } from '../../../../cache/model/errors.ts';
+import type { ListQuery, OrderKey, PathStep } from '../../../query/list-query.ts';
+import type { TypeKey } from '../../../types.ts';
+import type { Cursor } from '../../store.ts';
+import type { Place } from '../catalog.ts';
+
+/** What of a row is known before its body is read. */
+export interface KeyRow {
+  readonly id: number;
+  readonly type: TypeKey;
+  readonly place: Place;
+  readonly name: string;
+  readonly created: number;
+  readonly rv: string;
+  /** By the paths of the order, in its order. */
+  readonly sort: readonly SortValue[];
+}
+
+/** Numbers before texts before what is missing. */
+export type SortValue = readonly [rank: 0 | 1 | 2, value: number | string];
+
+type Column = 'cluster' | 'namespace' | 'name' | 'created_at' | 'resource_version' | 'type';
+
+/** One key of an order; `sort` is the position in {@link KeyRow.sort}. */
+export interface SortKey {
+  readonly by: Column | { readonly sort: number };
+  readonly direction: 1 | -1;
+}
+
+export interface RowOrder {
+  readonly keys: readonly SortKey[];
+  readonly paths: readonly (readonly PathStep[])[];
+  readonly compare: (one: KeyRow, other: KeyRow) => number;
+}
+
+const ties: readonly Column[] = ['cluster', 'namespace', 'name', 'type'];
+
+export function rowOrder(query: ListQuery): RowOrder {
+  const paths: (readonly PathStep[])[] = [];
+  const keys: SortKey[] = [];
+  const has = (column: Column): boolean => keys.some(({ by }) => by === column);
+  for (const key of query.order) {
+    const direction = key.descending ? -1 : 1;
+    if (!isPath(key.by)) {
+      if (!has(key.by)) keys.push({ by: key.by, direction });
+    } else {
+      keys.push({ by: { sort: paths.length }, direction });
+      paths.push(key.by);
+    }
+  }
+  for (const column of ties) if (!has(column)) keys.push({ by: column, direction: 1 });
+  const comparators = keys.map(({ by, direction }) => {
+    const compare = comparatorOf(by);
+    return direction === 1 ? compare : (one: KeyRow, other: KeyRow) => compare(other, one);
+  });
+  const compare = (one: KeyRow, other: KeyRow): number => {
+    for (const by of comparators) {
+      const result = by(one, other);
+      if (result !== 0) return result;
+    }
+    return 0;
+  };
+  return { keys, paths, compare };
+}
+
+function isPath(by: OrderKey['by']): by is readonly PathStep[] {
+  return typeof by !== 'string';
+}
+
+function comparatorOf(by: SortKey['by']): (one: KeyRow, other: KeyRow) => number {
+  if (typeof by === 'object') return (one, other) => compareSort(one.sort[by.sort]!, other.sort[by.sort]!);
+  switch (by) {
+    case 'cluster':
+      return (one, other) => comparePlaceClusters(one.place, other.place);
+    case 'namespace':
+      return (one, other) => compareText(one.place.namespace, other.place.namespace);
+    case 'name':
+      return (one, other) => compareText(one.name, other.name);
+    case 'type':
+      return (one, other) => compareText(one.type, other.type);
+    case 'created_at':
+      return (one, other) => one.created - other.created;
+    case 'resource_version':
+      return (one, other) => one.rv.length - other.rv.length || compareText(one.rv, other.rv);
+  }
+}
+
+/** By cluster, then incarnation: two of one name are there only while one replaces the other. */
+export function comparePlaceClusters(one: Place, other: Place): number {
+  if (one.incarnation === other.incarnation) return 0;
+  return (
+    compareText(one.incarnation.cluster, other.incarnation.cluster) ||
+    compareText(one.incarnation.id, other.incarnation.id)
+  );
+}
+
+function compareSort([rank, value]: SortValue, [otherRank, otherValue]: SortValue): number {
+  if (rank !== otherRank) return rank - otherRank;
+  if (rank === 0) return (value as number) - (otherValue as number);
+  return compareText(value as string, otherValue as string);
+}
+
+const decimal = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** How a text of a document is sorted; undefined or null is missing. */
+export function sortValue(text: string | null | undefined): SortValue {
+  if (text === undefined || text === null) return [2, ''];
+  return decimal.test(text) && Number.isFinite(Number(text)) ? [0, Number(text)] : [1, text];
+}
+
+/** By code points, which is the order of UTF-8 bytes. */
+export function compareText(one: string, other: string): number {
+  if (one === other) return 0;
+  const length = Math.min(one.length, other.length);
+  for (let at = 0; at < length; at++) {
+    const a = one.charCodeAt(at);
+    const b = other.charCodeAt(at);
+    if (a === b) continue;
+    if (a >= 0xd800 && b >= 0xd800) return rank(a) - rank(b);
+    return a - b;
+  }
+  return one.length - other.length;
+}
+
+/** Surrogates stand for what comes after every other code unit. */
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+}
+
+/**
+ * The keys of a row in the query's order, then how many rows stand before the next.
+ * @param rowsUpTo rows of the query up to this one and with it
+ */
+export function makeCursor(order: RowOrder, row: KeyRow, rowsUpTo: number): Cursor {
+  const values = order.keys.flatMap(({ by }): readonly (string | number)[] => {
+    if (typeof by === 'object') return row.sort[by.sort]!;
+    switch (by) {
+      case 'cluster':
+        return [row.place.incarnation.cluster, row.place.incarnation.id];
+      case 'namespace':
+        return [row.place.namespace];
+      case 'name':
+        return [row.name];
+      case 'type':
+        return [row.type];
+      case 'created_at':
+        return [row.created];
+      case 'resource_version':
+        return [row.rv];
+    }
+  });
+  return [...values, rowsUpTo];
+}
+
+/**
+ * A row at which a page ended, as far as the order compares it.
+ * @throws GatewayError BAD_REQUEST for the cursor of another order
+ */
+export function readCursor(order: RowOrder, cursor: Cursor): { readonly row: KeyRow; readonly rowsUpTo: number } {
+  const rest = [...cursor];
+  const text = (): string => take(rest, 'string') as string;
+  const number = (): number => take(rest, 'number') as number;
+  const found: Partial<Record<Column, string | number>> = {};
+  let id = '';
+  const sort: SortValue[] = [];
+  for (const { by } of order.keys) {
+    if (typeof by === 'object') {
+      const rank = number();
+      if (rank !== 0 && rank !== 1 && rank !== 2) refuseCursor();
+      sort.push([rank, rank === 0 ? number() : text()]);
+    } else if (by === 'cluster') {
+      found.cluster = text();
+      id = text();
+    } else {
+      found[by] = by === 'created_at' ? number() : text();
+    }
+  }
+  const rowsUpTo = number();
+  if (rest.length > 0) refuseCursor();
+  const incarnation = { number: -1, id, cluster: String(found.cluster) };
+  const place = { number: -1, incarnation, namespace: String(found.namespace) };
+  const created = Number(found.created_at ?? 0);
+  const rv = String(found.resource_version ?? '');
+  return { row: { id: -1, type: String(found.type), place, name: String(found.name), created, rv, sort }, rowsUpTo };
+}
+
+function take(rest: (string | number)[], type: 'string' | 'number'): string | number {
+  const value = rest.shift();
+  return typeof value === type ? value! : refuseCursor();
+}
+
+function refuseCursor(): never {
+  throw new GatewayError('BAD_REQUEST', 'the continue token is of another order of rows: begin again without it');
+}

@@ -1,0 +1,44 @@
+// A thread that reads: each has its own connection. Easy to get wrong: bodies are handed over, not copied, so nothing here may keep them.
+import { workerData } from 'node:worker_threads';
+
+import type { BodyChunk } from '../read/bodies.ts';
+import type { BodyLimits } from '../read/body-budget.ts';
+import { markDamaged } from '../file.ts';
+import { openReader } from '../read/reader.ts';
+import { Handover, serve, tell } from './worker-port.ts';
+
+/** What the thread is started with. */
+export interface ReaderData {
+  readonly file: string;
+  readonly cacheBytes: number;
+  readonly bodyLimits: BodyLimits | undefined;
+}
+
+const { file, cacheBytes, bodyLimits } = workerData as ReaderData;
+const { operations, close } = openReader(file, cacheBytes, undefined, bodyLimits);
+
+const buffersOf = (chunk: BodyChunk): readonly ArrayBuffer[] => [chunk.bodies.buffer as ArrayBuffer];
+
+serve(
+  {
+    ...operations,
+    list: async (input: Parameters<typeof operations.list>[0]) => {
+      const page = await operations.list(input);
+      const { first, left } = page;
+      return new Handover(
+        page,
+        left === undefined ? buffersOf(first) : [...buffersOf(first), left.buffer as ArrayBuffer],
+      );
+    },
+    bodies: (input: Parameters<typeof operations.bodies>[0]) => {
+      const chunk = operations.bodies(input);
+      return new Handover(chunk, buffersOf(chunk));
+    },
+    close,
+  },
+  (error) => {
+    const message = (error as Error).message;
+    markDamaged(file, message);
+    tell({ kind: 'damaged', message });
+  },
+);

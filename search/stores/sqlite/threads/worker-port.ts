@@ -1,0 +1,51 @@
+// The worker's end of the calls: runs operations by name and answers each, whatever it throws. Easy to get wrong: an error class does not survive the
+// way between threads, so what it means is sent as data.
+import { parentPort, type Transferable } from 'node:worker_threads';
+
+import { GatewayError } from '../../../../cache/model/errors.ts';
+import { IndexFullError } from '../../index-full.ts';
+import { isDamage } from '../file.ts';
+import type { AnswerMessage, CallMessage, Failure, WorkerEvent } from './messages.ts';
+
+export type Operation = (input: never) => unknown;
+
+/** What an operation answers together with the buffers that are handed over. */
+export class Handover {
+  readonly output: unknown;
+  readonly buffers: readonly Transferable[];
+
+  constructor(output: unknown, buffers: readonly Transferable[]) {
+    this.output = output;
+    this.buffers = buffers;
+  }
+}
+
+/** Answers calls until the port is closed. */
+export function serve(operations: Readonly<Record<string, Operation>>, onDamage: (error: unknown) => void): void {
+  const port = parentPort!;
+  const answer = (message: AnswerMessage, buffers: readonly Transferable[] = []): void => {
+    port.postMessage(message, [...buffers]);
+  };
+  port.on('message', async ({ id, operation, input }: CallMessage) => {
+    try {
+      const output = await operations[operation]!(input as never);
+      if (output instanceof Handover) answer({ id, output: output.output }, output.buffers);
+      else answer({ id, output });
+    } catch (error) {
+      if (isDamage(error)) onDamage(error);
+      answer({ id, failure: failureOf(error) });
+    }
+  });
+}
+
+export function tell(event: WorkerEvent): void {
+  parentPort!.postMessage({ id: 0, event } satisfies AnswerMessage, []);
+}
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof IndexFullError) return { code: error.code, message: error.message, full: error.type };
+  if (error instanceof GatewayError) return { code: error.code, message: error.message };
+  if (error instanceof Error)
+    return { message: error.message, ...(error.stack === undefined ? {} : { stack: error.stack }) };
+  return { message: String(error) };
+}

@@ -1,0 +1,47 @@
+// Objects that were granted one by one, in a query's order: what is known of them is in memory, and only what a query's conditions ask is looked up, as
+// many at a time as are wanted. Easy to get wrong: they may come and go between two transactions, so a walk goes on after its last row, not at a position.
+import type { KeyRow, RowOrder } from '../read/order.ts';
+import type { SingleList } from '../memory/single-rows.ts';
+import { accessToSingles } from '../read/sources.ts';
+import { collect, type Walk } from './walks.ts';
+
+const mostAtOnce = 1000;
+
+/** Whether an order compares nothing but what is in memory. */
+export function isOrderOfSingles({ keys, paths }: RowOrder): boolean {
+  return paths.length === 0 && keys.every(({ by }) => by !== 'resource_version');
+}
+
+/** @param order as {@link isOrderOfSingles} wants it */
+export function singlesWalk(order: RowOrder, after: KeyRow | undefined): Walk {
+  let list: SingleList | undefined;
+  let last = after;
+  let at = 0;
+  let chunk = 0;
+  return {
+    next: (session, plan, want) => {
+      const { singles } = plan.extent;
+      const rows = singles.inOrder(order);
+      if (singles !== list) at = firstAfter(rows, order, last);
+      list = singles;
+      if (at >= rows.length) return undefined;
+      chunk = Math.min(mostAtOnce, Math.max(want, chunk * 4));
+      const some = rows.slice(at, at + chunk);
+      at += some.length;
+      last = some.at(-1);
+      if (plan.conditions.pieces.length === 0) return some;
+      return collect(session, plan, accessToSingles(plan, some), order);
+    },
+  };
+}
+
+function firstAfter(rows: readonly KeyRow[], { compare }: RowOrder, last: KeyRow | undefined): number {
+  if (last === undefined) return 0;
+  let [from, to] = [0, rows.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (compare(rows[middle]!, last) > 0) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}

@@ -1,0 +1,184 @@
+// Streams of rows in the query's order, one type at a time, resumable after any row: along an index where the order allows, else collected and sorted.
+// Easy to get wrong: no statement stays open between two calls, and rows equal in the leading key must all be there before they are sorted.
+import { readDocument, documentPaths } from '../../../query/document.ts';
+import type { RowKey } from '../../../query/match.ts';
+import type { BodyBudget } from '../read/body-budget.ts';
+import { passInMemory } from '../memory/created-skip.ts';
+import { sortValue, type KeyRow, type RowOrder, type SortKey } from '../read/order.ts';
+import { whereOf, type Session, type TypePlan } from '../session.ts';
+import { inExtent, joined, type Access } from '../read/sources.ts';
+import type { Piece } from '../sql.ts';
+
+/** Gives rows after a row, in order, some at a time; undefined when there are no more. */
+export interface Walk {
+  /** Passes over rows from the very first on, at most so many. @returns how many; more may be left to be read and dropped */
+  readonly skip?: (session: Session, plan: TypePlan, count: number) => number;
+  readonly next: (session: Session, plan: TypePlan, want: number) => readonly KeyRow[] | undefined;
+}
+
+/** A walk pauses after so long, whether or not it has found anything. */
+export const atOnceMs = 15;
+
+/** A row as it is read for its keys. */
+export type KeyColumns = readonly [id: number, place: number, name: string, created: number, rv: string];
+
+/** What an order does not compare is not read: the indexes of places and names hold the rest, so that no row is looked up. */
+export function columnsOf({ keys }: RowOrder): string {
+  const has = (column: SortKey['by']): boolean => keys.some(({ by }) => by === column);
+  const created = has('created_at') ? 'o.created' : '0';
+  return `o.id, o.place, o.name, ${created}, ${has('resource_version') ? 'o.rv' : "''"}`;
+}
+
+export function keyRow({ catalog }: Session, plan: TypePlan, [id, place, name, created, rv]: KeyColumns): KeyRow {
+  return { id, type: plan.type, place: catalog.place(place), name, created, rv, sort: [] };
+}
+
+/**
+ * All rows of an access that come after a row, sorted at once.
+ * @param budget for an order by paths of the object, which reads each row's body and then leaves out what that tells is not wanted
+ */
+export function collect(
+  session: Session,
+  plan: TypePlan,
+  access: Access,
+  order: RowOrder,
+  after?: KeyRow,
+  budget?: BodyBudget,
+): KeyRow[] {
+  const rows: KeyRow[] = [];
+  for (const way of joined(access)) {
+    const all = whereOf([...way.where, ...access.rest]);
+    // Each is read, so there is nothing to be had from more than may be.
+    const limit = budget === undefined ? '' : ` LIMIT ${budget.left + 1}`;
+    const text = `SELECT ${way.repeats ? 'DISTINCT ' : ''}${columnsOf(order)} FROM ${way.from.text} WHERE ${all.text}${limit}`;
+    for (const row of session.sql.all<KeyColumns>(text, [...way.from.values, ...all.values])) {
+      rows.push(keyRow(session, plan, row));
+    }
+    budget?.expect(rows.length);
+  }
+  const sortable = budget === undefined ? rows : withSortValues(session, plan, rows, order, budget);
+  const wanted = after === undefined ? sortable : sortable.filter((row) => order.compare(row, after) > 0);
+  return wanted.sort(order.compare);
+}
+
+function withSortValues(
+  { sql }: Session,
+  { conditions }: TypePlan,
+  rows: readonly KeyRow[],
+  order: RowOrder,
+  budget: BodyBudget,
+): KeyRow[] {
+  const paths = documentPaths(order.paths);
+  return rows.flatMap((row) => {
+    const [raw] = sql.first<[Uint8Array]>('SELECT raw FROM body WHERE id = ?', [row.id])!;
+    budget.read(raw.byteLength);
+    if (conditions.recheck?.(raw, matchKey(row)) === false) return [];
+    const sort = readDocument(raw, paths).map(([first]) => sortValue(first));
+    return [{ ...row, sort }];
+  });
+}
+
+/** A row as a matcher wants to know where it stands. */
+export function matchKey({ type, place, name }: KeyRow): RowKey {
+  return { cluster: place.incarnation.cluster, type, namespace: place.namespace, name };
+}
+
+/** Rows that are already there. */
+export function sortedWalk(rows: readonly KeyRow[]): Walk {
+  let at = 0;
+  return {
+    next: (_session, _plan, want) => {
+      if (at >= rows.length) return undefined;
+      const page = rows.slice(at, at + want);
+      at += page.length;
+      return page;
+    },
+  };
+}
+
+/** Whether an order can be followed without looking at all rows, and how. */
+export function walkOf(order: RowOrder): 'places' | Column | undefined {
+  if (order.paths.length > 0) return undefined;
+  const [first, second] = order.keys.map(({ by }) => by);
+  if (first === 'name') return 'name';
+  if (first === 'created_at') return 'created';
+  if (first === 'resource_version') return 'rv';
+  const isOfPlaces = (by: SortKey['by'] | undefined): boolean => by === 'cluster' || by === 'namespace';
+  return isOfPlaces(first) && isOfPlaces(second) ? 'places' : undefined;
+}
+
+/** A column that rows can be read in the order of. */
+export type Column = 'name' | 'created' | 'rv';
+
+/** How a column is read in order. A resourceVersion has no index: SQLite keeps the first of them while it reads all. */
+const columnReads: Readonly<Record<Column, { readonly index: string; readonly keys: readonly string[] }>> = {
+  name: { index: 'obj_name', keys: ['o.name'] },
+  created: { index: 'obj_created', keys: ['o.created'] },
+  // Decimals: the longer is the larger.
+  rv: { index: 'obj_key', keys: ['length(o.rv)', 'o.rv'] },
+};
+
+/** Along a column: whole groups of equal ones. */
+export function columnWalk(column: Column, order: RowOrder, after: KeyRow | undefined): Walk {
+  const { direction } = order.keys[0]!;
+  const compare = direction === 1 ? '>' : '<';
+  const { index, keys } = columnReads[column];
+  const isAsc = direction === 1;
+  const orderBy = keys.map((key) => `${key} ${isAsc ? 'ASC' : 'DESC'}`).join(', ');
+  const valuesOf = (value: string | number): readonly (string | number)[] =>
+    column === 'rv' ? [String(value).length, value] : [value];
+  let from: { readonly value: string | number; readonly isAfter: boolean } | undefined =
+    after === undefined ? undefined : { value: after[column], isAfter: false };
+  let isOver = false;
+  const whereFrom = (plan: TypePlan, start: readonly Piece[]): Piece => {
+    const member = inExtent(plan.extent, 'o');
+    return whereOf([
+      { text: 'o.t = ?', values: [plan.extent.t] },
+      ...start,
+      ...(member === undefined ? [] : [member]),
+      ...plan.conditions.pieces,
+    ]);
+  };
+  const startAt = (operator: string, value: string | number): Piece => ({
+    text: `(${keys.join(', ')}) ${operator} (${keys.map(() => '?').join(', ')})`,
+    values: valuesOf(value),
+  });
+  return {
+    skip: (session, plan, count) => {
+      if (column === 'rv') return 0;
+      const passed = passInMemory(session, plan, order, count);
+      if (passed !== undefined) {
+        if (passed.created === undefined) isOver = true;
+        else from = { value: passed.created, isAfter: false };
+        return passed.before;
+      }
+      const all = whereFrom(plan, []);
+      const rows = `FROM obj o INDEXED BY ${index} WHERE`;
+      const text = `SELECT o.${column} ${rows} ${all.text} ORDER BY ${orderBy} LIMIT 1 OFFSET ?`;
+      const found = session.sql.first<[string | number]>(text, [...all.values, count]);
+      if (found === undefined) return 0;
+      const before = whereFrom(plan, [startAt(isAsc ? '<' : '>', found[0])]);
+      from = { value: found[0], isAfter: false };
+      return session.sql.first<[number]>(`SELECT count(*) ${rows} ${before.text}`, before.values)![0];
+    },
+    next: (session, plan, want) => {
+      if (isOver) return undefined;
+      const start = from === undefined ? [] : [startAt(`${compare}${from.isAfter ? '' : '='}`, from.value)];
+      const where = whereFrom(plan, start);
+      const text = `SELECT ${columnsOf(order)} FROM obj o INDEXED BY ${index} WHERE ${where.text} ORDER BY ${orderBy} LIMIT ?`;
+      for (let limit = want + 16; ; limit *= 4) {
+        const rows = session.sql
+          .all<KeyColumns>(text, [...where.values, limit])
+          .map((row) => keyRow(session, plan, row));
+        const last = rows.at(-1);
+        // The last group may go on beyond the limit.
+        const whole = rows.length < limit ? rows : rows.filter((row) => row[column] !== last![column]);
+        if (whole.length === 0 && rows.length === limit) continue;
+        isOver = rows.length < limit;
+        if (whole.length > 0) from = { value: whole.at(-1)![column], isAfter: true };
+        const wanted = after === undefined ? whole : whole.filter((row) => order.compare(row, after) > 0);
+        return wanted.sort(order.compare);
+      }
+    },
+  };
+}

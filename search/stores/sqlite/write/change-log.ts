@@ -1,0 +1,121 @@
+// The log of changes as the writer keeps it: one entry a change, with the body before it, trimmed from its old end. Easy to get wrong: entries hold no
+// newer body, which is in the object's next entry or its row, so an entry is written before the row is.
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+import { changeKind, metaKey } from '../schema.ts';
+
+/** What is kept of the log; the first bound that is reached trims it. */
+export interface LogLimits {
+  readonly entries: number;
+  /** Of the bodies before changes. */
+  readonly bytes: number;
+  readonly ageMs: number;
+}
+
+export const defaultLogLimits: LogLimits = { entries: 100_000, bytes: 64 << 20, ageMs: 24 * 3600_000 };
+
+/** Entries are removed so many at least at a time. */
+const leastTrimmed = 500;
+
+export interface ChangedRow {
+  readonly t: number;
+  readonly place: number;
+  readonly name: string;
+  readonly uid: string;
+  readonly id: number;
+}
+
+export class ChangeLog {
+  readonly #db: DatabaseSync;
+  readonly #limits: LogLimits;
+  readonly #nowUs: () => number;
+  readonly #insert: StatementSync;
+  readonly #keepBody: StatementSync;
+  readonly #meta: StatementSync;
+  #sequence = 0;
+  #entries = 0;
+  #bytes = 0;
+
+  constructor(db: DatabaseSync, limits: LogLimits, nowUs: () => number) {
+    this.#db = db;
+    this.#limits = limits;
+    this.#nowUs = nowUs;
+    this.#insert = db.prepare(
+      'INSERT INTO change (sequence, kind, t, place, name, uid, id) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    );
+    this.#keepBody = db.prepare('INSERT INTO change_body (sequence, raw) SELECT ?, raw FROM body WHERE id = ?');
+    this.#meta = db.prepare('UPDATE meta SET value = ? WHERE key = ?');
+    this.reset();
+  }
+
+  /** The last change's. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  /** @param bytes of the body before, which is still stored; 0 for an added object */
+  append(kind: keyof typeof changeKind, row: ChangedRow, bytes: number): void {
+    this.#sequence = Math.max(this.#sequence + 1, this.#nowUs());
+    this.#insert.run(this.#sequence, changeKind[kind], row.t, row.place, row.name, row.uid, row.id);
+    this.#entries++;
+    if (kind === 'added') return;
+    this.#keepBody.run(this.#sequence, row.id);
+    this.#bytes += bytes;
+  }
+
+  /** Ends a transaction. */
+  flush(): void {
+    this.#meta.run(this.#sequence, metaKey.sequence);
+    this.#trim();
+  }
+
+  /** Reads what the file says, at first and after a transaction was rolled back. */
+  reset(): void {
+    const one = (sql: string): number => Number(Object.values(this.#db.prepare(sql).get()!)[0] ?? 0);
+    this.#sequence = one(`SELECT value FROM meta WHERE key = '${metaKey.sequence}'`);
+    this.#entries = one('SELECT count(*) FROM change');
+    this.#bytes = one('SELECT sum(length(raw)) FROM change_body');
+  }
+
+  #trim(): void {
+    const { entries, bytes, ageMs } = this.#limits;
+    let upTo = 0;
+    if (this.#entries > entries + leastTrimmed) upTo = this.#sequenceAt(this.#entries - entries);
+    if (this.#bytes > bytes) upTo = Math.max(upTo, this.#bodiesUpTo(this.#bytes - bytes));
+    const oldest = this.#sequenceAt(1);
+    const tooOldUs = this.#nowUs() - ageMs * 1000;
+    if (oldest !== 0 && oldest < tooOldUs) {
+      // As many as are removed at a time: more will go with the next transactions.
+      const row = this.#db
+        .prepare(
+          'SELECT max(sequence) AS s FROM (SELECT sequence FROM change WHERE sequence < ? ORDER BY sequence LIMIT 5000)',
+        )
+        .get(tooOldUs) as { s: number };
+      upTo = Math.max(upTo, row.s);
+    }
+    if (upTo === 0) return;
+    const gone = this.#db.prepare('SELECT sum(length(raw)) AS n FROM change_body WHERE sequence <= ?').get(upTo)!;
+    this.#bytes -= Number(gone.n ?? 0);
+    this.#db.prepare('DELETE FROM change_body WHERE sequence <= ?').run(upTo);
+    this.#entries -= Number(this.#db.prepare('DELETE FROM change WHERE sequence <= ?').run(upTo).changes);
+    this.#meta.run(upTo, metaKey.trimmed);
+  }
+
+  /** Sequence of the n-th entry from the old end; 0 when there are fewer. */
+  #sequenceAt(n: number): number {
+    const row = this.#db.prepare('SELECT sequence FROM change ORDER BY sequence LIMIT 1 OFFSET ?').get(n - 1);
+    return Number(row?.sequence ?? 0);
+  }
+
+  /** Up to where bodies of at least so many bytes are. */
+  #bodiesUpTo(excess: number): number {
+    let sum = 0;
+    for (const row of this.#db
+      .prepare('SELECT sequence, length(raw) AS n FROM change_body ORDER BY sequence')
+      .iterate()) {
+      sum += Number(row.n);
+      if (sum >= excess) return Number(row.sequence);
+    }
+    return 0;
+  }
+}

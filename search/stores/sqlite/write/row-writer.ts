@@ -1,0 +1,215 @@
+// Writes single rows with all that hangs on them: body, postings, counters and the entry in the log. Easy to get wrong: the log takes the body before
+// it is overwritten, and postings and counters are only gathered here, to be written in order at the end of the transaction.
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+import type { RowWrite } from '../../store.ts';
+import type { ChangeLog } from './change-log.ts';
+import { unpackTerms, type TermDictionary } from '../terms.ts';
+
+/** A row as found before a change. */
+interface FoundRow {
+  readonly id: number;
+  readonly uid: string;
+  readonly rv: string;
+  readonly terms: Uint8Array;
+  /** Length of the body. */
+  readonly bytes: number;
+  /** 1 when the body is that of the upsert. */
+  readonly same: number;
+}
+
+interface Posting {
+  readonly term: number;
+  readonly place: number;
+  readonly id: number;
+  readonly isAdded: boolean;
+}
+
+/** What became of a row. */
+export type Outcome = 'unchanged' | 'written' | 'deleted';
+
+/** What a change adds to an incarnation's type. */
+export interface Growth {
+  readonly objects: number;
+  readonly bytes: number;
+}
+
+export class RowWriter {
+  readonly #log: ChangeLog;
+  readonly #terms: TermDictionary;
+  readonly #statements: ReturnType<typeof prepareAll>;
+  readonly #db: DatabaseSync;
+  #postings: Posting[] = [];
+  readonly #counters = new Map<number, Map<number, number>>();
+  #nextId = 0;
+
+  constructor(db: DatabaseSync, log: ChangeLog, terms: TermDictionary) {
+    this.#db = db;
+    this.#log = log;
+    this.#terms = terms;
+    this.#statements = prepareAll(db);
+    this.reset();
+  }
+
+  /** Inserts or updates; an object of another uid is a deletion and an addition. */
+  upsert(t: number, place: number, row: RowWrite): { readonly outcome: Outcome; readonly growth: Growth } {
+    const found = this.#statements.find.get(row.raw, t, place, row.name) as FoundRow | undefined;
+    if (found === undefined) return this.#insert(t, place, row);
+    if (found.uid !== row.uid) {
+      const removed = this.#remove(t, place, row.name, found);
+      const { growth } = this.#insert(t, place, row);
+      return { outcome: 'written', growth: sum(removed, growth) };
+    }
+    if (found.same === 1) {
+      this.#setUnseen(t, place, row, found);
+      return { outcome: 'unchanged', growth: { objects: 0, bytes: 0 } };
+    }
+    return this.#update(t, place, row, found);
+  }
+
+  delete(t: number, place: number, name: string): { readonly outcome: Outcome; readonly growth: Growth } {
+    const found = this.#statements.find.get(null, t, place, name) as FoundRow | undefined;
+    if (found === undefined) return { outcome: 'unchanged', growth: { objects: 0, bytes: 0 } };
+    return { outcome: 'deleted', growth: this.#remove(t, place, name, found) };
+  }
+
+  /** Writes what was gathered. */
+  flush(): void {
+    this.#flushPostings();
+    for (const [t, places] of this.#counters) {
+      for (const [place, added] of [...places].toSorted(([one], [other]) => one - other)) {
+        if (added === 0) continue;
+        const { n } = this.#statements.count.get(t, place, added) as { n: number };
+        if (n === 0) this.#statements.dropCounter.run(t, place);
+      }
+    }
+    this.#counters.clear();
+  }
+
+  /** Forgets what a rolled back transaction had gathered. */
+  reset(): void {
+    this.#postings = [];
+    this.#counters.clear();
+    // Numbers of deleted objects stand in the log and must not come again.
+    const row = this.#db
+      .prepare('SELECT max(coalesce((SELECT max(id) FROM obj), 0), coalesce((SELECT max(id) FROM change), 0)) AS n')
+      .get() as { n: number };
+    this.#nextId = row.n + 1;
+  }
+
+  #insert(t: number, place: number, row: RowWrite): { readonly outcome: Outcome; readonly growth: Growth } {
+    const id = this.#nextId++;
+    const terms = this.#terms.packedTermsOf(t, row);
+    const owner = row.ownerUid === '' ? null : row.ownerUid;
+    const { name, uid, createdAtMs, resourceVersion } = row;
+    this.#log.append('added', { t, place, name, uid, id }, 0);
+    this.#statements.insertRow.run(id, t, place, name, uid, owner, createdAtMs, resourceVersion, terms);
+    this.#statements.insertBody.run(id, row.raw);
+    for (const term of unpackTerms(terms)) this.#post(term, place, id, true);
+    this.#count(t, place, 1);
+    return { outcome: 'written', growth: { objects: 1, bytes: row.raw.byteLength } };
+  }
+
+  #update(
+    t: number,
+    place: number,
+    row: RowWrite,
+    found: FoundRow,
+  ): { readonly outcome: Outcome; readonly growth: Growth } {
+    const { id } = found;
+    this.#log.append('modified', { t, place, name: row.name, uid: row.uid, id }, found.bytes);
+    this.#setRow(place, row, found, this.#terms.packedTermsOf(t, row));
+    this.#statements.updateBody.run(row.raw, id);
+    return { outcome: 'written', growth: { objects: 0, bytes: row.raw.byteLength - found.bytes } };
+  }
+
+  /** What is not in the body changes without a word: nobody can have seen it. */
+  #setUnseen(t: number, place: number, row: RowWrite, found: FoundRow): void {
+    const terms = this.#terms.packedTermsOf(t, row);
+    if (found.rv === row.resourceVersion && Buffer.compare(terms, found.terms) === 0) return;
+    this.#setRow(place, row, found, terms);
+  }
+
+  #setRow(place: number, row: RowWrite, found: FoundRow, terms: Uint8Array): void {
+    const owner = row.ownerUid === '' ? null : row.ownerUid;
+    this.#statements.updateRow.run(owner, row.createdAtMs, row.resourceVersion, terms, found.id);
+    const before = new Set(unpackTerms(found.terms));
+    const after = new Set(unpackTerms(terms));
+    for (const term of before) if (!after.has(term)) this.#post(term, place, found.id, false);
+    for (const term of after) if (!before.has(term)) this.#post(term, place, found.id, true);
+  }
+
+  #remove(t: number, place: number, name: string, found: FoundRow): Growth {
+    const { id, uid, bytes } = found;
+    this.#log.append('deleted', { t, place, name, uid, id }, bytes);
+    this.#statements.deleteRow.run(id);
+    this.#statements.deleteBody.run(id);
+    for (const term of unpackTerms(found.terms)) this.#post(term, place, id, false);
+    this.#count(t, place, -1);
+    return { objects: -1, bytes: -bytes };
+  }
+
+  #post(term: number, place: number, id: number, isAdded: boolean): void {
+    this.#postings.push({ term, place, id, isAdded });
+    this.#terms.count(term, isAdded ? 1 : -1);
+  }
+
+  #count(t: number, place: number, added: number): void {
+    const places = this.#counters.get(t) ?? new Map<number, number>();
+    if (places.size === 0) this.#counters.set(t, places);
+    places.set(place, (places.get(place) ?? 0) + added);
+  }
+
+  /** Sorted, which makes them neighbours; the sort is stable, so that of one posting the last word counts. */
+  #flushPostings(): void {
+    const postings = this.#postings.toSorted((a, b) => a.term - b.term || a.place - b.place || a.id - b.id);
+    for (const { term, place, id, isAdded } of postings) {
+      (isAdded ? this.#statements.addPosting : this.#statements.dropPosting).run(term, place, id);
+    }
+    this.#postings = [];
+  }
+}
+
+function sum(one: Growth, other: Growth): Growth {
+  return { objects: one.objects + other.objects, bytes: one.bytes + other.bytes };
+}
+
+function prepareAll(
+  db: DatabaseSync,
+): Readonly<
+  Record<
+    | 'find'
+    | 'insertRow'
+    | 'insertBody'
+    | 'updateRow'
+    | 'updateBody'
+    | 'deleteRow'
+    | 'deleteBody'
+    | 'addPosting'
+    | 'dropPosting'
+    | 'count'
+    | 'dropCounter',
+    StatementSync
+  >
+> {
+  return {
+    find: db.prepare(
+      `SELECT o.id, o.uid, o.rv, o.terms, length(b.raw) AS bytes, b.raw IS ? AS same
+      FROM obj o INDEXED BY obj_key CROSS JOIN body b ON b.id = o.id WHERE o.t = ? AND o.place = ? AND o.name = ?`,
+    ),
+    insertRow: db.prepare(
+      'INSERT INTO obj (id, t, place, name, uid, owner, created, rv, terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    ),
+    insertBody: db.prepare('INSERT INTO body (id, raw) VALUES (?, ?)'),
+    updateRow: db.prepare('UPDATE obj SET owner = ?, created = ?, rv = ?, terms = ? WHERE id = ?'),
+    updateBody: db.prepare('UPDATE body SET raw = ? WHERE id = ?'),
+    deleteRow: db.prepare('DELETE FROM obj WHERE id = ?'),
+    deleteBody: db.prepare('DELETE FROM body WHERE id = ?'),
+    addPosting: db.prepare('INSERT OR IGNORE INTO posting (term, place, id) VALUES (?, ?, ?)'),
+    dropPosting: db.prepare('DELETE FROM posting WHERE term = ? AND place = ? AND id = ?'),
+    count: db.prepare(
+      'INSERT INTO counter (t, place, n) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n RETURNING n',
+    ),
+    dropCounter: db.prepare('DELETE FROM counter WHERE t = ? AND place = ?'),
+  };
+}

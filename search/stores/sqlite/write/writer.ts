@@ -1,0 +1,330 @@
+// The one writer: commits batches of rows with their positions and log entries, several batches in one transaction. Easy to get wrong: when one batch
+// fails, the others of its transaction must not, and nothing remembered in memory may outlive the rollback.
+import { statSync } from 'node:fs';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+import { GatewayError } from '../../../../cache/model/errors.ts';
+import { typeKey, type Incarnation, type TypeInfo } from '../../../types.ts';
+import { indexVersionsOf, type IndexVersions } from '../../index-version.ts';
+import { IndexFullError } from '../../index-full.ts';
+import type { Commit } from '../../store.ts';
+import { Catalog, type IncarnationRecord } from '../catalog.ts';
+import { ChangeLog, type LogLimits } from './change-log.ts';
+import { checkpoint } from './checkpoint.ts';
+import { unpackRows, type PackedBatch } from '../threads/messages.ts';
+import { stoppedTypes } from './quota.ts';
+import { RowWriter, type Growth } from './row-writer.ts';
+import { metaKey, placesPerIncarnation, readPragma, readStoreId } from '../schema.ts';
+import { TermDictionary } from '../terms.ts';
+
+export interface WriterOptions {
+  readonly log: LogLimits;
+  /** Of the file; undefined for no limit. */
+  readonly maxBytes: number | undefined;
+  readonly nowUs: () => number;
+  /** Told the types that are refused from now on; none when there is room again. */
+  readonly onStopped: (types: readonly string[]) => void;
+  /** Told what went wrong beside a commit. */
+  readonly onTrouble: (message: string) => void;
+}
+
+/** What a batch came to: a commit, or why not. */
+export type Result = { readonly commit: Commit } | { readonly error: unknown };
+
+/** No more batches join a transaction after so long: the more do, the fewer pages are written twice, but everybody waits. */
+const transactionMs = 400;
+/** Copied into the file when the write-ahead log is this large. */
+const checkpointBytes = 128 << 20;
+/** Rows of an incarnation that are deleted in one transaction. */
+const forgottenAtOnce = 2000;
+const pageBytes = 16384;
+const sqliteFull = 13;
+
+export class Writer {
+  readonly storeId: string;
+  readonly #db: DatabaseSync;
+  readonly #file: string;
+  readonly #options: WriterOptions;
+  readonly #log: ChangeLog;
+  readonly #terms: TermDictionary;
+  readonly #rows: RowWriter;
+  readonly #versions: IndexVersions;
+  readonly #statements: ReturnType<typeof prepareAll>;
+  #catalog = new Catalog();
+  #growth = new Map<string, { t: number; inc: number; objects: number; bytes: number }>();
+  #catalogGrew = false;
+  #stopped: ReadonlySet<number> = new Set();
+  #nextCheckpoint = checkpointBytes;
+
+  constructor(db: DatabaseSync, file: string, options: WriterOptions) {
+    this.#db = db;
+    this.#file = file;
+    this.#options = options;
+    this.storeId = readStoreId(db);
+    this.#versions = indexVersionsOf(this.storeId);
+    this.#log = new ChangeLog(db, options.log, options.nowUs);
+    this.#terms = new TermDictionary(db);
+    this.#rows = new RowWriter(db, this.#log, this.#terms);
+    this.#statements = prepareAll(db);
+    this.#readCatalog();
+    this.#checkQuota();
+  }
+
+  /** Time of the last commit, microseconds. */
+  get sequence(): number {
+    return this.#log.sequence;
+  }
+
+  /** Commits the first of them together, as many as are written in the time; should one fail, each by itself. */
+  apply(batches: readonly PackedBatch[]): readonly Result[] {
+    const untilMs = performance.now() + transactionMs;
+    const tried: PackedBatch[] = [];
+    try {
+      const commits = this.#transact(() => {
+        const written: Commit[] = [];
+        for (const batch of batches) {
+          tried.push(batch);
+          written.push(this.#write(batch));
+          if (performance.now() > untilMs) break;
+        }
+        return written;
+      });
+      return commits.map((commit) => ({ commit }));
+    } catch (error) {
+      if (tried.length === 1) return [{ error }];
+      return tried.flatMap((batch) => this.apply([batch]));
+    }
+  }
+
+  /** Deletes rows of an incarnation or one of its types, a bounded number a transaction: to be called until `isDone`. */
+  forget(incarnationId: string, type: string | undefined): { readonly commit: Commit; readonly isDone: boolean } {
+    const incarnation = this.#catalog.incarnations.get(incarnationId);
+    const t = type === undefined ? undefined : this.#catalog.types.get(type);
+    if (incarnation === undefined || (type !== undefined && t === undefined)) {
+      return { commit: this.#commitOf(0, 0), isDone: true };
+    }
+    return this.#transact(() => this.#forget(incarnation, t));
+  }
+
+  #forget(incarnation: IncarnationRecord, onlyType: number | undefined): { commit: Commit; isDone: boolean } {
+    const inc = incarnation.number;
+    const followed = this.#statements.followed.all(inc) as { t: number }[];
+    const types = followed.map(({ t }) => t).filter((t) => onlyType === undefined || t === onlyType);
+    let deleted = 0;
+    for (const t of types) {
+      // First, so that whatever interrupts the deletion leaves a type that must be listed anew.
+      this.#statements.clearPosition.run(t, inc);
+      const first = inc * placesPerIncarnation;
+      const left = forgottenAtOnce - deleted;
+      const rows = this.#statements.rowsOf.all(t, first, first + placesPerIncarnation - 1, left) as {
+        place: number;
+        name: string;
+      }[];
+      for (const { place, name } of rows) this.#grow(t, inc, this.#rows.delete(t, place, name).growth);
+      deleted += rows.length;
+      if (rows.length === left) return { commit: this.#commitOf(0, deleted), isDone: false };
+      this.#growth.delete(`${t} ${inc}`);
+      this.#statements.unfollow.run(t, inc);
+    }
+    return { commit: this.#commitOf(0, deleted), isDone: true };
+  }
+
+  #write(batch: PackedBatch): Commit {
+    const { incarnation, type, position } = batch;
+    const t = this.#numberOfType(typeKey(type));
+    if (batch.upserts > 0 && this.#stopped.has(t)) throw new IndexFullError(typeKey(type));
+    const inc = this.#numberOfIncarnation(incarnation);
+    this.#follow(t, inc, type);
+    let written = 0;
+    let deleted = 0;
+    for (const { namespace, name } of batch.deletes) {
+      const place = this.#catalog.placesOf.get(inc)?.get(namespace);
+      if (place === undefined) continue;
+      const { outcome, growth } = this.#rows.delete(t, place.number, name);
+      if (outcome === 'deleted') deleted++;
+      this.#grow(t, inc, growth);
+    }
+    for (const row of unpackRows(batch)) {
+      const { outcome, growth } = this.#rows.upsert(t, this.#numberOfPlace(incarnation, row.namespace), row);
+      if (outcome === 'written') written++;
+      this.#grow(t, inc, growth);
+    }
+    if (position !== undefined) {
+      this.#statements.setPosition.run(position.resourceVersion, position.confirmedAtMs, t, inc);
+    }
+    return this.#commitOf(written, deleted);
+  }
+
+  #commitOf(written: number, deleted: number): Commit {
+    return { resourceVersion: this.#versions.make(this.#log.sequence), written, deleted };
+  }
+
+  #transact<T>(work: () => T): T {
+    this.#db.exec('BEGIN IMMEDIATE');
+    let result: T;
+    try {
+      result = work();
+      this.#rows.flush();
+      this.#terms.flush();
+      for (const { t, inc, objects, bytes } of this.#growth.values()) {
+        if (objects !== 0 || bytes !== 0) this.#statements.grow.run(objects, bytes, t, inc);
+      }
+      this.#growth.clear();
+      if (this.#catalogGrew) this.#statements.setMeta.run(this.#catalog.version + 1, metaKey.catalog);
+      this.#log.flush();
+      this.#db.exec('COMMIT');
+    } catch (error) {
+      this.#rollBack();
+      if (((error as { errcode?: number }).errcode ?? 0) % 256 === sqliteFull) {
+        throw new IndexFullError('*', { cause: error });
+      }
+      throw error;
+    }
+    if (this.#catalogGrew) this.#catalog.version++;
+    this.#catalogGrew = false;
+    this.#afterCommit();
+    return result;
+  }
+
+  #rollBack(): void {
+    if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+    this.#rows.reset();
+    this.#terms.reset();
+    this.#log.reset();
+    this.#growth.clear();
+    this.#catalogGrew = false;
+    this.#readCatalog();
+  }
+
+  #readCatalog(): void {
+    const row = this.#db.prepare('SELECT value FROM meta WHERE key = ?').get(metaKey.catalog) as { value: number };
+    this.#catalog = new Catalog();
+    this.#catalog.refresh(this.#db, row.value);
+  }
+
+  #afterCommit(): void {
+    this.#checkQuota();
+    const size = statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    if (size < this.#nextCheckpoint) return;
+    try {
+      checkpoint(this.#db, this.#file);
+    } catch (error) {
+      // What was committed is committed; the log grows until it can be copied.
+      this.#options.onTrouble(`its log cannot be copied into the file: ${(error as Error).message}`);
+    }
+    const left = statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    this.#nextCheckpoint = left + checkpointBytes;
+  }
+
+  #checkQuota(): void {
+    const { maxBytes, onStopped } = this.#options;
+    if (maxBytes === undefined) return;
+    const usedBytes = (readPragma(this.#db, 'page_count') - readPragma(this.#db, 'freelist_count')) * pageBytes;
+    if (usedBytes < maxBytes * 0.9 && this.#stopped.size === 0) return;
+    const rows = this.#db.prepare('SELECT t, sum(bytes) AS n FROM follow GROUP BY t').all() as {
+      t: number;
+      n: number;
+    }[];
+    const bytesByType = new Map(rows.map(({ t, n }) => [t, n]));
+    const next = stoppedTypes({ usedBytes, maxBytes, bytesByType, stopped: this.#stopped });
+    if (next === this.#stopped) return;
+    this.#stopped = next;
+    onStopped([...next].map((t) => this.#catalog.typeKeys.get(t)!));
+  }
+
+  #grow(t: number, inc: number, growth: Growth): void {
+    const key = `${t} ${inc}`;
+    const sum = this.#growth.get(key) ?? { t, inc, objects: 0, bytes: 0 };
+    sum.objects += growth.objects;
+    sum.bytes += growth.bytes;
+    this.#growth.set(key, sum);
+  }
+
+  #follow(t: number, inc: number, type: TypeInfo): void {
+    const info = JSON.stringify(type);
+    const known = this.#statements.info.get(t, inc) as { info: string } | undefined;
+    if (known?.info !== info) this.#statements.follow.run(t, inc, info);
+    // Who saw everything of the type may not see this incarnation's.
+    if (known === undefined) this.#catalogGrew = true;
+  }
+
+  #numberOfType(key: string): number {
+    const known = this.#catalog.types.get(key);
+    if (known !== undefined) return known;
+    const number = Number(this.#statements.addType.run(key).lastInsertRowid);
+    this.#catalog.types.set(key, number);
+    this.#catalog.typeKeys.set(number, key);
+    this.#catalogGrew = true;
+    return number;
+  }
+
+  #numberOfIncarnation({ id, cluster }: Incarnation): number {
+    const known = this.#catalog.incarnations.get(id);
+    if (known?.cluster === cluster) return known.number;
+    const { id: number } = this.#statements.addIncarnation.get(id, cluster) as { id: number };
+    this.#catalog.addIncarnation({ number, id, cluster });
+    this.#catalogGrew = true;
+    return number;
+  }
+
+  #numberOfPlace({ id }: Incarnation, namespace: string): number {
+    const incarnation = this.#catalog.incarnations.get(id)!;
+    const places = this.#catalog.placesOf.get(incarnation.number)!;
+    const known = places.get(namespace);
+    if (known !== undefined) return known.number;
+    if (places.size >= placesPerIncarnation - 1) {
+      throw new GatewayError(
+        'INDEX_UNAVAILABLE',
+        `cluster "${incarnation.cluster}" has more namespaces than are indexed`,
+      );
+    }
+    const number = incarnation.number * placesPerIncarnation + places.size;
+    this.#statements.addPlace.run(number, namespace, this.#catalog.version + 1);
+    this.#catalog.addPlace({ number, incarnation, namespace });
+    this.#catalogGrew = true;
+    return number;
+  }
+}
+
+function prepareAll(
+  db: DatabaseSync,
+): Readonly<
+  Record<
+    | 'addType'
+    | 'addIncarnation'
+    | 'addPlace'
+    | 'info'
+    | 'follow'
+    | 'followed'
+    | 'unfollow'
+    | 'setPosition'
+    | 'clearPosition'
+    | 'rowsOf'
+    | 'grow'
+    | 'setMeta',
+    StatementSync
+  >
+> {
+  return {
+    addType: db.prepare('INSERT INTO type (key) VALUES (?)'),
+    addIncarnation: db.prepare(
+      `INSERT INTO incarnation (incarnation, cluster) VALUES (?, ?)
+      ON CONFLICT (incarnation) DO UPDATE SET cluster = excluded.cluster RETURNING id`,
+    ),
+    addPlace: db.prepare('INSERT INTO place (id, namespace, added) VALUES (?, ?, ?)'),
+    info: db.prepare('SELECT info FROM follow WHERE t = ? AND inc = ?'),
+    follow: db.prepare(
+      `INSERT INTO follow (t, inc, info, version, confirmed, objects, bytes) VALUES (?, ?, ?, '', 0, 0, 0)
+      ON CONFLICT DO UPDATE SET info = excluded.info`,
+    ),
+    followed: db.prepare('SELECT t FROM follow WHERE inc = ?'),
+    unfollow: db.prepare('DELETE FROM follow WHERE t = ? AND inc = ?'),
+    setPosition: db.prepare('UPDATE follow SET version = ?, confirmed = ? WHERE t = ? AND inc = ?'),
+    clearPosition: db.prepare(`UPDATE follow SET version = '', confirmed = 0 WHERE t = ? AND inc = ?`),
+    rowsOf: db.prepare(
+      'SELECT place, name FROM obj INDEXED BY obj_key WHERE t = ? AND place BETWEEN ? AND ? ORDER BY place, name LIMIT ?',
+    ),
+    grow: db.prepare('UPDATE follow SET objects = objects + ?, bytes = bytes + ? WHERE t = ? AND inc = ?'),
+    setMeta: db.prepare('UPDATE meta SET value = ? WHERE key = ?'),
+  };
+}

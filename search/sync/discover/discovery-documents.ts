@@ -1,0 +1,154 @@
+// What a member serves, as its discovery says it: aggregated (KEP-3352) in two requests, or document by document on older ones. Easy to get wrong: a
+// group whose server is down is missing or stale in there; that is no reason to believe that its types are gone.
+import { MalformedAnswer } from '../../../cache/hub/hub-events.ts';
+import { readWhole } from '../../../routing/members/member-call.ts';
+import { refusalOf } from '../member-faults.ts';
+import type { AskMember, SyncTiming } from '../sync-types.ts';
+
+/** One resource in one version. */
+export interface ServedResource {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly kind: string;
+  readonly singular: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+}
+
+/** What discovery said. */
+export interface Served {
+  /** Groups in the member's order, in each the preferred version first. */
+  readonly resources: readonly ServedResource[];
+  /** Groups of which nothing is known now. */
+  readonly unknownGroups: ReadonlySet<string>;
+}
+
+const aggregated = ['v2', 'v2beta1']
+  .map((version) => `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`)
+  .concat('application/json')
+  .join();
+const documentBytes = 32 * 1024 * 1024;
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Asks for everything. @throws SyncSetback, GatewayError, MalformedAnswer (rejects) when the member cannot be asked at all */
+export async function readServed(
+  ask: AskMember,
+  cluster: string,
+  timing: Pick<SyncTiming, 'headTimeoutMs'>,
+  signal: AbortSignal,
+): Promise<Served> {
+  const resources: ServedResource[] = [];
+  const unknownGroups = new Set<string>();
+  const get = async (path: string): Promise<Json> => {
+    const answer = await ask({
+      path,
+      accept: aggregated,
+      headTimeoutMs: timing.headTimeoutMs,
+      wholeTimeoutMs: timing.headTimeoutMs * 2,
+      signal,
+    });
+    if (answer.status !== 200) throw await refusalOf(answer, cluster, `discovery (${path})`);
+    return recordOf(parse((await readWhole(answer, documentBytes)).toString('utf8')));
+  };
+  for (const root of ['/api', '/apis']) {
+    const document = await get(root);
+    if (document['kind'] === 'APIGroupDiscoveryList') readAggregated(document, resources, unknownGroups);
+    else {
+      for (const { group, versions } of groupsOf(document)) {
+        for (const version of versions) {
+          const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+          try {
+            readResourceList(await get(path), group, version, resources);
+          } catch (error) {
+            signal.throwIfAborted();
+            // One server behind an API server that is down answers 503; the others are known all the same.
+            if (!(error instanceof Error)) throw error;
+            unknownGroups.add(group);
+          }
+        }
+      }
+    }
+  }
+  return { resources, unknownGroups };
+}
+
+/** apidiscovery.k8s.io APIGroupDiscoveryList. */
+function readAggregated(document: Json, resources: ServedResource[], unknownGroups: Set<string>): void {
+  for (const item of listOf(document['items']).map(recordOf)) {
+    const group = textOf(recordOf(item['metadata'])['name']);
+    for (const versionItem of listOf(item['versions']).map(recordOf)) {
+      if (versionItem['freshness'] === 'Stale') unknownGroups.add(group);
+      for (const each of listOf(versionItem['resources']).map(recordOf)) {
+        resources.push({
+          group,
+          version: textOf(versionItem['version']),
+          resource: textOf(each['resource']),
+          kind: textOf(recordOf(each['responseKind'])['kind']),
+          singular: textOf(each['singularResource']),
+          namespaced: each['scope'] === 'Namespaced',
+          verbs: textsOf(each['verbs']),
+          shortNames: textsOf(each['shortNames']),
+          categories: textsOf(each['categories']),
+        });
+      }
+    }
+  }
+}
+
+/** metav1.APIVersions or APIGroupList. */
+function groupsOf(document: Json): readonly { readonly group: string; readonly versions: readonly string[] }[] {
+  if (document['kind'] === 'APIVersions') return [{ group: '', versions: textsOf(document['versions']) }];
+  return listOf(document['groups']).map((value) => {
+    const item = recordOf(value);
+    const preferred = textOf(recordOf(item['preferredVersion'])['version']);
+    const all = listOf(item['versions']).map((version) => textOf(recordOf(version)['version']));
+    return { group: textOf(item['name']), versions: [...new Set([preferred, ...all])].filter((one) => one !== '') };
+  });
+}
+
+/** metav1.APIResourceList. */
+function readResourceList(document: Json, group: string, version: string, resources: ServedResource[]): void {
+  for (const each of listOf(document['resources']).map(recordOf)) {
+    const resource = textOf(each['name']);
+    if (resource.includes('/')) continue;
+    resources.push({
+      group,
+      version,
+      resource,
+      kind: textOf(each['kind']),
+      singular: textOf(each['singularName']),
+      namespaced: each['namespaced'] === true,
+      verbs: textsOf(each['verbs']),
+      shortNames: textsOf(each['shortNames']),
+      categories: textsOf(each['categories']),
+    });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new MalformedAnswer('text that is not JSON');
+  }
+}
+
+function recordOf(value: unknown): Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as readonly unknown[]) : [];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return listOf(value).filter((each) => typeof each === 'string');
+}

@@ -1,0 +1,124 @@
+// Which types a member has and how each is kept: one version a row, the CRD's storage version or else the one the member prefers. Easy to get wrong:
+// names of a member's discovery become paths of requests, so what is no name of Kubernetes is passed over.
+import { refusalOf } from '../member-faults.ts';
+import { readListItems } from '../follow/list-items.ts';
+import type { CustomTypes } from './custom-resources.ts';
+import { readServed, type Served, type ServedResource } from './discovery-documents.ts';
+import type { AskMember, SyncTiming } from '../sync-types.ts';
+import { typeKey, type TypeInfo, type TypeKey } from '../../types.ts';
+
+/** The types of a member that can be followed. */
+export interface MemberTypes {
+  readonly types: ReadonlyMap<TypeKey, TypeInfo>;
+  /** Groups of which nothing is known now: types that were there before still count. */
+  readonly unknownGroups: ReadonlySet<string>;
+}
+
+export const crdType = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' } as const;
+const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+/** No member has so many; one that says so is not believed. */
+const maxTypes = 10_000;
+
+/** Asks the member. @throws SyncSetback, GatewayError, MalformedAnswer (rejects) */
+export async function discoverTypes(
+  ask: AskMember,
+  cluster: string,
+  customTypes: CustomTypes,
+  timing: Pick<SyncTiming, 'headTimeoutMs'>,
+  signal: AbortSignal,
+): Promise<MemberTypes> {
+  const served = await readServed(ask, cluster, timing, signal);
+  return { types: followedTypes(served, customTypes), unknownGroups: served.unknownGroups };
+}
+
+/** Types with list and watch, in the member's order. */
+export function followedTypes(
+  { resources }: Pick<Served, 'resources'>,
+  customTypes: Pick<CustomTypes, 'get'>,
+): ReadonlyMap<TypeKey, TypeInfo> {
+  const versions = new Map<TypeKey, ServedResource[]>();
+  for (const resource of resources) {
+    if (!isUsable(resource) || !resource.verbs.includes('list') || !resource.verbs.includes('watch')) continue;
+    const key = typeKey(resource);
+    const of = versions.get(key);
+    if (of !== undefined) of.push(resource);
+    else if (versions.size < maxTypes) versions.set(key, [resource]);
+  }
+  return new Map([...versions].map(([key, of]) => [key, typeOf(of, customTypes.get(key))]));
+}
+
+function typeOf(served: readonly ServedResource[], custom: ReturnType<CustomTypes['get']>): TypeInfo {
+  const kept = served.find(({ version }) => version === custom?.storageVersion) ?? served[0]!;
+  const { group, resource, version, kind, singular, shortNames, categories, namespaced } = kept;
+  return Object.freeze({
+    group,
+    resource,
+    version,
+    versions: served.map((each) => each.version),
+    kind,
+    singular: singular === '' ? kind.toLowerCase() : singular,
+    shortNames,
+    categories,
+    namespaced,
+    convertible: custom?.convertible ?? false,
+    ...(custom === undefined ? {} : { printerColumns: custom.printerColumns }),
+  });
+}
+
+const label = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const subdomain = /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/;
+const kindForm = /^[A-Za-z][A-Za-z0-9]{0,62}$/;
+
+function isUsable({ group, version, resource, kind }: ServedResource): boolean {
+  return label.test(version) && label.test(resource) && kindForm.test(kind) && (group === '' || subdomain.test(group));
+}
+
+/**
+ * Which versions of a type are wanted (Clusterpedia's `versions`), and in which one rows are kept.
+ * @returns the reason where none of them can be had
+ */
+export function negotiateVersions(type: TypeInfo, requested: readonly string[]): TypeInfo | string {
+  // What comes with Kubernetes itself is kept as the member prefers it, whatever is asked for.
+  if (type.printerColumns === undefined || requested.length === 0 || requested.includes('*')) return type;
+  const versions = type.versions.filter((version) => requested.includes(version));
+  if (versions.length === 0) {
+    return `${typeKey(type)} is served as ${type.versions.join(', ')}, not as ${requested.join(', ')}`;
+  }
+  const version = versions.includes(type.version) ? type.version : versions[0]!;
+  return Object.freeze({ ...type, version, versions });
+}
+
+/** Reads all CRDs of a member into `customTypes`; one that has none is no fault. @throws SyncSetback, GatewayError, MalformedAnswer (rejects) */
+export async function readCustomTypes(
+  ask: AskMember,
+  cluster: string,
+  customTypes: CustomTypes,
+  timing: Pick<SyncTiming, 'headTimeoutMs' | 'listTimeoutMs'>,
+  signal: AbortSignal,
+): Promise<void> {
+  let continueToken = '';
+  do {
+    const query = new URLSearchParams({ limit: '100', ...(continueToken === '' ? {} : { continue: continueToken }) });
+    const answer = await ask({
+      path: `${crdPath}?${query.toString()}`,
+      headTimeoutMs: timing.headTimeoutMs,
+      wholeTimeoutMs: timing.listTimeoutMs,
+      signal,
+    });
+    if (answer.status === 404) {
+      answer.cancel();
+      return;
+    }
+    if (answer.status !== 200) throw await refusalOf(answer, cluster, 'list of CustomResourceDefinitions');
+    const items = readListItems(answer.chunks);
+    for (;;) {
+      const next = await items.next();
+      if (next.done === true) {
+        ({ continueToken } = next.value);
+        break;
+      }
+      customTypes.put(next.value);
+    }
+  } while (continueToken !== '');
+}

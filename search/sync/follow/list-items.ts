@@ -1,0 +1,235 @@
+// Cuts a list as it streams in into the bytes of its items, so that no page is ever held as objects. Easy to get wrong: lists of custom resources
+// have their metadata after the items, so resourceVersion and continue token are known only at the end.
+import { MalformedAnswer } from '../../../cache/hub/hub-events.ts';
+import { maxWatchLineBytes } from '../../../lib/watch-lines.ts';
+import { byte, malformed, skipSpace } from '../../../lib/json/json-scan.ts';
+
+/** What a list says beside its items. */
+export interface ListHead {
+  readonly kind: string;
+  readonly apiVersion: string;
+  readonly resourceVersion: string;
+  /** '' on the last page. */
+  readonly continueToken: string;
+  /** Items after this page, as far as the API server says; 0 when it does not. */
+  readonly remaining: number;
+}
+
+export interface ListLimits {
+  readonly maxItemBytes: number;
+  /** Everything but the items; a continue token is a few hundred bytes. */
+  readonly maxHeadBytes: number;
+}
+
+const defaultLimits: ListLimits = { maxItemBytes: maxWatchLineBytes, maxHeadBytes: 1024 * 1024 };
+
+/** Where the scan is: outside of the items, between them, or inside one. */
+type Place = 'head' | 'between' | 'item';
+
+/** What is open at the position reached, over the borders of chunks. */
+interface Nesting {
+  depth: number;
+  inString: boolean;
+  isEscaped: boolean;
+}
+
+/**
+ * Yields each item's bytes and returns the head. What an item holds is not checked here beyond its brackets; its reader does that.
+ * @throws MalformedAnswer when the bytes are no list, end early, or pass a limit
+ */
+export async function* readListItems(
+  chunks: AsyncIterable<Buffer>,
+  { maxItemBytes, maxHeadBytes }: ListLimits = defaultLimits,
+): AsyncGenerator<Buffer, ListHead, undefined> {
+  const nesting: Nesting = { depth: 0, inString: false, isEscaped: false };
+  let place: Place = 'head';
+  const head = makeHead(maxHeadBytes);
+  let parts: Buffer[] = [];
+  let partBytes = 0;
+  for await (const chunk of chunks) {
+    let i = 0;
+    while (i < chunk.length) {
+      if (place === 'head') {
+        const after = scanHead(chunk, i, nesting, head);
+        if (after === -1) break;
+        place = 'between';
+        i = after;
+      } else if (place === 'between') {
+        const c = chunk[i]!;
+        if (c === byte.openObject) {
+          head.take(zero);
+          place = 'item';
+        } else {
+          if (c === byte.closeList) {
+            nesting.depth -= 1;
+            place = 'head';
+          } else if (c !== byte.comma && skipSpace(chunk, i) === i) throw malformed();
+          head.take(chunk.subarray(i, i + 1));
+          i += 1;
+        }
+      } else {
+        const after = scanItem(chunk, i, nesting, depthOfItems);
+        const part = chunk.subarray(i, after === -1 ? chunk.length : after);
+        parts.push(part);
+        partBytes += part.length;
+        if (partBytes > maxItemBytes) throw new MalformedAnswer(`an item is longer than ${maxItemBytes} bytes`);
+        if (after === -1) break;
+        yield parts.length === 1 ? part : Buffer.concat(parts);
+        parts = [];
+        partBytes = 0;
+        place = 'between';
+        i = after;
+      }
+    }
+  }
+  return readHead(head.bytes());
+}
+
+/** Inside the list of items of the outermost object. */
+const depthOfItems = 2;
+
+/** Steps on until `floor` brackets are open again: the position after, or -1 at the chunk's end. */
+function scanItem(chunk: Buffer, at: number, nesting: Nesting, floor: number): number {
+  let { depth, inString, isEscaped } = nesting;
+  let after = -1;
+  const { length } = chunk;
+  let i = at;
+  while (i < length) {
+    if (inString) {
+      // Most bytes are inside of strings: nothing else is asked of them.
+      let c = chunk[i]!;
+      if (isEscaped) isEscaped = false;
+      else {
+        while (c !== 0x22 && c !== 0x5c && i + 1 < length) {
+          i += 1;
+          c = chunk[i]!;
+        }
+        if (c === 0x22) inString = false;
+        else if (c === 0x5c) isEscaped = true;
+      }
+      i += 1;
+      continue;
+    }
+    const c = chunk[i]!;
+    i += 1;
+    if (c === 0x22) inString = true;
+    else if (c >= 0x5b) {
+      if (c === byte.openObject || c === byte.openList) depth += 1;
+      else if (c === byte.closeObject || c === byte.closeList) {
+        depth -= 1;
+        if (depth === floor) {
+          after = i;
+          break;
+        }
+      }
+    }
+  }
+  nesting.depth = depth;
+  nesting.inString = inString;
+  nesting.isEscaped = isEscaped;
+  return after;
+}
+
+/** The bytes outside of items with `0` for each item: what is left is a small document that is parsed whole. */
+interface Head {
+  take(bytes: Buffer): void;
+  /** A string of the outermost object begins at `start` of what is taken next. */
+  beginString(): void;
+  /** It has ended with what was taken last. */
+  endString(): void;
+  /** The last string of the outermost object: a key, where a list follows. */
+  lastString(): string;
+  bytes(): Buffer;
+}
+
+function makeHead(maxBytes: number): Head {
+  let taken: Buffer[] = [];
+  let size = 0;
+  let from = 0;
+  let last = '';
+  const join = (): Buffer => {
+    const joined = taken.length === 1 ? taken[0]! : Buffer.concat(taken);
+    taken = [joined];
+    return joined;
+  };
+  return {
+    take(bytes) {
+      size += bytes.length;
+      if (size > maxBytes) throw new MalformedAnswer('a list with an endless head');
+      if (bytes.length > 0) taken.push(bytes);
+    },
+    beginString() {
+      from = size;
+    },
+    endString() {
+      last = join().toString('utf8', from);
+    },
+    lastString: () => last,
+    bytes: join,
+  };
+}
+
+/** Steps on until the list of items is open: the position after its bracket, or -1 at the chunk's end. */
+function scanHead(chunk: Buffer, at: number, nesting: Nesting, head: Head): number {
+  let from = at;
+  for (let i = at; i < chunk.length; i += 1) {
+    const c = chunk[i]!;
+    if (nesting.inString) {
+      if (nesting.isEscaped) nesting.isEscaped = false;
+      else if (c === byte.backslash) nesting.isEscaped = true;
+      else if (c === byte.quote) {
+        nesting.inString = false;
+        if (nesting.depth === 1) {
+          head.take(chunk.subarray(from, i + 1));
+          head.endString();
+          from = i + 1;
+        }
+      }
+    } else if (c === byte.quote) {
+      nesting.inString = true;
+      if (nesting.depth === 1) {
+        head.take(chunk.subarray(from, i));
+        head.beginString();
+        from = i;
+      }
+    } else if (c === byte.openObject || c === byte.openList) {
+      nesting.depth += 1;
+      if (nesting.depth === depthOfItems && c === byte.openList && head.lastString() === '"items"') {
+        head.take(chunk.subarray(from, i + 1));
+        return i + 1;
+      }
+    } else if (c === byte.closeObject || c === byte.closeList) nesting.depth -= 1;
+  }
+  head.take(chunk.subarray(from));
+  return -1;
+}
+
+const zero = Buffer.from('0');
+
+function readHead(bytes: Buffer): ListHead {
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString('utf8'));
+  } catch {
+    throw malformed();
+  }
+  if (typeof value !== 'object' || value === null || !('metadata' in value))
+    throw new MalformedAnswer('text that is no list');
+  const { kind, apiVersion, metadata, items = [] } = value as Readonly<Record<string, unknown>>;
+  const {
+    resourceVersion,
+    continue: token,
+    remainingItemCount,
+  } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
+  // Go writes an empty slice as null.
+  if (typeof resourceVersion !== 'string' || resourceVersion === '' || (items !== null && !Array.isArray(items))) {
+    throw new MalformedAnswer('a list without resourceVersion or items');
+  }
+  return {
+    kind: typeof kind === 'string' ? kind : '',
+    apiVersion: typeof apiVersion === 'string' ? apiVersion : '',
+    resourceVersion,
+    continueToken: typeof token === 'string' ? token : '',
+    remaining: typeof remainingItemCount === 'number' ? remainingItemCount : 0,
+  };
+}

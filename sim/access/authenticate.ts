@@ -1,0 +1,56 @@
+// Who is calling: bearer tokens, ServiceAccount tokens made by the simulator, client certificates of its CA, else
+// system:anonymous. Easy to get wrong: a bearer token nobody knows is 401, not anonymous.
+import { X509Certificate } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import { headerValue } from '../wire/headers.ts';
+import { unauthorized } from '../api/status-error.ts';
+import type { SimUser } from '../types.ts';
+
+/** Looks a bearer token up; undefined when nobody knows it. */
+export type TokenLookup = (token: string) => SimUser | undefined;
+
+const anonymous: SimUser = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+
+/**
+ * The caller of a request.
+ * @throws StatusError 401 for an unknown token
+ */
+export function authenticate(rawHeaders: readonly string[], socket: Duplex, lookup: TokenLookup): SimUser {
+  const byCertificate = certificateUser(socket as TLSSocket);
+  if (byCertificate !== undefined) return authenticated(byCertificate);
+  const header = headerValue(rawHeaders, 'authorization');
+  const token = /^bearer +(\S+)\s*$/i.exec(header ?? '')?.[1] ?? webSocketToken(rawHeaders);
+  if (token === undefined) return anonymous;
+  const user = lookup(token);
+  if (user === undefined) throw unauthorized();
+  return authenticated(user);
+}
+
+function authenticated(user: SimUser): SimUser {
+  return user.groups.includes('system:authenticated')
+    ? user
+    : { ...user, groups: [...user.groups, 'system:authenticated'] };
+}
+
+/** CN is the name, each O a group; only certificates that chain to our CA (Node checked it). */
+function certificateUser(socket: TLSSocket): SimUser | undefined {
+  if (socket.authorized !== true) return undefined;
+  const peer = socket.getPeerX509Certificate?.();
+  if (peer === undefined) return undefined;
+  const subject = new X509Certificate(peer.raw).toLegacyObject().subject as Record<
+    string,
+    string | string[] | undefined
+  >;
+  const name = [subject['CN'] ?? ''].flat()[0] ?? '';
+  if (name === '') return undefined;
+  return { name, groups: [subject['O'] ?? []].flat() };
+}
+
+/** The browser form: subprotocol `base64url.bearer.authorization.k8s.io.<token>`. */
+function webSocketToken(rawHeaders: readonly string[]): string | undefined {
+  const protocols = (headerValue(rawHeaders, 'sec-websocket-protocol') ?? '').split(',').map((part) => part.trim());
+  const prefix = 'base64url.bearer.authorization.k8s.io.';
+  const found = protocols.find((protocol) => protocol.startsWith(prefix));
+  return found === undefined ? undefined : Buffer.from(found.slice(prefix.length), 'base64url').toString('utf8');
+}

@@ -1,0 +1,117 @@
+// RBAC as kube-apiserver evaluates it, over the Role, ClusterRole and binding objects in the store. Easy to get wrong: a rule with
+// resourceNames never allows a request without a name (list, create), and `*` in resources also covers subresources.
+import type { Store } from '../store/store.ts';
+import { forbidden, type StatusError } from '../api/status-error.ts';
+import type { JsonObject, KubeObject, SimUser } from '../types.ts';
+
+/** One access question about a resource, or about a path when `path` is set. */
+export interface Attributes {
+  readonly user: SimUser;
+  readonly verb: string;
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Set for non-resource requests. */
+  readonly path?: string;
+}
+
+/** The answer; `reason` names broken bindings. */
+export interface Decision {
+  readonly isAllowed: boolean;
+  readonly reason: string;
+}
+
+/** Decides one question. */
+export type Authorize = (attributes: Attributes) => Decision;
+
+const rbac = 'rbac.authorization.k8s.io';
+
+/** The rules a user holds in a namespace ('' = cluster-wide ones only), and what could not be resolved. */
+export function rulesFor(store: Store, user: SimUser, namespace: string): { rules: JsonObject[]; errors: string[] } {
+  const rules: JsonObject[] = [];
+  const errors: string[] = [];
+  const visit = (binding: KubeObject, inNamespace: string): void => {
+    const isSubject = (binding['subjects'] ?? []).some((subject: JsonObject) =>
+      matchesSubject(subject, user, inNamespace),
+    );
+    if (!isSubject) return;
+    const { kind, name } = binding['roleRef'];
+    const role =
+      kind === 'ClusterRole'
+        ? store.get(`${rbac}/clusterroles`, '', name)
+        : store.get(`${rbac}/roles`, inNamespace, name);
+    if (role === undefined) errors.push(`${kind.toLowerCase()}.${rbac} "${name}" not found`);
+    else rules.push(...(role['rules'] ?? []));
+  };
+  for (const binding of store.list(`${rbac}/clusterrolebindings`)) visit(binding, '');
+  if (namespace !== '') for (const binding of store.list(`${rbac}/rolebindings`, namespace)) visit(binding, namespace);
+  return { rules, errors };
+}
+
+/** An RBAC authorizer over a store; members of system:masters may do everything. */
+export function createAuthorizer(store: Store): Authorize {
+  return (attributes) => {
+    if (attributes.user.groups.includes('system:masters')) return { isAllowed: true, reason: '' };
+    const { rules, errors } = rulesFor(store, attributes.user, attributes.namespace);
+    if (rules.some((rule) => ruleAllows(rule, attributes))) return { isAllowed: true, reason: '' };
+    const reason =
+      errors.length === 0 ? '' : `RBAC: ${errors.length === 1 ? errors[0] : `[${[...new Set(errors)].join(', ')}]`}`;
+    return { isAllowed: false, reason };
+  };
+}
+
+function matchesSubject(subject: JsonObject, user: SimUser, namespace: string): boolean {
+  switch (subject['kind']) {
+    case 'User':
+      return subject['name'] === user.name;
+    case 'Group':
+      return user.groups.includes(subject['name']);
+    case 'ServiceAccount': {
+      const home = subject['namespace'] ?? namespace;
+      return home !== '' && user.name === `system:serviceaccount:${home}:${subject['name']}`;
+    }
+    default:
+      return false;
+  }
+}
+
+/** Whether one PolicyRule allows the request (plugin/pkg/auth/authorizer/rbac/rbac.go RuleAllows). */
+export function ruleAllows(rule: JsonObject, attributes: Attributes): boolean {
+  const has = (list: unknown, value: string): boolean =>
+    Array.isArray(list) && (list.includes('*') || list.includes(value));
+  if (!has(rule['verbs'], attributes.verb)) return false;
+  if (attributes.path !== undefined) {
+    const path = attributes.path;
+    return (rule['nonResourceURLs'] ?? []).some(
+      (url: string) => url === '*' || url === path || (url.endsWith('*') && path.startsWith(url.replace(/\*+$/, ''))),
+    );
+  }
+  if (!has(rule['apiGroups'], attributes.group)) return false;
+  const resource =
+    attributes.subresource === '' ? attributes.resource : `${attributes.resource}/${attributes.subresource}`;
+  const isResource =
+    has(rule['resources'], resource) ||
+    (attributes.subresource !== '' && (rule['resources'] ?? []).includes(`*/${attributes.subresource}`));
+  if (!isResource) return false;
+  const names: readonly string[] = rule['resourceNames'] ?? [];
+  return names.length === 0 || names.includes(attributes.name);
+}
+
+/** The 403 of a refused question, worded as kube-apiserver does. */
+export function forbiddenBy(attributes: Attributes, reason: string): StatusError {
+  const who = JSON.stringify(attributes.user.name);
+  const sanitize = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+  let message: string;
+  if (attributes.path !== undefined) {
+    message = `User ${who} cannot ${attributes.verb} path ${JSON.stringify(attributes.path)}`;
+  } else {
+    const resource = attributes.resource + (attributes.subresource === '' ? '' : `/${attributes.subresource}`);
+    const scope = attributes.namespace === '' ? 'at the cluster scope' : `in the namespace "${attributes.namespace}"`;
+    message = `User ${who} cannot ${attributes.verb} resource "${resource}" in API group "${attributes.group}" ${scope}`;
+  }
+  const why = sanitize(message) + (reason === '' ? '' : `: ${reason}`);
+  return forbidden({ group: attributes.group, plural: attributes.resource }, attributes.name, why);
+}

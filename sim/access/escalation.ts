@@ -1,0 +1,98 @@
+// Nobody may grant more than they hold: writes to Roles and bindings are compared with the caller's own rules
+// (registry/rbac/escalation_check.go). Easy to get wrong: verb escalate (roles) or bind (bindings) lifts the check.
+import { ruleAllows, rulesFor, type Attributes } from './authorize.ts';
+import type { Call } from '../cluster.ts';
+import type { Resource } from '../store/resources.ts';
+import { forbidden } from '../api/status-error.ts';
+import type { JsonObject, KubeObject } from '../types.ts';
+
+const rbac = 'rbac.authorization.k8s.io';
+
+/** @throws StatusError 403 when the write would grant more than the caller holds */
+export function checkEscalation(call: Call, resource: Resource, object: KubeObject): void {
+  if (resource.group !== rbac || call.user.groups.includes('system:masters')) return;
+  const { store } = call.cluster;
+  const { namespace = '', name } = object.metadata;
+  const isBinding = resource.plural.endsWith('bindings');
+  let granted: readonly JsonObject[] = object['rules'] ?? [];
+  let exempt = may(call, 'escalate', resource.plural, namespace, name);
+  if (isBinding) {
+    const { kind, name: role } = object['roleRef'] ?? {};
+    const plural = kind === 'ClusterRole' ? 'clusterroles' : 'roles';
+    exempt = may(call, 'bind', plural, namespace, role);
+    granted = store.get(`${rbac}/${plural}`, plural === 'roles' ? namespace : '', role)?.['rules'] ?? [];
+  }
+  if (exempt) return;
+  const { rules } = rulesFor(store, call.user, namespace);
+  const missing = granted.flatMap(atoms).filter((atom) => !rules.some((rule) => covers(rule, atom)));
+  if (missing.length === 0) return;
+  const list = missing.map(atomText).join('\n');
+  const groups = call.user.groups.map((group) => JSON.stringify(group)).join(' ');
+  throw forbidden(
+    resource,
+    name,
+    `user ${JSON.stringify(call.user.name)} (groups=[${groups}]) is attempting to grant RBAC permissions not currently held:\n${list}`,
+  );
+}
+
+function may(call: Call, verb: string, plural: string, namespace: string, name: string): boolean {
+  const attributes: Attributes = {
+    user: call.user,
+    verb,
+    group: rbac,
+    version: 'v1',
+    resource: plural,
+    subresource: '',
+    namespace,
+    name,
+  };
+  return call.cluster.authorize(attributes).isAllowed;
+}
+
+interface Atom {
+  readonly verb: string;
+  readonly group?: string;
+  readonly resource?: string;
+  readonly name?: string;
+  readonly url?: string;
+}
+
+/** A rule as single grants. */
+function atoms(rule: JsonObject): Atom[] {
+  const verbs: readonly string[] = rule['verbs'] ?? [];
+  const urls: readonly string[] = rule['nonResourceURLs'] ?? [];
+  const names: readonly (string | undefined)[] =
+    (rule['resourceNames'] ?? []).length === 0 ? [undefined] : rule['resourceNames'];
+  const onUrls = verbs.flatMap((verb) => urls.map((url) => ({ verb, url })));
+  const onResources = verbs.flatMap((verb) =>
+    ((rule['apiGroups'] ?? []) as string[]).flatMap((group) =>
+      ((rule['resources'] ?? []) as string[]).flatMap((resource) =>
+        names.map((name) => ({ verb, group, resource, ...(name === undefined ? {} : { name }) })),
+      ),
+    ),
+  );
+  return [...onUrls, ...onResources];
+}
+
+function covers(rule: JsonObject, atom: Atom): boolean {
+  const [resource = '', subresource = ''] = (atom.resource ?? '').split('/');
+  const attributes: Attributes = {
+    user: { name: '', groups: [] },
+    verb: atom.verb,
+    group: atom.group ?? '',
+    version: '',
+    resource,
+    subresource,
+    namespace: '',
+    name: atom.name ?? '',
+    ...(atom.url === undefined ? {} : { path: atom.url }),
+  };
+  return ruleAllows(rule, attributes);
+}
+
+function atomText({ verb, group, resource, name, url }: Atom): string {
+  const list = (value: string): string => `[${JSON.stringify(value)}]`;
+  if (url !== undefined) return `{NonResourceURLs:${list(url)}, Verbs:${list(verb)}}`;
+  const names = name === undefined ? '' : `, ResourceNames:${list(name)}`;
+  return `{APIGroups:${list(group ?? '')}, Resources:${list(resource ?? '')}${names}, Verbs:${list(verb)}}`;
+}

@@ -1,0 +1,117 @@
+// Writing answers: JSON or YAML bodies with the headers of a kube-apiserver, gzip for large ones, Status for failures. Easy to get
+// wrong: a large list is written piece by piece and waits for the client, so that one slow reader costs no memory.
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { createGzip } from 'node:zlib';
+import type { Writable } from 'node:stream';
+import { stringify } from 'yaml';
+import type { Call } from '../cluster.ts';
+import { headerValue } from '../wire/headers.ts';
+import { StatusError, internalError } from './status-error.ts';
+import type { JsonObject } from '../types.ts';
+
+const gzipFromBytes = 128 * 1024;
+
+/** The headers of every answer. */
+export function commonHeaders(
+  call: Pick<Call, 'auditId' | 'warnings'>,
+  contentType: string,
+): Record<string, string | string[]> {
+  return {
+    'audit-id': call.auditId,
+    'cache-control': 'no-cache, private',
+    'content-type': contentType,
+    ...(call.warnings.length === 0
+      ? {}
+      : { warning: call.warnings.map((text) => `299 - "${text.replace(/[\\"]/g, '\\$&')}"`) }),
+  };
+}
+
+/** Answers with one object in the negotiated format. */
+export async function sendObject(call: Call, code: number, body: unknown): Promise<void> {
+  if (call.accept.format === 'yaml') await sendPieces(call, code, 'application/yaml', [stringify(body)]);
+  else await sendPieces(call, code, 'application/json', [JSON.stringify(body)]);
+}
+
+/** Answers with a text made of pieces; gzipped when it is large and the client takes it. */
+export async function sendPieces(
+  call: Call,
+  code: number,
+  contentType: string,
+  pieces: Iterable<string>,
+): Promise<void> {
+  const { reply } = call;
+  const headers = commonHeaders(call, contentType);
+  if (call.request.method === 'HEAD') {
+    reply.writeHead(code, headers).end();
+    return;
+  }
+  const iterator = pieces[Symbol.iterator]();
+  const held: string[] = [];
+  let heldLength = 0;
+  let next = iterator.next();
+  while (next.done !== true && heldLength < gzipFromBytes) {
+    held.push(next.value);
+    heldLength += next.value.length;
+    next = iterator.next();
+  }
+  if (next.done === true && heldLength < gzipFromBytes) {
+    const body = Buffer.from(held.join(''));
+    reply.writeHead(code, { ...headers, 'content-length': String(body.length) }).end(body);
+    return;
+  }
+  const isGzip = /\bgzip\b/.test(headerValue(call.rawHeaders, 'accept-encoding') ?? '');
+  reply.writeHead(code, isGzip ? { ...headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' } : headers);
+  let sink: Writable = reply;
+  if (isGzip) {
+    const gzip = createGzip({ level: 1 });
+    gzip.on('error', () => {});
+    reply.once('close', () => gzip.destroy());
+    gzip.pipe(reply);
+    sink = gzip;
+  }
+  await writePiece(sink, reply, held.join(''));
+  while (next.done !== true && !reply.destroyed) {
+    await writePiece(sink, reply, next.value);
+    next = iterator.next();
+  }
+  sink.end();
+}
+
+async function writePiece(sink: Writable, reply: ServerResponse, piece: string): Promise<void> {
+  if (reply.destroyed || sink.destroyed || sink.write(piece)) return;
+  const aborter = new AbortController();
+  const stop = (): void => aborter.abort();
+  reply.once('close', stop);
+  try {
+    await once(sink, 'drain', { signal: aborter.signal });
+  } catch {
+    // The client went away: the caller's loop sees a destroyed reply.
+  } finally {
+    reply.removeListener('close', stop);
+  }
+}
+
+/** Answers a failure; nothing when the head was already sent (the answer is cut off instead). */
+export function sendFailure(reply: ServerResponse, error: unknown, auditId: string, warnings: string[] = []): void {
+  const failure =
+    error instanceof StatusError ? error : internalError(error instanceof Error ? error.message : 'unknown');
+  if (reply.headersSent) {
+    reply.destroy();
+    return;
+  }
+  const type = failure.plainText === undefined ? 'application/json' : 'text/plain; charset=utf-8';
+  const body = Buffer.from(failure.plainText ?? JSON.stringify(failure.toStatus()));
+  reply.writeHead(failure.code, {
+    ...commonHeaders({ auditId, warnings }, type),
+    'x-content-type-options': 'nosniff',
+    'content-length': String(body.length),
+    ...failure.headers,
+  });
+  reply.end(body);
+}
+
+/** `metav1.Status` of a success. */
+export function successStatus(details: JsonObject): JsonObject {
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details };
+}

@@ -1,0 +1,118 @@
+// The socket side: one TLS port, ALPN to HTTP/2 or HTTP/1.1, every connection tracked so that closing is complete. Easy to get wrong:
+// no ALPN means HTTP/1.1, and a closed http server does not close the TLS sockets it was handed.
+import { createServer as createHttp1, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttp2 } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { createServer as createTls, type TLSSocket } from 'node:tls';
+import type { KeyPair } from '../access/tls.ts';
+
+const headerBytesLimit = 1024 * 1024;
+
+/** What a listener needs. */
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  readonly http2: boolean;
+  readonly keyPair: KeyPair;
+  readonly caPem: string;
+  /** HTTP/2 requests arrive here too, through Node's compatibility API (same shape). */
+  readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Paths whose upgrades go to `onUpgrade`; elsewhere the wish to upgrade is ignored, as net/http does. */
+  readonly isUpgradePath: (path: string) => boolean;
+  readonly onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  /** Every TCP connection, before TLS. */
+  readonly onConnection?: (socket: Socket) => void;
+}
+
+/** A running listener. */
+export interface Listener {
+  readonly port: number;
+  /** Stops listening and destroys every connection; the port stays ours to listen on again. */
+  stop(): Promise<void>;
+  /** Listens again on the same port after {@link stop}. */
+  start(): Promise<void>;
+  /** Ends TLS and HTTP servers for good. */
+  close(): Promise<void>;
+}
+
+/** Opens the port. Rejects when it is taken. */
+export async function listen(options: ListenerOptions): Promise<Listener> {
+  const sockets = new Set<Socket>();
+  const http1 = createHttp1({
+    maxHeaderSize: headerBytesLimit,
+    requestTimeout: 0,
+    headersTimeout: 60_000,
+    keepAliveTimeout: 90_000,
+    shouldUpgradeCallback: (request) => options.isUpgradePath((request.url ?? '').split('?', 1)[0] ?? ''),
+  });
+  http1.maxHeadersCount = 0;
+  http1.timeout = 0;
+  http1.on('request', options.onRequest);
+  http1.on('upgrade', options.onUpgrade);
+  http1.on('clientError', (_error, socket) => {
+    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+    else socket.destroy();
+  });
+  const http2 = createHttp2({
+    maxHeaderListPairs: 20_000,
+    maxSendHeaderBlockLength: headerBytesLimit,
+    settings: { maxConcurrentStreams: 100, maxHeaderListSize: headerBytesLimit, initialWindowSize: 256 * 1024 },
+  });
+  http2.on('request', (request, response) =>
+    options.onRequest(request as unknown as IncomingMessage, response as unknown as ServerResponse),
+  );
+  http2.on('sessionError', () => {});
+  http2.on('session', (session) => session.on('error', () => {}));
+
+  const tls = createTls({
+    cert: options.keyPair.certPem,
+    key: options.keyPair.keyPem,
+    ca: options.caPem,
+    requestCert: true,
+    rejectUnauthorized: false,
+    ALPNProtocols: options.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
+    minVersion: 'TLSv1.2',
+  });
+  tls.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.setNoDelay(true);
+    socket.once('close', () => sockets.delete(socket));
+    socket.on('error', () => {});
+    options.onConnection?.(socket);
+  });
+  tls.on('tlsClientError', (_error, socket) => socket.destroy());
+  tls.on('secureConnection', (socket: TLSSocket) => {
+    socket.on('error', () => {});
+    (socket.alpnProtocol === 'h2' ? http2 : http1).emit('connection', socket);
+  });
+
+  const start = (port: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      tls.once('error', reject);
+      tls.listen(port, options.host, () => {
+        tls.removeListener('error', reject);
+        resolve();
+      });
+    });
+  const stop = async (): Promise<void> => {
+    const closed = tls.listening ? new Promise<void>((resolve) => tls.close(() => resolve())) : undefined;
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  };
+
+  await start(options.port);
+  const port = (tls.address() as AddressInfo).port;
+  return {
+    port,
+    stop,
+    start: () => start(port),
+    async close() {
+      await stop();
+      http1.close();
+      http1.closeAllConnections();
+      http2.close();
+    },
+  };
+}

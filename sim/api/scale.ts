@@ -1,0 +1,88 @@
+// The scale subresource: an `autoscaling/v1` Scale read from and written to spec.replicas. Easy to get wrong: its resourceVersion is
+// that of the object behind it.
+import { sendObject } from './answer.ts';
+import { asKind, readKind } from '../wire/body.ts';
+import type { Call } from '../cluster.ts';
+import { applyPatch, readPatch } from '../apply/patch.ts';
+import type { Resource, ScalePaths } from '../store/resources.ts';
+import { conflict, notFound, objectModified } from './status-error.ts';
+import { followPath } from '../tables/custom.ts';
+import { copy, type JsonObject, type KubeObject } from '../types.ts';
+import { replaceExisting } from './write.ts';
+
+const scaleKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' };
+
+/** Answers GET, PUT and PATCH of a scale. */
+export async function serveScale(call: Call, resource: Resource): Promise<void> {
+  const { cluster, info } = call;
+  const current = cluster.store.get(resource.key, info.namespace, info.name);
+  if (current === undefined) throw notFound(resource, info.name);
+  if (info.verb === 'get') return sendObject(call, 200, scaleOf(resource, current));
+  const scale = await readScale(
+    call,
+    resource,
+    () => cluster.store.get(resource.key, info.namespace, info.name) ?? current,
+  );
+  const latest = cluster.store.get(resource.key, info.namespace, info.name) ?? current;
+  const { resourceVersion } = scale.metadata;
+  if ((resourceVersion ?? '') !== '' && resourceVersion !== latest.metadata.resourceVersion)
+    throw conflict(resource, info.name, objectModified);
+  const replicas: number = scale['spec']?.replicas ?? 0;
+  const next = copy(latest);
+  setPath(next, (resource.scale ?? builtInPaths).specReplicasPath, replicas);
+  const asMain = { ...call, info: { ...info, subresource: '' } };
+  await sendObject(
+    call,
+    200,
+    scaleOf(resource, replaceExisting(asMain, resource, latest, next, { operation: 'Update' })),
+  );
+}
+
+const builtInPaths: ScalePaths = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' };
+
+function setPath(object: JsonObject, path: string, value: unknown): void {
+  const steps = path.split('.').filter((step) => step !== '');
+  let at = object;
+  for (const step of steps.slice(0, -1)) at = at[step] ??= {};
+  at[steps.at(-1) ?? ''] = value;
+}
+
+function scaleOf(resource: Resource, object: KubeObject): KubeObject {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  const paths = resource.scale ?? builtInPaths;
+  const replicas = followPath(object, paths.specReplicasPath) ?? 0;
+  const selector =
+    resource.scale === undefined
+      ? selectorText(object['spec']?.selector ?? {})
+      : followPath(object, resource.scale.labelSelectorPath ?? '.status.selector');
+  return {
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion, creationTimestamp },
+    spec: replicas === 0 ? {} : { replicas },
+    status: {
+      replicas: followPath(object, paths.statusReplicasPath) ?? 0,
+      ...(typeof selector === 'string' && { selector }),
+    },
+  };
+}
+
+async function readScale(call: Call, resource: Resource, latest: () => KubeObject): Promise<KubeObject> {
+  if (call.info.verb === 'update') return readKind(call, scaleKind);
+  const text = await readPatch(call, true);
+  return asKind(applyPatch(call, scaleOf(resource, latest()), text, undefined), scaleKind);
+}
+
+/** A label selector object as the text `kubectl -l` takes. */
+function selectorText(selector: JsonObject): string {
+  const equal = Object.entries((selector['matchLabels'] ?? {}) as Record<string, string>).map(
+    ([key, value]) => `${key}=${value}`,
+  );
+  const sets = ((selector['matchExpressions'] ?? []) as JsonObject[]).map((part) => {
+    const { key, operator, values = [] } = part;
+    if (operator === 'Exists') return key;
+    if (operator === 'DoesNotExist') return `!${key}`;
+    return `${key} ${operator === 'In' ? 'in' : 'notin'} (${values.join(',')})`;
+  });
+  return [...equal, ...sets].join(',');
+}

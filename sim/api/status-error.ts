@@ -1,0 +1,193 @@
+// The failures the simulated API server answers with, each with the reason, message and details a kube-apiserver gives
+// (apimachinery/pkg/api/errors). Easy to get wrong: `details.kind` holds the resource's plural in most of them, and kubectl prints
+// the message, so wording matters.
+import type { JsonObject } from '../types.ts';
+
+/** A group and a plural resource name. */
+export interface GroupResource {
+  readonly group: string;
+  readonly plural: string;
+}
+
+/** A request that fails on purpose: becomes a `metav1.Status`. */
+export class StatusError extends Error {
+  readonly code: number;
+  readonly reason: string;
+  readonly details: JsonObject | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Set when the answer is this text instead of a Status. */
+  plainText: string | undefined;
+  /** `metadata.continue` of the Status: where an expired list may go on. */
+  continueToken: string | undefined;
+
+  constructor(
+    code: number,
+    reason: string,
+    message: string,
+    details?: JsonObject,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+    this.name = 'StatusError';
+    this.code = code;
+    this.reason = reason;
+    this.details = details;
+    this.headers = headers;
+  }
+
+  /** The `metav1.Status` body. */
+  toStatus(): JsonObject {
+    return {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: this.continueToken === undefined ? {} : { continue: this.continueToken },
+      status: 'Failure',
+      message: this.message,
+      ...(this.reason === '' ? {} : { reason: this.reason }),
+      ...(this.details === undefined ? {} : { details: this.details }),
+      code: this.code,
+    };
+  }
+}
+
+/** `plural.group`, or the plural alone for the core group. */
+function qualified(resource: GroupResource): string {
+  return resource.group === '' ? resource.plural : `${resource.plural}.${resource.group}`;
+}
+
+function detailsOf(resource: GroupResource, name?: string, more: JsonObject = {}): JsonObject {
+  return {
+    ...(name === undefined || name === '' ? {} : { name }),
+    ...(resource.group === '' ? {} : { group: resource.group }),
+    ...(resource.plural === '' ? {} : { kind: resource.plural }),
+    ...more,
+  };
+}
+
+export function badRequest(message: string): StatusError {
+  return new StatusError(400, 'BadRequest', message);
+}
+
+export function unauthorized(): StatusError {
+  return new StatusError(401, 'Unauthorized', 'Unauthorized');
+}
+
+/** 403 as NewForbidden words it. */
+export function forbidden(resource: GroupResource, name: string, why: string): StatusError {
+  const subject =
+    resource.plural === ''
+      ? 'forbidden'
+      : `${qualified(resource)}${name === '' ? '' : ` ${JSON.stringify(name)}`} is forbidden`;
+  return new StatusError(403, 'Forbidden', `${subject}: ${why}`, detailsOf(resource, name));
+}
+
+export function notFound(resource: GroupResource, name: string): StatusError {
+  return new StatusError(404, 'NotFound', `${qualified(resource)} "${name}" not found`, detailsOf(resource, name));
+}
+
+/** 404 for a resource or subresource nobody serves. */
+export function noSuchResource(): StatusError {
+  return new StatusError(404, 'NotFound', 'the server could not find the requested resource', {});
+}
+
+/** 404 for a path nothing serves; Go's own text. */
+export function noSuchPath(): StatusError {
+  const failure = new StatusError(404, 'NotFound', 'the server could not find the requested resource', {});
+  failure.plainText = '404 page not found\n';
+  return failure;
+}
+
+export function methodNotAllowed(): StatusError {
+  return new StatusError(
+    405,
+    'MethodNotAllowed',
+    'the server does not allow this method on the requested resource',
+    {},
+  );
+}
+
+export function notAcceptable(accepted: readonly string[]): StatusError {
+  const message = `406: Not Acceptable\n\nAvailable representations: ${accepted.join(', ')}`;
+  return new StatusError(406, 'NotAcceptable', message, {});
+}
+
+export function alreadyExists(resource: GroupResource, name: string): StatusError {
+  return new StatusError(
+    409,
+    'AlreadyExists',
+    `${qualified(resource)} "${name}" already exists`,
+    detailsOf(resource, name),
+  );
+}
+
+/** 409 of optimistic concurrency or a precondition. */
+export function conflict(resource: GroupResource, name: string, why: string): StatusError {
+  const message = `Operation cannot be fulfilled on ${qualified(resource)} "${name}": ${why}`;
+  return new StatusError(409, 'Conflict', message, detailsOf(resource, name));
+}
+
+/** The text of an update conflict. */
+export const objectModified =
+  'the object has been modified; please apply your changes to the latest version and try again';
+
+/** 410 with reason Expired: a resourceVersion or continue token too old. */
+export function expired(message: string): StatusError {
+  return new StatusError(410, 'Expired', message);
+}
+
+export function tooLarge(message: string): StatusError {
+  return new StatusError(413, 'RequestEntityTooLarge', message);
+}
+
+export function unsupportedMediaType(accepted: readonly string[]): StatusError {
+  const message = `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`;
+  return new StatusError(415, 'UnsupportedMediaType', message);
+}
+
+/** One field error of a 422 (field.Error). */
+export interface FieldFault {
+  /** field.ErrorType: FieldValueInvalid, FieldValueRequired, FieldValueForbidden, FieldValueNotSupported… */
+  readonly reason: string;
+  /** Without the field: `Invalid value: "x": must be…`. */
+  readonly message: string;
+  readonly field: string;
+}
+
+/** 422 as NewInvalid words it; `kind` is the Kind, not the plural. */
+export function invalid(
+  kind: { group: string; kind: string },
+  name: string,
+  faults: readonly FieldFault[],
+): StatusError {
+  const where = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`;
+  const texts = [...new Set(faults.map((fault) => `${fault.field}: ${fault.message}`))];
+  const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
+  return new StatusError(422, 'Invalid', `${where} "${name}" is invalid: ${list}`, {
+    ...(name === '' ? {} : { name }),
+    ...(kind.group === '' ? {} : { group: kind.group }),
+    ...(kind.kind === '' ? {} : { kind: kind.kind }),
+    causes: faults.map((fault) => ({ reason: fault.reason, message: fault.message, field: fault.field })),
+  });
+}
+
+export function requiredField(field: string, detail = ''): FieldFault {
+  return { reason: 'FieldValueRequired', message: `Required value${detail === '' ? '' : `: ${detail}`}`, field };
+}
+
+export function invalidField(field: string, value: unknown, detail: string): FieldFault {
+  return { reason: 'FieldValueInvalid', message: `Invalid value: ${JSON.stringify(value)}: ${detail}`, field };
+}
+
+/** 422 of an option in the query or in DeleteOptions. */
+export function invalidOption(kind: string, fault: FieldFault): StatusError {
+  return invalid({ group: 'meta.k8s.io', kind }, '', [fault]);
+}
+
+/** A plain 500 without a reason, which kube-apiserver gives for some faults of the caller. */
+export function unexplained(message: string): StatusError {
+  return new StatusError(500, '', message);
+}
+
+export function internalError(message: string): StatusError {
+  return new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] });
+}

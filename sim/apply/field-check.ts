@@ -1,0 +1,161 @@
+// Checks a written object against the schema of its kind: unknown fields (dropped, warned about or refused, by fieldValidation), wrong
+// types, missing required fields. Easy to get wrong: unknown fields are dropped even when nobody is told.
+import type { Call } from '../cluster.ts';
+import { badRequest, invalid, requiredField, type FieldFault } from '../api/status-error.ts';
+import type { Resource } from '../store/resources.ts';
+import { resolve, type Schema } from '../schema/spec.ts';
+import type { JsonObject, KubeObject } from '../types.ts';
+
+type Schemas = Readonly<Record<string, Schema>>;
+
+/** A body after the check. */
+export interface CheckedBody {
+  readonly object: KubeObject;
+}
+
+interface Findings {
+  readonly unknown: string[];
+  readonly wrong: { readonly path: string; readonly found: string; readonly wanted: string }[];
+}
+
+/**
+ * Checks one body; unknown fields become warnings of the call.
+ * @throws StatusError 400 for wrong types and, under fieldValidation=Strict, for unknown fields; 422 for wrong types in custom resources
+ */
+export function checkBody(call: Call, resource: Resource, body: KubeObject): CheckedBody {
+  const { schemas } = call.cluster.registry;
+  const schema = resource.schemaName === undefined ? undefined : schemas[resource.schemaName];
+  if (schema === undefined) return { object: body };
+  const findings: Findings = { unknown: [], wrong: [] };
+  const object = checkValue(schemas, schema, body, '', findings) as KubeObject;
+  const first = findings.wrong[0];
+  if (first !== undefined) throw wrongType(resource, body, first);
+  const texts = findings.unknown.map((path) => `unknown field ${JSON.stringify(path)}`);
+  const mode = call.query.get('fieldValidation') ?? 'Warn';
+  if (texts.length > 0 && mode === 'Strict')
+    throw badRequest(
+      `${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: strict decoding error: ${texts.join(', ')}`,
+    );
+  if (mode === 'Warn') for (const text of texts) if (!call.warnings.includes(text)) call.warnings.push(text);
+  return { object };
+}
+
+function wrongType(resource: Resource, body: KubeObject, { path, found, wanted }: Findings['wrong'][number]): Error {
+  if (resource.definition === undefined)
+    return badRequest(
+      `${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: json: cannot unmarshal ${found} into Go struct field ${resource.kind}.${path} of type ${wanted}`,
+    );
+  const message = `Invalid value: ${JSON.stringify(found)}: ${path} in body must be of type ${wanted}: ${JSON.stringify(found)}`;
+  return invalid(resource, body.metadata.name ?? '', [{ reason: 'FieldValueTypeInvalid', message, field: path }]);
+}
+
+function typeOf(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  return value === null ? 'null' : typeof value === 'boolean' ? 'bool' : typeof value;
+}
+
+/** The value with unknown fields left out. */
+function checkValue(schemas: Schemas, outer: Schema, value: unknown, path: string, findings: Findings): unknown {
+  const schema = resolve(schemas, outer) ?? outer;
+  if (value === null || value === undefined) return value;
+  const wrong = (wanted: string): unknown => {
+    findings.wrong.push({ path: path.replace(/\[\d+\]|\{[^}]*\}/g, ''), found: typeOf(value), wanted });
+    return value;
+  };
+  if (schema['x-kubernetes-int-or-string'] === true || schema.format === 'int-or-string')
+    return typeof value === 'string' || typeof value === 'number' ? value : wrong('intstr.IntOrString');
+  if (schema.oneOf !== undefined && schema.type === undefined) return checkChoice(schema, value, wrong);
+  switch (schema.type) {
+    case 'string':
+      return typeof value === 'string' ? value : wrong('string');
+    case 'boolean':
+      return typeof value === 'boolean' ? value : wrong('bool');
+    case 'integer':
+      return Number.isInteger(value) ? value : wrong(schema.format ?? 'integer');
+    case 'number':
+      return typeof value === 'number' ? value : wrong('number');
+    case 'array':
+      if (!Array.isArray(value)) return wrong('array');
+      return value.map((item, i) =>
+        schema.items === undefined ? item : checkValue(schemas, schema.items, item, `${path}[${i}]`, findings),
+      );
+    case 'object':
+      if (typeof value !== 'object' || Array.isArray(value)) return wrong('object');
+      return checkObject(schemas, schema, value as JsonObject, path, findings);
+    default:
+      return schema.properties !== undefined && typeof value === 'object' && !Array.isArray(value)
+        ? checkObject(schemas, schema, value as JsonObject, path, findings)
+        : value;
+  }
+}
+
+/** Quantities and the like: a number becomes the text it stands for. */
+function checkChoice(schema: Schema, value: unknown, wrong: (wanted: string) => unknown): unknown {
+  const types = (schema.oneOf ?? []).map((choice) => choice.type);
+  if (types.includes('string') && types.includes('number')) {
+    if (typeof value === 'number') return String(value);
+    return typeof value === 'string' ? value : wrong('resource.Quantity');
+  }
+  return value;
+}
+
+function checkObject(
+  schemas: Schemas,
+  schema: Schema,
+  value: JsonObject,
+  path: string,
+  findings: Findings,
+): JsonObject {
+  const { properties, additionalProperties } = schema;
+  if (properties === undefined && additionalProperties === undefined) return value;
+  const keepsUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true;
+  const result: JsonObject = {};
+  for (const [key, item] of Object.entries(value)) {
+    const inner = path === '' ? key : `${path}.${key}`;
+    const known = properties !== undefined && Object.hasOwn(properties, key) ? properties[key] : undefined;
+    const free = typeof additionalProperties === 'object' ? additionalProperties : undefined;
+    let checked: unknown = item;
+    if (known !== undefined) checked = checkValue(schemas, known, item, inner, findings);
+    else if (free !== undefined) checked = checkValue(schemas, free, item, `${path}{${key}}`, findings);
+    else if (additionalProperties !== true && !keepsUnknown && !isEmbedded(schema, key)) {
+      findings.unknown.push(inner.replace(/\{([^}]*)\}/g, '.$1'));
+      continue;
+    }
+    if (known !== undefined && (checked === null || checked === undefined)) continue;
+    Object.defineProperty(result, key, { value: checked, enumerable: true, configurable: true, writable: true });
+  }
+  return result;
+}
+
+function isEmbedded(schema: Schema, key: string): boolean {
+  return schema['x-kubernetes-embedded-resource'] === true && ['apiVersion', 'kind', 'metadata'].includes(key);
+}
+
+/** Required fields that are missing, outside status and metadata; asked after defaults were filled. */
+export function requiredFaults(schemas: Schemas, resource: Resource, object: KubeObject): FieldFault[] {
+  const schema = resource.schemaName === undefined ? undefined : schemas[resource.schemaName];
+  const faults: FieldFault[] = [];
+  if (schema === undefined) return faults;
+  for (const [key, inner] of Object.entries(resolve(schemas, schema)?.properties ?? {}))
+    if (!['status', 'metadata'].includes(key) && object[key] !== undefined)
+      missing(schemas, inner, object[key], key, faults);
+  for (const key of schema.required ?? [])
+    if (object[key] === undefined && key !== 'metadata') faults.push(requiredField(key));
+  return faults;
+}
+
+function missing(schemas: Schemas, outer: Schema, value: unknown, path: string, faults: FieldFault[]): void {
+  const schema = resolve(schemas, outer) ?? outer;
+  if (value === null || typeof value !== 'object') return;
+  if (Array.isArray(value)) {
+    for (const [i, item] of value.entries())
+      if (schema.items !== undefined) missing(schemas, schema.items, item, `${path}[${i}]`, faults);
+    return;
+  }
+  const object = value as JsonObject;
+  for (const key of schema.required ?? []) if (object[key] === undefined) faults.push(requiredField(`${path}.${key}`));
+  for (const [key, item] of Object.entries(object)) {
+    const inner = schema.properties?.[key] ?? schema.additionalProperties;
+    if (typeof inner === 'object') missing(schemas, inner, item, `${path}.${key}`, faults);
+  }
+}

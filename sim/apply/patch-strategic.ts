@@ -1,0 +1,185 @@
+// Strategic merge patch (apimachinery/pkg/util/strategicpatch), steered by the merge keys of the schemas. Easy to get wrong: a list
+// without a merge strategy is replaced whole, and the order of a merged list follows `$setElementOrder`, server-only items in place.
+import { resolve, type Schema } from '../schema/spec.ts';
+import { badRequest, unexplained } from '../api/status-error.ts';
+import { canonical } from '../store/store.ts';
+import type { JsonObject } from '../types.ts';
+
+type Schemas = Readonly<Record<string, Schema>>;
+
+const directive = '$patch';
+const retainKeys = '$retainKeys';
+const deletePrefix = '$deleteFromPrimitiveList/';
+const orderPrefix = '$setElementOrder/';
+
+/**
+ * The object after the patch; neither argument is changed.
+ * @throws StatusError 400 or, as kube-apiserver does, 500 for a malformed patch
+ */
+export function applyStrategicPatch(
+  schemas: Schemas,
+  schema: Schema | undefined,
+  current: JsonObject,
+  patch: JsonObject,
+): JsonObject {
+  return mergeMap(schemas, schema, current, patch) ?? {};
+}
+
+function isMap(value: unknown): value is JsonObject {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
+}
+
+function isDirective(key: string): boolean {
+  return key === directive || key === retainKeys || key.startsWith(deletePrefix) || key.startsWith(orderPrefix);
+}
+
+/** Undefined when the patch deletes the map. */
+function mergeMap(
+  schemas: Schemas,
+  schema: Schema | undefined,
+  current: JsonObject,
+  patch: JsonObject,
+): JsonObject | undefined {
+  const plain = resolve(schemas, schema);
+  if (patch[directive] === 'replace') return withoutNulls({ ...patch, [directive]: undefined }) as JsonObject;
+  if (patch[directive] === 'delete') return undefined;
+  if (patch[directive] !== undefined && patch[directive] !== 'merge')
+    throw badRequest(`unknown patch type found: ${patch[directive]}`);
+  const result: JsonObject = { ...current };
+  const kept: unknown = patch[retainKeys];
+  if (Array.isArray(kept)) for (const key of Object.keys(result)) if (!kept.includes(key)) delete result[key];
+
+  for (const [key, value] of Object.entries(patch)) {
+    if (key.startsWith(deletePrefix)) {
+      const field = key.slice(deletePrefix.length);
+      if (!Array.isArray(result[field]) || !Array.isArray(value)) continue;
+      const gone = new Set(value.map((item) => canonical(item)));
+      result[field] = result[field].filter((item: unknown) => !gone.has(canonical(item)));
+    }
+  }
+  for (const [key, value] of Object.entries(patch)) {
+    if (isDirective(key)) continue;
+    if (value === null) {
+      delete result[key];
+      continue;
+    }
+    const field = fieldSchema(plain, key);
+    const strategy = (field?.['x-kubernetes-patch-strategy'] ?? '').split(',');
+    const before: unknown = result[key];
+    let merged: unknown;
+    if (isMap(value)) {
+      const start = isMap(before) && !strategy.includes('replace') ? before : {};
+      merged = mergeMap(schemas, field, start, value);
+    } else if (Array.isArray(value) && strategy.includes('merge')) {
+      const order: unknown = patch[orderPrefix + key];
+      const mergeKey = field?.['x-kubernetes-patch-merge-key'];
+      merged = mergeList(
+        schemas,
+        resolve(schemas, field)?.items,
+        mergeKey,
+        Array.isArray(before) ? before : [],
+        value,
+        order,
+      );
+    } else merged = withoutNulls(value);
+    if (merged === undefined) delete result[key];
+    else Object.defineProperty(result, key, { value: merged, enumerable: true, configurable: true, writable: true });
+  }
+  for (const [key, order] of Object.entries(patch)) {
+    const field = key.slice(orderPrefix.length);
+    if (
+      !key.startsWith(orderPrefix) ||
+      patch[field] !== undefined ||
+      !Array.isArray(result[field]) ||
+      !Array.isArray(order)
+    )
+      continue;
+    const mergeKey = fieldSchema(plain, field)?.['x-kubernetes-patch-merge-key'];
+    result[field] = inOrder(result[field], current[field] ?? [], order, mergeKey);
+  }
+  return result;
+}
+
+function fieldSchema(schema: Schema | undefined, key: string): Schema | undefined {
+  const own = schema?.properties;
+  if (own !== undefined && Object.hasOwn(own, key)) return own[key];
+  return typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+}
+
+function mergeList(
+  schemas: Schemas,
+  itemSchema: Schema | undefined,
+  mergeKey: string | undefined,
+  current: readonly unknown[],
+  patch: readonly unknown[],
+  order: unknown,
+): unknown[] {
+  let result: unknown[];
+  if (mergeKey === undefined) {
+    const seen = new Set(current.map((item) => canonical(item)));
+    result = [...current, ...patch.filter((item) => !seen.has(canonical(item)))];
+  } else {
+    const items = patch.map((item) => {
+      if (!isMap(item)) throw badRequest('patch: expected a list of objects');
+      return item;
+    });
+    const replaces = items.some((item) => item[directive] === 'replace' && item[mergeKey] === undefined);
+    if (replaces) return items.filter((item) => item[directive] === undefined).map((item) => withoutNulls(item));
+    result = [...current];
+    for (const item of items) {
+      const id: unknown = item[mergeKey];
+      if (id === undefined) throw unexplained(`map: ${goMap(item)} does not contain declared merge key: ${mergeKey}`);
+      const index = result.findIndex((entry) => isMap(entry) && entry[mergeKey] === id);
+      if (item[directive] === 'delete') {
+        result = result.filter((entry) => !isMap(entry) || entry[mergeKey] !== id);
+        continue;
+      }
+      const start = index < 0 ? {} : (result[index] as JsonObject);
+      const merged = mergeMap(schemas, itemSchema, start, item);
+      if (index < 0) result.push(merged);
+      else result[index] = merged;
+    }
+  }
+  return Array.isArray(order) ? inOrder(result, current, order, mergeKey) : result;
+}
+
+/** The items in the order asked for; items the order does not name keep their place among those they stood with. */
+export function inOrder(
+  items: readonly unknown[],
+  before: readonly unknown[],
+  order: readonly unknown[],
+  mergeKey: string | undefined,
+): unknown[] {
+  const idOf = (item: unknown): string => canonical(mergeKey !== undefined && isMap(item) ? item[mergeKey] : item);
+  const wanted = order.map(idOf);
+  const old = before.map(idOf);
+  const named = items
+    .filter((item) => wanted.includes(idOf(item)))
+    .sort((a, b) => wanted.indexOf(idOf(a)) - wanted.indexOf(idOf(b)));
+  const others = items.filter((item) => !wanted.includes(idOf(item)));
+  const result: unknown[] = [];
+  while (named.length > 0 && others.length > 0) {
+    const left = old.indexOf(idOf(others[0]));
+    const right = old.indexOf(idOf(named[0]));
+    result.push(left >= 0 && right >= 0 && left < right ? others.shift() : named.shift());
+  }
+  return [...result, ...others, ...named];
+}
+
+/** A patch value as a new value: nulls and directives dropped. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isMap(value)) return value;
+  const entries = Object.entries(value).filter(
+    ([key, item]) => item !== null && item !== undefined && !isDirective(key),
+  );
+  return Object.fromEntries(entries.map(([key, item]) => [key, withoutNulls(item)]));
+}
+
+/** A map as Go prints it: `map[a:1 b:x]`. */
+function goMap(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(goMap).join(' ')}]`;
+  if (!isMap(value)) return String(value);
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `map[${entries.map(([key, item]) => `${key}:${goMap(item)}`).join(' ')}]`;
+}

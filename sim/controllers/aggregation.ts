@@ -1,0 +1,48 @@
+// Aggregated ClusterRoles: the rules of every ClusterRole whose labels an aggregationRule selects. Easy to get wrong: edit is a part
+// of admin, so one pass is not enough.
+import type { Cluster } from '../cluster.ts';
+import { matchesSelectorObject } from '../store/selectors.ts';
+import { canonical } from '../store/store.ts';
+import type { JsonObject } from '../types.ts';
+
+const key = 'rbac.authorization.k8s.io/clusterroles';
+
+/** Recomputes the rules of all aggregated roles until nothing changes. */
+export function syncAggregatedRoles(cluster: Cluster): void {
+  const { store } = cluster;
+  for (let pass = 0; pass < 5; pass++) {
+    let hasChanged = false;
+    for (const role of store.list(key)) {
+      const selectors: JsonObject[] | undefined = role['aggregationRule']?.clusterRoleSelectors;
+      if (selectors === undefined) continue;
+      const rules: JsonObject[] = [];
+      const seen = new Set<string>();
+      for (const part of store.list(key)) {
+        if (part === role || !selectors.some((selector) => matchesSelectorObject(selector, part.metadata.labels)))
+          continue;
+        for (const rule of part['rules'] ?? []) {
+          const text = canonical(rule);
+          if (!seen.has(text)) rules.push(rule);
+          seen.add(text);
+        }
+      }
+      if (canonical(role['rules'] ?? []) === canonical(rules)) continue;
+      store.replace(key, { ...role, rules });
+      hasChanged = true;
+    }
+    if (!hasChanged) return;
+  }
+}
+
+/** Keeps aggregated roles up to date from now on. */
+export function watchAggregatedRoles(cluster: Cluster): void {
+  let isScheduled = false;
+  cluster.store.subscribe(key, () => {
+    if (isScheduled) return;
+    isScheduled = true;
+    cluster.timers.after(2, () => {
+      isScheduled = false;
+      syncAggregatedRoles(cluster);
+    });
+  });
+}

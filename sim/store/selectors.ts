@@ -1,0 +1,192 @@
+// Label and field selectors: parsing and matching (apimachinery/pkg/labels, pkg/fields). Easy to get wrong: `key!=value` and
+// `key notin (…)` match objects that lack the key.
+import { badRequest } from '../api/status-error.ts';
+import type { JsonObject, KubeObject } from '../types.ts';
+
+/** Whether an object is selected. */
+export type Matcher = (object: KubeObject) => boolean;
+
+interface Requirement {
+  readonly key: string;
+  readonly operator: 'in' | 'notin' | 'exists' | 'absent' | 'gt' | 'lt';
+  readonly values: readonly string[];
+}
+
+const labelValue = /^(|[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)$/;
+const labelKey = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
+
+/**
+ * Parses a label selector string.
+ * @throws StatusError 400
+ */
+export function parseLabelSelector(text: string): readonly Requirement[] {
+  const fail = (why: string): never => {
+    throw badRequest(`unable to parse requirement: ${why}`);
+  };
+  const requirements: Requirement[] = [];
+  for (const raw of splitTopLevel(text)) {
+    const part = raw.trim();
+    if (part === '') continue;
+    const set = /^(\S+)\s+(in|notin)\s*\(([^()]*)\)$/.exec(part);
+    const equal = /^([^=!<>\s]+)\s*(==|=|!=|<|>)\s*(\S*)$/.exec(part);
+    const presence = /^(!?)\s*([^=!<>\s()]+)$/.exec(part);
+    let requirement: Requirement;
+    if (set) {
+      const values = (set[3] ?? '').split(',').map((value) => value.trim());
+      requirement = { key: set[1] ?? '', operator: set[2] as 'in' | 'notin', values };
+    } else if (equal) {
+      const operators = { '=': 'in', '==': 'in', '!=': 'notin', '<': 'lt', '>': 'gt' } as const;
+      const operator = operators[equal[2] as keyof typeof operators];
+      requirement = { key: equal[1] ?? '', operator, values: [equal[3] ?? ''] };
+    } else if (presence) {
+      requirement = { key: presence[2] ?? '', operator: presence[1] === '!' ? 'absent' : 'exists', values: [] };
+    } else {
+      return fail(`found '${part}', expected: an identifier, '!' or an operator`);
+    }
+    if (!labelKey.test(requirement.key))
+      fail(`<nil>: Invalid value: "${requirement.key}": name part must consist of alphanumeric characters`);
+    for (const value of requirement.values)
+      if (!labelValue.test(value))
+        fail(
+          `values[0][${requirement.key}]: Invalid value: "${value}": a valid label must be an empty string or consist of alphanumeric characters`,
+        );
+    requirements.push(requirement);
+  }
+  return requirements;
+}
+
+function splitTopLevel(text: string): string[] {
+  const parts: string[] = [];
+  let depth = 0;
+  let start = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '(') depth += 1;
+    else if (text[i] === ')') depth -= 1;
+    else if (text[i] === ',' && depth === 0) {
+      parts.push(text.slice(start, i));
+      start = i + 1;
+    }
+  }
+  parts.push(text.slice(start));
+  return parts;
+}
+
+/** Whether labels satisfy parsed requirements. */
+export function matchesLabels(
+  requirements: readonly Requirement[],
+  labels: Readonly<Record<string, string>> = {},
+): boolean {
+  return requirements.every(({ key, operator, values }) => {
+    const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+    switch (operator) {
+      case 'in':
+        return value !== undefined && values.includes(value);
+      case 'notin':
+        return value === undefined || !values.includes(value);
+      case 'exists':
+        return value !== undefined;
+      case 'absent':
+        return value === undefined;
+      case 'gt':
+        return value !== undefined && Number(value) > Number(values[0]);
+      case 'lt':
+        return value !== undefined && Number(value) < Number(values[0]);
+    }
+  });
+}
+
+/** Whether labels satisfy a `metav1.LabelSelector` object; an absent selector matches nothing, an empty one everything. */
+export function matchesSelectorObject(
+  selector: JsonObject | undefined,
+  labels: Readonly<Record<string, string>> = {},
+): boolean {
+  if (selector === undefined) return false;
+  const requirements: Requirement[] = [];
+  for (const [key, value] of Object.entries((selector['matchLabels'] ?? {}) as Record<string, string>))
+    requirements.push({ key, operator: 'in', values: [value] });
+  const operators: Record<string, Requirement['operator']> = {
+    In: 'in',
+    NotIn: 'notin',
+    Exists: 'exists',
+    DoesNotExist: 'absent',
+  };
+  for (const expression of (selector['matchExpressions'] ?? []) as JsonObject[])
+    requirements.push({
+      key: expression['key'],
+      operator: operators[expression['operator']] ?? 'exists',
+      values: expression['values'] ?? [],
+    });
+  return matchesLabels(requirements, labels);
+}
+
+type FieldGetter = (object: KubeObject) => string;
+const text = (value: unknown): string => (value === undefined || value === null ? '' : String(value));
+
+const eventFields = (reference: string): Record<string, FieldGetter> => ({
+  ...Object.fromEntries(
+    ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map((field) => [
+      `${reference}.${field}`,
+      (object: KubeObject) => text(object[reference]?.[field]),
+    ]),
+  ),
+  reason: (object) => text(object['reason']),
+  type: (object) => text(object['type']),
+  reportingComponent: (object) => text(object['reportingComponent'] ?? object['source']?.component),
+  source: (object) => text(object['source']?.component ?? object['reportingComponent']),
+});
+
+/** Field selectors a resource has besides metadata.name and metadata.namespace, by storage key. */
+const fieldsByKey: Readonly<Record<string, Record<string, FieldGetter>>> = {
+  '/pods': {
+    'spec.nodeName': (o) => text(o['spec']?.nodeName),
+    'spec.restartPolicy': (o) => text(o['spec']?.restartPolicy),
+    'spec.schedulerName': (o) => text(o['spec']?.schedulerName),
+    'spec.serviceAccountName': (o) => text(o['spec']?.serviceAccountName),
+    'spec.hostNetwork': (o) => text(o['spec']?.hostNetwork ?? false),
+    'status.phase': (o) => text(o['status']?.phase),
+    'status.podIP': (o) => text(o['status']?.podIP),
+    'status.podIPs': (o) => text(o['status']?.podIPs?.[0]?.ip),
+    'status.nominatedNodeName': (o) => text(o['status']?.nominatedNodeName),
+  },
+  '/events': eventFields('involvedObject'),
+  'events.k8s.io/events': eventFields('regarding'),
+  '/namespaces': { 'status.phase': (o) => text(o['status']?.phase) },
+  '/nodes': { 'spec.unschedulable': (o) => text(o['spec']?.unschedulable ?? false) },
+  '/secrets': { type: (o) => text(o['type']) },
+  '/services': { 'spec.clusterIP': (o) => text(o['spec']?.clusterIP), 'spec.type': (o) => text(o['spec']?.type) },
+  '/replicationcontrollers': { 'status.replicas': (o) => text(o['status']?.replicas ?? 0) },
+  'apps/replicasets': { 'status.replicas': (o) => text(o['status']?.replicas ?? 0) },
+  'batch/jobs': { 'status.successful': (o) => text(o['status']?.succeeded ?? 0) },
+};
+
+/**
+ * Parses a field selector for one resource.
+ * @throws StatusError 400 for a field the resource has no selector for
+ */
+export function parseFieldSelector(selector: string, key: string, more: Record<string, FieldGetter> = {}): Matcher {
+  const getters: Record<string, FieldGetter> = {
+    'metadata.name': (o) => o.metadata.name,
+    'metadata.namespace': (o) => o.metadata.namespace ?? '',
+    ...fieldsByKey[key],
+    ...more,
+  };
+  const tests: Matcher[] = [];
+  for (const part of selector.split(/(?<!\\),/)) {
+    if (part === '') continue;
+    const match = /^(.*?)(!=|==|=)(.*)$/s.exec(part);
+    if (!match) throw badRequest(`invalid selector: '${selector}'; can't understand '${part}'`);
+    const [, field = '', operator, rawValue = ''] = match;
+    const getter = Object.hasOwn(getters, field) ? getters[field] : undefined;
+    if (getter === undefined) throw badRequest(`field label not supported: ${field}`);
+    const value = rawValue.replace(/\\([\\,=])/g, '$1');
+    tests.push((object) => (getter(object) === value) === (operator !== '!='));
+  }
+  return (object) => tests.every((test) => test(object));
+}
+
+/** Both selectors of a list, watch or deletecollection. */
+export function matcherOf(query: URLSearchParams, key: string, more: Record<string, FieldGetter> = {}): Matcher {
+  const labels = parseLabelSelector(query.get('labelSelector') ?? '');
+  const fields = parseFieldSelector(query.get('fieldSelector') ?? '', key, more);
+  return (object) => matchesLabels(labels, object.metadata.labels) && fields(object);
+}

@@ -1,0 +1,125 @@
+// The pretend containers of one simulator: what programs in them see (files, environment, host name) and what lasts
+// between two execs. Easy to get wrong: a restarted container starts with fresh files, so the key holds the pod's uid
+// and the restart count.
+import type { JsonObject, KubeObject } from '../../types.ts';
+import { createContainerFiles, type ContainerFiles } from './container-files.ts';
+
+/** One running container. */
+export interface Container {
+  readonly name: string;
+  readonly image: string;
+  readonly hostname: string;
+  readonly environment: ReadonlyMap<string, string>;
+  readonly workingDirectory: string;
+  readonly files: ContainerFiles;
+  /** `command` and `args` of its spec; empty when the image decides. */
+  readonly argv: readonly string[];
+  /** The spec asks for a stdin that stays open: a shell somebody attaches to. */
+  readonly hasStdin: boolean;
+  readonly hasTerminal: boolean;
+}
+
+/** Containers by pod; forgets those unused for longest beyond a limit. */
+export interface Containers {
+  /** The container of a pod, started anew when it is not known. Undefined when the pod has none of that name. */
+  open(pod: KubeObject, name: string): Container | undefined;
+}
+
+const keptContainers = 200;
+
+/** An empty set. `now` gives Unix milliseconds. */
+export function createContainers(options: { readonly now: () => number }): Containers {
+  const known = new Map<string, Container>();
+  return {
+    open(pod, name) {
+      const spec = containerSpec(pod, name);
+      if (spec === undefined) return undefined;
+      const key = `${pod.metadata.uid} ${name} ${restartCountOf(pod, name)}`;
+      const container = known.get(key) ?? start(pod, spec, options.now);
+      known.delete(key);
+      known.set(key, container);
+      const [oldest] = known.keys();
+      if (known.size > keptContainers && oldest !== undefined) known.delete(oldest);
+      return container;
+    },
+  };
+}
+
+/** The entry of `spec.containers`, `initContainers` or `ephemeralContainers` with this name. */
+export function containerSpec(pod: KubeObject, name: string): JsonObject | undefined {
+  const spec = (pod['spec'] ?? {}) as JsonObject;
+  const all = [spec['containers'], spec['initContainers'], spec['ephemeralContainers']] as (JsonObject[] | undefined)[];
+  return all.flatMap((list) => list ?? []).find((entry) => entry['name'] === name);
+}
+
+/** The entry of the pod's status for this container. */
+export function containerStatus(pod: KubeObject, name: string): JsonObject | undefined {
+  const status = (pod['status'] ?? {}) as JsonObject;
+  const lists = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'];
+  return lists
+    .flatMap((list) => (status[list] as JsonObject[] | undefined) ?? [])
+    .find((entry) => entry['name'] === name);
+}
+
+/** How often the container was restarted, 0 when unknown. */
+export function restartCountOf(pod: KubeObject, name: string): number {
+  return Number(containerStatus(pod, name)?.['restartCount'] ?? 0);
+}
+
+function start(pod: KubeObject, spec: JsonObject, now: () => number): Container {
+  const hostname = String(pod['spec']?.hostname ?? pod.metadata.name);
+  const environment = new Map([
+    ['PATH', '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
+    ['HOSTNAME', hostname],
+    ['KUBERNETES_SERVICE_HOST', '10.96.0.1'],
+    ['KUBERNETES_SERVICE_PORT', '443'],
+    ['HOME', '/root'],
+  ]);
+  for (const entry of (spec['env'] as JsonObject[] | undefined) ?? []) {
+    if (typeof entry['value'] === 'string') environment.set(String(entry['name']), entry['value']);
+  }
+  const workingDirectory = String(spec['workingDir'] ?? '/');
+  const files = createContainerFiles({ now });
+  for (const directory of [
+    '/bin',
+    '/dev',
+    '/etc',
+    '/home',
+    '/opt',
+    '/root',
+    '/run',
+    '/tmp',
+    '/usr/bin',
+    '/var/log',
+    '/var/tmp',
+  ]) {
+    files.makeDirectory(directory, { parents: true });
+  }
+  files.makeDirectory(workingDirectory, { parents: true });
+  for (const mount of (spec['volumeMounts'] as JsonObject[] | undefined) ?? []) {
+    files.makeDirectory(String(mount['mountPath'] ?? '/'), { parents: true });
+  }
+  const address = String(pod['status']?.podIP ?? '10.244.0.2');
+  const namespace = pod.metadata.namespace ?? 'default';
+  const texts: Readonly<Record<string, string>> = {
+    '/etc/hostname': `${hostname}\n`,
+    '/etc/hosts': `# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost\n${address}\t${hostname}\n`,
+    '/etc/os-release': 'NAME="Simulated Linux"\nID=simulated\nPRETTY_NAME="Simulated Linux"\n',
+    '/etc/passwd': 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n',
+    '/etc/resolv.conf':
+      `search ${namespace}.svc.cluster.local svc.cluster.local cluster.local\n` +
+      'nameserver 10.96.0.10\noptions ndots:5\n',
+  };
+  for (const [path, text] of Object.entries(texts)) files.write(path, Buffer.from(text));
+  return {
+    name: String(spec['name']),
+    image: String(spec['image'] ?? ''),
+    hostname,
+    environment,
+    workingDirectory,
+    files,
+    argv: [...((spec['command'] as string[] | undefined) ?? []), ...((spec['args'] as string[] | undefined) ?? [])],
+    hasStdin: spec['stdin'] === true,
+    hasTerminal: spec['tty'] === true,
+  };
+}

@@ -1,0 +1,44 @@
+// Turns objects into `meta.k8s.io/v1` Tables with the columns a kube-apiserver gives. Easy to get wrong: columns of priority 1 are
+// always sent, the client hides them unless asked for wide.
+import type { Resource } from '../store/resources.ts';
+import type { JsonObject, KubeObject } from '../types.ts';
+import { nameColumn } from './cells.ts';
+import { columnsFor } from './columns.ts';
+
+/** One column: its definition and how a cell is made. */
+export interface Column {
+  readonly name: string;
+  /** JSON type of the cell, default string. */
+  readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'date';
+  readonly format?: string;
+  /** 1: only with -o wide. */
+  readonly priority?: number;
+  readonly description?: string;
+  readonly cell: (object: KubeObject, now: Date) => unknown;
+}
+
+const createdAt: Column = { name: 'Created At', type: 'date', cell: (object) => object.metadata.creationTimestamp };
+const defaultColumns: readonly Column[] = [nameColumn, createdAt];
+
+function columnsOf(resource: Resource): readonly Column[] {
+  return columnsFor(resource) ?? defaultColumns;
+}
+
+/** `columnDefinitions` of a resource. */
+export function tableHead(resource: Resource): readonly JsonObject[] {
+  return columnsOf(resource).map(({ name, type = 'string', format = '', priority = 0, description = '' }) => ({
+    name,
+    type,
+    format,
+    description,
+    priority,
+  }));
+}
+
+/** One row; the object in it is its metadata, the whole or nothing. */
+export function tableRow(resource: Resource, object: KubeObject, includeObject: string, now: Date): JsonObject {
+  const cells = columnsOf(resource).map((column) => column.cell(object, now) ?? '');
+  if (includeObject === 'None') return { cells };
+  if (includeObject === 'Object') return { cells, object };
+  return { cells, object: { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata } };
+}

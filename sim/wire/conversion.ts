@@ -1,0 +1,69 @@
+// Between the version an object is stored in and the version asked for. Only events and autoscalers differ in more than their
+// apiVersion. Easy to get
+// wrong: an Event written through events.k8s.io is the same object as the core one, so both must map without loss.
+import { apiVersionOf, type Resource } from '../store/resources.ts';
+import type { JsonObject, KubeObject } from '../types.ts';
+
+const eventNames: readonly (readonly [core: string, events: string])[] = [
+  ['involvedObject', 'regarding'],
+  ['message', 'note'],
+  ['source', 'deprecatedSource'],
+  ['firstTimestamp', 'deprecatedFirstTimestamp'],
+  ['lastTimestamp', 'deprecatedLastTimestamp'],
+  ['count', 'deprecatedCount'],
+  ['reportingComponent', 'reportingController'],
+];
+
+/** A stored object in the version of `resource`. */
+export function toVersion(resource: Resource, stored: KubeObject): KubeObject {
+  const apiVersion = apiVersionOf(resource);
+  if (stored.apiVersion === apiVersion) return stored;
+  if (resource.kind === 'Event') return rename(stored, apiVersion, resource.group === '' ? 'core' : 'events');
+  if (resource.key === autoscalers && resource.version === 'v1') return scalerToV1(stored);
+  return { ...stored, apiVersion };
+}
+
+const autoscalers = 'autoscaling/horizontalpodautoscalers';
+const percent = 'targetCPUUtilizationPercentage';
+
+function cpuMetric(metric: JsonObject): boolean {
+  return metric['resource']?.name === 'cpu' && metric['resource'].target?.averageUtilization !== undefined;
+}
+
+function scalerToV1(stored: KubeObject): KubeObject {
+  const { metrics = [], ...spec } = stored['spec'] ?? {};
+  const target = (metrics as JsonObject[]).find(cpuMetric)?.['resource'].target.averageUtilization;
+  const { currentMetrics: _metrics, conditions: _conditions, ...status } = stored['status'] ?? {};
+  return {
+    ...stored,
+    apiVersion: 'autoscaling/v1',
+    spec: { ...spec, ...(target === undefined ? {} : { [percent]: target }) },
+    status: { currentReplicas: 0, desiredReplicas: 0, ...status },
+  };
+}
+
+function scalerToStored(written: KubeObject): KubeObject {
+  const { [percent]: target, ...spec } = written['spec'] ?? {};
+  const metric = {
+    type: 'Resource',
+    resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: target } },
+  };
+  return {
+    ...written,
+    apiVersion: 'autoscaling/v2',
+    spec: { ...spec, ...(target === undefined ? {} : { metrics: [metric] }) },
+  };
+}
+
+/** An object as a client wrote it, in the version it is stored in. */
+export function toStored(resource: Resource, written: KubeObject): KubeObject {
+  if (resource.group === 'events.k8s.io') return rename(written, 'v1', 'core');
+  if (resource.key === autoscalers && resource.version === 'v1') return scalerToStored(written);
+  return written;
+}
+
+function rename(event: KubeObject, apiVersion: string, to: 'core' | 'events'): KubeObject {
+  const pairs = new Map(eventNames.map(([core, events]) => (to === 'core' ? [events, core] : [core, events])));
+  const entries = Object.entries(event).map(([field, value]) => [pairs.get(field) ?? field, value] as const);
+  return { ...(Object.fromEntries(entries) as KubeObject), apiVersion };
+}

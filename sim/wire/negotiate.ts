@@ -1,0 +1,37 @@
+// Which form of answer the client accepts: JSON or YAML; the object itself, a Table of it, or its metadata only
+// (apiserver/pkg/endpoints/handlers/negotiation). Easy to get wrong: the first clause that we can serve wins, protobuf is none.
+import { notAcceptable } from '../api/status-error.ts';
+
+/** The form to answer in. */
+export interface Negotiated {
+  readonly format: 'json' | 'yaml';
+  readonly shape: 'object' | 'table' | 'partial';
+}
+
+const plain: Negotiated = { format: 'json', shape: 'object' };
+const served = ['application/json', 'application/yaml'];
+
+/**
+ * Reads an Accept header; none means JSON.
+ * @throws StatusError 406 when nothing in it can be served
+ */
+export function negotiate(accept: string | undefined): Negotiated {
+  if (accept === undefined || accept.trim() === '') return plain;
+  for (const clause of accept.split(',')) {
+    const [type = '', ...parameters] = clause.split(';').map((part) => part.trim());
+    const format = formatOf(type);
+    if (format === undefined) continue;
+    const values = new Map(parameters.map((parameter) => parameter.split('=') as [string, string]));
+    const as = values.get('as');
+    if (as === undefined) return { format, shape: 'object' };
+    if (values.get('g') !== 'meta.k8s.io' || (values.get('v') ?? 'v1') !== 'v1') continue;
+    if (as === 'Table') return { format, shape: 'table' };
+    if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') return { format, shape: 'partial' };
+  }
+  throw notAcceptable(served);
+}
+
+function formatOf(type: string): 'json' | 'yaml' | undefined {
+  if (type === 'application/json' || type === '*/*' || type === 'application/*') return 'json';
+  return type === 'application/yaml' ? 'yaml' : undefined;
+}

@@ -1,0 +1,60 @@
+// Gives the first pods of a seeded cluster a past: created days ago, some restarted since. Easy to get wrong: pods are
+// made by the simulator's controllers, so this waits until each runs, and touches it once.
+import type { Random } from './random.ts';
+import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
+import type { WorkloadStore } from './workloads.ts';
+
+const dayMs = 86_400_000;
+
+/** Sets the age, and now and then a restart, of the first pods once they run. Returns the end. */
+export function ageFirstPods(
+  store: WorkloadStore,
+  scope: {
+    readonly names: ReadonlySet<string>;
+    readonly podCount: number;
+    readonly random: Random;
+    readonly now: Date;
+  },
+): () => void {
+  const { random, now } = scope;
+  const seen = new Set<string>();
+  const age = (pod: KubeObject): void => {
+    const { namespace = '', name, uid } = pod.metadata;
+    if (!scope.names.has(namespace) || pod['status']?.phase !== 'Running' || seen.has(uid)) return;
+    seen.add(uid);
+    if (seen.size >= scope.podCount) stop();
+    const createdAtMs = now.getTime() - random.between(10 * 60_000, 20 * dayMs);
+    const restarts = random.next() < 0.2 ? random.between(1, 4) : 0;
+    store.update('Pod', namespace, name, (next) => agePod(next, createdAtMs, now.getTime(), restarts, random));
+    for (const owner of pod.metadata.ownerReferences ?? []) {
+      if (owner.kind !== 'ReplicaSet') continue;
+      store.update('ReplicaSet', namespace, owner.name, ({ metadata }) => {
+        const before = timestamp(new Date(createdAtMs - 1_000));
+        if (before < metadata.creationTimestamp) metadata.creationTimestamp = before;
+      });
+    }
+  };
+  const end = store.subscribe('Pod', (type, pod) => {
+    // Not inside the change that told us: its other listeners must see changes in order.
+    if (type !== 'DELETED') queueMicrotask(() => age(pod));
+  });
+  const stop = (): void => end();
+  return stop;
+}
+
+function agePod(pod: KubeObject, createdAtMs: number, nowMs: number, restarts: number, random: Random): void {
+  const startedAt = timestamp(new Date(createdAtMs + 3_000));
+  pod.metadata.creationTimestamp = timestamp(new Date(createdAtMs));
+  const status = pod['status'] as JsonObject;
+  status['startTime'] = timestamp(new Date(createdAtMs));
+  for (const condition of (status['conditions'] ?? []) as JsonObject[]) condition['lastTransitionTime'] = startedAt;
+  for (const entry of (status['containerStatuses'] ?? []) as JsonObject[]) {
+    entry['state'] = { running: { startedAt } };
+    if (restarts === 0) continue;
+    const againMs = createdAtMs + Math.floor(random.next() * (nowMs - createdAtMs));
+    const finishedAt = timestamp(new Date(againMs));
+    entry['restartCount'] = restarts;
+    entry['lastState'] = { terminated: { exitCode: 137, reason: 'OOMKilled', startedAt, finishedAt } };
+    entry['state'] = { running: { startedAt: finishedAt } };
+  }
+}

@@ -1,0 +1,140 @@
+// Fills a simulated cluster with plausible workloads, different for each cluster and the same for the same seed, and
+// lets them change by themselves. Easy to get wrong: what people made or changed is theirs, so only objects nobody else
+// touched are changed here.
+import type { SimObjects } from '../api/objects.ts';
+import { createRandom, type Random } from './random.ts';
+import { createClock, type Clock } from '../streams/clock.ts';
+import { timestamp, type JsonObject } from '../types.ts';
+import { demoRights } from './demo-users.ts';
+import { ageFirstPods } from './workload-ages.ts';
+import {
+  platformNamespaces,
+  sharedNamespace,
+  systemNamespace,
+  teamNamespaces,
+  type NamespaceTemplate,
+} from './workload-catalog.ts';
+import { createChanges } from './workload-changes.ts';
+import { labelsOf, liveLabel, serviceOf, workloadOf } from './workload-objects.ts';
+
+export { demoUsers, type DemoUser } from './demo-users.ts';
+
+/** What this needs of a simulator: `simulator.store`. */
+export type WorkloadStore = Pick<SimObjects, 'apply' | 'get' | 'list' | 'update' | 'remove' | 'subscribe'>;
+
+const dayMs = 86_400_000;
+
+/** Which workloads. */
+export interface SeedOptions {
+  /** Name of the cluster: another name, other workloads. */
+  readonly name: string;
+  /** Default 1. */
+  readonly seed?: string | number;
+  /** Default: now. Everything is older than this. */
+  readonly now?: Date;
+}
+
+/** What was made. */
+export interface SeededWorkloads {
+  /** Names of the namespaces that teams work in (not kube-system, not the platform's). */
+  readonly teamNamespaces: readonly string[];
+  /** How many pods there will be once all run. */
+  readonly podCount: number;
+  /** Stops giving new pods their age; by itself it ends with the last of `podCount` pods. */
+  close(): void;
+}
+
+/**
+ * Creates namespaces, workloads, services, config maps, secrets and the demo users' rights. 10 to 30 pods on up to four
+ * nodes.
+ */
+export function seedWorkloads(store: WorkloadStore, options: SeedOptions): SeededWorkloads {
+  const random = createRandom(`${options.seed ?? 1}/${options.name}`);
+  const now = options.now ?? new Date();
+  const teams = [sharedNamespace, ...random.shuffle(teamNamespaces).slice(0, random.between(1, 2))];
+  const platform = random.shuffle(platformNamespaces).slice(0, random.between(1, 2));
+  let podCount = 0;
+  for (const template of [systemNamespace, ...platform, ...teams])
+    podCount += seedNamespace(store, template, random, now);
+  for (const object of demoRights()) store.apply(object);
+  const builtAt = timestamp(new Date(now.getTime() - 420 * dayMs));
+  for (const { metadata } of store.list('Node')) {
+    store.update('Node', '', metadata.name, (next) => (next.metadata.creationTimestamp = builtAt));
+  }
+  const names = new Set([systemNamespace, ...platform, ...teams].map((template) => template.name));
+  return {
+    teamNamespaces: teams.map((template) => template.name),
+    podCount,
+    close: ageFirstPods(store, { names, podCount, random, now }),
+  };
+}
+
+function seedNamespace(store: WorkloadStore, template: NamespaceTemplate, random: Random, now: Date): number {
+  const { name: namespace, team } = template;
+  const age = random.between(60, 400);
+  const createdAt = (days: number): string =>
+    timestamp(new Date(now.getTime() - days * dayMs - random.between(0, dayMs)));
+  if (store.get('Namespace', '', namespace) === undefined) {
+    const labels = { 'kubernetes.io/metadata.name': namespace, team };
+    store.apply({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: namespace, labels, creationTimestamp: createdAt(age) },
+      spec: { finalizers: ['kubernetes'] },
+      status: { phase: 'Active' },
+    });
+  }
+  let podCount = 0;
+  for (const app of template.apps) {
+    const version = random.pick(app.versions);
+    const replicas = random.between(...app.replicas);
+    const metadata = (name: string): JsonObject => ({
+      name,
+      namespace,
+      labels: { ...labelsOf(app, team), [liveLabel]: 'true' },
+      creationTimestamp: createdAt(random.between(1, age)),
+    });
+    store.apply({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: metadata(`${app.name}-config`),
+      data: { ...app.config },
+    });
+    store.apply(serviceOf(app, metadata(app.name)));
+    store.apply(workloadOf(app, team, version, replicas, metadata(app.name)));
+    podCount += app.kind === 'DaemonSet' ? Math.max(1, store.list('nodes').length) : replicas;
+  }
+  const password = Buffer.from('simulated, nothing to see').toString('base64');
+  store.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: `${team}-credentials`, namespace, labels: { team }, creationTimestamp: createdAt(age) },
+    type: 'Opaque',
+    data: { password },
+  });
+  return podCount;
+}
+
+/** How workloads change. */
+export interface LiveOptions extends SeedOptions {
+  /** Average time between two changes, default 4 s. */
+  readonly periodMs?: number;
+  readonly clock?: Clock;
+}
+
+/** Changes seeded workloads every few seconds: restarts, rollouts, scaling, evictions, events. Ends with close(). */
+export function liveWorkloads(store: WorkloadStore, options: LiveOptions): { close(): void } {
+  const random = createRandom(`live ${options.seed ?? 1}/${options.name}`);
+  const clock = options.clock ?? createClock();
+  const periodMs = options.periodMs ?? 4_000;
+  const change = createChanges(store, random, clock);
+  let cancel = (): void => undefined;
+  const schedule = (): void => {
+    cancel = clock.after(Math.round(periodMs * (0.5 + random.next())), () => {
+      change();
+      schedule();
+    });
+  };
+  schedule();
+  return { close: () => cancel() };
+}

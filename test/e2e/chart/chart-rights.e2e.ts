@@ -1,0 +1,300 @@
+// Row B9: the ServiceAccount that the chart makes has the rights it needs on the hub and no other, by a table and by comparison with an account
+// that has none. Easy to get wrong: a check that everything needed is allowed says nothing about what is allowed besides.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { objectsOf, release, valueSets } from '../../chart/helm.ts';
+import { startControlPlane } from '../../controlplane/fixture.ts';
+import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
+import { until } from '../../controlplane/member.ts';
+import { applyCustomResources } from '../../hub/site.ts';
+
+const account = `system:serviceaccount:${release}:portcullis`;
+const nobody = `system:serviceaccount:${release}:nobody`;
+const kinds = ['ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'];
+const namespaces = [
+  'argocd',
+  'clusters',
+  'karmada-clusters',
+  'open-cluster-management-credentials',
+  release,
+  'vela-system',
+  'm1',
+  'other',
+];
+const secretsOf = (namespace: string): readonly string[] =>
+  ['list', 'watch'].map((verb) => `${verb} secrets -n ${namespace}`);
+
+let plane: ControlPlane;
+let hub: Member;
+let applied: string[] = [];
+
+before(async () => {
+  plane = await startControlPlane({ members: ['hub'], bare: ['hub'] });
+  hub = plane.member('hub');
+  // kubectl asks about kinds it finds only.
+  await applyCustomResources(hub);
+  await hub.apply(clustersStandIn);
+  await until(
+    'clusters',
+    async () => (await hub.request('GET', '/apis/gateway.portcullis.io/v1alpha1/clusters')).status === 200,
+  );
+  await hub.apply(...namespaces.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })));
+});
+after(() => plane?.stop());
+
+/** In place of the aggregated API, which nobody serves here. */
+const clustersStandIn = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'clusters.gateway.portcullis.io' },
+  spec: {
+    group: 'gateway.portcullis.io',
+    scope: 'Cluster',
+    names: { kind: 'Cluster', plural: 'clusters', singular: 'cluster' },
+    versions: [{ name: 'v1alpha1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+  },
+};
+
+/** Makes the accounts and rights of one value set, and takes those of the one before away. */
+async function grant(valueSet: number): Promise<void> {
+  const objects = objectsOf(readFileSync(valueSets()[valueSet - 1]!.golden, 'utf8')).filter(({ kind }) =>
+    kinds.includes(kind),
+  );
+  for (const path of applied) await hub.kubectl(['delete', ...path.split(' ')]);
+  applied = objects.map(({ kind, metadata }) => `${kind} ${metadata.name} -n ${metadata.namespace ?? 'default'}`);
+  await hub.apply(...objects);
+}
+
+/** `get pods/log -n x`, `get /metrics`, `list secrets/name -A`: the answer of `kubectl auth can-i`. */
+async function can(question: string, user = account): Promise<boolean> {
+  const { stdout, stderr } = await hub.kubectl(['auth', 'can-i', ...question.split(' '), `--as=${user}`]);
+  const answer = stdout.trim();
+  assert.match(answer, /^(?:yes|no)/, stderr);
+  return answer.startsWith('yes');
+}
+
+/** What an account may do in a namespace, as lines of `kubectl auth can-i --list`, without what everybody may. */
+async function rightsIn(namespace: string): Promise<readonly string[]> {
+  const lines = async (user: string): Promise<string[]> => {
+    const { stdout } = await hub.kubectl(['auth', 'can-i', '--list', '--no-headers', '-n', namespace, `--as=${user}`]);
+    return stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.trim().replaceAll(/\s+/g, ' '));
+  };
+  const common = new Set(await lines(nobody));
+  return (await lines(account)).filter((line) => !common.has(line)).toSorted();
+}
+
+/** Every namespace must give exactly these; those not named give what all give. */
+async function assertRights(
+  everywhere: readonly string[],
+  inNamespaces: Readonly<Record<string, readonly string[]>>,
+): Promise<void> {
+  for (const namespace of [...namespaces, 'kube-system', 'default']) {
+    const expected = [...everywhere, ...(inNamespaces[namespace] ?? [])].toSorted();
+    assert.deepEqual(await rightsIn(namespace), expected, `in namespace ${namespace}`);
+  }
+}
+
+const reviews = [
+  'subjectaccessreviews.authorization.k8s.io [] [] [create]',
+  'tokenreviews.authentication.k8s.io [] [] [create]',
+];
+const reader = { 'kube-system': ['configmaps [] [extension-apiserver-authentication] [get list watch]'] };
+const serving = { [release]: ['secrets [] [portcullis-serving] [get list watch update]'] };
+const ownApi = 'v1alpha1.gateway.portcullis.io';
+const bundle = `apiservices.apiregistration.k8s.io [] [${ownApi}] [get list watch patch]`;
+/** Whoever has a source that lives in CRDs. */
+const definitions = 'customresourcedefinitions.apiextensions.k8s.io [] [] [list watch]';
+const ocm = (name: string): string[] => [
+  definitions,
+  'managedclusters.cluster.open-cluster-management.io [] [] [get list watch]',
+  `secrets [] [${name}] [list watch]`,
+];
+
+test('B9: by default it reads ManagedClusters and the tokens of one name, its own certificate, and nothing else', async () => {
+  await grant(1);
+  await assertRights([...reviews, bundle, ...ocm('cluster-gateway')], { ...reader, ...serving });
+  const allowed = [
+    'list secrets/cluster-gateway -A',
+    'watch secrets/cluster-gateway -A',
+    'update secrets/portcullis-serving -n portcullis',
+    `patch apiservices/${ownApi}`,
+    'create tokenreviews.authentication.k8s.io',
+    'create subjectaccessreviews.authorization.k8s.io',
+    'watch configmaps/extension-apiserver-authentication -n kube-system',
+    'list managedclusters.cluster.open-cluster-management.io',
+  ];
+  const refused = [
+    'list secrets -A',
+    'list secrets -n portcullis',
+    'get secrets/other -n portcullis',
+    'get secrets/cluster-gateway -n m1',
+    'update secrets/cluster-gateway -n m1',
+    'create secrets -n portcullis',
+    'delete secrets/portcullis-serving -n portcullis',
+    'patch apiservices/v1alpha1.cluster.core.oam.dev',
+    'list configmaps -n kube-system',
+    'patch managedclusters.cluster.open-cluster-management.io/m1',
+    'impersonate users',
+    'impersonate groups',
+    'get /metrics',
+    'create serviceaccounts/token -n portcullis',
+    'list pods -A',
+    'get clusters.gateway.portcullis.io/m1 --subresource=proxy',
+  ];
+  for (const question of allowed) assert.equal(await can(question), true, question);
+  for (const question of refused) assert.equal(await can(question), false, question);
+});
+
+test("B9: beside cluster-gateway it reads the Secrets of that namespace and cannot write them, nor cluster-gateway's APIService", async () => {
+  await grant(3);
+  await assertRights([...reviews, bundle, ...ocm('cluster-gateway')], {
+    ...reader,
+    ...serving,
+    'vela-system': ['secrets [] [] [list watch]'],
+  });
+  for (const question of secretsOf('vela-system')) assert.equal(await can(question), true, question);
+  for (const question of [
+    ...secretsOf('other'),
+    'patch secrets/m1 -n vela-system',
+    'patch apiservices/v1alpha1.cluster.core.oam.dev',
+  ])
+    assert.equal(await can(question), false, question);
+});
+
+test('B9: updateHealth gives patch on those Secrets, and the take-over the one APIService more', async () => {
+  await grant(4);
+  await assertRights([...reviews, bundle, bundle.replace(ownApi, 'v1alpha1.cluster.core.oam.dev')], {
+    ...reader,
+    ...serving,
+    'open-cluster-management-credentials': ['secrets [] [] [list watch patch]'],
+  });
+  for (const question of [
+    'patch secrets/m1 -n open-cluster-management-credentials',
+    'patch apiservices/v1alpha1.cluster.core.oam.dev',
+  ])
+    assert.equal(await can(question), true, question);
+  for (const question of ['delete secrets/m1 -n open-cluster-management-credentials', 'patch secrets/m1 -n other'])
+    assert.equal(await can(question), false, question);
+});
+
+test('B9: with every source it reads Secrets in the namespaces named, nowhere else', async () => {
+  await grant(5);
+  const clusters = 'clusters.cluster.x-k8s.io [] [] [get list watch]';
+  const secrets = 'secrets [] [] [list watch]';
+  await assertRights(
+    [
+      ...reviews,
+      bundle,
+      ...ocm('cluster-gateway'),
+      'clusters.cluster.karmada.io [] [] [get list watch]',
+      'clustersyncresources.cluster.clusterpedia.io [] [] [get list watch]',
+      'pediaclusters.cluster.clusterpedia.io [] [] [get list watch]',
+    ],
+    {
+      ...reader,
+      ...serving,
+      argocd: [clusters, secrets],
+      clusters: [clusters, secrets],
+      'open-cluster-management-credentials': [clusters, secrets],
+      'karmada-clusters': [secrets],
+    },
+  );
+});
+
+test('B9: with a certificate of its own it has no right on any Secret but the tokens, and on no APIService', async () => {
+  await grant(6);
+  await assertRights([...reviews, ...ocm('cluster-gateway')], reader);
+  assert.equal(await can('get /metrics', 'system:serviceaccount:monitoring:prometheus-k8s'), true);
+  assert.equal(await can('get /metrics', nobody), false);
+});
+
+test('B9: clusterWideSecrets is the one way to every Secret, to read', async () => {
+  await grant(8);
+  const wide = 'system:serviceaccount:portcullis:gateway';
+  for (const question of [...secretsOf('other'), 'list secrets -A', 'list clusters.cluster.x-k8s.io -A'])
+    assert.equal(await can(question, wide), true, question);
+  for (const question of [
+    'patch secrets/x -n other',
+    'update secrets/x -n other',
+    'get secrets/x -n other',
+    'list configmaps -A',
+  ])
+    assert.equal(await can(question, wide), false, question);
+});
+
+test('B9: nobody reaches a cluster by the installation itself; the roles for people give what their names say', async () => {
+  await grant(1);
+  const bind = (name: string, role: string): Promise<void> =>
+    hub.apply({
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name }],
+    });
+  await Promise.all([
+    bind('viewer', 'portcullis-clusters-view'),
+    bind('reader', 'portcullis-clusters-read'),
+    bind('user', 'portcullis-clusters-use'),
+  ]);
+  const clusters = 'clusters.gateway.portcullis.io';
+  const proxy = `${clusters}/m1 --subresource=proxy`;
+  const table: readonly (readonly [who: string, question: string, allowed: boolean])[] = [
+    ['viewer', `list ${clusters}`, true],
+    ['viewer', `get ${proxy}`, false],
+    ['reader', `get ${proxy}`, true],
+    ['reader', `watch ${proxy}`, true],
+    ['reader', `create ${proxy}`, false],
+    ['reader', `delete ${proxy}`, false],
+    ['user', `create ${proxy}`, true],
+    ['user', `deletecollection ${proxy}`, true],
+    ['user', `list secrets -A`, false],
+    ['somebody', `list ${clusters}`, false],
+    ['somebody', `get ${proxy}`, false],
+  ];
+  for (const [who, question, allowed] of table) assert.equal(await can(question, who), allowed, `${who}: ${question}`);
+  const { stdout } = await hub.kubectl([
+    'get',
+    'clusterrole',
+    'portcullis-clusters-view',
+    '-o',
+    'jsonpath={.metadata.labels}',
+  ]);
+  assert.match(stdout, /aggregate-to-view":"true"/);
+  const bindings = objectsOf(readFileSync(valueSets()[0]!.golden, 'utf8')).filter(({ kind }) =>
+    kind.endsWith('Binding'),
+  );
+  assert.deepEqual(
+    bindings.filter(({ roleRef }) => /clusters-(?:use|read|view)$/.test((roleRef as { name: string }).name)),
+    [],
+  );
+});
+
+test("B9: the examples of the page about users' RBAC are taken by the API server and give what the page says", async () => {
+  await grant(1);
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/how-to/user-rbac.md'), 'utf8');
+  const examples = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text]) => text!);
+  assert.equal(examples.length, 6);
+  await hub.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team-a' } });
+  for (const text of examples) {
+    const { code, stderr } = await hub.kubectl(['apply', '--validate=strict', '-f', '-'], { stdin: text });
+    assert.equal(code, 0, stderr);
+  }
+  const table: readonly (readonly [group: string, question: string, allowed: boolean])[] = [
+    ['team-a', 'create clusters.gateway.portcullis.io/m1 --subresource=proxy', true],
+    ['team-a', 'get clusters.gateway.portcullis.io/m2 --subresource=proxy', false],
+    ['auditors', 'watch clusters.gateway.portcullis.io/m2 --subresource=proxy', true],
+    ['auditors', 'create clusters.gateway.portcullis.io/m2 --subresource=proxy', false],
+    ['system:authenticated', 'list clusters.gateway.portcullis.io', true],
+    ['system:authenticated', 'get clusters.gateway.portcullis.io/m1 --subresource=proxy', false],
+  ];
+  for (const [group, question, allowed] of table) {
+    const { stdout } = await hub.kubectl(['auth', 'can-i', ...question.split(' '), '--as=ann', `--as-group=${group}`]);
+    assert.equal(stdout.trim().startsWith('yes'), allowed, `${group}: ${question}`);
+  }
+});

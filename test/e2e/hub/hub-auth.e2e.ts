@@ -1,0 +1,232 @@
+// Row B7 and whom a member sees, on a real hub: rights are the hub's RBAC, callers come by its tokens, its certificates and its aggregator. Easy to get
+// wrong: the callers are administrators of the members, so that every refusal is the gateway's or the hub's.
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+
+import { clusterPath, startHubSite } from '../../hub/site.ts';
+import type { HubSite } from '../../hub/site.ts';
+import type { Member } from '../../controlplane/fixture.ts';
+import type { GatewayProcess } from '../../gateway-process.ts';
+import { accountNamespace, adminInMember, grantOnHub, hubAccountToken, memberName, proxyRule } from './hub-accounts.ts';
+import { hubSide } from './hub-sides.ts';
+import { ask } from '../kubectl/kubectl-as.ts';
+import { boxPod } from '../kubectl/pods.ts';
+import { eventually } from '../polling.ts';
+import { makeSide } from '../kubectl/sides.ts';
+import type { Outcome, RunOptions, Side } from '../kubectl/sides.ts';
+
+let site: HubSite;
+let hub: Member;
+let m1: Member;
+/** With sub-path authorization. */
+let strict: GatewayProcess;
+const sides: Side[] = [];
+
+before(async () => {
+  site = await startHubSite({ members: ['m1', 'm2'], kubelet: true });
+  hub = site.hub;
+  m1 = site.plane.member('m1');
+  strict = await site.startGateway({ args: ['--subpath-authorization'] });
+  for (const member of site.members) {
+    for (const name of ['reader', 'exec', 'team']) await adminInMember(member, name);
+    await member.apply(boxPod('web', 'team-a'));
+  }
+  for (const path of ['team-a/pods/web']) {
+    await eventually('the pod runs', async () => {
+      const answer = await m1.request('GET', `/api/v1/namespaces/${path}`);
+      return answer.body.includes('"phase":"Running"');
+    });
+  }
+});
+after(async () => {
+  for (const side of sides) side.end();
+  await site?.stop();
+});
+
+/** kubectl with a token at a door; `direct` is the gateway's own listener. */
+function kubectl(token: string, cluster: string, door: 'hub' | 'direct' | 'strict'): Side {
+  const parent = join(site.plane.dir, `account-side-${sides.length}`);
+  mkdirSync(parent);
+  const gateway = door === 'strict' ? strict : site.gateway;
+  const way = door === 'hub' ? { url: hub.url, caFile: hub.caFile } : gateway;
+  const side = makeSide(
+    'gateway',
+    site.plane.binaries['kubectl']!,
+    m1,
+    { name: 'account', uid: '', groups: [], token },
+    parent,
+    { url: way.url, caFile: way.caFile, path: clusterPath(cluster) },
+  );
+  sides.push(side);
+  return side;
+}
+
+async function succeeds(side: Side, args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
+  const outcome = await side.run(args, { timeoutMs: 60_000, ...options });
+  assert.equal(outcome.code, 0, `${args.join(' ')}: ${outcome.stderr}\n${site.gateway.log().slice(-1500)}`);
+  return outcome;
+}
+
+async function refused(side: Side, args: readonly string[], options: RunOptions = {}): Promise<void> {
+  const outcome = await side.run(args, { timeoutMs: 60_000, ...options });
+  assert.notEqual(outcome.code, 0, `${args.join(' ')} was let through: ${outcome.stdout}`);
+  assert.match(outcome.stderr, /forbidden|403/i, args.join(' '));
+}
+
+const spdyExec = { env: { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: 'false' } };
+const spdyForward = { env: { KUBECTL_PORT_FORWARD_WEBSOCKETS: 'false' } };
+const pod = ['-n', 'team-a', 'web'] as const;
+
+for (const door of ['direct', 'hub'] as const) {
+  test(`B7 C28 S28: who is granted only get on one cluster gets, and does nothing else there or elsewhere (${door})`, async () => {
+    const token = await hubAccountToken(hub, 'reader');
+    await grantOnHub(hub, 'reader', 'get', [proxyRule(['get'], 'm1')]);
+    const reader = kubectl(token, 'm1', door);
+    await eventually('the right is seen', async () => (await reader.run(['get', 'pod', ...pod])).code === 0);
+    const mark = await m1.auditMark();
+    await refused(reader, ['get', 'pods', '-n', 'team-a']);
+    await refused(reader, ['get', 'pod', ...pod, '--watch-only', '--request-timeout=20s']);
+    await refused(reader, ['exec', ...pod, '--', 'echo', 'in']);
+    await refused(reader, ['exec', ...pod, '--', 'echo', 'in'], spdyExec);
+    await refused(reader, ['attach', ...pod]);
+    await refused(reader, ['port-forward', '-n', 'team-a', 'pod/web', ':8080']);
+    await refused(reader, ['port-forward', '-n', 'team-a', 'pod/web', ':8080'], spdyForward);
+    await refused(reader, ['delete', 'pod', ...pod]);
+    await refused(reader, ['delete', 'pods', '-n', 'team-a', '--all']);
+    await refused(reader, ['label', 'pod', ...pod, 'a=b']);
+    await refused(reader, ['create', 'configmap', 'x', '-n', 'team-a']);
+    await refused(reader, ['get', 'pod', ...pod, '--as', 'carol']);
+    await refused(kubectl(token, 'm2', door), ['get', 'pod', ...pod]);
+    const reached = (await m1.audit(mark)).filter(
+      ({ user, userAgent }) => user.username === 'portcullis-gateway' && userAgent !== 'portcullis-probe',
+    );
+    const beyond = reached.filter(
+      ({ verb, requestURI }) => verb !== 'get' || /exec|attach|portforward|watch/.test(requestURI),
+    );
+    assert.deepEqual(beyond, []);
+    const strangers = reached.filter((event) => event.impersonatedUser?.username !== memberName('reader'));
+    assert.deepEqual(strangers, []);
+  });
+
+  test(`B7: with create the same commands get through, over WebSocket and SPDY (${door})`, async () => {
+    const token = await hubAccountToken(hub, 'exec');
+    await grantOnHub(hub, 'exec', 'run', [proxyRule(['get', 'create'], 'm1')]);
+    const side = kubectl(token, 'm1', door);
+    await eventually('the right is seen', async () => (await side.run(['get', 'pod', ...pod])).code === 0);
+    for (const options of [{}, spdyExec]) {
+      const { stdout } = await succeeds(side, ['exec', ...pod, '--', 'echo', 'in'], options);
+      assert.equal(stdout, 'in\n');
+    }
+  });
+}
+
+test('B7: in sub-path mode the hub restricts to the pods of one namespace', async () => {
+  const token = await hubAccountToken(hub, 'team');
+  await grantOnHub(hub, 'team', 'pods', [
+    proxyRule(['*'], 'm1'),
+    { nonResourceURLs: ['/clusters/m1/proxy/api*', '/clusters/m1/proxy/openapi*'], verbs: ['get'] },
+  ]);
+  const role = { name: 'team-pods', namespace: 'team-a' };
+  await hub.apply(
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team-a' } },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata: role,
+      rules: [{ apiGroups: ['core.m1.clusters.gateway.portcullis.io'], resources: ['pods'], verbs: ['get', 'list'] }],
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: role,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: role.name },
+      subjects: [{ kind: 'ServiceAccount', namespace: accountNamespace, name: 'team' }],
+    },
+  );
+  const side = kubectl(token, 'm1', 'strict');
+  await eventually('the right is seen', async () => (await side.run(['get', 'pods', '-n', 'team-a'])).code === 0);
+  await succeeds(side, ['get', 'pod', ...pod]);
+  await refused(side, ['get', 'pods', '-n', 'kube-system']);
+  await refused(side, ['get', 'pods', '-A']);
+  await refused(side, ['get', 'configmaps', '-n', 'team-a']);
+  await refused(side, ['logs', ...pod]);
+  await refused(side, ['exec', ...pod, '--', 'echo', 'in']);
+  await refused(side, ['delete', 'pod', ...pod]);
+  await refused(side, ['get', '--raw', `${clusterPath('m1')}/version`]);
+  // The same account at a gateway without that mode: its member RBAC decides.
+  await succeeds(kubectl(token, 'm1', 'direct'), ['get', 'configmaps', '-n', 'team-a']);
+});
+
+test('B1 C19 S19: a ServiceAccount of the hub is somebody else in a member, through the hub and directly', async () => {
+  const token = await hubAccountToken(hub, 'who');
+  await grantOnHub(hub, 'who', 'all', [proxyRule(['*'], 'm1')]);
+  for (const door of ['direct', 'hub'] as const) {
+    const side = kubectl(token, 'm1', door);
+    const { stdout } = await eventually('the right is seen', async () => {
+      const outcome = await side.run(['auth', 'whoami', '-o', 'json']);
+      return outcome.code === 0 ? outcome : undefined;
+    });
+    const { userInfo } = (JSON.parse(stdout) as { status: { userInfo: { username: string; groups: string[] } } })
+      .status;
+    assert.equal(userInfo.username, memberName('who'), door);
+    assert.deepEqual(
+      userInfo.groups.toSorted(),
+      [
+        'cluster:hub:system:serviceaccounts',
+        `cluster:hub:system:serviceaccounts:${accountNamespace}`,
+        'system:authenticated',
+      ],
+      door,
+    );
+  }
+});
+
+test('B1 C19 S19: system:masters of the hub is not forwarded, through the hub and directly with its certificate', async () => {
+  const admin = { 'client-certificate-data': hub.adminCertPem, 'client-key-data': hub.adminKeyPem };
+  const credential = Object.fromEntries(
+    Object.entries(admin).map(([key, pem]) => [key, Buffer.from(pem).toString('base64')]),
+  );
+  for (const { url, caFile } of [hub, site.gateway]) {
+    const side = hubSide(site, 'carol', { url, caFile, path: clusterPath('m1'), credential });
+    sides.push(side);
+    const { stdout } = await succeeds(side, ['auth', 'whoami', '-o', 'json']);
+    const { userInfo } = (JSON.parse(stdout) as { status: { userInfo: { username: string; groups: string[] } } })
+      .status;
+    assert.deepEqual([userInfo.username, userInfo.groups], ['admin', ['system:authenticated']], url);
+    await refused(side, ['get', 'secrets', '-A']);
+  }
+});
+
+test('C4 S04: headers a caller adds are not believed, neither through the hub nor directly', async () => {
+  const { token } = hub.users.alice;
+  const forged = { 'X-Remote-User': 'carol', 'X-Remote-Group': 'system:masters', 'X-Remote-Extra-A': 'b' };
+  const path = `${clusterPath('m1')}/api/v1/namespaces/team-a/pods`;
+  const mark = await m1.auditMark();
+  const direct = await ask(site.gateway, token, 'GET', `${path}?limit=11`, undefined, forged);
+  const through = { ...site.gateway, url: hub.url, caPem: hub.caPem };
+  const viaHub = await ask(through, token, 'GET', `${path}?limit=12`, undefined, forged);
+  assert.deepEqual([direct.status, viaHub.status], [200, 200]);
+  for (const limit of [11, 12]) {
+    const [event] = await m1.waitForAudit(({ requestURI }) => requestURI.includes(`limit=${limit}`), { mark });
+    assert.equal(event?.impersonatedUser?.username, 'alice');
+    assert.ok(!event.impersonatedUser?.groups?.includes('system:masters'));
+  }
+});
+
+test('C22 S22: a token must be meant for the gateway where it says so', async () => {
+  const gateway = await site.startGateway({ args: ['--api-audiences', 'portcullis,other'] });
+  const path = `${clusterPath('m1')}/version`;
+  await grantOnHub(hub, 'audience', 'all', [proxyRule(['*'], 'm1')]);
+  const ofHub = await hubAccountToken(hub, 'audience');
+  const ofGateway = await hubAccountToken(hub, 'audience', ['portcullis']);
+  const ofBoth = await hubAccountToken(hub, 'audience', ['else', 'other']);
+  const ofNobody = await hubAccountToken(hub, 'audience', ['else']);
+  const statuses = async (door: GatewayProcess): Promise<number[]> => {
+    const answers = [ofGateway, ofBoth, ofHub, ofNobody].map((token) => ask(door, token, 'GET', path));
+    return (await Promise.all(answers)).map(({ status }) => status);
+  };
+  assert.deepEqual(await statuses(gateway), [200, 200, 401, 401]);
+  assert.deepEqual(await statuses(site.gateway), [401, 401, 200, 401]);
+});

@@ -1,0 +1,388 @@
+// Row E4: objects of real API servers change all the time while connections are cut, servers, gateways and processes that follow are killed, members wiped and
+// set back; afterwards the index is the members' objects, its log never went back, and every watcher has what the members have. Easy to get wrong: a churn
+// that stands still while a member is down proves little, so the others' goes on.
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { indexRules } from '../../../cli/member-access/index-access.ts';
+import { startControlPlane } from '../../controlplane/fixture.ts';
+import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
+import { startGatewayProcess, type GatewayProcess } from '../../gateway-process.ts';
+import { startRelay, type Relay } from '../../hub/relay.ts';
+import type { SyncProcessOptions } from '../../index/sync-process.ts';
+import { memberSpec, startSyncSite, type SyncSite } from '../../index/sync-site.ts';
+import { ask } from '../kubectl/kubectl-as.ts';
+import { backUpEtcd, wipeMember } from '../member-lives.ts';
+import { eventually } from '../polling.ts';
+import { startReplayedWatch, type ReplayedWatch } from '../streams/replayed-watch.ts';
+
+const rbac = 'rbac.authorization.k8s.io';
+const configMaps = { group: '', resource: 'configmaps' };
+const collection = '/api/v1/namespaces/team-a/configmaps';
+const seconds = Number(process.env['PORTCULLIS_CHURN_SECONDS'] ?? '25');
+/** Of each member. */
+const changesPerSecond = Number(process.env['PORTCULLIS_CHURN_RATE'] ?? '100');
+/** Two are enough to tell one from another; the row says 3, of 300 changes a second together. */
+const names = ['m1', 'm2', 'm3', 'm4'].slice(0, Number(process.env['PORTCULLIS_CHURN_MEMBERS'] ?? '2'));
+
+let plane: ControlPlane;
+let relay: Relay;
+let site: SyncSite | undefined;
+let gateway: GatewayProcess | undefined;
+/** One that has taken the place of the fixture's. */
+let ownEtcd: ChildProcess | undefined;
+const agents: Agent[] = [];
+/** How long the last churn took, with what it was late. */
+let churnedSeconds = 0;
+
+before(async () => {
+  plane = await startControlPlane({ members: names, bare: names, audit: false });
+  relay = await startRelay(Number(new URL(plane.member('m1').url).port));
+  for (const member of plane.members) await grantIndex(member);
+});
+after(async () => {
+  for (const agent of agents) agent.destroy();
+  await site?.close();
+  await gateway?.stop('SIGKILL');
+  relay?.close();
+  // Its folder goes with the control plane.
+  ownEtcd?.kill('SIGKILL');
+  await plane?.stop();
+});
+
+async function grantIndex(member: Member): Promise<void> {
+  const metadata = { name: 'portcullis-index' };
+  const roleRef = { apiGroup: rbac, kind: 'ClusterRole', name: metadata.name };
+  const subjects = [{ kind: 'User', apiGroup: rbac, name: 'portcullis:index' }];
+  await member.apply(
+    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules: indexRules(['configmaps']) },
+    { apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata, roleRef, subjects },
+  );
+}
+
+/** Sends requests to a member over kept connections; status 0 while it does not answer. */
+function sender(member: Member): (method: string, path: string, body?: object) => Promise<number> {
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: 12,
+    ca: member.caPem,
+    cert: member.adminCertPem,
+    key: member.adminKeyPem,
+  });
+  agents.push(agent);
+  const { hostname, port } = new URL(member.url);
+  return (method, path, body) =>
+    new Promise((resolve) => {
+      const headers = { 'content-type': 'application/json' };
+      const asked = request({ agent, hostname, port, method, path, headers, timeout: 5_000 }, (answer) => {
+        answer.resume();
+        answer.once('close', () => resolve(answer.statusCode ?? 0));
+      });
+      asked.once('error', () => resolve(0));
+      asked.once('timeout', () => asked.destroy());
+      asked.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+}
+
+/** Creates, changes and deletes by chance until told to stop, and catches up after a pause; how many changes were answered with success. */
+async function churn(member: Member, signal: AbortSignal): Promise<number> {
+  const send = sender(member);
+  const there = new Set<string>();
+  let done = 0;
+  const one = async (turn: number): Promise<void> => {
+    const name = `churn-${Math.floor(Math.random() * 300)}`;
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { turn: String(turn) } };
+    const method = !there.has(name) ? 'POST' : Math.random() < 0.25 ? 'DELETE' : 'PUT';
+    const path = method === 'POST' ? collection : `${collection}/${name}`;
+    const status = await send(method, path, method === 'DELETE' ? undefined : object);
+    if (status >= 200 && status < 300) done += 1;
+    // A member that was wiped or set back has other objects than were made.
+    if (status === 404 || (method === 'DELETE' && status === 200)) there.delete(name);
+    else if (status !== 0) there.add(name);
+  };
+  const startedMs = performance.now();
+  for (let turn = 0; !signal.aborted; turn += 1) {
+    const dueMs = startedMs + (turn * 1000) / changesPerSecond;
+    if (dueMs > performance.now()) await delay(dueMs - performance.now());
+    const under = one(turn);
+    if (turn % 12 === 0) await under;
+  }
+  churnedSeconds = (performance.now() - startedMs) / 1000;
+  await delay(500);
+  return done;
+}
+
+async function start(directory: string): Promise<SyncSite> {
+  const specs = plane.members.map((member) => {
+    const url = member.name === 'm1' ? `https://127.0.0.1:${relay.port}` : member.url;
+    return memberSpec(member.name, { ...member, url }, member.gatewayToken);
+  });
+  return await startSyncSite({
+    directory,
+    specs,
+    resources: ['configmaps'],
+    timing: { watchSecondsMin: 3, watchSecondsMax: 6, stallGraceMs: 1_000, positionEveryMs: 500 },
+  });
+}
+
+/** Follows in a process of its own, which is killed in the midst of it. */
+async function followAndDie(directory: string): Promise<void> {
+  const options: SyncProcessOptions = {
+    directory,
+    resources: ['configmaps'],
+    members: plane.members.map((member) => ({
+      name: member.name,
+      url: member.name === 'm1' ? `https://127.0.0.1:${relay.port}` : member.url,
+      caPem: member.caPem,
+      token: member.gatewayToken,
+    })),
+  };
+  const script = join(import.meta.dirname, '../../index/sync-process.ts');
+  const child = spawn(process.execPath, [script, JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const gone = once(child, 'exit');
+  try {
+    const said = await Promise.race([once(child.stdout, 'data'), gone]);
+    assert.match(String(said[0]), /following/);
+    await delay(1_000 + Math.random() * 500);
+  } finally {
+    child.kill('SIGKILL');
+    await gone;
+  }
+}
+
+/** With the rate of all together, as far as the members were there. */
+function told(changes: readonly number[]): string {
+  const all = changes.reduce((sum, count) => sum + count, 0);
+  return `${changes.join(' + ')} (${Math.round(all / churnedSeconds)} a second)`;
+}
+
+const versionOf = (raw: Uint8Array | string): bigint =>
+  BigInt(JSON.parse(Buffer.from(raw).toString('utf8')).metadata.resourceVersion);
+
+test('E4: after churn with cuts, silence, a killed member and a killed process the index is the members, and its log only went forward', async () => {
+  const directory = mkdtempSync(join(plane.dir, 'index-'));
+  site = await start(directory);
+  await eventually('all are followed', () =>
+    site!.sync.state().every(({ types }) => types.length > 0 && types.every(({ phase }) => phase === 'watching')),
+  );
+  const from = site.store.resourceVersion();
+  const over = new AbortController();
+  const churning = plane.members.map((member) => churn(member, over.signal));
+  const faults: readonly (() => Promise<void>)[] = [
+    async () => {
+      relay.set('cut');
+      await delay(500);
+      relay.set('open');
+    },
+    async () => {
+      await site!.close();
+      await followAndDie(directory);
+      site = await start(directory);
+    },
+    async () => {
+      await plane.member('m2').kill();
+      await delay(1_000);
+      await plane.member('m2').restart();
+    },
+    async () => {
+      relay.set('silent');
+      await delay(2_000);
+      relay.set('open');
+      relay.set('cut');
+      relay.set('open');
+    },
+  ];
+  const endMs = performance.now() + seconds * 1000;
+  for (let turn = 0; performance.now() < endMs || turn < faults.length; turn += 1) {
+    await faults[turn % faults.length]!();
+    await delay(1_500);
+  }
+  over.abort();
+  const changes = await Promise.all(churning);
+  assert.ok(
+    changes.every((count) => count > seconds * 5),
+    `changes: ${changes.join(', ')}`,
+  );
+
+  await eventually(
+    'the rows are the members',
+    async () => {
+      const rows = await site!.rows(configMaps);
+      const wanted = new Map<string, bigint>();
+      for (const member of plane.members) {
+        const { items } = JSON.parse((await member.request('GET', '/api/v1/configmaps')).body);
+        for (const { metadata } of items) {
+          wanted.set(`${member.name}/${metadata.namespace}/${metadata.name}`, BigInt(metadata.resourceVersion));
+        }
+      }
+      assert.deepEqual(
+        new Map([...rows].map(([key, raw]) => [key, versionOf(raw)]).toSorted() as never),
+        new Map([...wanted].toSorted()),
+      );
+      return true;
+    },
+    { timeoutMs: 60_000, everyMs: 500 },
+  );
+
+  const newest = new Map<string, bigint>();
+  let entries = 0;
+  let at = from;
+  for (;;) {
+    const some = await site.store.changes(at, ['configmaps.'], 1000);
+    if (some.length === 0) break;
+    for (const { uid, resourceVersion, after: row } of some) {
+      assert.ok(resourceVersion > at, 'the log only goes forward');
+      at = resourceVersion;
+      entries += 1;
+      if (row === undefined) continue;
+      const version = versionOf(row);
+      assert.ok(version > (newest.get(uid) ?? 0n), `${uid} went from ${newest.get(uid)} to ${version}`);
+      newest.set(uid, version);
+    }
+  }
+  assert.ok(
+    entries > changes.reduce((sum, count) => sum + count, 0) / 4,
+    `${entries} entries of ${changes.join(' + ')} changes`,
+  );
+  console.log(`changes ${told(changes)}, log entries ${entries}, objects seen ${newest.size}`);
+});
+
+const proxy = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
+const carol = { name: 'carol', groups: [], token: 'carol-at-the-gateway' };
+
+async function startGateway(): Promise<GatewayProcess> {
+  const dataDir = join(plane.dir, 'gateway');
+  mkdirSync(dataDir, { recursive: true });
+  const kubeconfig = join(dataDir, 'members.kubeconfig');
+  const text = readFileSync(plane.gatewayKubeconfig, 'utf8');
+  writeFileSync(kubeconfig, text.replaceAll(plane.member('m1').url, `https://127.0.0.1:${relay.port}`));
+  return await startGatewayProcess({
+    kubeconfigs: [kubeconfig],
+    users: [carol],
+    dataDir,
+    port: gateway?.port ?? 0,
+    args: ['--index-resources', 'configmaps', '--index-rights', 'rbac'],
+  });
+}
+
+/** Version by uid of what some members have. */
+async function memberVersions(members: readonly Member[]): Promise<ReadonlyMap<string, bigint>> {
+  const versions = new Map<string, bigint>();
+  for (const member of members) {
+    const { items } = JSON.parse((await member.request('GET', collection)).body) as {
+      readonly items: readonly { readonly metadata: { readonly uid: string; readonly resourceVersion: string } }[];
+    };
+    for (const { metadata } of items) versions.set(metadata.uid, BigInt(metadata.resourceVersion));
+  }
+  return new Map([...versions].toSorted());
+}
+
+test('E4: each watcher has in the end what the members have, after kills of gateway and member, cut lines, a wiped member and one set back', async () => {
+  await site?.close();
+  site = undefined;
+  gateway = await startGateway();
+  const line = await startRelay(gateway.port);
+  let isSetBack = false;
+  const over = new AbortController();
+  const watchers: ReplayedWatch[] = [];
+  try {
+    const start = (name: string, path: string): void => {
+      const whom = { ca: gateway!.caPem, port: line.port, token: carol.token };
+      watchers.push(startReplayedWatch({ ...whom, isSetBack: () => isSetBack, name, path }));
+    };
+    start('merged', `${proxy}${collection}`);
+    start('of Clusterpedia', `/apis/clusterpedia.io/v1beta1/resources${collection}`);
+    for (const name of names) start(name, `${proxy}/clusters/${name}${collection}`);
+    await eventually('all watch', () => watchers.every(({ counts }) => counts.watches > 0), { timeoutMs: 60_000 });
+
+    const churning = plane.members.map((member) => churn(member, over.signal));
+    const last = plane.members.at(-1)!;
+    /** Resolves when each watches anew: a watch that was not there yet would not be cut by what comes next. */
+    const watchedAgain = (before: readonly number[]): Promise<boolean> =>
+      eventually('all watch again', () => watchers.every(({ counts }, i) => counts.watches > before[i]!), {
+        timeoutMs: 60_000,
+      });
+    const repeated: readonly (() => Promise<void>)[] = [
+      async () => {
+        const before = watchers.map(({ counts }) => counts.watches);
+        line.set('cut');
+        await delay(300);
+        line.set('open');
+        await watchedAgain(before);
+      },
+      async () => {
+        const before = watchers.map(({ counts }) => counts.watches);
+        await gateway!.stop('SIGKILL');
+        gateway = await startGateway();
+        await watchedAgain(before);
+      },
+      async () => {
+        await plane.member('m2').kill();
+        await delay(500);
+        await plane.member('m2').restart();
+      },
+      async () => {
+        relay.set('silent');
+        await delay(1_000);
+        relay.set('cut');
+        relay.set('open');
+      },
+    ];
+    const once: readonly (() => Promise<void>)[] = [
+      async () => {
+        await wipeMember(last);
+        await grantIndex(last);
+      },
+      async () => {
+        const backup = backUpEtcd(plane, 'etcd-backup');
+        await delay(2_000);
+        isSetBack = true;
+        ownEtcd = await backup.restore();
+      },
+    ];
+    const faults = [...repeated, ...once];
+    const endMs = performance.now() + seconds * 1000;
+    for (let turn = 0; performance.now() < endMs || turn < faults.length; turn += 1) {
+      await (faults[turn] ?? repeated[turn % repeated.length]!)();
+      await delay(1_000);
+    }
+    over.abort();
+    const changes = await Promise.all(churning);
+
+    await eventually(
+      'index and watchers have what the members have',
+      async () => {
+        const wanted = await memberVersions(plane.members);
+        const listed = await ask(gateway!, carol.token, 'GET', `${proxy}${collection}`);
+        const { items } = JSON.parse(listed.body.toString('utf8')) as {
+          readonly items: readonly { readonly metadata: { readonly uid: string; readonly resourceVersion: string } }[];
+        };
+        const rows = items.map(({ metadata }) => [metadata.uid, BigInt(metadata.resourceVersion)] as const);
+        assert.equal(new Set(rows.map(([uid]) => uid)).size, rows.length, 'no row twice');
+        assert.deepEqual(new Map(rows.toSorted()), wanted, 'rows');
+        for (const watcher of watchers) {
+          const own = plane.members.filter(({ name }) => name === watcher.name);
+          const expected = own.length === 0 ? wanted : await memberVersions(own);
+          assert.deepEqual(new Map([...watcher.versions()].toSorted()), expected, watcher.name);
+        }
+        return true;
+      },
+      { timeoutMs: 60_000, everyMs: 500 },
+    );
+    for (const { name, faults: told, counts } of watchers) {
+      assert.deepEqual(told, [], name);
+      assert.ok(counts.events > 0 && counts.watches > 2, `${name}: ${JSON.stringify(counts)}`);
+    }
+    const counted = watchers.map(({ name, counts }) => `${name} ${JSON.stringify(counts)}`).join(', ');
+    console.log(`changes ${told(changes)}; ${counted}`);
+  } finally {
+    over.abort();
+    await Promise.all(watchers.map((watcher) => watcher.close()));
+    line.close();
+  }
+});

@@ -1,0 +1,354 @@
+// E3 black-box: a gateway with its own sync over real members, and random users who ask the index over HTTP. Lists in pages, selections, counts, facets,
+// values, owners, gets without a cluster and discovery must be what brute force makes of the rows that the members themselves let each user see.
+// Easy to get wrong: the members' own objects (kube-system) are rows as well; the oracle judges every one of them.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { User } from '../../../cache/model/user.ts';
+import { makeUser } from '../../../cache/model/user.ts';
+import { indexRules } from '../../../cli/member-access/index-access.ts';
+import type { RowVerb } from '../../../search/rights/rbac-view.ts';
+import { outgoingUser } from '../../../auth/rules/impersonation.ts';
+import { startControlPlane } from '../../controlplane/fixture.ts';
+import type { ControlPlane } from '../../controlplane/fixture.ts';
+import { startGatewayProcess } from '../../gateway-process.ts';
+import type { GatewayProcess } from '../../gateway-process.ts';
+import { inParallel, makeRightsMember } from './index-rights-member.ts';
+import type { ListedObject, RightsMember } from './index-rights-member.ts';
+import { remembering, visibleBy } from './index-rights-oracle.ts';
+import { fillMember } from './index-rights-site.ts';
+import { makePick, pickingFor, randomUsers, worldNamespaces, worldTypes } from './index-rights-world.ts';
+import type { Pick, WorldObject, WorldType } from './index-rights-world.ts';
+import { ask } from '../kubectl/kubectl-as.ts';
+import { eventually } from '../polling.ts';
+
+const userCount = Number(process.env['INDEX_RIGHTS_HTTP_USERS'] ?? 24);
+const memberCount = Number(process.env['INDEX_RIGHTS_HTTP_MEMBERS'] ?? 2);
+const seed = Number(process.env['INDEX_RIGHTS_SEED'] ?? 11);
+const pickFor = pickingFor(seed);
+const base = '/apis/search.portcullis.io/v1alpha1/indexes/default';
+const clusterAnnotation = 'shadow.clusterpedia.io/cluster-name';
+// A token file has neither extra nor a hub.
+const users = randomUsers(makePick(seed), userCount).map(({ name, uid, groups }) => makeUser({ name, uid, groups }));
+const root = { name: 'root', groups: ['system:masters'], token: 'root-at-the-gateway' };
+/** Has no rights but those that the last test gives. */
+const late = { name: 'late', groups: [], token: 'late-at-the-gateway' };
+const rbac = 'rbac.authorization.k8s.io/v1';
+
+interface Row {
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly object: ListedObject;
+}
+
+let plane: ControlPlane;
+let members: readonly RightsMember[];
+let gateway: GatewayProcess;
+const rows = new Map<WorldType, readonly Row[]>();
+
+before(async () => {
+  plane = await startControlPlane({
+    members: Array.from({ length: memberCount }, (_, index) => `m${index}`),
+    controllerManager: true,
+    scheduler: false,
+    audit: false,
+  });
+  members = plane.members.map(makeRightsMember);
+  await Promise.all(members.map((member) => fillMember(member, users, pickFor(member.name))));
+  const resources = worldTypes.map(({ group, resource }) => (group === '' ? resource : `${resource}.${group}`));
+  const index = { apiVersion: rbac, metadata: { name: 'portcullis-index' } };
+  for (const member of members) {
+    await member.make([
+      { ...index, kind: 'ClusterRole', rules: indexRules(resources) },
+      {
+        ...index,
+        kind: 'ClusterRoleBinding',
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'portcullis-index' },
+        subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'portcullis:index' }],
+      },
+    ]);
+  }
+  gateway = await startGatewayProcess({
+    kubeconfigs: [plane.gatewayKubeconfig],
+    users: [...users.map(({ name, uid, groups }) => ({ name, uid, groups, token: tokenOf(name) })), root, late],
+    args: ['--index-resources', resources.join(',')],
+  });
+  for (const type of worldTypes) {
+    const found: Row[] = [];
+    for (const member of members) {
+      for (const object of await member.list(type)) {
+        const { namespace = '', name } = object.metadata;
+        found.push({ cluster: member.name, namespace, name, object });
+      }
+    }
+    rows.set(type, found);
+  }
+  await eventually(
+    'the index has every row',
+    async () => {
+      for (const type of worldTypes) {
+        const { count } = (await json(root, `${base}/counts?resource=${typeName(type)}`)) as {
+          readonly count?: number;
+        };
+        if (count !== rows.get(type)!.length) return false;
+      }
+      return true;
+    },
+    { timeoutMs: 60_000, everyMs: 200 },
+  );
+});
+
+after(async () => {
+  await gateway?.stop('SIGKILL');
+  for (const member of members ?? []) member.close();
+  await plane?.stop();
+});
+
+function tokenOf(name: string): string {
+  return `${name.replaceAll(':', '-')}-at-the-gateway`;
+}
+
+function typeName({ group, version, resource }: WorldType): string {
+  return `${resource}.${version}.${group}`;
+}
+
+function pathOf({ group, version, resource }: WorldType, namespace = '', name = ''): string {
+  const prefix = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+  const where = namespace === '' ? '' : `/namespaces/${namespace}`;
+  return `${base}/proxy${prefix}${where}/${resource}${name === '' ? '' : `/${encodeURIComponent(name)}`}`;
+}
+
+async function json(user: { readonly token: string }, path: string): Promise<unknown> {
+  const { status, body } = await ask(gateway, user.token, 'GET', path);
+  assert.equal(status, 200, `${path}: ${status} ${body.toString('utf8')}`);
+  return JSON.parse(body.toString('utf8'));
+}
+
+/** Who asks, and what the members say about them. */
+interface Caller {
+  readonly user: User;
+  readonly token: string;
+  readonly pick: Pick;
+  sees(verb: RowVerb, type: WorldType, row: Row): Promise<boolean>;
+  seen(verb: RowVerb, type: WorldType): Promise<readonly Row[]>;
+}
+
+function callerOf(user: User): Caller {
+  const answers = new Map<string, ReturnType<typeof remembering>>();
+  const identity = outgoingUser(user);
+  const sees: Caller['sees'] = async (verb, type, { cluster, namespace, name }) => {
+    const key = JSON.stringify([cluster, type.group, type.resource]);
+    let may = answers.get(key);
+    if (may === undefined) {
+      const member = members.find((each) => each.name === cluster)!;
+      may = remembering((asked, inNamespace, named) =>
+        member.isAllowed(identity, { verb: asked, type, namespace: inNamespace, name: named }),
+      );
+      answers.set(key, may);
+    }
+    return await visibleBy(may, verb, type, namespace, name);
+  };
+  return {
+    user,
+    token: tokenOf(user.name),
+    pick: pickFor(user.name),
+    sees,
+    seen: async (verb, type) => {
+      const found: Row[] = [];
+      for (const row of rows.get(type)!) if (await sees(verb, type, row)) found.push(row);
+      return found;
+    },
+  };
+}
+
+function keysOf(found: readonly Row[]): readonly string[] {
+  return found.map(({ cluster, namespace, name }) => `${cluster}/${namespace}/${name}`).toSorted();
+}
+
+/** Every page of a list. */
+async function listed(
+  caller: Caller,
+  type: WorldType,
+  query: readonly string[],
+  limit: number,
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  let token: string | undefined;
+  do {
+    const more = token === undefined ? [] : [`continue=${encodeURIComponent(token)}`];
+    const page = (await json(caller, `${pathOf(type)}?${[...query, `limit=${limit}`, ...more].join('&')}`)) as {
+      readonly metadata: { readonly continue?: string };
+      readonly items: readonly ListedObject[];
+    };
+    for (const { metadata } of page.items as readonly (ListedObject & Annotated)[]) {
+      found.push(`${metadata.annotations[clusterAnnotation]}/${metadata.namespace ?? ''}/${metadata.name}`);
+    }
+    token = page.metadata.continue;
+  } while (token !== undefined && token !== '');
+  return found;
+}
+
+interface Annotated {
+  readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
+}
+
+interface Selection {
+  readonly query: readonly string[];
+  readonly takes: (row: Row) => boolean;
+}
+
+/** Selections that both sides can make of a row. */
+function selections(pick: Pick): readonly Selection[] {
+  const namespace = pick(worldNamespaces);
+  const name = pick(['a', 'b', 'c']);
+  const cluster = pick(members).name;
+  return [
+    { query: [], takes: () => true },
+    {
+      query: [`namespaces=${namespace},kube-system`],
+      takes: (row) => [namespace, 'kube-system'].includes(row.namespace),
+    },
+    { query: [`clusters=${cluster}`], takes: (row) => row.cluster === cluster },
+    { query: ['labelSelector=tier%3Dweb'], takes: ({ object }) => object.metadata.labels?.['tier'] === 'web' },
+    { query: ['labelSelector=!tier'], takes: ({ object }) => object.metadata.labels?.['tier'] === undefined },
+    { query: [`fieldSelector=metadata.name%3D${name}`], takes: (row) => row.name === name },
+  ];
+}
+
+async function eachCaller(run: (caller: Caller) => Promise<void>): Promise<void> {
+  await inParallel(users.map(callerOf), run, 6);
+}
+
+describe('E3: what the index answers over HTTP is made of the rows each user may see, and of nothing else', () => {
+  test('E3: lists in pages, under selectors and orders; counts, facets and values', async () => {
+    let visible = 0;
+    await eachCaller(async (caller) => {
+      const { pick } = caller;
+      for (const type of worldTypes) {
+        const seen = await caller.seen('list', type);
+        visible += seen.length;
+        const who = `${caller.user.name} ${caller.user.groups.join()} ${type.resource}, seed ${seed}`;
+        const { query, takes } = pick(selections(pick));
+        const order = pick([[], ['orderby=name'], ['orderby=created_at%20desc'], ['orderby=namespace,name%20desc']]);
+        const expected = seen.filter(takes);
+        const found = await listed(caller, type, [...query, ...order], pick([1, 3, 7, 500]));
+        assert.deepEqual(found.toSorted(), keysOf(expected), `${who} ${query.join('&')}`);
+
+        const asked = [`resource=${typeName(type)}`, ...query].join('&');
+        const counts = (await json(caller, `${base}/counts?${asked}`)) as { readonly count: number };
+        assert.equal(counts.count, expected.length, `${who} ${asked}`);
+        for (const by of ['namespace', 'cluster'] as const) {
+          const { facets } = (await json(caller, `${base}/facets?${asked}&by=${by}`)) as {
+            readonly facets: readonly { readonly value: string; readonly count: number }[];
+          };
+          const tally = new Map<string, number>();
+          for (const row of expected) if (row[by] !== '') tally.set(row[by], (tally.get(row[by]) ?? 0) + 1);
+          const counted = facets.filter(({ value }) => value !== '').map(({ value, count }) => [value, count] as const);
+          assert.deepEqual(new Map(counted), tally, `${who} ${asked} by ${by}`);
+        }
+        const values = (await json(caller, `${base}/values?${asked}&by=namespace&prefix=n`)) as {
+          readonly values: readonly string[];
+        };
+        const there = new Set(expected.map(({ namespace }) => namespace).filter((value) => value.startsWith('n')));
+        assert.deepEqual(values.values.toSorted(), [...there].toSorted(), `${who} ${asked} values`);
+      }
+    });
+    const all = users.length * [...rows.values()].reduce((sum, found) => sum + found.length, 0);
+    process.stderr.write(`${users.length} users, ${all} rows judged, ${visible} visible\n`);
+    assert.ok(visible > all / 100 && visible < (all * 19) / 20, `${visible} of ${all}`);
+  });
+
+  test('E3: a get without a cluster answers, is not found or names exactly the clusters from which the caller may get it', async () => {
+    const told = new Map<number, number>();
+    await eachCaller(async (caller) => {
+      for (const type of worldTypes.filter((each) => each.owned !== true)) {
+        const there = rows.get(type)!.filter(({ name }) => ['a', 'b', 'c', ...worldNamespaces].includes(name));
+        for (let round = 0; round < 3; round++) {
+          const { namespace, name } = caller.pick(there);
+          const same = there.filter((row) => row.namespace === namespace && row.name === name);
+          const clusters: string[] = [];
+          for (const row of same) if (await caller.sees('get', type, row)) clusters.push(row.cluster);
+          const { status, body } = await ask(gateway, caller.token, 'GET', pathOf(type, namespace, name));
+          const text = body.toString('utf8');
+          const what = `${caller.user.name} ${type.resource} ${namespace}/${name}, seed ${seed}: ${text}`;
+          assert.equal(status, clusters.length === 0 ? 404 : clusters.length === 1 ? 200 : 409, what);
+          told.set(status, (told.get(status) ?? 0) + 1);
+          if (status === 200) {
+            const { annotations } = (JSON.parse(text) as Annotated).metadata;
+            assert.equal(annotations[clusterAnnotation], clusters[0], what);
+            continue;
+          }
+          for (const { name: member } of members) {
+            assert.equal(text.includes(member), status === 409 && clusters.includes(member), what);
+          }
+        }
+      }
+    });
+    assert.deepEqual([...told.keys()].toSorted(), [200, 404, 409], 'the world has every outcome');
+  });
+
+  test('E3: owners are followed through objects that the caller may see', async () => {
+    const [deployments, replicaSets] = ['deployments', 'replicasets'].map((resource) => {
+      return worldTypes.find((type) => type.resource === resource)!;
+    });
+    let found = 0;
+    await eachCaller(async (caller) => {
+      const owner = caller.pick(rows.get(deployments!)!);
+      const inCluster = ({ cluster, namespace }: Row) => cluster === owner.cluster && namespace === owner.namespace;
+      const seesOwner = await caller.sees('list', deployments!, owner);
+      const expected = (await caller.seen('list', replicaSets!)).filter(
+        (row) => seesOwner && inCluster(row) && row.name.startsWith(`${owner.name}-`),
+      );
+      const query = [`clusters=${owner.cluster}`, `namespaces=${owner.namespace}`, `ownerName=${owner.name}`];
+      const answer = await listed(caller, replicaSets!, [...query, 'ownerGR=deployments.apps'], 500);
+      assert.deepEqual(answer, keysOf(expected), `${caller.user.name} ${query.join('&')}, seed ${seed}`);
+      found += answer.length;
+    });
+    assert.ok(found > 0, 'somebody sees what something owns');
+  });
+
+  test('E3: discovery holds every type of which the caller sees a row, and nothing for who may see nothing', async () => {
+    await eachCaller(async (caller) => {
+      for (const type of worldTypes) {
+        if ((await caller.seen('list', type)).length === 0) continue;
+        const { group, version, resource } = type;
+        const path = `${base}/proxy${group === '' ? `/api/${version}` : `/apis/${group}/${version}`}`;
+        const { resources } = (await json(caller, path)) as {
+          readonly resources: readonly { readonly name: string }[];
+        };
+        assert.ok(
+          resources.some(({ name }) => name === resource),
+          `${caller.user.name} ${resource}, seed ${seed}`,
+        );
+      }
+    });
+  });
+
+  test('E3: a right that is given or taken away in a cluster counts in the index within two seconds', async () => {
+    const type = worldTypes[0]!;
+    const [member] = members;
+    const path = `${pathOf(type)}?clusters=${member!.name}`;
+    const seesAll = async (): Promise<boolean> => {
+      const { items } = (await json(late, path)) as { readonly items: readonly unknown[] };
+      return items.length === rows.get(type)!.filter(({ cluster }) => cluster === member!.name).length;
+    };
+    const binding: WorldObject = {
+      apiVersion: rbac,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'late' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: late.name }],
+    };
+    const within = { timeoutMs: 2_000 };
+    let slowestMs = 0;
+    for (let round = 0; round < 5; round++) {
+      for (const given of [true, false]) {
+        await (given ? member!.make([binding]) : member!.remove([binding]));
+        const acknowledgedAt = performance.now();
+        await eventually(`the right is ${given ? 'given' : 'gone'}`, async () => (await seesAll()) === given, within);
+        slowestMs = Math.max(slowestMs, performance.now() - acknowledgedAt);
+      }
+    }
+    process.stderr.write(`a changed right counted after ${Math.round(slowestMs)} ms at most\n`);
+  });
+});

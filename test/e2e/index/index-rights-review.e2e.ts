@@ -1,0 +1,259 @@
+// Rights of a member whose API server has a webhook authorizer beside RBAC: its roles say less than the truth, so the index asks it. E3a and E5 through
+// the whole gateway. Easy to get wrong: nothing in the member's objects tells of the webhook, only its answer that the rules it lists are incomplete.
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { allowAuthenticated } from '../../../auth/rules/authorize.ts';
+import { makeUser } from '../../../cache/model/user.ts';
+import { indexRules } from '../../../cli/member-access/index-access.ts';
+import { testRecord } from '../../../search/rights/rights.fixture.ts';
+import type { ModeChange } from '../../../search/rights/modes.ts';
+import type { MemberReviews } from '../../../search/rights/review.ts';
+import { makeScopes } from '../../../search/rights/scopes.ts';
+import { openSqliteStore } from '../../../search/stores/sqlite/store.ts';
+import { startControlPlane } from '../../controlplane/fixture.ts';
+import { gatewayUser } from '../../controlplane/fixture-types.ts';
+import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
+import { startGatewayProcess } from '../../gateway-process.ts';
+import type { GatewayProcess } from '../../gateway-process.ts';
+import { makeRightsMember } from './index-rights-member.ts';
+import { copyMember } from './index-rights-site.ts';
+import { ask } from '../kubectl/kubectl-as.ts';
+import { eventually } from '../polling.ts';
+
+const rbac = 'rbac.authorization.k8s.io/v1';
+const indexed = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy/api/v1/configmaps';
+const namespaces = ['n1', 'n2', 'n3'];
+const wanda = { name: 'wanda', groups: [], token: 'wanda-at-the-gateway' };
+const jane = { name: 'jane', groups: [], token: 'jane-at-the-gateway' };
+const nobody = { name: 'nobody', groups: [], token: 'nobody-at-the-gateway' };
+
+let webhook: Server;
+let folder: string;
+let plane: ControlPlane;
+let member: Member;
+let gateway: GatewayProcess;
+
+/** Allows wanda to list ConfigMaps in n1, and has no opinion on anything else. */
+function startWebhook(): Promise<Server> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const review = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Review;
+      const { user, resourceAttributes: asked } = review.spec;
+      const allowed =
+        user === 'wanda' && asked?.resource === 'configmaps' && asked.verb === 'list' && asked.namespace === 'n1';
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ apiVersion: review.apiVersion, kind: review.kind, status: { allowed } }));
+    });
+  });
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+}
+
+interface Review {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly spec: {
+    readonly user?: string;
+    readonly resourceAttributes?: { readonly resource?: string; readonly verb?: string; readonly namespace?: string };
+  };
+}
+
+before(async () => {
+  webhook = await startWebhook();
+  folder = await mkdtemp(join(tmpdir(), 'portcullis-review-'));
+  const file = join(folder, 'webhook.kubeconfig');
+  const server = `http://127.0.0.1:${(webhook.address() as AddressInfo).port}`;
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'webhook', cluster: { server } }],
+    users: [{ name: 'apiserver', user: {} }],
+    contexts: [{ name: 'webhook', context: { cluster: 'webhook', user: 'apiserver' } }],
+    'current-context': 'webhook',
+  };
+  await writeFile(file, JSON.stringify(config));
+  plane = await startControlPlane({
+    members: ['m1'],
+    audit: false,
+    // A second one adds to the fixture's RBAC.
+    apiserverArgs: [
+      '--authorization-mode=Webhook',
+      `--authorization-webhook-config-file=${file}`,
+      '--authorization-webhook-version=v1',
+      '--authorization-webhook-cache-authorized-ttl=1s',
+      '--authorization-webhook-cache-unauthorized-ttl=1s',
+    ],
+  });
+  member = plane.member('m1');
+  for (const name of namespaces) {
+    await member.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await member.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `in-${name}`, namespace: name } });
+  }
+  await member.apply(
+    ...granted('index', 'portcullis:index', ...indexRules(['configmaps'])),
+    { apiVersion: rbac, kind: 'Role', metadata: { name: 'reader', namespace: 'n2' }, rules: [readsConfigMaps] },
+    {
+      apiVersion: rbac,
+      kind: 'RoleBinding',
+      metadata: { name: 'reader', namespace: 'n2' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reader' },
+      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'jane' }],
+    },
+  );
+  gateway = await startGatewayProcess({
+    kubeconfigs: [plane.gatewayKubeconfig],
+    users: [wanda, jane, nobody],
+    args: ['--index-resources', 'configmaps'],
+  });
+});
+
+after(async () => {
+  await gateway?.stop('SIGKILL');
+  await plane?.stop();
+  webhook?.close();
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+});
+
+const readsConfigMaps = { verbs: ['list'], apiGroups: [''], resources: ['configmaps'] };
+
+function granted(name: string, user: string, ...rules: readonly object[]): readonly object[] {
+  return [
+    { apiVersion: rbac, kind: 'ClusterRole', metadata: { name }, rules },
+    {
+      apiVersion: rbac,
+      kind: 'ClusterRoleBinding',
+      metadata: { name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: user }],
+    },
+  ];
+}
+
+interface Seen {
+  readonly status: number;
+  readonly rows: readonly string[];
+  readonly warning: string;
+}
+
+/** ConfigMaps of the three namespaces by this path. */
+async function listed(user: { readonly token: string }, path: string): Promise<Seen> {
+  const answer = await ask(gateway, user.token, 'GET', path);
+  const list = JSON.parse(answer.body.toString('utf8')) as {
+    readonly items?: readonly { readonly metadata: { readonly namespace: string; readonly name: string } }[];
+  };
+  const rows = (list.items ?? []).filter(({ metadata }) => namespaces.includes(metadata.namespace));
+  return {
+    status: answer.status,
+    rows: rows.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).toSorted(),
+    warning: String(answer.headers['warning'] ?? ''),
+  };
+}
+
+describe('a member with an authorizer that its RBAC does not tell of', () => {
+  test('E5: as long as it may not be asked, nothing of it is shown and it is named', async () => {
+    const seen = await eventually('the index tells that the cluster is hidden', async () => {
+      const answer = await listed(jane, indexed);
+      return answer.warning.includes('m1') && answer.warning.includes('subjectaccessreviews') && answer;
+    });
+    assert.deepEqual([seen.status, seen.rows], [200, []]);
+  });
+
+  test('E3a: everybody sees in the index what the cluster gives them through the gateway', async () => {
+    await member.apply(
+      ...granted('reviews', gatewayUser, {
+        verbs: ['create'],
+        apiGroups: ['authorization.k8s.io'],
+        resources: ['subjectaccessreviews'],
+      }),
+    );
+    await eventually('the webhook’s word counts', async () => (await listed(wanda, indexed)).rows.length > 0);
+    for (const [user, expected] of [
+      [wanda, ['n1/in-n1']],
+      [jane, ['n2/in-n2']],
+      [nobody, []],
+    ] as const) {
+      const throughGateway: string[] = [];
+      for (const namespace of namespaces) {
+        const path = `/clusters/m1/proxy/api/v1/namespaces/${namespace}/configmaps`;
+        throughGateway.push(...(await listed(user, path)).rows);
+      }
+      assert.deepEqual(throughGateway, expected, user.name);
+      assert.deepEqual((await listed(user, indexed)).rows, expected, user.name);
+    }
+    assert.match(gateway.log(), /has authorizers beside RBAC/);
+  });
+
+  test('E5: when it is down its rows are hidden once its answers are 10 s old, and it is named; back up, they are back', async () => {
+    assert.deepEqual((await listed(wanda, indexed)).rows, ['n1/in-n1']);
+    await member.kill();
+    const hidden = await eventually('rows of the dead member are hidden', async () => {
+      const answer = await listed(wanda, indexed);
+      return answer.rows.length === 0 && answer;
+    });
+    assert.equal(hidden.status, 200);
+    assert.match(hidden.warning, /m1/);
+    await member.restart();
+    await eventually(
+      'rows are back',
+      async () => (await listed(wanda, indexed)).rows.length > 0,
+      // The breaker of a member that was down lets one request through now and then.
+      { timeoutMs: 60_000 },
+    );
+  });
+
+  test('told to trust its RBAC alone, the index finds out by samples, raises an alarm and asks from then on', async (t) => {
+    const rights = makeRightsMember(member);
+    const store = await openSqliteStore({ directory: join(folder, 'store') });
+    t.after(async () => {
+      rights.close();
+      await store.close();
+    });
+    await copyMember(store, rights);
+    const reviews: MemberReviews = {
+      isIncomplete: () => Promise.reject(new Error('nobody asks that')),
+      isAllowed: async (_record, spec) => {
+        const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
+        const answer = await member.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review);
+        return (JSON.parse(answer.body) as { status: { allowed: boolean } }).status.allowed;
+      },
+    };
+    const changes: ModeChange[] = [];
+    const scopes = makeScopes({
+      store,
+      clusters: { list: () => [testRecord('m1')] },
+      authorizer: allowAuthenticated(),
+      outgoing: (user) => user,
+      maxAgeMs: 3_600_000,
+      reviews,
+      choice: 'rbac',
+      sampleRate: 1,
+      // Nothing changes in this member, so every moment confirms it.
+      confirmedAtMs: () => Date.now() + 1,
+      onModeChange: (change) => changes.push(change),
+    });
+    t.after(() => scopes.close());
+    const configMaps = { group: '', resource: 'configmaps' };
+    let uid = 0;
+    // Another uid is another identity: a decision of its own, and another chance that the sample is about n1.
+    const wandas = () => makeUser({ name: 'wanda', uid: String(++uid), groups: ['system:authenticated'] });
+    const before = await scopes.scope(wandas(), 'list', [configMaps]);
+    assert.equal(before.scope.grants.size, 0, 'RBAC alone shows nothing');
+    await eventually('a sample differs', async () => {
+      await scopes.scope(wandas(), 'list', [configMaps]);
+      return changes.length > 0;
+    });
+    assert.deepEqual(
+      changes.map(({ mode, why }) => [mode, why]),
+      [['review', 'mismatch']],
+    );
+    const { scope } = await scopes.scope(wandas(), 'list', [configMaps]);
+    assert.deepEqual(scope.grants.get('uid-m1/1')?.get('configmaps.'), { namespaces: ['n1'], names: [] });
+  });
+});
