@@ -6,7 +6,8 @@
 //   or throws a GatewayError, which `recover` has arranged to become a metav1.Status,
 //   or returns `answered` when the request is over.
 import { answered } from './exchange.ts';
-import type { Arrival, Step } from './exchange.ts';
+import type { Arrival } from '../http/arrival.ts';
+import type { Step } from './exchange.ts';
 import type { ChainDependencies } from './chain-dependencies.ts';
 import { admit } from './steps/admit.ts';
 import { audit } from './steps/audit.ts';

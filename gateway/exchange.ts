@@ -4,10 +4,11 @@
 import type { AttributesCluster, Decision } from '../auth/rules/authorize.ts';
 import type { ClusterRecord, Credential } from '../cache/model/records.ts';
 import type { User } from '../cache/model/user.ts';
+import type { Arrival, Peer } from '../http/arrival.ts';
 import type { Inbound, InboundUpgrade } from '../http/inbound.ts';
 import type { Progress } from '../routing/forward/stream.ts';
 import type { Connection, Target } from '../routing/members/target.ts';
-import type { RawHeaders } from '../routing/members/transport-types.ts';
+import type { RawHeaders } from '../http/raw-headers.ts';
 import type { UpgradeToken } from '../routing/forward/upgrade.ts';
 import type { AuditTrail } from './audit/trail.ts';
 import type { ClusterAccess } from './start/cluster-access.ts';
@@ -70,31 +71,6 @@ export type Step<In, Out> = (
   state: In,
   dependencies: ChainDependencies,
 ) => Out | typeof answered | Promise<Out | typeof answered>;
-
-/** Who is at the other end of the socket. */
-export interface Peer {
-  readonly address: string;
-  /** SNI the client sent, '' when none. */
-  readonly serverName: string;
-  /** DER chain, leaf first; [] when the client showed none. */
-  readonly certificates: readonly Uint8Array[];
-  /** What OpenSSL said at the handshake; never enough alone (DESIGN rule 13). */
-  readonly tlsAuthorized: boolean;
-}
-
-/** What the listener hands over. */
-export interface Arrival {
-  readonly inbound: Inbound;
-  /** The same object again when the request carries an Upgrade header. */
-  readonly upgradeInbound: InboundUpgrade | undefined;
-  /** Host or `:authority`. */
-  readonly host: string;
-  readonly peer: Peer;
-  /** Its one Audit-ID, where the front end took it out of the headers. */
-  readonly askedAuditId?: string | undefined;
-  /** The head was refused while it was read; `describe` throws it. */
-  readonly headFault: unknown;
-}
 
 /** After `receive`: the request has an id and a clock. */
 export interface Received extends Arrival {

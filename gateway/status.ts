@@ -1,6 +1,7 @@
 // The one place that turns an error into a response: a metav1.Status, and a Warning, because kubectl loses the message of a failed
 // discovery but prints warnings. Easy to get wrong: Retry-After on a 5xx makes client-go repeat even POSTs and turns a 503 into 50 s of waiting.
 import { GatewayError } from '../cache/model/errors.ts';
+import { HttpFault } from '../http/http-fault.ts';
 import { warningHeader } from '../routing/forward/warning.ts';
 
 /** A complete answer; header values are latin1 strings of bytes. */
@@ -45,6 +46,12 @@ function namingCluster(message: string, cluster: string | undefined): string {
 
 /** What more clients read is in the message. */
 const mostWarnings = 30;
+
+/** The error of a request that could not be read, or of an answer that could not be written, as HTTP. */
+export function faultError(fault: HttpFault): GatewayError {
+  const { code, message, retryAfterSeconds } = fault;
+  return new GatewayError(code, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
+}
 
 /** The answer for an error: Status, Audit-Id, and for cluster faults a Warning that names the cluster and the cause. */
 export function statusResponse(error: GatewayError, auditId: string): CompleteResponse {

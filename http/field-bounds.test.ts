@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GatewayError } from '../cache/model/errors.ts';
+import { HttpFault } from './http-fault.ts';
 import { maxFieldBytes, maxSubprotocols } from './field-bounds.ts';
 import type { BoundedField } from './field-bounds.ts';
 import { readHttp2Request } from './http2/http2-head.ts';
@@ -10,7 +10,7 @@ function codeOf(read: () => unknown): string {
   try {
     read();
   } catch (error) {
-    assert.ok(error instanceof GatewayError, String(error));
+    assert.ok(error instanceof HttpFault, String(error));
     return error.code;
   }
   return 'read';

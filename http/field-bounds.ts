@@ -1,6 +1,6 @@
 // Bounds of the header fields that are read before anybody knows who asks: what stands in them is split, hashed or decoded for strangers. A head may hold
 // 1 MiB for the sake of callers in thousands of groups; none of these fields is about that.
-import { GatewayError } from '../cache/model/errors.ts';
+import { HttpFault } from './http-fault.ts';
 
 /**
  * Longest value in bytes, of all lines of that name together where lines may repeat. Authorization holds the longest token that is looked at
@@ -20,15 +20,15 @@ export const maxSubprotocols = 100;
 export type BoundedField = keyof typeof maxFieldBytes;
 
 /** The fault of a field of that length, or undefined when it is within its bound. */
-export function fieldFault(name: BoundedField, bytes: number): GatewayError | undefined {
+export function fieldFault(name: BoundedField, bytes: number): HttpFault | undefined {
   const most = maxFieldBytes[name];
   if (bytes <= most) return undefined;
-  return new GatewayError('HEADERS_TOO_LARGE', `the ${name} header is longer than ${most} bytes`);
+  return new HttpFault('HEADERS_TOO_LARGE', `the ${name} header is longer than ${most} bytes`);
 }
 
 /**
  * A list header with one more line.
- * @throws GatewayError HEADERS_TOO_LARGE
+ * @throws HttpFault HEADERS_TOO_LARGE
  */
 export function withLine(name: BoundedField, before: string | undefined, line: string): string {
   const list = before === undefined ? line : `${before},${line}`;
@@ -37,9 +37,9 @@ export function withLine(name: BoundedField, before: string | undefined, line: s
   return list;
 }
 
-/** @throws GatewayError BAD_HEADERS for more than {@link maxSubprotocols} */
+/** @throws HttpFault BAD_HEADERS for more than {@link maxSubprotocols} */
 export function requireFewSubprotocols(list: string): void {
   // A limit makes split() stop there, however long the list is.
   if (list.split(',', maxSubprotocols + 1).length > maxSubprotocols)
-    throw new GatewayError('BAD_HEADERS', `the request offers more than ${maxSubprotocols} WebSocket subprotocols`);
+    throw new HttpFault('BAD_HEADERS', `the request offers more than ${maxSubprotocols} WebSocket subprotocols`);
 }

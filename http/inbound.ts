@@ -2,7 +2,7 @@
 // replaced. Easy to get wrong: after abort() or once the client is gone, every method must be a harmless no-op (node:http2 throws and
 // would kill the process, datapath.md section 8).
 import type { Duplex } from 'node:stream';
-import type { RawHeaders } from '../routing/members/transport-types.ts';
+import type { RawHeaders } from './raw-headers.ts';
 
 /** How a request body is framed: none, a known number of bytes, or unknown. */
 export type BodyFraming = 'none' | 'chunked' | number;

@@ -1,9 +1,9 @@
 // What the two front ends share: reading the framing of a request and the list of what may not be in one. Easy to get wrong: framing is
 // judged here for the whole request, before anything else; a second opinion about where a body ends is how requests are smuggled.
-import { GatewayError } from '../cache/model/errors.ts';
+import { HttpFault } from './http-fault.ts';
 import { readOnce } from './repeated-headers.ts';
 import type { BodyFraming } from './inbound.ts';
-import type { RawHeaders } from '../routing/members/transport-types.ts';
+import type { RawHeaders } from './raw-headers.ts';
 import { fieldFault, requireFewSubprotocols, withLine } from './field-bounds.ts';
 
 /** The headers a gateway step asks for by name, read once from the raw list. */
@@ -28,7 +28,7 @@ const hostBytes = /^[0-9A-Za-z!$%&()*+,\-.:;=['\]_~]*$/;
 
 /**
  * Judges framing, Host and connection headers of an HTTP/1.1 request.
- * @throws GatewayError BAD_HEADERS for anything two servers could read differently (security.md A-25, A-37), HEADERS_TOO_LARGE for a field over
+ * @throws HttpFault BAD_HEADERS for anything two servers could read differently (security.md A-25, A-37), HEADERS_TOO_LARGE for a field over
  * its bound
  */
 export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead => {
@@ -45,11 +45,10 @@ export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead =>
     switch (name.length) {
       case 4:
         if (name.toLowerCase() !== 'host') break;
-        if (host !== undefined) throw new GatewayError('BAD_HEADERS', 'the request has two Host headers');
+        if (host !== undefined) throw new HttpFault('BAD_HEADERS', 'the request has two Host headers');
         host = headers[i + 1]!;
         requireBounded('Host', host);
-        if (!hostBytes.test(host))
-          throw new GatewayError('BAD_HEADERS', 'the Host header holds what no host name does');
+        if (!hostBytes.test(host)) throw new HttpFault('BAD_HEADERS', 'the Host header holds what no host name does');
         break;
       case 6:
         if (name.toLowerCase() === 'expect') expectsContinue = readExpect(headers[i + 1]!);
@@ -65,16 +64,16 @@ export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead =>
         break;
       case 14:
         if (name.toLowerCase() !== 'content-length') break;
-        if (framed) throw new GatewayError('BAD_HEADERS', 'the request is framed twice');
+        if (framed) throw new HttpFault('BAD_HEADERS', 'the request is framed twice');
         framed = true;
         body = readContentLength(headers[i + 1]!);
         break;
       case 17:
         if (name.toLowerCase() !== 'transfer-encoding') break;
-        if (framed) throw new GatewayError('BAD_HEADERS', 'the request is framed twice');
+        if (framed) throw new HttpFault('BAD_HEADERS', 'the request is framed twice');
         framed = true;
         if (headers[i + 1]!.toLowerCase() !== 'chunked') {
-          throw new GatewayError('BAD_HEADERS', 'the only transfer encoding served is "chunked"');
+          throw new HttpFault('BAD_HEADERS', 'the only transfer encoding served is "chunked"');
         }
         body = 'chunked';
         break;
@@ -84,13 +83,13 @@ export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead =>
         break;
     }
   }
-  if (host === undefined) throw new GatewayError('BAD_HEADERS', 'the request has no Host header');
+  if (host === undefined) throw new HttpFault('BAD_HEADERS', 'the request has no Host header');
   if (subprotocols !== undefined) requireFewSubprotocols(subprotocols);
   const options = connection === undefined ? [] : connection.toLowerCase().split(',');
   const hasOption = (name: string): boolean => options.some((option) => option.trim() === name);
   const close = hasOption('close');
   const upgrade = upgradeHeader !== undefined && hasOption('upgrade');
-  if (upgrade && body !== 'none') throw new GatewayError('BAD_UPGRADE', 'a request to upgrade has no body');
+  if (upgrade && body !== 'none') throw new HttpFault('BAD_UPGRADE', 'a request to upgrade has no body');
   return { body, host, close, expectsContinue, upgrade };
 });
 
@@ -101,11 +100,11 @@ function requireBounded(name: 'Host' | 'Authorization', value: string): void {
 
 function readExpect(value: string): boolean {
   if (value.toLowerCase() === '100-continue') return true;
-  throw new GatewayError('BAD_HEADERS', 'the only expectation served is "100-continue"');
+  throw new HttpFault('BAD_HEADERS', 'the only expectation served is "100-continue"');
 }
 
 function readContentLength(value: string): BodyFraming {
-  if (!/^\d{1,15}$/.test(value)) throw new GatewayError('BAD_HEADERS', 'Content-Length is not a decimal number');
+  if (!/^\d{1,15}$/.test(value)) throw new HttpFault('BAD_HEADERS', 'Content-Length is not a decimal number');
   const length = Number(value);
   return length === 0 ? 'none' : length;
 }

@@ -1,9 +1,7 @@
 // Reads what the hub's lists and watches are made of: pages, events, objects, and the Status of an error. Easy to get wrong: one object without
 // a name or uid would make a cache entry nothing can ever delete again, so it spoils the whole answer and that is asked for anew.
+import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
 import type { HubObject } from './hub-types.ts';
-
-/** The answer breaks the Kubernetes API's own rules; what it said cannot be used. */
-export class MalformedAnswer extends Error {}
 
 /** One page of a list. */
 export interface Page {

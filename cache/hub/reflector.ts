@@ -3,7 +3,8 @@
 // itself says otherwise, and `state` says since when nobody has confirmed them.
 import { makeBackoff, makeBusyWaits } from '../../lib/backoff.ts';
 import { GatewayError } from '../model/errors.ts';
-import { MalformedAnswer, readPage, readStatus, readWatchLine, type Page } from './hub-events.ts';
+import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
+import { readPage, readStatus, readWatchLine, type Page } from './hub-events.ts';
 import { collectionPath, missingRule, resourceLabel } from './hub-paths.ts';
 import { hubUnavailable } from './hub-faults.ts';
 import type { HubAnswer, HubObject, HubStream } from './hub-types.ts';

@@ -2,7 +2,7 @@
 // be invented by the client; only the last is the address of the connection.
 import { isIP } from 'node:net';
 import { headerValues } from '../../routing/forward/headers.ts';
-import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
 
 /** Addresses that would not fit on a line of a log. */
 const maxForwarded = 32;

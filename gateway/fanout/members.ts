@@ -8,7 +8,7 @@ import { callMember } from '../../routing/members/member-call.ts';
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import { locate } from '../../routing/members/target.ts';
 import type { Target } from '../../routing/members/target.ts';
-import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ClusterAccess } from '../start/cluster-access.ts';
 import type { Authorized } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';

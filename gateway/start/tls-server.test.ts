@@ -5,7 +5,7 @@ import { connect } from 'node:tls';
 import { test } from 'node:test';
 import { X509Certificate } from 'node:crypto';
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
-import type { Arrival } from '../exchange.ts';
+import type { Arrival } from '../../http/arrival.ts';
 import { startListener } from './tls-server.ts';
 
 test('the chain learns who is at the other end, the same over both protocols', async () => {

@@ -6,9 +6,10 @@ import { boundConnections } from '../limits/connection-bounds.ts';
 import type { BoundConnections, ConnectionBounds } from '../limits/connection-bounds.ts';
 import { unboundedHoldings } from '../../http/client-holdings.ts';
 import type { ClientHoldings } from '../../http/client-holdings.ts';
-import type { Arrival, Peer } from '../exchange.ts';
+import type { Arrival, Peer } from '../../http/arrival.ts';
 import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { HostPort } from '../../lib/text/host-port.ts';
+import { faultError, statusResponse } from '../status.ts';
 import { listenAt } from './listen.ts';
 import { followHandshakes } from './handshakes.ts';
 import { Http1Connection } from '../../http/http1/http1-connection.ts';
@@ -72,6 +73,7 @@ export async function startListener(
   const http1Connections = new Set<Http1Connection>();
   const http1: Http1Listener = {
     arrive,
+    refusal: (fault) => statusResponse(faultError(fault), ''),
     draining: () => draining,
     lostMs,
     holdings,

@@ -9,7 +9,7 @@ import { isRepeated, markRepeated, readOnce } from '../../http/repeated-headers.
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import type { User } from '../../cache/model/user.ts';
 import { rememberingNames } from '../../http/header-names.ts';
-import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ClusterAccess } from '../start/cluster-access.ts';
 import { authorized } from '../exchange.ts';
 import type { Authenticated, Authorized, Observation } from '../exchange.ts';

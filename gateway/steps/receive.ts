@@ -4,7 +4,8 @@ import { readOnce } from '../../http/repeated-headers.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
 import type { Progress } from '../../routing/forward/stream.ts';
 import { RequestState, received } from '../exchange.ts';
-import type { Arrival, Received } from '../exchange.ts';
+import type { Arrival } from '../../http/arrival.ts';
+import type { Received } from '../exchange.ts';
 
 /** An `Audit-ID` a client or an aggregator may choose (kube-apiserver takes it over as well, cut at 64 bytes; we refuse odd ones). */
 const auditIdForm = /^[A-Za-z0-9._-]{1,64}$/;

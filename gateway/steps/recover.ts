@@ -4,7 +4,8 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { recoverable } from '../exchange.ts';
 import type { Received, Recoverable } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
-import { statusResponse } from '../status.ts';
+import { HttpFault } from '../../http/http-fault.ts';
+import { faultError, statusResponse } from '../status.ts';
 
 export function recover(state: Received, dependencies: ChainDependencies): Recoverable {
   return recoverable(state, (error) => {
@@ -19,10 +20,7 @@ export function recover(state: Received, dependencies: ChainDependencies): Recov
 
 function fail(state: Received, dependencies: ChainDependencies, error: unknown): void {
   const { inbound, auditId, progress } = state;
-  const known =
-    error instanceof GatewayError
-      ? error
-      : new GatewayError('INTERNAL', `an internal error occurred (Audit-Id ${auditId})`, { cause: error });
+  const known = knownError(error, auditId);
   if (known.code === 'INTERNAL') dependencies.log.error({ auditId, err: known.cause ?? known }, 'internal error');
   const observed = state as Received & { observation?: { error: unknown } };
   if (observed.observation !== undefined) observed.observation.error = known;
@@ -37,4 +35,10 @@ function fail(state: Received, dependencies: ChainDependencies, error: unknown):
   inbound.respond(status, headers, inbound.method === 'HEAD');
   if (inbound.method !== 'HEAD') inbound.write(body);
   inbound.end();
+}
+
+function knownError(error: unknown, auditId: string): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof HttpFault) return faultError(error);
+  return new GatewayError('INTERNAL', `an internal error occurred (Audit-Id ${auditId})`, { cause: error });
 }

@@ -1,7 +1,7 @@
 // What the chain knows of tracing: types only, so that naming them loads nothing. Easy to get wrong: an import of a value from here or from
 // OpenTelemetry would be paid by everybody who never asked for a trace.
 import type { ClusterSpec } from '../../cache/model/records.ts';
-import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { Authenticated, Located } from '../exchange.ts';
 
 /** Decides which requests have spans. */

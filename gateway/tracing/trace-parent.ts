@@ -1,7 +1,7 @@
 // W3C trace context, level 1: reading and writing `traceparent` (https://www.w3.org/TR/trace-context/#traceparent-header). Easy to get wrong: a header
 // that is not exactly right, or comes twice, is no parent; whoever forwards it all the same breaks the trace of somebody else.
 import { headerValues } from '../../routing/forward/headers.ts';
-import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
 
 /** The span of the caller. */
 export interface TraceParent {

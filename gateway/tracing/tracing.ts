@@ -11,7 +11,7 @@ import type { Registry } from 'prom-client';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
-import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { Authenticated, Located } from '../exchange.ts';
 import type { Log } from '../operations/log.ts';
 import { by, registerRead, single } from '../operations/read-metric.ts';

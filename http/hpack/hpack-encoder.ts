@@ -1,10 +1,10 @@
 // Writes header blocks of answers (RFC 7541). Easy to get wrong: the table of the other side must see exactly the entries we count on, so
 // a block that was begun is always sent; and what differs in every answer must not push what stays the same out of the table.
 import { STATUS_CODES } from 'node:http';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { HttpFault } from '../http-fault.ts';
 import { trimmed } from '../field-syntax.ts';
 import { rememberingNames } from '../header-names.ts';
-import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../raw-headers.ts';
 import { encodeHuffman } from './hpack-huffman.ts';
 import { DynamicTable, maxTableBytes, staticCount, staticFields } from './hpack-table.ts';
 
@@ -66,7 +66,7 @@ const statusName = 8;
 
 /**
  * The length a response head promises, or -1 for none.
- * @throws GatewayError INTERNAL when a field could change the meaning of the answer; then nothing must be sent
+ * @throws HttpFault INTERNAL when a field could change the meaning of the answer; then nothing must be sent
  */
 export function promisedLength(status: number, headers: RawHeaders): number {
   if (!(status >= 200 && status <= 999) && STATUS_CODES[status] === undefined) throw refuse('an invalid status');
@@ -84,8 +84,8 @@ export function promisedLength(status: number, headers: RawHeaders): number {
   return promised;
 }
 
-function refuse(what: string): GatewayError {
-  return new GatewayError('INTERNAL', `the gateway built an answer with ${what}; it was not sent`);
+function refuse(what: string): HttpFault {
+  return new HttpFault('INTERNAL', `the gateway built an answer with ${what}; it was not sent`);
 }
 
 /** Encodes one block after the other, in the order they are sent. */

@@ -2,9 +2,9 @@
 // wrong: an answer that is shorter or longer than its Content-Length must not look complete, or the next one is read from its rest.
 import { STATUS_CODES } from 'node:http';
 import type { Writable } from 'node:stream';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { HttpFault } from '../http-fault.ts';
 import { rememberingNames } from '../header-names.ts';
-import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../raw-headers.ts';
 import { token } from '../field-syntax.ts';
 
 /** Pieces up to this size are copied together; larger ones go as they are. */
@@ -33,7 +33,7 @@ const maxJudged = 128;
 const maxJudgedLength = 256;
 const judged: { readonly name: string; readonly value: string; readonly fate: 'write' | 'drop' | 'length' }[] = [];
 
-/** @throws GatewayError INTERNAL */
+/** @throws HttpFault INTERNAL */
 function judge(name: string, value: string, place: number): 'write' | 'drop' | 'length' {
   const known = judged[place];
   if (known !== undefined && known.name === name && known.value === value) return known.fate;
@@ -56,7 +56,7 @@ export interface AnswerHead {
  * The head of an answer.
  * @param bodyless no body follows: HEAD, 204, 304
  * @param close says `Connection: close`
- * @throws GatewayError INTERNAL when a header could change the meaning of the bytes; then nothing was sent
+ * @throws HttpFault INTERNAL when a header could change the meaning of the bytes; then nothing was sent
  */
 export function answerHead(status: number, headers: RawHeaders, bodyless: boolean, close: boolean): AnswerHead {
   let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Status'}\r\n`;
@@ -79,8 +79,8 @@ export function answerHead(status: number, headers: RawHeaders, bodyless: boolea
   return { text, body: bodyless ? 0 : (length ?? 'chunked') };
 }
 
-function refuse(what: string): GatewayError {
-  return new GatewayError('INTERNAL', `the gateway built an answer with ${what}; it was not sent`);
+function refuse(what: string): HttpFault {
+  return new HttpFault('INTERNAL', `the gateway built an answer with ${what}; it was not sent`);
 }
 
 /** The answer to one request while it is written. */

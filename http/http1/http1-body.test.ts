@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { HttpFault } from '../http-fault.ts';
 import type { BodyFraming } from '../inbound.ts';
 import { makeRequestBody } from './http1-body.ts';
 
@@ -71,7 +71,7 @@ for (const [what, text] of [
   ['too long trailers', `0\r\n${'a: b\r\n'.repeat(20_000)}`],
 ] as const) {
   test(`chunks with ${what} are refused`, () => {
-    const refused = (error: unknown): boolean => error instanceof GatewayError && error.code === 'BAD_REQUEST';
+    const refused = (error: unknown): boolean => error instanceof HttpFault && error.code === 'BAD_REQUEST';
     assert.throws(() => readPieces('chunked', [text]), refused);
     assert.throws(() => readPieces('chunked', [...text]), refused);
   });
@@ -93,7 +93,7 @@ test('any chunks in any pieces give the bytes that were put in', () => {
 
 test('C64: a trailer that is no header field is refused, as net/http does: the fuzzer saw bytes pass that another server may read anew', () => {
   for (const trailer of ['0', 'a', ' ', ' a: b', ':', 'a b: c', '\xbd: x', 'GET / HTTP/1.1'])
-    assert.throws(() => readTrailer(trailer), GatewayError, JSON.stringify(trailer));
+    assert.throws(() => readTrailer(trailer), HttpFault, JSON.stringify(trailer));
   for (const trailer of ['a:', 'X-T: b', "!#$%&'*+-.^_`|~09AZaz: \xe9"]) readTrailer(trailer);
 });
 

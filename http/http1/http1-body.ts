@@ -1,6 +1,6 @@
 // Takes the body of an HTTP/1.1 request out of the bytes of its connection. Easy to get wrong: what follows the body in the same piece is
 // the next request, so every read says how far it went.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { HttpFault } from '../http-fault.ts';
 import { ResponseFault, makeChunkedBody } from './chunked-body.ts';
 import type { ChunkedBody } from './chunked-body.ts';
 import type { BodyFraming } from '../inbound.ts';
@@ -14,7 +14,7 @@ export interface RequestBody {
   begin(framing: BodyFraming): void;
   /**
    * Reads a piece, which must be ours to change, and gives how many of its bytes belong to the body.
-   * @throws GatewayError BAD_REQUEST when the chunks are not valid; extensions and trailers are bounded and dropped
+   * @throws HttpFault BAD_REQUEST when the chunks are not valid; extensions and trailers are bounded and dropped
    */
   read(chunk: Buffer): number;
 }
@@ -36,7 +36,7 @@ export function makeRequestBody(): RequestBody {
       return used;
     } catch (error) {
       if (!(error instanceof ResponseFault)) throw error;
-      throw new GatewayError('BAD_REQUEST', `the request body is not valid: ${error.message}`);
+      throw new HttpFault('BAD_REQUEST', `the request body is not valid: ${error.message}`);
     }
   }
 

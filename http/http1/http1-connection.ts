@@ -1,10 +1,11 @@
 // One HTTP/1.1 connection of a client: reads one request at a time and hands it to the chain. Easy to get wrong: bytes that came early
 // (pipelined requests, a body nobody asked for yet) are held, bounded, and read by nobody until the request before them is over.
 import type { Duplex } from 'node:stream';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { HttpFault } from '../http-fault.ts';
 import { readDirectly } from '../direct-read.ts';
 import type { BodyReader } from '../inbound.ts';
-import type { Arrival, Peer } from '../../gateway/exchange.ts';
+import type { RawHeaders } from '../raw-headers.ts';
+import type { Arrival, Peer } from '../arrival.ts';
 import type { ClientHoldings, Holding } from '../client-holdings.ts';
 import { answerHead } from './http1-answer.ts';
 import { makeRequestBody } from './http1-body.ts';
@@ -15,7 +16,6 @@ import type { Http1Head } from './http1-parser.ts';
 import { readHttp1Head } from '../request-framing.ts';
 import type { Http1RequestHead } from '../request-framing.ts';
 import { endLingering, lingerBytes, lingerMs } from '../linger.ts';
-import { statusResponse } from '../../gateway/status.ts';
 
 /** Bytes held for later before the client is held back; and pieces, because each costs a few hundred bytes, however short it is. */
 const heldLimitBytes = 64 * 1024;
@@ -29,10 +29,19 @@ const firstRequestMs = 1_000;
 const crowdedText = 'the gateway holds too many unfinished requests; ask again';
 const faultHead: Http1RequestHead = { body: 'none', host: '', close: true, expectsContinue: false, upgrade: false };
 
+/** Header values of a refusal that are '' are left out. */
+export interface RefusalAnswer {
+  readonly status: number;
+  readonly headers: RawHeaders;
+  readonly body: Buffer;
+}
+
 /** What connections need of their listener. */
 export interface Http1Listener {
   /** Called for every request; must not throw. */
   readonly arrive: (arrival: Arrival) => void;
+  /** The whole answer to bytes that are no request, of which there is no object to answer on. */
+  readonly refusal: (fault: HttpFault) => RefusalAnswer;
   /** True once every answer says `Connection: close`. */
   readonly draining: () => boolean;
   /** A client that takes none of the bytes that wait for it is given up after this. */
@@ -120,7 +129,7 @@ export class Http1Connection implements RequestCarrier {
   #crowdedOut(): void {
     const isAwaited = this.#inbound !== undefined || (this.#mode === 'head' && this.#head.started);
     if (!isAwaited) this.#close();
-    else this.#refuse(new GatewayError('TOO_MANY_REQUESTS', crowdedText, { retryAfterSeconds: 1 }));
+    else this.#refuse(new HttpFault('TOO_MANY_REQUESTS', crowdedText, { retryAfterSeconds: 1 }));
   }
 
   #hold(chunk: Buffer): void {
@@ -168,7 +177,7 @@ export class Http1Connection implements RequestCarrier {
       if (this.#mode === 'head') this.#readHead(chunk);
       else this.#readBody(chunk);
     } catch (error) {
-      if (!(error instanceof GatewayError)) throw error;
+      if (!(error instanceof HttpFault)) throw error;
       this.#refuse(error);
     } finally {
       this.#taking = false;
@@ -317,7 +326,7 @@ export class Http1Connection implements RequestCarrier {
   }
 
   /** Malformed bytes: they are answered where no answer has begun, and nothing behind them is read as HTTP. */
-  #refuse(error: GatewayError): void {
+  #refuse(error: HttpFault): void {
     const inbound = this.#inbound;
     this.#inbound = undefined;
     if (inbound?.answered === true) {
@@ -326,7 +335,7 @@ export class Http1Connection implements RequestCarrier {
       inbound.finish(true);
       return;
     }
-    this.#endLingering(refusal(error));
+    this.#endLingering(answerBytes(this.#listener.refusal(error)));
     inbound?.finish(true);
   }
 
@@ -369,19 +378,17 @@ export class Http1Connection implements RequestCarrier {
 
 /**
  * What a head says about its request; the fuzzer reads connections with it.
- * @throws GatewayError for what the chain answers with a Status
+ * @throws HttpFault for what the chain answers with a Status
  */
 export function judge(head: Http1Head): Http1RequestHead {
-  if (!head.http11) throw new GatewayError('BAD_REQUEST', 'only HTTP/1.1 and HTTP/2 are served');
+  if (!head.http11) throw new HttpFault('BAD_REQUEST', 'only HTTP/1.1 and HTTP/2 are served');
   if (head.method === 'CONNECT') {
-    throw new GatewayError('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
+    throw new HttpFault('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
   }
   return readHttp1Head(head.headers);
 }
 
-/** A Status for a request there is no object for. */
-function refusal(error: GatewayError): Buffer {
-  const { status, headers, body } = statusResponse(error, '');
+function answerBytes({ status, headers, body }: RefusalAnswer): Buffer {
   const filled: string[] = [];
   for (let i = 0; i < headers.length; i += 2) if (headers[i + 1] !== '') filled.push(headers[i]!, headers[i + 1]!);
   return Buffer.concat([Buffer.from(answerHead(status, filled, false, true).text, 'latin1'), body]);

@@ -2,7 +2,7 @@
 // read must still reach the client, so the connection reads and drops the rest for a while before it closes.
 import type { Duplex } from 'node:stream';
 import type { BodyFraming, BodyReader, Inbound, InboundUpgrade } from '../inbound.ts';
-import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../raw-headers.ts';
 import { Http1Answer, answerHead } from './http1-answer.ts';
 import type { Http1Head } from './http1-parser.ts';
 import { endLingering } from '../linger.ts';

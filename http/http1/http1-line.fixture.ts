@@ -3,7 +3,7 @@
 import { duplexPair } from 'node:stream';
 import type { Duplex } from 'node:stream';
 import type { BodyReader, Inbound } from '../inbound.ts';
-import type { Arrival } from '../../gateway/exchange.ts';
+import type { Arrival } from '../arrival.ts';
 import { unboundedHoldings } from '../client-holdings.ts';
 import { Http1Connection } from './http1-connection.ts';
 
@@ -51,6 +51,7 @@ export function openLine(answer?: (inbound: Inbound, arrival: Arrival) => void):
       arrivals.push(arrival);
       answer?.(arrival.inbound, arrival);
     },
+    refusal: ({ status }) => ({ status, headers: [], body: Buffer.from(JSON.stringify({ code: status })) }),
     draining: () => draining,
     lostMs: 300_000,
     holdings,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { GatewayError } from '../../cache/model/errors.ts';
+import { HttpFault } from '../http-fault.ts';
 import { isRepeated } from '../repeated-headers.ts';
 import { makeHeadReader, parseRequestHead } from './http1-parser.ts';
 import type { Http1Head } from './http1-parser.ts';
@@ -115,7 +115,7 @@ const malformed: readonly (readonly [string, string])[] = [
 ];
 for (const [what, text] of malformed) {
   test(`a request with ${what} is refused`, () => {
-    const refusedAs400 = (error: unknown): boolean => error instanceof GatewayError && error.status === 400;
+    const refusedAs400 = (error: unknown): boolean => error instanceof HttpFault && error.status === 400;
     if (!/HTTP\/2\.0/.test(text)) assert.throws(() => judge(text), refusedAs400);
     else assert.equal(readPieces([latin1(text)]).head!.http11, false);
   });
@@ -130,7 +130,7 @@ test('other versions are told apart, not taken for 1.1', () => {
 test('a bare LF is refused before the head is complete', () => {
   const reader = makeHeadReader();
   reader.read(latin1('GET / HTTP/1.1'));
-  assert.throws(() => reader.read(latin1('\nHost: x\n\n')), GatewayError);
+  assert.throws(() => reader.read(latin1('\nHost: x\n\n')), HttpFault);
 });
 
 test('a head of 1 MiB passes, one more byte is 431, in one piece and in many', () => {
@@ -139,7 +139,7 @@ test('a head of 1 MiB passes, one more byte is 431, in one piece and in many', (
     return `${text}${'a'.repeat(bytes - text.length - 2)}\r\n\r\n`;
   };
   const mebibyte = 1024 * 1024;
-  const tooLarge = (error: unknown): boolean => error instanceof GatewayError && error.status === 431;
+  const tooLarge = (error: unknown): boolean => error instanceof HttpFault && error.status === 431;
   const inPieces = (text: string): Buffer[] => {
     const bytes = latin1(text);
     return Array.from({ length: Math.ceil(bytes.length / 10_000) }, (_, i) => bytes.subarray(i * 1e4, i * 1e4 + 1e4));
@@ -192,7 +192,7 @@ test('no bytes make the reader throw anything but a refusal', () => {
         const { head } = readPieces(pieces.map(latin1));
         if (head !== undefined) assert.match(head.method + head.target, /^[\x21-\x7e]+$/);
       } catch (error) {
-        assert.ok(error instanceof GatewayError, String(error));
+        assert.ok(error instanceof HttpFault, String(error));
       }
     }),
   );
@@ -229,7 +229,7 @@ test('a request line is judged in front of fields that repeat', () => {
     'GET /a HTTP/1.1\n',
     'GET  /a HTTP/1.1',
   ]) {
-    assert.throws(() => reader.read(latin1(line + fields)), GatewayError, JSON.stringify(line));
+    assert.throws(() => reader.read(latin1(line + fields)), HttpFault, JSON.stringify(line));
   }
 });
 

@@ -1,7 +1,7 @@
 // Reads the head of an HTTP/1.1 request, strictly (RFC 9112): whatever two servers could read differently is refused. Easy to get wrong:
 // heads come in any pieces, byte by byte from the slow and the hostile, so an unfinished one is held in a buffer that doubles and only
 // new bytes are searched. Fields equal to those of the request before on the same connection are the same list object.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { HttpFault } from '../http-fault.ts';
 import { maxHeaderBytes, maxHeaderPairs } from '../../lib/limits.ts';
 import { isRepeated, markRepeated } from '../repeated-headers.ts';
 import { token, trimmed } from '../field-syntax.ts';
@@ -30,7 +30,7 @@ export interface HeadReader {
   forget(): void;
   /**
    * Takes a piece; gives the offset behind the head, or -1 when the head is not complete and the whole piece was taken.
-   * @throws GatewayError BAD_REQUEST when it is no request head, HEADERS_TOO_LARGE beyond 1 MiB or 20,000 fields
+   * @throws HttpFault BAD_REQUEST when it is no request head, HEADERS_TOO_LARGE beyond 1 MiB or 20,000 fields
    */
   read(chunk: Buffer): number;
 }
@@ -128,7 +128,7 @@ export function makeHeadReader(): HeadReader {
 
 /**
  * Parses a whole head, its last line end included and the empty line not. Host and framing are judged by readHttp1Head of inbound.ts.
- * @throws GatewayError BAD_REQUEST or HEADERS_TOO_LARGE; the message names the rule and repeats nothing of the request
+ * @throws HttpFault BAD_REQUEST or HEADERS_TOO_LARGE; the message names the rule and repeats nothing of the request
  */
 export function parseRequestHead(text: string, readFields = readFieldLines): Http1Head {
   if (text.length > maxHeaderBytes) throw tooLarge();
@@ -190,10 +190,10 @@ function readFieldLines(text: string): readonly string[] {
   return headers;
 }
 
-function badRequest(what: string): GatewayError {
-  return new GatewayError('BAD_REQUEST', `the request is not valid HTTP/1.1: ${what}`);
+function badRequest(what: string): HttpFault {
+  return new HttpFault('BAD_REQUEST', `the request is not valid HTTP/1.1: ${what}`);
 }
 
-function tooLarge(): GatewayError {
-  return new GatewayError('HEADERS_TOO_LARGE', `the request head is over 1 MiB or ${maxHeaderPairs} fields`);
+function tooLarge(): HttpFault {
+  return new HttpFault('HEADERS_TOO_LARGE', `the request head is over 1 MiB or ${maxHeaderPairs} fields`);
 }

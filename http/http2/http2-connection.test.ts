@@ -9,7 +9,7 @@ import { assert as check, array, asyncProperty, constantFrom, string, tuple } fr
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
 import type { TestAuthority, TestCertificate } from '../../routing/dial/authority.fixture.ts';
 import type { Inbound } from '../inbound.ts';
-import type { Arrival } from '../../gateway/exchange.ts';
+import type { Arrival } from '../arrival.ts';
 import { startListener } from '../../gateway/start/tls-server.ts';
 import type { Listener } from '../../gateway/start/tls-server.ts';
 

@@ -4,7 +4,7 @@
 import type { Duplex } from 'node:stream';
 import { maxClientStreams, maxHeaderBytes, maxHeaderPairs } from '../../lib/limits.ts';
 import { readDirectly } from '../direct-read.ts';
-import type { Arrival, Peer } from '../../gateway/exchange.ts';
+import type { Arrival, Peer } from '../arrival.ts';
 import type { ClientHoldings, Holding } from '../client-holdings.ts';
 import { FloodBudget } from './http2-budget.ts';
 import {

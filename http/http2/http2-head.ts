@@ -1,10 +1,10 @@
 // Judges the header list of a request over HTTP/2 (RFC 9113 section 8). Easy to get wrong: a list that is malformed resets the stream and
 // is answered by nobody, while what is merely refused gets a Status; and pseudo headers never reach the chain as headers.
-import { GatewayError } from '../../cache/model/errors.ts';
+import { HttpFault } from '../http-fault.ts';
 import { maxHeaderPairs } from '../../lib/limits.ts';
 import type { BodyFraming } from '../inbound.ts';
 import { rememberingNames } from '../header-names.ts';
-import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../raw-headers.ts';
 import { fieldFault } from '../field-bounds.ts';
 import type { RepeatedLists } from './repeated-lists.ts';
 import { token } from '../field-syntax.ts';
@@ -24,7 +24,7 @@ export interface Http2Head {
   /** Value of its one Audit-ID, which is not among the headers: an aggregator sends another one with each request, and the rest repeats. */
   readonly auditId: string | undefined;
   /** What the chain is to answer with, instead of anything else. */
-  readonly fault: GatewayError | undefined;
+  readonly fault: HttpFault | undefined;
 }
 
 const lowerToken = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
@@ -75,7 +75,7 @@ export function readHttp2Request(list: readonly string[], ends: boolean, lists?:
   let host: string | undefined;
   let length: string | undefined;
   let expect: string | undefined;
-  let fault: GatewayError | undefined;
+  let fault: HttpFault | undefined;
   let auditId: string | undefined;
   let auditIds = 0;
   const headers: string[] = [];
@@ -109,11 +109,11 @@ export function readHttp2Request(list: readonly string[], ends: boolean, lists?:
         if (value !== 'trailers') return undefined;
         break;
       case 'host':
-        if (host !== undefined) fault = new GatewayError('BAD_HEADERS', 'the request has two Host headers');
+        if (host !== undefined) fault = new HttpFault('BAD_HEADERS', 'the request has two Host headers');
         host = value;
         break;
       case 'length':
-        if (length !== undefined) fault = new GatewayError('BAD_HEADERS', 'the request has two Content-Length headers');
+        if (length !== undefined) fault = new HttpFault('BAD_HEADERS', 'the request has two Content-Length headers');
         length = value;
         break;
       case 'expect':
@@ -127,18 +127,18 @@ export function readHttp2Request(list: readonly string[], ends: boolean, lists?:
   }
   if (method === undefined || !token.test(method)) return undefined;
   if (method === 'CONNECT') {
-    fault ??= new GatewayError('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
+    fault ??= new HttpFault('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
   } else if (scheme === undefined || scheme === '' || path === undefined || path === '') return undefined;
   if (length !== undefined && !/^\d{1,15}$/.test(length)) {
-    fault ??= new GatewayError('BAD_HEADERS', 'Content-Length is not a decimal number');
+    fault ??= new HttpFault('BAD_HEADERS', 'Content-Length is not a decimal number');
     length = undefined;
   }
   fault ??= fieldFault('Host', Math.max(authority?.length ?? 0, host?.length ?? 0));
   if (authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase()) {
-    fault ??= new GatewayError('BAD_HEADERS', 'the Host header differs from :authority');
+    fault ??= new HttpFault('BAD_HEADERS', 'the Host header differs from :authority');
   }
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
-    fault ??= new GatewayError('BAD_HEADERS', 'the only expectation served is "100-continue"');
+    fault ??= new HttpFault('BAD_HEADERS', 'the only expectation served is "100-continue"');
   }
   const bodyBytes = length === undefined ? -1 : Number(length);
   if (ends && bodyBytes > 0) return undefined;
@@ -183,6 +183,6 @@ export function oversizedHead(ends: boolean): Http2Head {
     host: '',
     expectsContinue: false,
     auditId: undefined,
-    fault: new GatewayError('HEADERS_TOO_LARGE', `the request head is over 1 MiB or ${maxHeaderPairs} fields`),
+    fault: new HttpFault('HEADERS_TOO_LARGE', `the request head is over 1 MiB or ${maxHeaderPairs} fields`),
   };
 }

@@ -1,7 +1,7 @@
 // The sending half of an HTTP/2 connection: answers within the windows of the client, fairly between its streams. Easy to get wrong: a
 // body that waits for a window or a slow socket is kept by its stream and bounded, so that it never stands in the way of a PING or reset.
 import type { Duplex } from 'node:stream';
-import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../raw-headers.ts';
 import { HpackEncoder } from '../hpack/hpack-encoder.ts';
 import type { FloodBudget } from './http2-budget.ts';
 import { errorCode, frameFlag, frameHeadBytes, frameType, maxWindowBytes } from './http2-frames.ts';

@@ -1,7 +1,7 @@
 // One request over HTTP/2 as the chain sees it. Easy to get wrong: its body comes whether anybody reads it or not, so what is early is
 // held, within the window that the client was given; and an answer that was cut never gets END_STREAM.
 import type { BodyFraming, BodyReader, Inbound } from '../inbound.ts';
-import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../raw-headers.ts';
 import { promisedLength } from '../hpack/hpack-encoder.ts';
 import { errorCode } from './http2-frames.ts';
 import type { Http2Head } from './http2-head.ts';

@@ -1,6 +1,6 @@
 // Steps over JSON in bytes, token by token, without building values. Easy to get wrong: what is stepped over is stored and sent to others as it
 // is, so every byte must follow the grammar (RFC 8259); one member's bad JSON would spoil the answer of all.
-import { MalformedAnswer } from '../../cache/hub/hub-events.ts';
+import { MalformedAnswer } from './malformed-json.ts';
 
 /** Go's encoding/json refuses deeper documents, so no honest API server has them. */
 export const maxDepth = 10_000;

@@ -1,7 +1,7 @@
 // Changes and parts of stored objects as bytes: what is not touched stays as the member wrote it. Easy to get wrong: parsing and printing again would
 // lose numbers beyond 2^53, `1.0`, escapes and the order of integer keys.
 import { byte, maxDepth, nextMember, skipColon, skipSpace, skipString, skipValue, textOf } from './json-scan.ts';
-import type { PathStep } from '../../search/query/list-query.ts';
+import type { PathStep } from './path-step.ts';
 
 /** One member of an object: its key, and where key and value stand. */
 interface Member {

@@ -6,7 +6,7 @@ import { readOnce } from '../../http/repeated-headers.ts';
 import { identityTextFault } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import { rememberingNames } from '../../http/header-names.ts';
-import type { RawHeaders } from '../members/transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
 import { token } from '../../http/field-syntax.ts';
 
 /**

@@ -10,13 +10,8 @@ import { lastWordsMs } from './last-words.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
 import { refusedImpersonation } from './refusals.ts';
 import type { Breaker } from '../members/breaker.ts';
-import type {
-  RawHeaders,
-  ResponseHandler,
-  Transport,
-  UpstreamCall,
-  UpstreamRequest,
-} from '../members/transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
+import type { ResponseHandler, Transport, UpstreamCall, UpstreamRequest } from '../members/transport-types.ts';
 
 /** What the chain learns while bytes move; plain numbers, because this is the hot path. Times are `performance.now()` milliseconds. */
 export interface Progress {

@@ -10,7 +10,8 @@ import { LastWords } from './last-words.ts';
 import type { OpenStream, OpenStreams } from './open-streams.ts';
 import { refusedImpersonation } from './refusals.ts';
 import type { Forwarding, Progress } from './stream.ts';
-import type { RawHeaders, ResponseHandler, Transport, UpstreamRequest } from '../members/transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
+import type { ResponseHandler, Transport, UpstreamRequest } from '../members/transport-types.ts';
 import { tellsStatus } from './websocket-messages.ts';
 
 /** The two protocols Kubernetes upgrades to (KEP-4006; RFC 6455; SPDY/3.1). */

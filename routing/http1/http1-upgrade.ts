@@ -10,7 +10,8 @@ import { badResponse, fail, memberFault } from '../members/member-faults.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
 import { requestHead } from './request-head.ts';
 import { makeResponseParser } from './response-parser.ts';
-import type { RawHeaders, ResponseHandler, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
+import type { ResponseHandler, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
 
 /** Bytes of a refusal that are passed on; the caller cannot hold the member back here. */
 const maxRefusalBytes = 1024 * 1024;

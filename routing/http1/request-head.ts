@@ -3,7 +3,8 @@
 // whoever built it.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { rememberingNames } from '../../http/header-names.ts';
-import type { HeadText, RawHeaders, UpstreamRequest } from '../members/transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
+import type { HeadText, UpstreamRequest } from '../members/transport-types.ts';
 import { token } from '../../http/field-syntax.ts';
 
 const originForm = /^\/[\x21-\x7e\x80-\xff]*$/;

@@ -8,7 +8,8 @@ import type { Call, Carrier } from '../members/call.ts';
 import { badResponse, fail, memberFault } from '../members/member-faults.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
 import { checkRequest, refuseFramingHeaders } from '../http1/request-head.ts';
-import type { RawHeaders, UpstreamRequest } from '../members/transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
+import type { UpstreamRequest } from '../members/transport-types.ts';
 
 /** Interim (1xx) responses ignored before the final one. */
 const maxInterimHeads = 32;

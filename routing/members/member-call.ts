@@ -6,7 +6,8 @@ import { hostHeader } from '../dial/endpoint-request.ts';
 import { headersOf } from './member-request.ts';
 import type { OutgoingIdentity } from './member-request.ts';
 import type { Target } from './target.ts';
-import type { RawHeaders, ResponseHandler, UpstreamCall } from './transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
+import type { ResponseHandler, UpstreamCall } from './transport-types.ts';
 
 /** Answer bytes held for a reader before the member is made to wait. */
 const heldAnswerBytes = 64 * 1024;

@@ -2,10 +2,8 @@
 // (transport.ts and its two clients). Easy to get wrong: headers are flat raw arrays on purpose, name, value, name, value; objects would
 // join repeats, and a joined Impersonate-Group is another identity (DESIGN rule 3).
 import type { Duplex } from 'node:stream';
+import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { GatewayError } from '../../cache/model/errors.ts';
-
-/** Flat list `[name, value, name, value, …]`; values are latin1 strings whose char codes are the bytes on the wire. */
-export type RawHeaders = readonly string[];
 
 /** One request to a member, complete but for its body. */
 export interface UpstreamRequest {

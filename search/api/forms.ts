@@ -2,7 +2,7 @@
 // what is asked for changes it (another version of the same schema, a part of it), and never by parsing.
 import type { RowRead } from '../stores/store.ts';
 import type { Table } from '../table/table.ts';
-import type { PathStep } from '../query/list-query.ts';
+import type { PathStep } from '../../lib/json/path-step.ts';
 import { typeKey } from '../types.ts';
 import type { TypeInfo, TypeKey } from '../types.ts';
 import type { EventForm } from '../watch/watch.ts';

@@ -4,7 +4,7 @@ import type { ErrorCode, GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
 import type { Progress } from '../../routing/forward/stream.ts';
-import type { RawHeaders } from '../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../../http/raw-headers.ts';
 
 /** Which form of an answer was asked for: kind of the transformation and version of its group; '' and '' for the plain object. */
 export interface Form {

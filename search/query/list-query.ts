@@ -1,5 +1,6 @@
 // The question as every store and the matcher understand it: a tree of plain values, whichever spelling (Clusterpedia's parameters and labels,
 // native selectors, `filter=`, a POSTed document) it came in. Easy to get wrong: an absent list asks for everything, an empty one for nothing.
+import type { PathStep } from '../../lib/json/path-step.ts';
 import type { ResourceType } from '../types.ts';
 import type { Column } from './columns.ts';
 
@@ -9,12 +10,6 @@ export interface LabelRequirement {
   readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt';
   readonly values: readonly string[];
 }
-
-/** One step into a document: a key of an object, an element of a list, or each of its elements. */
-export type PathStep =
-  | { readonly kind: 'key'; readonly key: string }
-  | { readonly kind: 'index'; readonly index: number }
-  | { readonly kind: 'each' };
 
 /**
  * A condition on a path of the object. Text comparison of the JSON scalar, as Clusterpedia's; `NotEquals` and `NotIn` hold where the path is

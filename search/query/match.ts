@@ -4,7 +4,8 @@ import type { TypeKey } from '../types.ts';
 import { typeKey } from '../types.ts';
 import { compare, readComparable } from './comparable.ts';
 import { documentPaths, readDocument, readValues, type Found } from './document.ts';
-import type { FieldRequirement, LabelRequirement, ListQuery, PathStep } from './list-query.ts';
+import type { PathStep } from '../../lib/json/path-step.ts';
+import type { FieldRequirement, LabelRequirement, ListQuery } from './list-query.ts';
 
 /** Where a row stands; what the object itself does not say. */
 export interface RowKey {

@@ -1,7 +1,7 @@
 // Paths into an object as people write them: `metadata.name`, `.spec.containers[].image`, `metadata.annotations['a.io/b']`, `spec.ports[0].port`.
 // Easy to get wrong: a dot inside quotes is part of the key, and `[key]` without quotes is an error, not a key.
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { PathStep } from './list-query.ts';
+import type { PathStep } from '../../lib/json/path-step.ts';
 
 /** More steps than any Kubernetes type has. */
 export const maxPathSteps = 32;

@@ -2,7 +2,8 @@
 // ordinary answer, not as an error; and nothing of an answer's text may reach a message, since it may quote an object.
 import { retryAfterMsOf } from '../../lib/backoff.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
-import { MalformedAnswer, readStatus } from '../../cache/hub/hub-events.ts';
+import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
+import { readStatus } from '../../cache/hub/hub-events.ts';
 import { headerValue } from '../../routing/forward/headers.ts';
 import { readWhole, type MemberAnswer } from '../../routing/members/member-call.ts';
 import { mendCommand } from './read-as.ts';

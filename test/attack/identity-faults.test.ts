@@ -13,7 +13,7 @@ import { unknownStatus } from '../../cache/model/store.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import { chain, run } from '../../gateway/chain.ts';
-import type { Arrival } from '../../gateway/exchange.ts';
+import type { Arrival } from '../../http/arrival.ts';
 import { makeLog } from '../../gateway/operations/log.ts';
 import { makeAdmission } from '../../gateway/limits/admission.ts';
 import { readLimitsConfig } from '../../gateway/config/limits-config.ts';

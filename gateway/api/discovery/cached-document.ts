@@ -2,7 +2,7 @@
 // which a cache hands the aggregated form of `/apis` to a client that asked for the legacy one.
 import { createHash } from 'node:crypto';
 import { hasEtag } from '../../../routing/forward/headers.ts';
-import type { RawHeaders } from '../../../routing/members/transport-types.ts';
+import type { RawHeaders } from '../../../http/raw-headers.ts';
 import type { CompleteResponse } from '../../status.ts';
 
 /** A document ready to be sent. */

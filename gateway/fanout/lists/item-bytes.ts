@@ -10,7 +10,7 @@ import {
   skipValue,
   textOf,
 } from '../../../lib/json/json-scan.ts';
-import { MalformedAnswer } from '../../../cache/hub/hub-events.ts';
+import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { clusterAnnotation } from '../../../search/types.ts';
 
 /** A value inside of some bytes. */

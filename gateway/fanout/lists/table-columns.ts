@@ -1,7 +1,7 @@
 // Columns of a merged Table: `Cluster` first, then those of the members. Easy to get wrong: members of different versions have different
 // columns, so cells are put in their place by the column's name, never by their number alone.
 import { byte, skipSpace } from '../../../lib/json/json-scan.ts';
-import { MalformedAnswer } from '../../../cache/hub/hub-events.ts';
+import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from './item-bytes.ts';
 import type { Edit, ObjectMark, Span } from './item-bytes.ts';
 

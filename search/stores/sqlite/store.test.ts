@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import * as fc from 'fast-check';
 
-import { allOf, type FieldRequirement, type ListQuery, type PathStep } from '../../query/list-query.ts';
+import type { PathStep } from '../../../lib/json/path-step.ts';
+import { allOf, type FieldRequirement, type ListQuery } from '../../query/list-query.ts';
 import { parsePath } from '../../query/path.ts';
 import type { Grant, RowScope } from '../../rights/scope.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';

@@ -1,7 +1,7 @@
 // From an object as a member sent it to a row: one pass over its tokens cuts, adds and reads. Easy to get wrong: the bytes that stay must stay as
 // they are (order of keys, big numbers, `1.0`, escapes), so nothing is ever parsed and written again.
 import { isUtf8 } from 'node:buffer';
-import { MalformedAnswer } from '../../../cache/hub/hub-events.ts';
+import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import type { RowWrite } from '../../stores/store.ts';
 import { clusterAnnotation, type TypeInfo } from '../../types.ts';
 import { makeShape, ownAnnotations, trackedKey, type Shape, type Slot, type TrackedKey } from './document-shape.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { MalformedAnswer } from '../../../cache/hub/hub-events.ts';
+import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { readMemberEvent } from './watch-event.ts';
 
 const read = (text: string): ReturnType<typeof readMemberEvent> => readMemberEvent(Buffer.from(text));

@@ -1,7 +1,8 @@
 // Total orders of rows: the keys of a query, then what breaks ties, and cursors that hold one row's keys. Easy to get wrong: texts compare as
 // SQLite compares them, by UTF-8 bytes; JavaScript's `<` puts surrogates before other characters.
 import { GatewayError } from '../../../../cache/model/errors.ts';
-import type { ListQuery, OrderKey, PathStep } from '../../../query/list-query.ts';
+import type { PathStep } from '../../../../lib/json/path-step.ts';
+import type { ListQuery, OrderKey } from '../../../query/list-query.ts';
 import type { TypeKey } from '../../../types.ts';
 import type { Cursor } from '../../store.ts';
 import type { Place } from '../catalog.ts';
