@@ -8,7 +8,7 @@ import { createAuthority } from '../test/controlplane/certificates.ts';
 import { startControlPlane } from '../test/controlplane/fixture.ts';
 import { buildGo } from './go-build.ts';
 import { startProcess, type LiveProcesses } from './process.ts';
-import { clusterName, userGroups } from './site.ts';
+import { clusterName, userGroups } from './names.ts';
 
 /** Name in every member's certificate beside its address: nginx and haproxy cannot verify an IP address. */
 export const memberTlsName = 'localhost';

@@ -10,14 +10,10 @@ import { createAuthority } from '../test/controlplane/certificates.ts';
 import type { HeaderPairs } from './load.ts';
 import type { BenchMember } from './member.ts';
 import type { LiveProcesses } from './process.ts';
+import { userGroups } from './names.ts';
 
 /** Users in the token table of every target. */
 export const userCount = 10_000;
-/** Groups of every user; the member grants the first of them what the scenarios read. */
-export const userGroups = ['bench-readers', 'bench-team'] as const;
-/** Name of the member in paths, kubeconfigs and context names. */
-export const clusterName = 'bench';
-
 /** One row of the token table. */
 export interface BenchUser {
   readonly name: string;

@@ -2,7 +2,8 @@
 // Easy to get wrong: a target that fails open would reach the member as the gateway; the member then answers 403, and so would every sample.
 import assert from 'node:assert/strict';
 
-import { userGroups, type Site } from './site.ts';
+import { userGroups } from './names.ts';
+import { type Site } from './site.ts';
 import { askOnce, type RunningTarget, type Target } from './targets/target.ts';
 
 /** kube-apiserver puts every impersonated user into it, whatever the gateway sent. */

@@ -1,7 +1,6 @@
 // Flags of `serve` and `demo` as typed by the person: text, unchecked, undefined where not given. Easy to get wrong: no default is filled
 // in for `serve`, because a value in --config must win over a default and lose to a flag.
 import type { ConfigInput } from '../gateway/config/config.ts';
-import type { CheckOptions } from './check.ts';
 
 /** Raw flags of `portcullis serve`; `HOST:PORT` and paths are checked with the rest of the configuration. */
 export type ServeOptions = ConfigInput;
@@ -24,4 +23,11 @@ export interface LongRunningVerbs {
   demo(options: DemoOptions): Promise<number | void>;
   /** Ends by itself, but needs a gateway's code. */
   check(options: CheckOptions): Promise<number | void>;
+}
+
+/** Flags of the verb, and those of serve. */
+export interface CheckOptions extends ServeOptions {
+  readonly output: 'table' | 'json';
+  readonly offline?: boolean;
+  readonly accept?: string;
 }

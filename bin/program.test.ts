@@ -8,7 +8,7 @@ import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Terminal } from '../cli/terminal.ts';
 import type { DemoOptions, LongRunningVerbs, ServeOptions } from './options.ts';
-import type { CheckOptions } from './check.ts';
+import type { CheckOptions } from './options.ts';
 import { makeProgram, run } from './program.ts';
 
 interface Outcome {

@@ -5,9 +5,9 @@
 //   a step takes the state the steps before it have built and returns a richer one (gateway/exchange.ts has the types),
 //   or throws a GatewayError, which `recover` has arranged to become a metav1.Status,
 //   or returns `answered` when the request is over.
-import { answered } from './exchange.ts';
+import { answered } from './step.ts';
 import type { Arrival } from '../http/arrival.ts';
-import type { Step } from './exchange.ts';
+import type { Step } from './step.ts';
 import type { ChainDependencies } from './chain-dependencies.ts';
 import { admit } from './steps/admit.ts';
 import { audit } from './steps/audit.ts';

@@ -1,8 +1,9 @@
 // The state of one request at each stage of the chain, as types that build on one another: a step can only use what an earlier step
 // has established. Easy to get wrong: from Authorized on steps read
 // `headers`, which hold no credential of the caller, and never `inbound.headers` again, so they cannot leak one.
-import type { AttributesCluster, Decision } from '../auth/rules/authorize.ts';
-import type { ClusterRecord, Credential } from '../cache/model/records.ts';
+import type { AttributesCluster } from '../auth/rules/attributes.ts';
+import type { Decision } from '../auth/rules/authorize.ts';
+import type { ClusterRecord, Credential, ClusterSpec } from '../cache/model/records.ts';
 import type { User } from '../cache/model/user.ts';
 import type { Arrival, Peer } from '../http/arrival.ts';
 import type { Inbound, InboundUpgrade } from '../http/inbound.ts';
@@ -10,13 +11,11 @@ import type { Progress } from '../routing/forward/stream.ts';
 import type { Connection, Target } from '../routing/members/target.ts';
 import type { RawHeaders } from '../http/raw-headers.ts';
 import type { UpgradeToken } from '../routing/forward/upgrade.ts';
-import type { AuditTrail } from './audit/trail.ts';
+import type { AuditTrail } from './audit/audit-trail.ts';
 import type { ClusterAccess } from './start/cluster-access.ts';
 import type { ParsedTarget } from './request/path.ts';
 import type { RequestInfo } from './request/request-info.ts';
-import type { ChainDependencies } from './chain-dependencies.ts';
 import type { Surface } from './request/routes.ts';
-import type { RequestTrace } from './tracing/request-trace.ts';
 
 /**
  * A stage while the one step that reaches it writes it. The state of a request is one object that only grows: copying it at every step made each
@@ -62,15 +61,6 @@ export class RequestState {
     this.headFault = headFault;
   }
 }
-
-/** What a step returns when the exchange is over. */
-export const answered = Symbol('answered');
-
-/** One element of the chain. */
-export type Step<In, Out> = (
-  state: In,
-  dependencies: ChainDependencies,
-) => Out | typeof answered | Promise<Out | typeof answered>;
 
 /** After `receive`: the request has an id and a clock. */
 export interface Received extends Arrival {
@@ -213,4 +203,19 @@ export function impersonating(state: Located, outgoing: User): Impersonating {
   const open = state as Open<Impersonating>;
   open.outgoing = outgoing;
   return open;
+}
+
+/** The spans of one request that is traced; they end with the exchange. */
+export interface RequestTrace {
+  /** The headers for the one member of this request: its `traceparent` names the span of that call. */
+  memberHeaders(state: Located): RawHeaders;
+  /** A call to one of several members, ended by whoever made it. */
+  toMember(headers: RawHeaders, cluster: ClusterSpec): MemberTrace;
+}
+
+/** The span of one call to a member. */
+export interface MemberTrace {
+  readonly headers: RawHeaders;
+  /** @param status of the member's answer, 0 when there was none; @param error why not, or why it was cut */
+  end(status: number, error?: unknown): void;
 }

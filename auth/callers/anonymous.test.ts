@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeAnonymousAuthenticator } from './anonymous.ts';
 import { makeAuthenticator } from './authenticate.ts';
-import type { AuthenticationRequest, Authenticator } from './authenticate.ts';
+import type { AuthenticationRequest } from './authentication-request.ts';
+import type { Authenticator } from './authenticate.ts';
 
 const request = (path: string, ...rawHeaders: string[]): AuthenticationRequest => ({
   rawHeaders,

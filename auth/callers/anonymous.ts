@@ -1,7 +1,8 @@
 // Callers without any credential, where the operator lets them in (apiserver:pkg/authentication/request/anonymous). Easy to get wrong: who sent a
 // credential that is no good is not anonymous; that is decided by whoever asks this last, and here for headers nobody else looks at.
 import { makeUser } from '../../cache/model/user.ts';
-import type { AuthenticationRequest, Authenticator } from './authenticate.ts';
+import type { AuthenticationRequest } from './authentication-request.ts';
+import type { Authenticator } from './authenticate.ts';
 import type { AnonymousConfig } from '../jwt/authentication-config.ts';
 import { headerValues } from './header-values.ts';
 import { anonymousName, unauthenticatedGroup } from './reserved.ts';

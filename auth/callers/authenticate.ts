@@ -7,22 +7,7 @@ import type { User } from '../../cache/model/user.ts';
 import { readBearerToken } from './bearer-token.ts';
 import { anonymousName, authenticatedGroup, refuseOwnNames, unauthenticatedGroup } from './reserved.ts';
 import { withoutAmbientCredentials } from './web-page.ts';
-
-/** All that authenticators may look at. */
-export interface AuthenticationRequest {
-  /** Flat `[name, value, …]` as received; values are latin1-decoded bytes. */
-  readonly rawHeaders: readonly string[];
-  /** DER certificates the TLS peer presented and proved to own, leaf first; empty when it presented none. */
-  readonly peerCertificates: readonly Uint8Array[];
-  /** What the TLS library thought when the connection was made. For logs only: it outlives expiry and CA removal (DESIGN rule 13). */
-  readonly tlsAuthorized: boolean;
-  /** Stands for the connection: the same object for every request on it. */
-  readonly connection?: object;
-  /** Host and port that the request was sent to: `Host` or `:authority`. Without it no page's origin is ours. */
-  readonly authority?: string;
-  /** Path of the request at this gateway; '' when the host names a cluster, whose paths are not ours. */
-  readonly path?: string;
-}
+import type { AuthenticationRequest } from './authentication-request.ts';
 
 /**
  * One way to recognise a caller. Undefined is "no opinion": its kind of credential was not presented.

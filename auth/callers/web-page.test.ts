@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import { makeAuthenticator } from './authenticate.ts';
-import type { AuthenticationRequest } from './authenticate.ts';
+import type { AuthenticationRequest } from './authentication-request.ts';
 
 const bob = makeUser({ name: 'bob' });
 const nobody = makeUser({ name: 'system:anonymous', groups: ['system:unauthenticated'] });

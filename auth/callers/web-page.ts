@@ -3,7 +3,7 @@
 // wrote it. A page cannot forge Origin (RFC 6454) nor Sec-Fetch-Site (W3C Fetch Metadata), nor keep the browser from sending them.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
-import type { AuthenticationRequest } from './authenticate.ts';
+import type { AuthenticationRequest } from './authentication-request.ts';
 import { readBearerToken } from './bearer-token.ts';
 import { readWebSocketToken } from './websocket-token.ts';
 

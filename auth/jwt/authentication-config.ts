@@ -5,6 +5,8 @@ import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { checkAuthenticator } from './authentication-config-rules.ts';
 import type { JwtAuthenticatorConfig, Report } from './authentication-config-rules.ts';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
+import type { AuthenticatorInput } from './authenticator-schema.ts';
+import { optional, text, authenticator } from './authenticator-schema.ts';
 
 /** A file without faults. */
 export interface AuthenticationConfig {
@@ -21,44 +23,6 @@ export interface AnonymousConfig {
 }
 
 const maxAuthenticators = 64;
-
-/** As Go reads YAML: a field without a value is a field that is not there. */
-function optional<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> | undefined> {
-  return schema.nullish().transform((value) => value ?? undefined);
-}
-
-const text = z.string();
-const prefixedMapping = z.strictObject({ claim: optional(text), prefix: optional(text), expression: optional(text) });
-const authenticator = z.strictObject({
-  issuer: z.strictObject({
-    url: text,
-    discoveryURL: optional(text),
-    certificateAuthority: optional(text),
-    audiences: optional(z.array(text)),
-    audienceMatchPolicy: optional(text),
-    egressSelectorType: optional(text),
-  }),
-  claimValidationRules: optional(
-    z.array(
-      z.strictObject({
-        claim: optional(text),
-        requiredValue: optional(text),
-        expression: optional(text),
-        message: optional(text),
-      }),
-    ),
-  ),
-  claimMappings: z.strictObject({
-    username: prefixedMapping,
-    groups: optional(prefixedMapping),
-    uid: optional(z.strictObject({ claim: optional(text), expression: optional(text) })),
-    extra: optional(z.array(z.strictObject({ key: text, valueExpression: optional(text) }))),
-  }),
-  userValidationRules: optional(z.array(z.strictObject({ expression: optional(text), message: optional(text) }))),
-});
-
-/** One entry of `jwt` as written. */
-export type AuthenticatorInput = z.output<typeof authenticator>;
 
 const file = z
   .strictObject({

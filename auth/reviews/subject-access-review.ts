@@ -3,7 +3,8 @@
 // with the verb of what happens behind it, and the answer holds for exactly this identity, cluster registration and verb (DESIGN rule 10).
 import type { User } from '../../cache/model/user.ts';
 import { decideEarly, noHints } from '../rules/authorize.ts';
-import type { Attributes, Authorizer, Decision } from '../rules/authorize.ts';
+import type { Attributes } from '../rules/attributes.ts';
+import type { Authorizer, Decision } from '../rules/authorize.ts';
 import type { HubReview } from './hub-review.ts';
 import { makeIdentityNumbers } from '../callers/identity-key.ts';
 import { makeReviewCache } from './review-cache.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeUser } from '../../cache/model/user.ts';
 import { allowAuthenticated, forbidden, makeRulesAuthorizer } from './authorize.ts';
-import type { Attributes } from './authorize.ts';
+import type { Attributes } from './attributes.ts';
 import { parseRules } from './rules.ts';
 
 const bob = makeUser({ name: 'bob', groups: ['devs', 'system:authenticated'] });

@@ -3,53 +3,15 @@
 // impersonate every part of the identity, then the impersonated user must be allowed the request itself.
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
 import { authenticatedGroup, isMaster } from '../callers/reserved.ts';
 import { knownVerbs, ruleConcerns, ruleMatches } from './rule-match.ts';
 import type { AuthorizationRules } from './rules.ts';
-
-/** The cluster a request is about, as far as rules can tell clusters apart. */
-export interface AttributesCluster {
-  readonly name: string;
-  readonly uid: string;
-  readonly labels: Readonly<Record<string, string>>;
-}
+import type { AttributesCluster, Attributes } from './attributes.ts';
 
 /** Whether a cluster is to rules what it was when they judged: the same registration, with the same labels. */
 export function isAsJudged(judged: AttributesCluster, now: AttributesCluster): boolean {
   if (judged.uid !== now.uid) return false;
   return judged.labels === now.labels || isDeepStrictEqual(judged.labels, now.labels);
-}
-
-/** The API below which a cluster was asked for: what a hub's RBAC is asked about. */
-export interface AttributesOuter {
-  readonly group: string;
-  readonly version: string;
-  /** The resource whose `proxy` subresource was called. */
-  readonly resource: string;
-  /** Verb of the HTTP method alone, as an aggregating API server maps it; '' for methods that have none. */
-  readonly httpVerb: string;
-}
-
-/** One question to an authorizer (apiserver:pkg/authorization/authorizer.Attributes, plus the cluster). */
-export interface Attributes {
-  readonly user: User;
-  /** Verb of the inner request; '' for HTTP methods that have none, which nobody is ever allowed. */
-  readonly verb: string;
-  /** Undefined for requests that the gateway answers itself: its `clusters` API, discovery, health. */
-  readonly cluster: AttributesCluster | undefined;
-  /** Only of a request to a cluster; absent where the question is about what the other fields say, as with verb `impersonate`. */
-  readonly outer?: AttributesOuter | undefined;
-  readonly resourceRequest: boolean;
-  /** '' is the core group. This field and the next five are '' for non-resource requests. */
-  readonly apiGroup: string;
-  readonly apiVersion: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
-  /** Percent-decoded path below `/proxy`, with its leading slash, without query; only read for non-resource requests. */
-  readonly path: string;
 }
 
 /** An answer and where it comes from: for the audit log, and for the caller of a refused request. */

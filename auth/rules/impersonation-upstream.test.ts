@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
-import type { Attributes } from './authorize.ts';
+import type { Attributes } from './attributes.ts';
 import { impersonatedUser, impersonationChecks, readImpersonation } from './impersonation.ts';
 
 const cluster = { name: 'm1', uid: '0d1c', labels: {} };

@@ -5,7 +5,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User, UserOrigin } from '../../cache/model/user.ts';
-import type { Attributes, AttributesCluster } from './authorize.ts';
+import type { Attributes, AttributesCluster } from './attributes.ts';
 import { decodeHeaderText, unescapeHeaderKey } from '../callers/header-values.ts';
 import {
   accountGroups,

@@ -2,7 +2,7 @@
 // fields of ours in front, subjects and clusters. Easy to get wrong: "*" in verbs stands for the verbs known here, never for one that
 // Kubernetes may invent tomorrow; such a verb must be listed literally.
 import type { User } from '../../cache/model/user.ts';
-import type { Attributes, AttributesCluster } from './authorize.ts';
+import type { Attributes, AttributesCluster } from './attributes.ts';
 import { accountUserName } from '../callers/reserved.ts';
 import type { ClusterSelector, Rule, RuleSubject } from './rules.ts';
 

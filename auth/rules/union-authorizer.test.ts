@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { unionAuthorizer } from './authorize.ts';
-import type { Attributes, Authorizer, Decision } from './authorize.ts';
+import type { Attributes } from './attributes.ts';
+import type { Authorizer, Decision } from './authorize.ts';
 
 const question = {} as Attributes;
 const yes: Decision = { allowed: true, reason: 'yes' };

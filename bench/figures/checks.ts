@@ -15,26 +15,7 @@ import {
   type Estimate,
   type Verdict,
 } from './statistics.ts';
-
-/** A value of one lane in every round of a scenario. */
-interface Side {
-  readonly lane: string;
-  readonly value: string;
-}
-
-/** An upper bound. */
-export interface Check {
-  /** Row of the acceptance table. */
-  readonly row: string;
-  readonly says: string;
-  readonly scenario: string;
-  readonly kind: 'ratio' | 'difference' | 'median';
-  readonly of: Side;
-  /** Denominator or subtrahend, paired by round; absent for a median. */
-  readonly against?: Side;
-  readonly bound: number;
-  readonly unit: string;
-}
+import type { Side, Check } from './check.ts';
 
 /** A check with what was measured. */
 export interface CheckResult {

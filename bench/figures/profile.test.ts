@@ -8,7 +8,7 @@ test('only samples inside the window count, idle time never', () => {
   const profile = {
     nodes: [
       { id: 1, callFrame: frame('(idle)', '') },
-      { id: 2, callFrame: frame('send', 'file:///x/routing/stream.ts') },
+      { id: 2, callFrame: frame('send', 'file:///x/routing/forward/stream.ts') },
       { id: 3, callFrame: frame('writev', '') },
     ],
     startTime: 1_000,

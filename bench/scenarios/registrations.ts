@@ -11,7 +11,8 @@ import { openLoad } from '../load.ts';
 import { configMapPath } from '../member.ts';
 import { quickClusters } from '../options.ts';
 import { startProcess, type BenchProcess } from '../process.ts';
-import { userGroups, userHeaders, type BenchUser } from '../site.ts';
+import { userGroups } from '../names.ts';
+import { userHeaders, type BenchUser } from '../site.ts';
 import { freePort, startGateway, type RunningTarget } from '../targets/target.ts';
 import { errorsOf, interleave, type Bench, type Scenario } from './scenario.ts';
 

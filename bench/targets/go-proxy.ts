@@ -2,7 +2,7 @@
 // collector setting decides a third of its CPU, so a tuned one can be asked for beside the default one.
 import { buildGo, goVersion } from '../go-build.ts';
 import type { Site } from '../site.ts';
-import { clusterName } from '../site.ts';
+import { clusterName } from '../names.ts';
 import { freePort, startGateway, type RunningTarget, type Target } from './target.ts';
 
 /** `GOGC=400` trades some memory for the CPU of collecting it; what its users set. */

@@ -6,7 +6,8 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 
 import { memberTlsName } from '../member.ts';
-import { userGroups, type Site } from '../site.ts';
+import { userGroups } from '../names.ts';
+import { type Site } from '../site.ts';
 import { freePort, proxyPrefix, startGateway, type Target } from './target.ts';
 
 const run = promisify(execFile);

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 
 import { ensureBinaries } from '../../test/controlplane/build.ts';
-import { userGroups } from '../site.ts';
+import { userGroups } from '../names.ts';
 import { configMapPath } from '../member.ts';
 import { freePort, startGateway, type Target } from './target.ts';
 

@@ -10,7 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { HeaderPairs, Protocol } from '../load.ts';
 import { configMapPath } from '../member.ts';
 import { startProcess, type BenchProcess, type ProcessOptions } from '../process.ts';
-import { clusterName, userHeaders, type Site } from '../site.ts';
+import { clusterName } from '../names.ts';
+import { userHeaders, type Site } from '../site.ts';
 
 /** Stable names; they appear in options, tables and JSON. */
 export type TargetName =

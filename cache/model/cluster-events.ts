@@ -1,7 +1,7 @@
 // Tells listeners what changed in a store of clusters, in order, and remembers enough of it for a watch to go on where it stopped. Easy to get wrong: a
 // listener that changes the store must not get ahead of listeners that have not been told the first event yet.
 import { GatewayError } from './errors.ts';
-import type { ClusterEvent, ClusterListener } from './store.ts';
+import type { ClusterRecord } from './records.ts';
 
 /** Events of one store. */
 export interface ClusterEvents {
@@ -94,3 +94,13 @@ export function makeClusterEvents(
     history: () => ({ events: [...history], startVersion, version }),
   };
 }
+
+/** One change of the store. The record of a DELETED event is the last one, with the resourceVersion of its deletion. */
+export interface ClusterEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly record: ClusterRecord;
+  /** Of MODIFIED only: the record before, so that a watcher with a selector knows whether it had the cluster. */
+  readonly previous?: ClusterRecord;
+}
+
+export type ClusterListener = (event: ClusterEvent) => void;

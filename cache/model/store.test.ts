@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { GatewayError } from './errors.ts';
 import type { ClusterSpec, ClusterStatus, CredentialSource } from './records.ts';
-import { createClusterStore, type ClusterEvent, type ClusterStore } from './store.ts';
+import { type ClusterEvent } from './cluster-events.ts';
+import { createClusterStore, type ClusterStore } from './store.ts';
 
 const credential: CredentialSource = {
   kind: 'none',

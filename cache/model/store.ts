@@ -5,16 +5,7 @@ import { makeClusterEvents } from './cluster-events.ts';
 import type { ClusterHistory } from './cluster-events.ts';
 import { conflictName } from './cluster-names.ts';
 import type { ClusterRecord, ClusterSpec, ClusterStatus } from './records.ts';
-
-/** One change of the store. The record of a DELETED event is the last one, with the resourceVersion of its deletion. */
-export interface ClusterEvent {
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  readonly record: ClusterRecord;
-  /** Of MODIFIED only: the record before, so that a watcher with a selector knows whether it had the cluster. */
-  readonly previous?: ClusterRecord;
-}
-
-export type ClusterListener = (event: ClusterEvent) => void;
+import type { ClusterEvent, ClusterListener } from './cluster-events.ts';
 
 /** What requests and the `clusters` API read. */
 export interface ClusterReader {

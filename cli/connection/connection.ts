@@ -4,7 +4,7 @@ import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { usageFailure } from '../failure.ts';
 import { gatewayRoot } from './gateway-url.ts';
-import type { Connection } from './http.ts';
+import type { Connection } from './gateway-connection.ts';
 import { dataOrFile, loadKubeconfig, readText, resolveContext, textOf } from '../kubeconfig/kubeconfig-file.ts';
 import type { KubeconfigEntry } from '../kubeconfig/kubeconfig-file.ts';
 import type { Terminal } from '../terminal.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { explainConnection } from './explain.ts';
-import type { Connection } from './http.ts';
+import type { Connection } from './gateway-connection.ts';
 
 const connection: Connection = {
   root: 'https://gw:8443',

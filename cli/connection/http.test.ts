@@ -5,7 +5,8 @@ import type { AddressInfo, Server } from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Failure } from '../failure.ts';
 import { defaultLimits, getJson } from './http.ts';
-import type { Connection, RequestLimits } from './http.ts';
+import type { Connection } from './gateway-connection.ts';
+import type { RequestLimits } from './http.ts';
 import { makeAuthority, sendJson, sendStatus, startStub } from '../stub-gateway.fixture.ts';
 import type { StubGateway, TestAuthority } from '../stub-gateway.fixture.ts';
 

@@ -3,7 +3,8 @@
 import { explainConnection, statusMessage } from '../connection/explain.ts';
 import { Failure } from '../failure.ts';
 import { defaultLimits, send } from '../connection/http.ts';
-import type { Answer, Connection } from '../connection/http.ts';
+import type { Connection } from '../connection/gateway-connection.ts';
+import type { Answer } from '../connection/http.ts';
 import type { AccessObject } from './member-access.ts';
 
 const plurals = { ClusterRole: 'clusterroles', ClusterRoleBinding: 'clusterrolebindings' } as const;

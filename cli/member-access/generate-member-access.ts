@@ -9,7 +9,7 @@ import type { KubeconfigFlags } from '../connection/connection.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { serverRoot } from '../connection/gateway-url.ts';
 import { splitIndexResources } from './index-access.ts';
-import type { Connection } from '../connection/http.ts';
+import type { Connection } from '../connection/gateway-connection.ts';
 import { indexAccessObjects, kubernetesExtraKeys, memberAccessObjects } from './member-access.ts';
 import type { AccessObject, MemberAccess } from './member-access.ts';
 import { discoverResources, readDiscovery } from './member-discovery.ts';

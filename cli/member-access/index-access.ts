@@ -1,7 +1,7 @@
 // The rights that following a member for the index needs there: of the user `portcullis:index`, whom the gateway impersonates. Easy to get wrong: Secrets are
 // readable only when somebody has chosen them, and a star among the resources chooses them, too.
 import { usageFailure } from '../failure.ts';
-import type { PolicyRule } from './member-access.ts';
+import type { PolicyRule } from './policy-rule.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const follow = ['list', 'watch'];

@@ -3,6 +3,7 @@
 // patterns for verbs, so "impersonate-on:user-info:*" would mean nothing and "*" everything.
 import { indexRules, reviewRules } from './index-access.ts';
 import type { MemberResource } from './member-discovery.ts';
+import type { PolicyRule } from './policy-rule.ts';
 
 /** What is asked for. */
 export interface MemberAccess {
@@ -17,14 +18,6 @@ export interface MemberAccess {
   readonly extra: readonly string[];
   /** Resources that the gateway indexes of this cluster; `default` as it does by default, undefined for no index. */
   readonly index?: readonly string[] | 'default' | undefined;
-}
-
-/** RBAC's PolicyRule. */
-export interface PolicyRule {
-  readonly apiGroups?: readonly string[];
-  readonly resources?: readonly string[];
-  readonly nonResourceURLs?: readonly string[];
-  readonly verbs: readonly string[];
 }
 
 /** Extra keys that Kubernetes itself gives: to client certificates and ServiceAccount tokens (serviceaccount/util.go, x509.go). */

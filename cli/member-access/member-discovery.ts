@@ -3,7 +3,8 @@
 import { parseAllDocuments } from 'yaml';
 import { Failure, usageFailure } from '../failure.ts';
 import { getJson, isJsonObject } from '../connection/http.ts';
-import type { Connection, JsonObject } from '../connection/http.ts';
+import type { Connection } from '../connection/gateway-connection.ts';
+import type { JsonObject } from '../connection/http.ts';
 import { readText } from '../kubeconfig/kubeconfig-file.ts';
 
 /** One resource or subresource, in one of the versions that serve it. */

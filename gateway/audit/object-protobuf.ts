@@ -1,7 +1,7 @@
 // The four texts of an object's metadata in the protobuf form of Kubernetes (k8s.io/apimachinery/pkg/runtime/generated.proto Unknown,
 // pkg/apis/meta/v1/generated.proto ObjectMeta). Easy to get wrong: the bytes are a stranger's and may end anywhere, so every length is
 // checked against what is there.
-import type { BodyMetadata } from './object.ts';
+import type { BodyMetadata } from './body-metadata.ts';
 
 /** In front of every Unknown (runtime/serializer/protobuf). */
 const magic = Buffer.from('k8s\0', 'latin1');

@@ -2,14 +2,7 @@
 // without it nobody could see in our events what was created. Easy to get wrong: a body may be megabytes and come in any pieces, so only
 // these four short texts are ever kept of it.
 import { protobufMetadata } from './object-protobuf.ts';
-
-/** The part of an object's metadata that an objectRef shows. Absent where the body does not say. */
-export interface BodyMetadata {
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-}
+import type { BodyMetadata } from './body-metadata.ts';
 
 /** Reads a body as it passes. */
 export interface BodyMetadataReader {

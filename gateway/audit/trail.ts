@@ -6,8 +6,9 @@ import type { User } from '../../cache/model/user.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
 import { auditedUserAgent } from './event.ts';
 import type { AuditEvent, ObjectReference, ResponseStatus } from './event.ts';
-import type { BodyMetadata, BodyMetadataReader } from './object.ts';
-import type { AuditDecision, AuditStage } from './policy.ts';
+import type { BodyMetadata } from './body-metadata.ts';
+import type { BodyMetadataReader } from './object.ts';
+import type { AuditStage } from './policy.ts';
 import type { AuditedRequest } from './rule.ts';
 import { sourceIPs } from './source-ips.ts';
 import { auditedUri } from './uri.ts';
@@ -15,18 +16,7 @@ import type { Authenticated, Described, Impersonating, Observed } from '../excha
 import { decodedPath } from '../request/path.ts';
 import { requestInfo } from '../request/request-info.ts';
 import type { RequestInfo } from '../request/request-info.ts';
-
-/** What auditing knows of a request from its beginning to its end. */
-export interface AuditTrail {
-  readonly decision: AuditDecision;
-  readonly request: AuditedRequest;
-  readonly info: RequestInfo;
-  /** Its events are taken by a full sink as well: it was let in when there was room, or must not be missing. */
-  readonly mustStore: boolean;
-  readonly receivedTimestamp: string;
-  readonly body: BodyMetadataReader | undefined;
-  started: boolean;
-}
+import type { AuditTrail } from './audit-trail.ts';
 
 /** The state of a chain as far as it has come; later stages are undefined before. */
 export type AuditedState = Observed &

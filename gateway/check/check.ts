@@ -10,7 +10,8 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { listKubeconfigs } from '../../cache/sources/kubeconfig/kubeconfig-folder.ts';
 import { readAuditPolicy } from '../audit/policy.ts';
 import { readConfig } from '../config/config.ts';
-import type { Config, ConfigInput } from '../config/config.ts';
+import type { Config } from '../config/configuration.ts';
+import type { ConfigInput } from '../config/config.ts';
 import { makeLog } from '../operations/log.ts';
 import { startOutgoingIdentities } from '../start/outgoing.ts';
 import { makeReloading } from '../start/reloading.ts';
@@ -25,14 +26,7 @@ import { settingsWeaknesses } from './settings.ts';
 import { authenticationWeaknesses, rulesWeaknesses, tokenFileWeaknesses } from './users.ts';
 import { bySeverity } from './weakness.ts';
 import type { CheckResult, Unread, Weakness } from './weakness.ts';
-
-/** How to look. */
-export interface CheckOptions {
-  /** Files only: no cluster and no hub is asked, no plugin is run. */
-  readonly offline: boolean;
-  readonly nowMs: number;
-  readonly version: string;
-}
+import type { CheckOptions } from './check-options.ts';
 
 /** Checks the configuration these flags mean; what serve would refuse is unread. */
 export async function checkConfiguration(flags: ConfigInput, options: CheckOptions): Promise<CheckResult> {

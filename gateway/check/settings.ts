@@ -2,7 +2,7 @@
 // can be weak.
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../config/configuration.ts';
 import type { Weakness } from './weakness.ts';
 
 /** Weak points of a configuration; pure. */

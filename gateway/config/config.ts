@@ -12,62 +12,25 @@ import type { IdentityMode } from '../../cache/model/records.ts';
 import { firstByteTimeoutMs } from '../../lib/limits.ts';
 import { yamlFaultText } from '../../lib/yaml/yaml-message.ts';
 import { auditFileFields, auditInput, readAuditConfig } from '../audit/config.ts';
-import type { AuditConfig, AuditInput } from '../audit/config.ts';
+import type { AuditInput } from '../audit/config.ts';
 import { authenticationFileFields, readAuthenticationFlags } from './authentication-flags.ts';
-import type { AuthenticationFlags, AuthenticationInput } from './authentication-flags.ts';
-import type { LogLevel } from '../operations/log.ts';
+import type { AuthenticationInput } from './authentication-flags.ts';
 import { isLoopback, parseHostPort } from '../../lib/text/host-port.ts';
 import type { HostPort } from '../../lib/text/host-port.ts';
 import { hubFileFields, readHubConfig, runsInPod } from './hub-config.ts';
-import type { HubConfig, HubInput } from './hub-config.ts';
+import type { HubInput } from './hub-config.ts';
 import { identityFileFields, readIdentityConfig } from './identity-config.ts';
-import type { IdentityConfig, IdentityInput } from './identity-config.ts';
+import type { IdentityInput } from './identity-config.ts';
 import { indexFileFields, readIndexConfig } from './index-config.ts';
-import type { IndexConfig, IndexInput } from './index-config.ts';
+import type { IndexInput } from './index-config.ts';
 import { limitsFileFields, readLimitsConfig } from './limits-config.ts';
-import type { LimitsConfig, LimitsInput } from './limits-config.ts';
+import type { LimitsInput } from './limits-config.ts';
 import { readTimeScale, withTimeScale } from './time-scale.ts';
 import { readWorkers, refuseWithWorkers } from './workers-config.ts';
 import type { WorkersInput } from './workers-config.ts';
 import { readTracingConfig, tracingFileFields } from '../tracing/config.ts';
-import type { TracingConfig, TracingInput } from '../tracing/config.ts';
-
-/** Everything `serve` needs to know. Paths are absolute. */
-export interface Config {
-  readonly listen: HostPort;
-  readonly opsListen: HostPort;
-  readonly dataDir: string;
-  readonly kubeconfigs: readonly string[];
-  readonly tokenAuthFile: string | undefined;
-  readonly clientCaFile: string | undefined;
-  readonly authentication: AuthenticationFlags;
-  readonly authorizationRules: string | undefined;
-  readonly identity: IdentityMode;
-  readonly clusterDomain: string | undefined;
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
-  readonly logLevel: LogLevel;
-  /** How long readyz fails while requests are still taken. */
-  readonly shutdownDelayMs: number;
-  /** How long requests under way may take after that. */
-  readonly shutdownGraceMs: number;
-  readonly firstByteTimeoutMs: number;
-  readonly probeIntervalMs: number;
-  /** By what times are shortened for a test; 1 otherwise. The durations here are shortened already. */
-  readonly timeScale: number;
-  /** As whom requests go out when they impersonate. */
-  readonly outgoing: IdentityConfig;
-  readonly limits: LimitsConfig;
-  /** Undefined: nothing is audited. */
-  readonly audit: AuditConfig | undefined;
-  /** Undefined without a hub. */
-  readonly hub: HubConfig | undefined;
-  /** Undefined or absent: there is no index. */
-  readonly index?: IndexConfig | undefined;
-  /** Undefined or absent: nothing is traced. */
-  readonly tracing?: TracingConfig | undefined;
-  /** Processes that serve; absent or 1: the one process does everything. */
-  readonly workers?: number;
-}
+import type { TracingInput } from '../tracing/config.ts';
+import type { Config } from './configuration.ts';
 
 /** What a person may write, in flags (as text) or in the file. */
 export interface ConfigInput

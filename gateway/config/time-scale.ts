@@ -6,7 +6,7 @@ import type { BreakerLimits } from '../../routing/members/breaker.ts';
 import { defaultPoolTimes } from '../../routing/dial/endpoint-pools.ts';
 import { returnAfterMs } from '../../routing/dial/endpoint-order.ts';
 import type { TransportLimits } from '../../routing/dial/transport.ts';
-import type { Config } from './config.ts';
+import type { Config } from './configuration.ts';
 import { clientLostMs } from '../../http/http2/http2-liveness.ts';
 import { defaultProbeTiming } from '../probe/probe.ts';
 import { defaultIntervalMs } from '../open-streams/stream-reviews.ts';

@@ -2,7 +2,8 @@
 // for change. Easy to get wrong: a bad edit keeps the last good trust and is told, but a key that was taken away takes the trust with it; and
 // each of the two has a pool of its own, although the listener asks clients for certificates of both.
 import { isDeepStrictEqual } from 'node:util';
-import type { AuthenticationRequest, Authenticator } from '../../auth/callers/authenticate.ts';
+import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
+import type { Authenticator } from '../../auth/callers/authenticate.ts';
 import { makeClientCertificateAuthenticator } from '../../auth/callers/client-cert.ts';
 import type { ClientCertificateAuthenticator } from '../../auth/callers/client-cert.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AuthenticationRequest } from '../../auth/callers/authenticate.ts';
+import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';

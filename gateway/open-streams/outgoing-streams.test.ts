@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
-import type { ClusterListener } from '../../cache/model/store.ts';
+import type { ClusterListener } from '../../cache/model/cluster-events.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import { startOutgoingStreams } from './outgoing-streams.ts';

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import type { AuthenticationRequest } from '../../auth/callers/authenticate.ts';
-import type { Attributes, Authorizer, Decision } from '../../auth/rules/authorize.ts';
+import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
+import type { Attributes } from '../../auth/rules/attributes.ts';
+import type { Authorizer, Decision } from '../../auth/rules/authorize.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';

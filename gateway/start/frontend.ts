@@ -14,7 +14,7 @@ import type { RunningAudit } from '../audit/audit.ts';
 import { askLive } from '../api/index/index-live.ts';
 import { makeLocalAnswers } from '../api/local.ts';
 import { chain, run, selfChain } from '../chain.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../config/configuration.ts';
 import { followRegistrations } from '../open-streams/ended-streams.ts';
 import { startListener } from './tls-server.ts';
 import type { Listener, OpenServer, TlsMaterial } from './tls-server.ts';

@@ -6,7 +6,7 @@ import { addressFault } from './address-fault.ts';
 import { startAudit } from '../audit/audit.ts';
 import { versionInfo } from '../api/version.ts';
 import { makeChecks, staleInputs } from '../operations/checks.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../config/configuration.ts';
 import { bookmarkIntervalMs, makeFrontend, makeWays } from './frontend.ts';
 import { assembled } from './closing.ts';
 import type { Closers } from './closing.ts';

@@ -7,7 +7,7 @@ import type { AnonymousConfig } from '../../auth/jwt/authentication-config.ts';
 import { followIssuerKeys, issuerTiming } from '../../auth/jwt/issuer-keys.ts';
 import { makeJwtAuthenticator } from '../../auth/jwt/jwt.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../config/configuration.ts';
 import type { Log } from '../operations/log.ts';
 import type { Reloading } from './reloading.ts';
 

@@ -12,7 +12,7 @@ import { judgedSource } from '../../cache/sources/judged.ts';
 import { startKubeconfigSource } from '../../cache/sources/kubeconfig/kubeconfig.ts';
 import type { SourceProblem, SourceReports } from '../../cache/sources/source.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../config/configuration.ts';
 import type { HubConfig } from '../config/hub-config.ts';
 import type { Log } from '../operations/log.ts';
 

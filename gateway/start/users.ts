@@ -14,7 +14,7 @@ import { parseRules } from '../../auth/rules/rules.ts';
 import { makeStaticTokenAuthenticator, parseTokenFile } from '../../auth/callers/static-token.ts';
 import type { StaticTokenAuthenticator } from '../../auth/callers/static-token.ts';
 import { makeUser } from '../../cache/model/user.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../config/configuration.ts';
 import type { HubAccess } from '../hub/hub-access.ts';
 import { startIdentityProviders } from './identity-providers.ts';
 import type { Log } from '../operations/log.ts';

@@ -1,7 +1,8 @@
 // Step 7: may the caller act as somebody else, if asked for, and may that user do this. Easy to get wrong: every part of an impersonated
 // identity needs its own yes; and the headers that go on hold neither the caller's credential nor any impersonation header.
 import { forbidden } from '../../auth/rules/authorize.ts';
-import type { Attributes, AttributesOuter } from '../../auth/rules/authorize.ts';
+import type { Attributes } from '../../auth/rules/attributes.ts';
+import type { AttributesOuter } from '../../auth/rules/attributes.ts';
 import { impersonatedUser, impersonationChecks, readImpersonation } from '../../auth/rules/impersonation.ts';
 import { authenticatedGroup } from '../../auth/callers/reserved.ts';
 import { GatewayError } from '../../cache/model/errors.ts';

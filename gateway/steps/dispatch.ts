@@ -1,5 +1,5 @@
 // Step 10: what the gateway answers itself ends here; only requests for a member go on.
-import { answered } from '../exchange.ts';
+import { answered } from '../step.ts';
 import type { Authorized, Dispatched } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 

@@ -8,7 +8,7 @@ import type { OutgoingIdentity } from '../../routing/members/member-request.ts';
 import { forwardStream } from '../../routing/forward/stream.ts';
 import type { Forwarding } from '../../routing/forward/stream.ts';
 import { forwardUpgrade } from '../../routing/forward/upgrade.ts';
-import { answered } from '../exchange.ts';
+import { answered } from '../step.ts';
 import type { Impersonating, Located } from '../exchange.ts';
 import { locationRewriter } from '../request/location.ts';
 import { applicationOffset } from '../request/path.ts';

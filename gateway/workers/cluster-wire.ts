@@ -4,7 +4,8 @@ import { makeAddressRule } from '../../cache/model/address-rule.ts';
 import type { AddressRuleOptions } from '../../cache/model/address-rule.ts';
 import type { ClusterHistory } from '../../cache/model/cluster-events.ts';
 import type { ClusterRecord, ClusterSpec, Credential, CredentialSource } from '../../cache/model/records.ts';
-import type { ClusterEvent, ClusterStore } from '../../cache/model/store.ts';
+import type { ClusterEvent } from '../../cache/model/cluster-events.ts';
+import type { ClusterStore } from '../../cache/model/store.ts';
 
 /** A credential that never changes, or the number under which the first process is asked for it. */
 export type WireCredential =

@@ -8,7 +8,7 @@ import type { AuditSink } from '../audit/sinks/sink.ts';
 import { makeChecks, staleInputs } from '../operations/checks.ts';
 import { assembled } from '../start/closing.ts';
 import type { Closers } from '../start/closing.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../config/configuration.ts';
 import { flushMs } from '../open-streams/drain.ts';
 import { makeWays } from '../start/frontend.ts';
 import { probeTiming } from '../start/gateway.ts';

@@ -3,7 +3,7 @@
 import type { HubAnswer, HubCall } from '../../cache/hub/hub-types.ts';
 import type { Credential } from '../../cache/model/records.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../config/configuration.ts';
 import type { HealthCheck } from '../operations/health.ts';
 import type { ServingPair } from '../certificates/serving.ts';
 import type { WireEvent, WireSnapshot } from './cluster-wire.ts';

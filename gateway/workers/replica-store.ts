@@ -2,7 +2,8 @@
 // and watch at another. Easy to get wrong: a batch of events is one swap; whoever is told of its first event already reads the state after its last.
 import { makeClusterEvents } from '../../cache/model/cluster-events.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
-import type { ClusterEvent, ClusterReader } from '../../cache/model/store.ts';
+import type { ClusterEvent } from '../../cache/model/cluster-events.ts';
+import type { ClusterReader } from '../../cache/model/store.ts';
 import type { ClusterWireReader, WireEvent, WireSnapshot } from './cluster-wire.ts';
 
 /** A store that is told what to hold. */

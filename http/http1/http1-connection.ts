@@ -4,10 +4,8 @@ import type { Duplex } from 'node:stream';
 import { HttpFault } from '../http-fault.ts';
 import { readDirectly } from '../direct-read.ts';
 import type { BodyReader } from '../inbound.ts';
-import type { RawHeaders } from '../raw-headers.ts';
 import type { Arrival, Peer } from '../arrival.ts';
 import type { ClientHoldings, Holding } from '../client-holdings.ts';
-import { answerHead } from './http1-answer.ts';
 import { makeRequestBody } from './http1-body.ts';
 import { Http1Inbound, Http1UpgradeInbound } from './http1-inbound.ts';
 import type { RequestCarrier } from './http1-inbound.ts';
@@ -16,6 +14,8 @@ import type { Http1Head } from './http1-parser.ts';
 import { readHttp1Head } from '../request-framing.ts';
 import type { Http1RequestHead } from '../request-framing.ts';
 import { endLingering, lingerBytes, lingerMs } from '../linger.ts';
+import type { RefusalAnswer } from './refusal-answer.ts';
+import { answerBytes } from './refusal-answer.ts';
 
 /** Bytes held for later before the client is held back; and pieces, because each costs a few hundred bytes, however short it is. */
 const heldLimitBytes = 64 * 1024;
@@ -28,13 +28,6 @@ const firstRequestMs = 1_000;
 
 const crowdedText = 'the gateway holds too many unfinished requests; ask again';
 const faultHead: Http1RequestHead = { body: 'none', host: '', close: true, expectsContinue: false, upgrade: false };
-
-/** Header values of a refusal that are '' are left out. */
-export interface RefusalAnswer {
-  readonly status: number;
-  readonly headers: RawHeaders;
-  readonly body: Buffer;
-}
 
 /** What connections need of their listener. */
 export interface Http1Listener {
@@ -386,10 +379,4 @@ export function judge(head: Http1Head): Http1RequestHead {
     throw new HttpFault('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
   }
   return readHttp1Head(head.headers);
-}
-
-function answerBytes({ status, headers, body }: RefusalAnswer): Buffer {
-  const filled: string[] = [];
-  for (let i = 0; i < headers.length; i += 2) if (headers[i + 1] !== '') filled.push(headers[i]!, headers[i + 1]!);
-  return Buffer.concat([Buffer.from(answerHead(status, filled, false, true).text, 'latin1'), body]);
 }

@@ -15,7 +15,7 @@ import { askedWarnings, readListPage, sendListPage } from './list-rows.ts';
 import { readListVersion } from './list-options.ts';
 import type { AnswerParts } from './parts.ts';
 import { planAnswer, queryOf } from './plan.ts';
-import type { AskedType } from './plan.ts';
+import type { AskedType } from './plan-question.ts';
 import type { IndexRequest } from './request.ts';
 
 const workloads: readonly ResourceType[] = ['deployments', 'daemonsets', 'statefulsets'].map((resource) => ({

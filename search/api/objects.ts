@@ -22,7 +22,8 @@ import { askedWarnings, readListPage, sendListPage } from './list-rows.ts';
 import { readListVersion, readWatchStart, requireInLog, waitForVersion } from './list-options.ts';
 import type { AnswerParts } from './parts.ts';
 import { planAnswer, queryOf, visibleNow } from './plan.ts';
-import type { Plan, PlanQuestion } from './plan.ts';
+import type { PlanQuestion } from './plan-question.ts';
+import type { Plan } from './plan.ts';
 import type { Form, IndexRequest } from './request.ts';
 
 const versionPath = documentPaths([

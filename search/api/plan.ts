@@ -1,40 +1,18 @@
 // What one question can be answered from: which types, in which version, of which rows. Easy to get wrong: what a caller may not reach is not there,
 // so a cluster that does not exist and one that is out of reach get the same words.
 import { GatewayError } from '../../cache/model/errors.ts';
-import type { User } from '../../cache/model/user.ts';
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { ScopeAnswer } from '../rights/scopes.ts';
 import type { StoredType } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
-import type { ResourceType } from '../types.ts';
 import type { Warning } from './answer-body.ts';
 import { notIndexed, scopeOfViews, typeView } from './catalog.ts';
 import type { Catalog, TypeView } from './catalog.ts';
 import { clusterWarnings } from './cluster-warnings.ts';
 import type { AnswerParts } from './parts.ts';
 import type { Visible } from './visible.ts';
-
-/** A type as it was asked for. */
-export interface AskedType extends ResourceType {
-  /** Undefined: in whatever version is kept. */
-  readonly version: string | undefined;
-}
-
-/** Who asks for what. */
-export interface PlanQuestion {
-  readonly user: User;
-  readonly verb: 'get' | 'list' | 'watch';
-  readonly types: readonly AskedType[];
-  /** Undefined: of all clusters. What it names need not be there: of a cluster that is not, there are no rows. */
-  readonly clusters: readonly string[] | undefined;
-  /** The cluster of a path that names one. */
-  readonly cluster: string | undefined;
-  /** Rows are asked for by what owns them, which may be of any type: the caller must see that, too. */
-  readonly byOwner?: boolean;
-  /** Whether no type at all is an answer, too; otherwise a question about one type that is not there is a NOT_FOUND. */
-  readonly mayBeNone?: boolean;
-}
+import type { PlanQuestion } from './plan-question.ts';
 
 /** What of the index it can be answered from. */
 export interface Plan {

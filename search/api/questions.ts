@@ -19,7 +19,8 @@ import { askedWarnings, readListPage, sendListPage } from './list-rows.ts';
 import { readListVersion } from './list-options.ts';
 import type { AnswerParts } from './parts.ts';
 import { planAnswer, queryOf } from './plan.ts';
-import type { AskedType, Plan } from './plan.ts';
+import type { AskedType } from './plan-question.ts';
+import type { Plan } from './plan.ts';
 import type { IndexRequest } from './request.ts';
 
 const searchVersion = 'search.portcullis.io/v1alpha1';

@@ -1,7 +1,9 @@
 // What the gateway itself lets a caller read of a cluster: the same questions to the same authorizer as for a request through
 // `/clusters/<name>/proxy`. Easy to get wrong: the question always carries the cluster's own name, so that a grant on the name `*`, which is the
 // fan-out, opens no cluster; and an error is no answer, it ends the whole question.
-import type { Attributes, AttributesOuter, AuthorityHints, Decision } from '../../auth/rules/authorize.ts';
+import type { Attributes } from '../../auth/rules/attributes.ts';
+import type { AttributesOuter } from '../../auth/rules/attributes.ts';
+import type { AuthorityHints, Decision } from '../../auth/rules/authorize.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import type { User } from '../../cache/model/user.ts';
 import { intersectGrants, isNothing, makeGrant, noGrant } from './grants.ts';

@@ -7,7 +7,8 @@ import { callMember, type MemberCall } from '../../routing/members/member-call.t
 import { readAsGateway } from '../../routing/members/read-as-gateway.ts';
 import { locate, type Connections, type Target } from '../../routing/members/target.ts';
 import type { IndexIdentity } from './index-identity.ts';
-import { ownCredential, type MemberAsks } from './read-as.ts';
+import { ownCredential } from './sync-types.ts';
+import { type MemberAsks } from './read-as.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';
 
 /** Whom the member sees. No caller can have that name (auth/callers/reserved.ts). */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type } from './follow/follow.fixture.ts';
 import { indexedOf } from './indexed.ts';
-import { mendCommand, ownCredential } from './read-as.ts';
+import { ownCredential } from './sync-types.ts';
+import { mendCommand } from './read-as.ts';
 import type { ClusterState, SyncFault, TypeState } from './sync-types.ts';
 
 const well: TypeState = {

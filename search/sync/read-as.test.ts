@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
-import { makeReader, mendCommand, ownCredential } from './read-as.ts';
+import { ownCredential } from './sync-types.ts';
+import { makeReader, mendCommand } from './read-as.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';
 
 const question: MemberQuestion = { path: '/api/v1/pods', headTimeoutMs: 1, signal: new AbortController().signal };

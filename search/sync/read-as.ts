@@ -2,11 +2,8 @@
 // want of the right to impersonate it). Easy to get wrong: a right that comes later changes nothing by itself, so whoever follows asks again and lists anew.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';
-
-export const ownCredential = "the gateway's own credential";
-
-/** Whom the member sees reading. */
-export type ReadAs = 'portcullis:index' | typeof ownCredential;
+import type { ReadAs } from './sync-types.ts';
+import { ownCredential } from './sync-types.ts';
 
 /** The ways there are to ask one member. */
 export interface MemberAsks {

@@ -2,7 +2,7 @@
 // is followed for rights alone is in here, too; only a chosen one may be served.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
-import type { ReadAs } from './read-as.ts';
+
 import { defaultRetryDelays, type RetryDelays } from './follow/retry-delays.ts';
 
 /** Why something is not followed now. Messages hold no secret and say what to do. */
@@ -155,3 +155,8 @@ export const defaultSyncTiming: SyncTiming = Object.freeze({
   fullRetryMs: 60_000,
   positionEveryMs: 10_000,
 });
+
+export const ownCredential = "the gateway's own credential";
+
+/** Whom the member sees reading. */
+export type ReadAs = 'portcullis:index' | typeof ownCredential;

@@ -3,7 +3,7 @@
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
-import type { PlanQuestion } from '../api/plan.ts';
+import type { PlanQuestion } from '../api/plan-question.ts';
 import { rightsTypes } from '../rights/mirror.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { IndexStore } from '../stores/store.ts';

@@ -10,7 +10,7 @@ import { matcherOf } from '../store/selectors.ts';
 import { badRequest, conflict, invalidOption, notFound } from './status-error.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import { listPieces } from '../wire/wire.ts';
-import { isDryRun } from './write.ts';
+import { isDryRun } from './dry-run.ts';
 
 /** What a deletion may say (metav1.DeleteOptions). */
 export interface DeleteOptions {

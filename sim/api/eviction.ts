@@ -7,7 +7,7 @@ import { startDeletion } from './delete.ts';
 import type { Resource } from '../store/resources.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import { StatusError, notFound } from './status-error.ts';
-import { isDryRun } from './write.ts';
+import { isDryRun } from './dry-run.ts';
 
 /** Answers POST to pods/eviction. */
 export async function evictPod(call: Call, resource: Resource): Promise<void> {

@@ -22,7 +22,6 @@ import {
   objectModified,
   type FieldFault,
   StatusError,
-  invalidOption,
   unexplained,
 } from './status-error.ts';
 import { canonical } from '../store/store.ts';
@@ -30,26 +29,7 @@ import { copy, timestamp, type KubeObject, type ObjectMeta } from '../types.ts';
 import { updateFaults, validate } from '../validate/validate.ts';
 import { checkEscalation } from '../access/escalation.ts';
 import { finishDeletion } from './delete.ts';
-
-const optionKinds: Readonly<Record<string, string>> = {
-  create: 'CreateOptions',
-  update: 'UpdateOptions',
-  patch: 'PatchOptions',
-};
-
-/**
- * Whether the request asks for no lasting effect.
- * @throws StatusError 422 for another value than All
- */
-export function isDryRun(call: Call, fromBody: readonly string[] = []): boolean {
-  const values = [...call.query.getAll('dryRun').filter((value) => value !== ''), ...fromBody];
-  if (values.some((value) => value !== 'All')) {
-    const message = `Unsupported value: ${JSON.stringify(values)}: supported values: "All"`;
-    const kind = optionKinds[call.info.verb] ?? 'DeleteOptions';
-    throw invalidOption(kind, { reason: 'FieldValueNotSupported', message, field: 'dryRun' });
-  }
-  return values.length > 0;
-}
+import { isDryRun } from './dry-run.ts';
 
 /** Answers POST to a collection. */
 export async function createOne(call: Call, resource: Resource): Promise<void> {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { pod, simulate, type Bench } from '../simulator.fixture.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
-import { isDue, parseSchedule } from './cron-jobs.ts';
+import { isDue, parseSchedule } from './cron-schedule.ts';
 
 const controllers = { podStartMs: 0, podStopMs: 0, jobRunMs: 0 };
 const start = (t: TestContext): Promise<Bench> => simulate(t, { controllers });

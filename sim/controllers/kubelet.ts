@@ -4,8 +4,8 @@ import type { Cluster } from '../cluster.ts';
 import { startDeletion } from '../api/delete.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import { endPod, terminated } from './container-exit.ts';
-import type { ControllerDelays } from './loop.ts';
-import { controllerOf } from './loop.ts';
+import type { ControllerDelays } from './delays.ts';
+import { controllerOf } from './objects.ts';
 import { edit, hashText, isOver, recordEvent } from './objects.ts';
 
 const key = '/pods';

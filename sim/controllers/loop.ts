@@ -1,7 +1,7 @@
 // The controllers of a simulated cluster: what makes Deployments become running Pods, owners clean up and namespaces end. Easy to get
 // wrong: a reconciler must read the newest state and write only what differs, or two of them chase each other for ever.
 import type { Cluster } from '../cluster.ts';
-import type { KubeObject, OwnerReference } from '../types.ts';
+import type { KubeObject } from '../types.ts';
 import { watchAggregatedRoles } from './aggregation.ts';
 import { startCronJobs } from './cron-jobs.ts';
 import { reconcileDaemonSet } from './daemon-sets.ts';
@@ -15,16 +15,8 @@ import { reconcileNamespace } from './namespaces.ts';
 import { reconcileReplicaSet } from './replica-sets.ts';
 import { reconcileStatefulSet } from './stateful-sets.ts';
 import { reconcileClaim } from './volumes.ts';
-
-/** How long things take in the simulated cluster. */
-export interface ControllerDelays {
-  /** From scheduled to running. */
-  readonly podStartMs: number;
-  /** From deleted to gone; never longer than the pod's grace period. */
-  readonly podStopMs: number;
-  /** How long a Job's pod runs. */
-  readonly jobRunMs: number;
-}
+import { controllerOf } from './objects.ts';
+import type { ControllerDelays } from './delays.ts';
 
 /** Brings one object nearer to what it should be. */
 export type Reconcile = (cluster: Cluster, object: KubeObject) => void;
@@ -48,11 +40,6 @@ const keyByKind: Readonly<Record<string, string>> = {
   DaemonSet: 'apps/daemonsets',
   Job: 'batch/jobs',
 };
-
-/** The owner that controls an object, if any. */
-export function controllerOf(object: KubeObject): OwnerReference | undefined {
-  return (object.metadata.ownerReferences ?? []).find((owner) => owner.controller === true);
-}
 
 /** Starts all controllers; they end with the cluster's timers. */
 export function startControllers(cluster: Cluster, delays: ControllerDelays): void {

@@ -181,3 +181,8 @@ export function recordEvent(
     eventTime: null,
   });
 }
+
+/** The owner that controls an object, if any. */
+export function controllerOf(object: KubeObject): OwnerReference | undefined {
+  return (object.metadata.ownerReferences ?? []).find((owner) => owner.controller === true);
+}

@@ -5,9 +5,7 @@ import type { JsonObject, KubeObject } from '../types.ts';
 import { admitPodSpec, fill, fillPodSpec, qosClass } from './pods.ts';
 import { allocate, fillService } from './services.ts';
 import { labelJob, workloadDefaulters } from './workloads.ts';
-
-/** Fills an object in place; `current` is undefined on create. */
-export type Defaulter = (object: KubeObject, cluster: Cluster, current: KubeObject | undefined) => void;
+import type { Defaulter } from './defaulter.ts';
 
 const namespace: Defaulter = (object, _cluster, current) => {
   object.metadata.labels = { ...object.metadata.labels, 'kubernetes.io/metadata.name': object.metadata.name };

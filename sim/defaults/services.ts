@@ -2,7 +2,7 @@
 // old one.
 import type { Cluster } from '../cluster.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
-import type { Defaulter } from './kinds.ts';
+import type { Defaulter } from './defaulter.ts';
 import { fill } from './pods.ts';
 
 /** The defaulter of Services; on update it also keeps what was handed out. */

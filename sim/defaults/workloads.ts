@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { canonical } from '../store/store.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
-import type { Defaulter } from './kinds.ts';
+import type { Defaulter } from './defaulter.ts';
 import { fill, fillPodSpec } from './pods.ts';
 
 function fillTemplate(spec: JsonObject): void {

@@ -1,7 +1,8 @@
 // The two faults that let an answer begin and spoil its body: cut after so many bytes, and sent slowly. They replace
 // `write` and `end` of one response object. Easy to get wrong: the bytes before the cut must really leave the process
 // before the connection is broken.
-import type { FaultedResponse } from './faults.ts';
+import type { ServerResponse } from 'node:http';
+import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
 
 type Callback = (error?: Error | null) => void;
 
@@ -105,3 +106,6 @@ function readArguments(args: readonly unknown[]): { readonly bytes?: Buffer; rea
   }
   return chunk instanceof Uint8Array ? { bytes: Buffer.from(chunk), ...rest } : rest;
 }
+
+/** Where an answer can be written: exactly what the listener holds for the request; undefined for an upgrade. */
+export type FaultedResponse = ServerResponse | Http2ServerResponse | ServerHttp2Stream;

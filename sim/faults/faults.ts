@@ -2,9 +2,9 @@
 // to get wrong: a fault must leave other connections alone, and a fault with a count must stop after exactly that many
 // requests.
 import type { ServerResponse } from 'node:http';
-import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import { paceBody, truncateBody } from './fault-bodies.ts';
+import type { FaultedResponse } from './fault-bodies.ts';
 
 /** Which requests a fault is for; every given part must hold, none given means every request. */
 export interface FaultMatch {
@@ -55,9 +55,6 @@ export interface FaultedRequest {
   readonly verb?: string;
   readonly user?: string;
 }
-
-/** Where an answer can be written: exactly what the listener holds for the request; undefined for an upgrade. */
-export type FaultedResponse = ServerResponse | Http2ServerResponse | ServerHttp2Stream;
 
 /** A fault that was added. */
 export interface FaultHandle {

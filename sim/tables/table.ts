@@ -4,18 +4,7 @@ import type { Resource } from '../store/resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { nameColumn } from './cells.ts';
 import { columnsFor } from './columns.ts';
-
-/** One column: its definition and how a cell is made. */
-export interface Column {
-  readonly name: string;
-  /** JSON type of the cell, default string. */
-  readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'date';
-  readonly format?: string;
-  /** 1: only with -o wide. */
-  readonly priority?: number;
-  readonly description?: string;
-  readonly cell: (object: KubeObject, now: Date) => unknown;
-}
+import type { Column } from './column.ts';
 
 const createdAt: Column = { name: 'Created At', type: 'date', cell: (object) => object.metadata.creationTimestamp };
 const defaultColumns: readonly Column[] = [nameColumn, createdAt];

@@ -3,7 +3,7 @@ import type { Resource } from '../store/resources.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import { invalidField, requiredField, type FieldFault } from '../api/status-error.ts';
 import { canonical } from '../store/store.ts';
-import { parseSchedule } from '../controllers/cron-jobs.ts';
+import { parseSchedule } from '../controllers/cron-schedule.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 
 type Rule = (object: KubeObject) => FieldFault[];

@@ -2,7 +2,7 @@
 // made by the simulator's controllers, so this waits until each runs, and touches it once.
 import type { Random } from './random.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
-import type { WorkloadStore } from './workloads.ts';
+import type { WorkloadStore } from './workload-store.ts';
 
 const dayMs = 86_400_000;
 

@@ -12,7 +12,7 @@ import {
   type AppTemplate,
 } from './workload-catalog.ts';
 import { liveLabel, versionLabel } from './workload-objects.ts';
-import type { WorkloadStore } from './workloads.ts';
+import type { WorkloadStore } from './workload-store.ts';
 
 /** As kube-apiserver's --event-ttl. */
 const eventTtlMs = 3_600_000;

@@ -1,7 +1,6 @@
 // Fills a simulated cluster with plausible workloads, different for each cluster and the same for the same seed, and
 // lets them change by themselves. Easy to get wrong: what people made or changed is theirs, so only objects nobody else
 // touched are changed here.
-import type { SimObjects } from '../api/objects.ts';
 import { createRandom, type Random } from './random.ts';
 import { createClock, type Clock } from '../streams/clock.ts';
 import { timestamp, type JsonObject } from '../types.ts';
@@ -16,11 +15,9 @@ import {
 } from './workload-catalog.ts';
 import { createChanges } from './workload-changes.ts';
 import { labelsOf, liveLabel, serviceOf, workloadOf } from './workload-objects.ts';
+import type { WorkloadStore } from './workload-store.ts';
 
 export { demoUsers, type DemoUser } from './demo-users.ts';
-
-/** What this needs of a simulator: `simulator.store`. */
-export type WorkloadStore = Pick<SimObjects, 'apply' | 'get' | 'list' | 'update' | 'remove' | 'subscribe'>;
 
 const dayMs = 86_400_000;
 

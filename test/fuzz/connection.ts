@@ -1,6 +1,7 @@
 // Reads the bytes of a client connection with the gateway's own parsers, one request after the other, as http1-connection.ts does. Easy to
 // get wrong: bodies are moved together in place, so the bytes are copied first; and pieces must give what the whole gives.
 import { GatewayError } from '../../cache/model/errors.ts';
+import { HttpFault } from '../../http/http-fault.ts';
 import { makeRequestBody } from '../../http/http1/http1-body.ts';
 import { judge } from '../../http/http1/http1-connection.ts';
 import { makeHeadReader } from '../../http/http1/http1-parser.ts';
@@ -36,7 +37,7 @@ export interface Connection {
 /**
  * Reads a connection.
  * @param pieceBytes how many bytes come at once
- * @throws whatever is not a GatewayError
+ * @throws whatever is neither a GatewayError nor an HttpFault
  */
 export function readConnection(bytes: Buffer, pieceBytes = bytes.length): Connection {
   const head = makeHeadReader();
@@ -69,7 +70,7 @@ export function readConnection(bytes: Buffer, pieceBytes = bytes.length): Connec
       if (judged.close) return { requests, ending: 'close' };
     }
   } catch (error) {
-    if (!(error instanceof GatewayError)) throw error;
+    if (!(error instanceof GatewayError || error instanceof HttpFault)) throw error;
     return { requests, ending: 'refused' };
   }
 }
@@ -81,7 +82,7 @@ export function described(method: string, target: string): Pick<ReadRequest, 'pa
     parsed = parseTarget(target);
     return { parsed, info: requestInfo(method, parsed.segments, parsed.query, false), pathFault: '' };
   } catch (error) {
-    if (!(error instanceof GatewayError)) throw error;
+    if (!(error instanceof GatewayError || error instanceof HttpFault)) throw error;
     return { parsed, info: undefined, pathFault: error.message };
   }
 }

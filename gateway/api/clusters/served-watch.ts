@@ -1,7 +1,8 @@
 // Watch of objects made from cluster records. Easy to get wrong: an object that leaves the selector is DELETED for that watcher and one that
 // enters it ADDED, so every event is judged by the record before and after it.
 import { GatewayError } from '../../../cache/model/errors.ts';
-import type { ClusterEvent, ClusterReader } from '../../../cache/model/store.ts';
+import type { ClusterEvent } from '../../../cache/model/cluster-events.ts';
+import type { ClusterReader } from '../../../cache/model/store.ts';
 import type { OpenStream, OpenStreams } from '../../../routing/forward/open-streams.ts';
 import { acceptedForm } from '../accept.ts';
 import type { AcceptedForm } from '../accept.ts';

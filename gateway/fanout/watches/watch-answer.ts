@@ -2,7 +2,7 @@
 // nothing of any of them; whenever that cannot be promised the watch ends with 410, and the client lists again.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
-import type { ClusterEvent } from '../../../cache/model/store.ts';
+import type { ClusterEvent } from '../../../cache/model/cluster-events.ts';
 import type { ChainDependencies } from '../../chain-dependencies.ts';
 import { statusObject } from '../../status.ts';
 import { memberAccept, memberHeaders } from '../accept.ts';

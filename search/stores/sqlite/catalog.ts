@@ -3,7 +3,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 
 import type { TypeKey } from '../../types.ts';
-import { compareText } from './read/order.ts';
+import { compareText } from './text-order.ts';
 import { placesPerIncarnation } from './schema.ts';
 
 export interface IncarnationRecord {

@@ -2,14 +2,12 @@
 // a longer answer opens the next one and compiles anew.
 import type { ListQuery } from '../../query/list-query.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
-import type { IndexVersions } from '../index-version.ts';
-import type { Catalog } from './catalog.ts';
 import { compileConditions, type Conditions } from './read/conditions.ts';
 import { extentOf, type Extent, type Grants } from './read/extents.ts';
 import { ownedIds } from './read/owners.ts';
 import type { ReaderMemory } from './memory/reader-memory.ts';
-import type { Piece, Sql } from './sql.ts';
-import { unpackTerms } from './terms.ts';
+import type { Transaction } from './transaction.ts';
+import type { Piece } from './sql.ts';
 
 /** A query for one type. */
 export interface TypePlan {
@@ -20,47 +18,10 @@ export interface TypePlan {
   readonly only: readonly number[] | undefined;
 }
 
-/** Sets of terms by number, which the SQL function `holds` is asked about. */
-export class TermTestSets {
-  readonly #sets: ReadonlySet<number>[] = [];
-
-  add(ids: readonly number[]): number {
-    return this.#sets.push(new Set(ids)) - 1;
-  }
-
-  clear(): void {
-    this.#sets.length = 0;
-  }
-
-  /** Whether a row's packed terms hold one of a set. */
-  holds(packed: Uint8Array, number: number): boolean {
-    const set = this.#sets[number]!;
-    return unpackTerms(packed).some((id) => set.has(id));
-  }
-}
-
-export interface Session {
-  readonly sql: Sql;
-  readonly catalog: Catalog;
-  /** Time of the last commit it sees, microseconds. */
-  readonly sequence: number;
-  readonly versions: IndexVersions;
-  readonly tests: TermTestSets;
+/** A transaction of a reader, with what the reader remembers between transactions. */
+export interface Session extends Transaction {
   readonly memory: ReaderMemory;
 }
-
-/** Runs work in a transaction of its own. */
-export type Slice = <T>(work: (session: Session) => T) => T;
-
-/** How a question shares its reader with others. */
-export interface Turns {
-  readonly slice: Slice;
-  /** Lets other questions run. */
-  readonly pause: () => Promise<void>;
-}
-
-/** A question lets others run after so long. */
-export const sliceMs = 40;
 
 /** What is asked and by whom. */
 export interface Question {
@@ -114,4 +75,9 @@ function narrow(query: ListQuery): ListQuery {
 export function whereOf(pieces: readonly Piece[]): Piece {
   if (pieces.length === 0) return { text: '1', values: [] };
   return { text: pieces.map(({ text }) => text).join(' AND '), values: pieces.flatMap(({ values }) => values) };
+}
+
+/** Whether nothing but the extent, or what only bodies can tell, says which rows. */
+export function isExtentOnly({ conditions, only }: TypePlan): boolean {
+  return conditions.pieces.length === 0 && only === undefined;
 }

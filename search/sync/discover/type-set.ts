@@ -10,7 +10,8 @@ import { currentVersion } from '../follow/relist.ts';
 import { rightsTypes, type ChosenType } from './selection.ts';
 import { SyncSetback } from '../member-faults.ts';
 import { typePath } from '../member-paths.ts';
-import { makeReader, type MemberAsks, type MemberReader, type ReadAs } from '../read-as.ts';
+import { type ReadAs } from '../sync-types.ts';
+import { makeReader, type MemberAsks, type MemberReader } from '../read-as.ts';
 import type { AskMember, MemberQuestion, SyncTiming, TypeFilter, TypeState } from '../sync-types.ts';
 
 /** Of one cluster: lists under way, and bytes read but not yet committed. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Attributes } from '../../../auth/rules/authorize.ts';
+import type { Attributes } from '../../../auth/rules/attributes.ts';
 import { makeUser } from '../../../cache/model/user.ts';
 import type { GoRequest } from '../oracle.ts';
 import { keptRequests, playCase, runRequests, startBench } from './campaign.ts';

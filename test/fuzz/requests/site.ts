@@ -3,7 +3,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Attributes, Authorizer } from '../../../auth/rules/authorize.ts';
+import type { Attributes } from '../../../auth/rules/attributes.ts';
+import type { Authorizer } from '../../../auth/rules/authorize.ts';
 import { createClusterStore } from '../../../cache/model/store.ts';
 import type { User } from '../../../cache/model/user.ts';
 import { readConfig } from '../../../gateway/config/config.ts';

@@ -6,7 +6,7 @@ import { HpackEncoder, promisedLength } from '../../../http/hpack/hpack-encoder.
 import type { BlockTarget } from '../../../http/hpack/hpack-encoder.ts';
 import { ConnectionFault, FrameReader } from '../../../http/http2/http2-frames.ts';
 import { areTrailers, readHttp2Request } from '../../../http/http2/http2-head.ts';
-import { GatewayError } from '../../../cache/model/errors.ts';
+import { HttpFault } from '../../../http/http-fault.ts';
 import { mutatedTexts } from '../mutations.ts';
 import { must, refusalOf } from '../target.ts';
 import type { FuzzTarget } from '../target.ts';
@@ -164,7 +164,7 @@ const heads: FuzzTarget<string> = {
 function roundTrip(list: readonly string[]): void {
   const valid = refusalOf(
     () => promisedLength(200, list),
-    (error) => error instanceof GatewayError,
+    (error) => error instanceof HttpFault,
   );
   if ('refused' in valid) return;
   const encoder = new HpackEncoder();

@@ -2,6 +2,7 @@
 // alone. Easy to get wrong: half of the users go around makeUser, because headers.ts must hold on its own.
 import * as fc from 'fast-check';
 import { GatewayError } from '../../../cache/model/errors.ts';
+import { HttpFault } from '../../../http/http-fault.ts';
 import { makeUser } from '../../../cache/model/user.ts';
 import type { User } from '../../../cache/model/user.ts';
 import { escapeExtraKey, upstreamHeaders } from '../../../routing/forward/headers.ts';
@@ -107,7 +108,7 @@ export const upstreamTarget: FuzzTarget<Sent> = {
   check: checkSent,
 };
 
-const isOwn = (error: unknown): boolean => error instanceof GatewayError;
+const isOwn = (error: unknown): boolean => error instanceof GatewayError || error instanceof HttpFault;
 
 function checkSent(sent: Sent): Claim | undefined {
   const made = refusalOf(() => userOf(sent), isOwn);

@@ -1,8 +1,8 @@
 // When every object of a type was created, and where, in memory and in order: a decimal offset passes over rows here and not in the file. Easy to get
 // wrong: rows of the same moment are passed over all or none, since the order goes on by other keys among them.
 import type { PlaceNumbers } from './slot-numbers.ts';
-import type { Remembered } from './reader-memory.ts';
-import type { Session } from '../session.ts';
+import type { Remembered } from './remembered.ts';
+import type { Transaction } from '../transaction.ts';
 import { changesOfType } from './type-changes.ts';
 
 /** A type with more rows is not remembered. */
@@ -37,7 +37,7 @@ export class CreatedColumn implements Remembered {
     return this.#created.length + 1;
   }
 
-  build({ sql, sequence }: Session, untilMs: number): 'done' | 'more' | 'too large' {
+  build({ sql, sequence }: Transaction, untilMs: number): 'done' | 'more' | 'too large' {
     this.#sequence ??= sequence;
     for (;;) {
       const [created, place, id] = this.#rows.at(-1) ?? [Number.MIN_SAFE_INTEGER, 0, 0];
@@ -56,7 +56,7 @@ export class CreatedColumn implements Remembered {
     return 'done';
   }
 
-  refresh(session: Session): boolean {
+  refresh(session: Transaction): boolean {
     const changes = changesOfType(session, this.#t, this.#sequence!);
     if (changes === undefined) return false;
     if (changes.length > 0) this.#apply(session, new Set(changes.map(({ id }) => id)));
@@ -87,7 +87,7 @@ export class CreatedColumn implements Remembered {
     return { created: undefined, before: passed };
   }
 
-  #apply({ sql }: Session, changed: ReadonlySet<number>): void {
+  #apply({ sql }: Transaction, changed: ReadonlySet<number>): void {
     const now = sql
       .all<Row>('SELECT o.created, o.place, o.id FROM json_each(?) j CROSS JOIN obj o NOT INDEXED ON o.id = j.value', [
         JSON.stringify([...changed]),

@@ -1,9 +1,10 @@
 // Passes over rows of an order by creation in memory: a decimal offset of many thousands costs no look at the rows before it. Easy to get wrong: only where
 // nothing but the places says which rows there are; a condition or a single object is in no column.
-import { isExtentOnly } from '../read/counts.ts';
+import { isExtentOnly } from '../session.ts';
 import type { CreatedColumn, Passed } from './created-column.ts';
 import { rowOrder, type RowOrder } from '../read/order.ts';
-import { planTypes, type Question, type Session, type Turns, type TypePlan } from '../session.ts';
+import { type Turns } from '../transaction.ts';
+import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
 
 /** For fewer rows than this no column is made. */
 const leastPrepared = 100;
@@ -11,7 +12,7 @@ const leastPrepared = 100;
 const leastPassed = 20;
 
 /** Has the column ready that a large offset by creation passes over rows in. */
-export async function prepareSkip(turns: Turns, question: Question, offset: number): Promise<void> {
+export async function prepareSkip(turns: Turns<Session>, question: Question, offset: number): Promise<void> {
   if (offset < leastPrepared || !isByCreation(rowOrder(question.query))) return;
   const found = turns.slice((session) => {
     const [plan, ...others] = planTypes(session, question);

@@ -1,9 +1,9 @@
 // The names of all objects of a type one behind the other in memory: a part of a name is searched for in one piece of memory and not row by row. Easy to get
 // wrong: what stands across the end of one name and the beginning of the next is no part of either.
 import type { PlaceNumbers } from './slot-numbers.ts';
-import type { Remembered } from './reader-memory.ts';
+import type { Remembered } from './remembered.ts';
 import { changeKind } from '../schema.ts';
-import type { Session } from '../session.ts';
+import type { Transaction } from '../transaction.ts';
 import { changesOfType } from './type-changes.ts';
 
 /** A type with more is not remembered. In numbers, as {@link Remembered.size}. */
@@ -49,7 +49,7 @@ export class NameColumn implements Remembered {
     return this.#rows === 0 ? 0 : this.#ends[this.#rows - 1]!;
   }
 
-  build({ sql, sequence }: Session, untilMs: number): 'done' | 'more' | 'too large' {
+  build({ sql, sequence }: Transaction, untilMs: number): 'done' | 'more' | 'too large' {
     if (this.#sequence === undefined) {
       this.#sequence = sequence;
       this.#lastId = sql.first<[number | null]>('SELECT max(id) FROM obj', [])![0] ?? 0;
@@ -69,7 +69,7 @@ export class NameColumn implements Remembered {
     }
   }
 
-  refresh(session: Session): boolean {
+  refresh(session: Transaction): boolean {
     const changes = changesOfType(session, this.#t, this.#sequence!, { most: mostChanges, isOfNames: true });
     if (changes === undefined) return false;
     for (const { kind, name, place, id } of changes) {

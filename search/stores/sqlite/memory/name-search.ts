@@ -1,7 +1,8 @@
 // Counts rows by parts of their names in memory. Easy to get wrong: only where nothing else says which rows, and a user's single objects are in no place
 // that counts as a whole.
 import type { NameColumn } from './name-column.ts';
-import { planTypes, type Question, type Session, type Turns, type TypePlan } from '../session.ts';
+import { type Turns } from '../transaction.ts';
+import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
 
 /** Fewer rows than this are read from the file. */
 const leastRows = 1000;
@@ -9,7 +10,7 @@ const leastRows = 1000;
 const leastShare = 1 / 4;
 
 /** Has the names ready that {@link countByNames} searches. */
-export async function prepareNames(turns: Turns, question: Question): Promise<void> {
+export async function prepareNames(turns: Turns<Session>, question: Question): Promise<void> {
   if (question.query.nameContains.length === 0) return;
   const found = turns.slice((session) => ({
     memory: session.memory,

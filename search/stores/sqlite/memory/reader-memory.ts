@@ -6,18 +6,10 @@ import { CreatedColumn } from './created-column.ts';
 import { NameColumn } from './name-column.ts';
 import { PlaceNumbers } from './slot-numbers.ts';
 import { RowCounts } from './row-counts.ts';
-import { sliceMs, type Session, type Turns } from '../session.ts';
+import { sliceMs, type Turns } from '../transaction.ts';
+import type { Transaction } from '../transaction.ts';
 import { mostPostings, TermCounts } from './term-counts.ts';
-
-/** Something that is made of all rows of a type. */
-export interface Remembered {
-  /** What is kept, in numbers. */
-  readonly size: number;
-  /** Goes on being built, in as many transactions as it takes; to be refreshed after. */
-  readonly build: (session: Session, untilMs: number) => 'done' | 'more' | 'too large';
-  /** Takes what has changed since. @returns false when it has to be built anew */
-  readonly refresh: (session: Session) => boolean;
-}
+import type { Remembered } from './remembered.ts';
 
 /** About 16 bytes each. */
 const mostKept = 2 * mostPostings;
@@ -39,7 +31,7 @@ export class ReaderMemory {
   }
 
   /** @returns undefined when they are not ready */
-  termCounts(session: Session, t: number, path: string): TermCounts | undefined {
+  termCounts(session: Transaction, t: number, path: string): TermCounts | undefined {
     return this.#current(session, termsKey(t, path)) as TermCounts | undefined;
   }
 
@@ -49,7 +41,7 @@ export class ReaderMemory {
   }
 
   /** @returns undefined when it is not ready */
-  createdColumn(session: Session, t: number): CreatedColumn | undefined {
+  createdColumn(session: Transaction, t: number): CreatedColumn | undefined {
     return this.#current(session, columnKey(t)) as CreatedColumn | undefined;
   }
 
@@ -61,12 +53,12 @@ export class ReaderMemory {
   }
 
   /** @returns undefined when it is not ready */
-  nameColumn(session: Session, t: number): NameColumn | undefined {
+  nameColumn(session: Transaction, t: number): NameColumn | undefined {
     return this.#current(session, namesKey(t)) as NameColumn | undefined;
   }
 
   /** Rows of a type by place; made at once, there are no more of them than places. */
-  rowCounts(session: Session, t: number): RowCounts {
+  rowCounts(session: Transaction, t: number): RowCounts {
     const known = this.#current(session, countsKey(t)) as RowCounts | undefined;
     if (known !== undefined) return known;
     const made = new RowCounts(t);
@@ -75,7 +67,7 @@ export class ReaderMemory {
     return made;
   }
 
-  #current(session: Session, key: string): Remembered | undefined {
+  #current(session: Transaction, key: string): Remembered | undefined {
     const ready = this.#ready.get(key);
     if (ready === undefined || ready.refresh(session)) return ready;
     this.#ready.delete(key);
@@ -83,7 +75,7 @@ export class ReaderMemory {
   }
 
   async #prepare({ slice, pause }: Turns, key: string, make: () => Remembered): Promise<void> {
-    const isDone = (session: Session): boolean => {
+    const isDone = (session: Transaction): boolean => {
       if (this.#tooLarge.has(key) || this.#current(session, key) !== undefined) return true;
       // Two who need the same build it together.
       const made = this.#unfinished.get(key) ?? make();

@@ -1,7 +1,7 @@
 // How many rows of a type each place has, in memory: what thousands of namespaces hold together is summed without a look-up for each. Easy to get wrong:
 // the counters of places that are empty are not there, which is a count of nothing and not a place that is unknown.
-import type { Remembered } from './reader-memory.ts';
-import type { Session } from '../session.ts';
+import type { Remembered } from './remembered.ts';
+import type { Transaction } from '../transaction.ts';
 import { changesOfType } from './type-changes.ts';
 
 export class RowCounts implements Remembered {
@@ -18,7 +18,7 @@ export class RowCounts implements Remembered {
     return this.#counts.size + 1;
   }
 
-  build({ sql, sequence }: Session): 'done' {
+  build({ sql, sequence }: Transaction): 'done' {
     for (const [place, n] of sql.all<[number, number]>('SELECT place, n FROM counter WHERE t = ?', [this.#t])) {
       this.#counts.set(place, n);
     }
@@ -26,7 +26,7 @@ export class RowCounts implements Remembered {
     return 'done';
   }
 
-  refresh(session: Session): boolean {
+  refresh(session: Transaction): boolean {
     const changes = changesOfType(session, this.#t, this.#sequence);
     if (changes === undefined) return false;
     for (const place of new Set(changes.map((change) => change.place))) {

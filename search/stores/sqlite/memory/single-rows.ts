@@ -3,7 +3,7 @@
 import type { Place } from '../catalog.ts';
 import type { KeyRow, RowOrder } from '../read/order.ts';
 import { changeKind } from '../schema.ts';
-import type { Session } from '../session.ts';
+import type { Transaction } from '../transaction.ts';
 import { changesOfType, type TypeChange } from './type-changes.ts';
 
 /** Which objects of one type: by place and name, and by name in any namespace of some incarnations. */
@@ -42,7 +42,7 @@ export class SingleList {
   }
 
   /** Packed terms of each object, read once. @param session of a transaction this list is of */
-  terms({ sql }: Session): readonly Uint8Array[] {
+  terms({ sql }: Transaction): readonly Uint8Array[] {
     const missing = this.ids.filter((id) => !this.#terms.has(id));
     if (missing.length > 0) {
       const text = `SELECT o.id, o.terms FROM json_each(?) j CROSS JOIN obj o NOT INDEXED ON o.id = j.value`;
@@ -74,7 +74,7 @@ export class SingleRows {
   }
 
   /** As of the session's transaction. */
-  list(session: Session): SingleList {
+  list(session: Transaction): SingleList {
     if (this.#places.size === 0 && this.#names.namedAnywhere.size === 0) return none;
     const changes = this.#list && changesOfType(session, this.#names.t, this.#sequence);
     this.#list = changes === undefined ? new SingleList(this.#find(session)) : this.#changed(session, changes);
@@ -82,7 +82,7 @@ export class SingleRows {
     return this.#list;
   }
 
-  #changed(session: Session, changes: readonly TypeChange[]): SingleList {
+  #changed(session: Transaction, changes: readonly TypeChange[]): SingleList {
     const touched = new Map<number, TypeChange>();
     for (const change of changes) {
       if (this.#isNamed(session.catalog.place(change.place), change.name)) touched.set(change.id, change);
@@ -98,7 +98,7 @@ export class SingleRows {
     return (isAnywhere || this.#places.has(`${place.number}/${name}`)) && !this.#names.isLeftOut(place);
   }
 
-  #find(session: Session): readonly KeyRow[] {
+  #find(session: Transaction): readonly KeyRow[] {
     const { t, named, namedAnywhere } = this.#names;
     const found = new Map<number, KeyRow>();
     const add = (from: string, values: readonly (string | number)[]): void => {
@@ -118,7 +118,7 @@ export class SingleRows {
     return [...found.values()];
   }
 
-  #rowsOf({ sql, catalog }: Session, from: string, values: readonly (string | number)[]): readonly KeyRow[] {
+  #rowsOf({ sql, catalog }: Transaction, from: string, values: readonly (string | number)[]): readonly KeyRow[] {
     return sql
       .all<[number, number, string, number]>(`SELECT o.id, o.place, o.name, o.created FROM ${from}`, values)
       .map(([id, place, name, created]) => {

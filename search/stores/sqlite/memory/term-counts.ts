@@ -1,8 +1,8 @@
 // How many rows of each namespace have each value of one path: what a facet for somebody who sees some namespaces is summed from, whatever the number of
 // rows. Easy to get wrong: a term's number may come again for another path, so a number means something only together with a look into the dictionary.
-import type { Remembered } from './reader-memory.ts';
+import type { Remembered } from './remembered.ts';
 import type { PlaceNumbers } from './slot-numbers.ts';
-import type { Session } from '../session.ts';
+import type { Transaction } from '../transaction.ts';
 import { unpackTerms } from '../terms.ts';
 import { changesOfType } from './type-changes.ts';
 
@@ -41,7 +41,7 @@ export class TermCounts implements Remembered {
     return this.#places.length + this.#terms.length + 1;
   }
 
-  build(session: Session, untilMs: number): 'done' | 'more' | 'too large' {
+  build(session: Transaction, untilMs: number): 'done' | 'more' | 'too large' {
     const { sql } = session;
     if (this.#left === undefined) {
       const terms = sql.all<[number, number]>(
@@ -74,7 +74,7 @@ export class TermCounts implements Remembered {
     return 'done';
   }
 
-  refresh(session: Session): boolean {
+  refresh(session: Transaction): boolean {
     const changes = changesOfType(session, this.#t, this.#sequence);
     if (changes === undefined) return false;
     const changed = [...new Set(changes.map(({ place }) => place))];
@@ -106,7 +106,7 @@ export class TermCounts implements Remembered {
     return sums;
   }
 
-  #recount({ sql }: Session, places: readonly number[]): void {
+  #recount({ sql }: Transaction, places: readonly number[]): void {
     const counts = new Map(places.map((place) => [place, new Map<number, number>()]));
     const rows = sql.all<[number, Uint8Array]>(
       `SELECT o.place, o.terms FROM json_each(?) j CROSS JOIN obj o INDEXED BY obj_key ON o.t = ? AND o.place = j.value`,

@@ -2,7 +2,7 @@
 // a log that does not reach back so far says nothing, and what was remembered must then be read anew.
 import { oldestSequence } from '../read/change-reader.ts';
 import { changeKind } from '../schema.ts';
-import type { Session } from '../session.ts';
+import type { Transaction } from '../transaction.ts';
 
 /** An entry of the log, as far as what is remembered needs it. */
 export interface TypeChange {
@@ -25,10 +25,10 @@ export interface ChangesWanted {
 
 /**
  * Changes after a time, oldest first; undefined when they are too many, or when some of them are gone.
- * @param sinceUs {@link Session.sequence} of an earlier transaction
+ * @param sinceUs {@link Transaction.sequence} of an earlier transaction
  */
 export function changesOfType(
-  session: Session,
+  session: Transaction,
   t: number,
   sinceUs: number,
   { most = mostChanges, isOfNames = false }: ChangesWanted = {},

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../../cache/model/errors.ts';
 import type { TypeKey } from '../../../types.ts';
 import type { LogEntry } from '../../store.ts';
 import { changeKind, metaKey } from '../schema.ts';
-import type { Session } from '../session.ts';
+import type { Transaction } from '../transaction.ts';
 
 /** Bodies of one answer; what is more is left for the next. */
 const mostBytes = 8 << 20;
@@ -20,7 +20,7 @@ export interface Changes {
  * @param sinceUs time of a change, or of the last that was trimmed
  * @throws GatewayError EXPIRED when some of them are gone, or this store has made no change at that time
  */
-export function readChanges(session: Session, sinceUs: number, types: readonly TypeKey[], limit: number): Changes {
+export function readChanges(session: Transaction, sinceUs: number, types: readonly TypeKey[], limit: number): Changes {
   const { sql, catalog, versions } = session;
   if (!isInLog(session, sinceUs)) {
     const isOld = sinceUs < oldestSequence(session);
@@ -64,21 +64,21 @@ export function readChanges(session: Session, sinceUs: number, types: readonly T
  * Whether this store has made a change at exactly this time and has all that came after. Every version it issues is that of a change, so this is
  * exact: check digits let one in a thousand versions of another store pass, and none of them is the time of a change here but by chance of a microsecond.
  */
-export function isInLog(session: Session, timeUs: number): boolean {
+export function isInLog(session: Transaction, timeUs: number): boolean {
   if (timeUs === oldestSequence(session)) return true;
   return session.sql.first<[number]>('SELECT 1 FROM change WHERE sequence = ?', [timeUs]) !== undefined;
 }
 
 /** Changes after this one are all there. */
-export function oldestSequence({ sql }: Session): number {
+export function oldestSequence({ sql }: Transaction): number {
   return sql.first<[number]>('SELECT value FROM meta WHERE key = ?', [metaKey.trimmed])![0];
 }
 
-function keptBody({ sql }: Session, sequence: number): Uint8Array {
+function keptBody({ sql }: Transaction, sequence: number): Uint8Array {
   return sql.first<[Uint8Array]>('SELECT raw FROM change_body WHERE sequence = ?', [sequence])![0];
 }
 
-function bodyAfter(session: Session, id: number, sequence: number): Uint8Array {
+function bodyAfter(session: Transaction, id: number, sequence: number): Uint8Array {
   const next = session.sql.first<[number]>(
     'SELECT sequence FROM change INDEXED BY change_id WHERE id = ? AND sequence > ? ORDER BY sequence LIMIT 1',
     [id, sequence],

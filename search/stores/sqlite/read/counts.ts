@@ -5,11 +5,13 @@ import { extentRows, rowsByPlace, type Extent } from './extents.ts';
 import { KeyStream } from './key-stream.ts';
 import { countByNames, prepareNames } from '../memory/name-search.ts';
 import type { KeyRow } from './order.ts';
-import { planTypes, sliceMs, whereOf, type Question, type Session, type Turns, type TypePlan } from '../session.ts';
+import { sliceMs, type Turns } from '../transaction.ts';
+import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session.ts';
 import { cheapestAccess, inPlaces, isOfSingles, joined } from './sources.ts';
+import { isExtentOnly } from '../session.ts';
 
 /** Rows of a question. @throws TooManyBodies (rejects) */
-export async function countRows(turns: Turns, question: Question, looks: BodyLooks): Promise<number> {
+export async function countRows(turns: Turns<Session>, question: Question, looks: BodyLooks): Promise<number> {
   let sum = 0;
   await prepareNames(turns, question);
   await eachPlan(turns, question, looks, {
@@ -21,7 +23,7 @@ export async function countRows(turns: Turns, question: Question, looks: BodyLoo
 
 /** Rows of a question by what a place or a type is called. @throws TooManyBodies (rejects) */
 export async function countBy(
-  turns: Turns,
+  turns: Turns<Session>,
   question: Question,
   looks: BodyLooks,
   by: 'cluster' | 'namespace' | 'type',
@@ -59,7 +61,7 @@ export interface PlanVisitor {
 
 /** Visits each plan in one transaction; or, when one of them needs bodies, every row in several. @throws TooManyBodies (rejects) */
 export async function eachPlan(
-  { slice, pause }: Turns,
+  { slice, pause }: Turns<Session>,
   question: Question,
   looks: BodyLooks,
   visitor: PlanVisitor,
@@ -78,7 +80,7 @@ export async function eachPlan(
 
 /** Visits all rows, in any order, some at a time. @throws TooManyBodies (rejects) */
 export async function eachRows(
-  { slice, pause }: Turns,
+  { slice, pause }: Turns<Session>,
   question: Question,
   looks: BodyLooks,
   visit: (session: Session, rows: readonly KeyRow[]) => void,
@@ -110,11 +112,6 @@ function leastRechecked(session: Session, question: Question): number {
     (plan) => isExtentOnly(plan) && plan.conditions.recheck !== undefined,
   );
   return plans.reduce((sum, { extent }) => sum + extentRows(session, extent), 0);
-}
-
-/** Whether nothing but the extent, or what only bodies can tell, says which rows. */
-export function isExtentOnly({ conditions, only }: TypePlan): boolean {
-  return conditions.pieces.length === 0 && only === undefined;
 }
 
 /** Whether it is all of some incarnations, whose rows are counted as a whole. */

@@ -6,7 +6,7 @@ import type { ListQuery } from '../../../query/list-query.ts';
 import type { Grant } from '../../../rights/scope.ts';
 import type { TypeKey } from '../../../types.ts';
 import type { Catalog, Place } from '../catalog.ts';
-import type { Session } from '../session.ts';
+import type { Transaction } from '../transaction.ts';
 import { SingleRows, type SingleList } from '../memory/single-rows.ts';
 import type { Sql } from '../sql.ts';
 
@@ -58,7 +58,7 @@ const mostRemembered = 16;
 const countedForMs = 2000;
 
 /** Undefined when nothing of the type can be in it. */
-export function extentOf(session: Session, query: ListQuery, type: TypeKey, grants: Grants): Extent | undefined {
+export function extentOf(session: Transaction, query: ListQuery, type: TypeKey, grants: Grants): Extent | undefined {
   const { sql, catalog } = session;
   const t = catalog.types.get(type);
   if (t === undefined) return undefined;
@@ -78,7 +78,7 @@ export function extentOf(session: Session, query: ListQuery, type: TypeKey, gran
 }
 
 /** Rows in it, exactly. */
-export function extentRows(session: Session, extent: Extent): number {
+export function extentRows(session: Transaction, extent: Extent): number {
   return countRows(session, extent.t, extent, extent.places) + extent.ids.length;
 }
 
@@ -87,7 +87,7 @@ const manyPlaces = 50;
 
 /** Rows of each of some places; empty ones may be missing. */
 export function rowsByPlace(
-  session: Session,
+  session: Transaction,
   t: number,
   places: readonly number[],
   placesJson: string,
@@ -173,7 +173,7 @@ type Counted = Pick<Extent, 'isWhole' | 'incarnationsJson' | 'except' | 'exceptJ
 
 /** Rows of whole incarnations and places, by the counters. */
 function countRows(
-  session: Session,
+  session: Transaction,
   t: number,
   { isWhole, incarnationsJson, except, exceptJson, placesJson }: Counted,
   places: readonly number[],

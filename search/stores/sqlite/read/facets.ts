@@ -6,10 +6,12 @@ import { indexedPaths } from '../../indexed-paths.ts';
 import type { FacetBy, FacetCount } from '../../store.ts';
 import { BodyBudget, type BodyLimits, type BodyLooks } from './body-budget.ts';
 import { labelKey } from './conditions.ts';
-import { countBy, eachPlan, eachRows, isExtentOnly } from './counts.ts';
+import { isExtentOnly } from '../session.ts';
+import { countBy, eachPlan, eachRows } from './counts.ts';
 import { extentRows } from './extents.ts';
-import { compareText } from './order.ts';
-import { planTypes, whereOf, type Question, type Session, type Turns, type TypePlan } from '../session.ts';
+import { compareText } from '../text-order.ts';
+import { type Turns } from '../transaction.ts';
+import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session.ts';
 import type { Piece } from '../sql.ts';
 import { cheapestAccess, inExtent, joined, type Access } from './sources.ts';
 import type { TermCounts } from '../memory/term-counts.ts';
@@ -24,7 +26,7 @@ const leastRemembered = 300;
 
 /** The most frequent values first, equal ones by value. @throws TooManyBodies (rejects) */
 export async function readFacets(
-  turns: Turns,
+  turns: Turns<Session>,
   question: Question,
   by: FacetBy,
   limit: number,
@@ -39,7 +41,7 @@ export async function readFacets(
 
 /** Values that begin with a text, in order. @throws TooManyBodies (rejects) */
 export async function readFacetValues(
-  turns: Turns,
+  turns: Turns<Session>,
   question: Question,
   by: FacetBy,
   { prefix, limit }: { readonly prefix: string; readonly limit: number },
@@ -53,7 +55,7 @@ export async function readFacetValues(
 }
 
 async function countValues(
-  turns: Turns,
+  turns: Turns<Session>,
   question: Question,
   by: FacetBy,
   prefix: string,
@@ -90,7 +92,7 @@ async function countValues(
 }
 
 /** Has counts ready for those who see some places of many. */
-async function prepareCounts(turns: Turns, question: Question, path: string): Promise<void> {
+async function prepareCounts(turns: Turns<Session>, question: Question, path: string): Promise<void> {
   const { memory, types } = turns.slice((session) => {
     return { memory: session.memory, types: planTypes(session, question).filter(isOfPlaces) };
   });
@@ -186,7 +188,7 @@ function valuesOf({ sql }: Session, byId: ReadonlyMap<number, number>, range: Pi
 }
 
 async function countInBodies(
-  turns: Turns,
+  turns: Turns<Session>,
   question: Question,
   looks: BodyLooks,
   path: string,

@@ -6,6 +6,7 @@ import type { ListQuery, OrderKey } from '../../../query/list-query.ts';
 import type { TypeKey } from '../../../types.ts';
 import type { Cursor } from '../../store.ts';
 import type { Place } from '../catalog.ts';
+import { compareText } from '../text-order.ts';
 
 /** What of a row is known before its body is read. */
 export interface KeyRow {
@@ -109,25 +110,6 @@ const decimal = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 export function sortValue(text: string | null | undefined): SortValue {
   if (text === undefined || text === null) return [2, ''];
   return decimal.test(text) && Number.isFinite(Number(text)) ? [0, Number(text)] : [1, text];
-}
-
-/** By code points, which is the order of UTF-8 bytes. */
-export function compareText(one: string, other: string): number {
-  if (one === other) return 0;
-  const length = Math.min(one.length, other.length);
-  for (let at = 0; at < length; at++) {
-    const a = one.charCodeAt(at);
-    const b = other.charCodeAt(at);
-    if (a === b) continue;
-    if (a >= 0xd800 && b >= 0xd800) return rank(a) - rank(b);
-    return a - b;
-  }
-  return one.length - other.length;
-}
-
-/** Surrogates stand for what comes after every other code unit. */
-function rank(unit: number): number {
-  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
 
 /**

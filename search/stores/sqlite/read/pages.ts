@@ -6,7 +6,8 @@ import { countRows } from './counts.ts';
 import { prepareSkip } from '../memory/created-skip.ts';
 import { KeyStream } from './key-stream.ts';
 import { makeCursor, type KeyRow } from './order.ts';
-import { sliceMs, type Question, type Session, type Turns } from '../session.ts';
+import { sliceMs, type Turns } from '../transaction.ts';
+import { type Question, type Session } from '../session.ts';
 
 /** The keys of a page. */
 export interface KeyPage {
@@ -23,7 +24,7 @@ export interface KeyPage {
  * @throws TooManyBodies (rejects) where the page may neither end early nor read on, and for an order by paths of too many objects
  */
 export async function readPage<First>(
-  turns: Turns,
+  turns: Turns<Session>,
   question: Question,
   page: PageRequest,
   bodyLimits: BodyLimits | undefined,

@@ -19,7 +19,9 @@ import { readPage, type KeyPage } from './pages.ts';
 import { ReaderMemory } from '../memory/reader-memory.ts';
 import { indexVersionsOf, type IndexVersions } from '../../index-version.ts';
 import { metaKey, placesPerIncarnation, readStoreId } from '../schema.ts';
-import { TermTestSets, type Question, type Slice, type Turns } from '../session.ts';
+import type { Session } from '../session.ts';
+import { TermTestSets, type Slice, type Turns } from '../transaction.ts';
+import { type Question } from '../session.ts';
 import { Sql } from '../sql.ts';
 
 /** A scope as it is sent: whole the first time, then by number. */
@@ -96,7 +98,7 @@ export function openReader(
   // Not read on opening: a fault of the file has to show in an answer, where it is recognised as damage.
   let versions: IndexVersions | undefined;
 
-  const slice: Slice = (work) => {
+  const slice: Slice<Session> = (work) => {
     sql.all('BEGIN', []);
     try {
       const [sequence, version] = sql.first<[number, number]>(newest, [])!;
@@ -112,7 +114,7 @@ export function openReader(
       sql.all('COMMIT', []);
     }
   };
-  const turns: Turns = { slice, pause: () => new Promise((resolve) => setImmediate(resolve)) };
+  const turns: Turns<Session> = { slice, pause: () => new Promise((resolve) => setImmediate(resolve)) };
   const question = ({ query, scope }: Asked): Question => {
     for (const number of scope.dropped) scopes.delete(number);
     if (scope.grants !== undefined) scopes.set(scope.number, scope.grants);

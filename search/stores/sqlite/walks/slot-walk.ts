@@ -1,7 +1,8 @@
 // Rows place by place, in the order of clusters and namespaces: what most questions are answered by. Easy to get wrong: a place may hold more rows than are
 // wanted at a time, and the walk goes on within it in the next transaction.
 import { incarnationOf, type Catalog, type Place } from '../catalog.ts';
-import { comparePlaceClusters, compareText, type KeyRow, type RowOrder, type SortKey } from '../read/order.ts';
+import { compareText } from '../text-order.ts';
+import { comparePlaceClusters, type KeyRow, type RowOrder, type SortKey } from '../read/order.ts';
 import { placesPerIncarnation } from '../schema.ts';
 import { whereOf, type Session, type TypePlan } from '../session.ts';
 import type { Piece } from '../sql.ts';

@@ -1,0 +1,46 @@
+// The shape of one JWT authenticator of an AuthenticationConfiguration, as written in the file. What the fields mean is checked elsewhere.
+import { z } from 'zod';
+
+/** As Go reads YAML: a field without a value is a field that is not there. */
+export function optional<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> | undefined> {
+  return schema.nullish().transform((value) => value ?? undefined);
+}
+
+export const text = z.string();
+
+export const prefixedMapping = z.strictObject({
+  claim: optional(text),
+  prefix: optional(text),
+  expression: optional(text),
+});
+
+export const authenticator = z.strictObject({
+  issuer: z.strictObject({
+    url: text,
+    discoveryURL: optional(text),
+    certificateAuthority: optional(text),
+    audiences: optional(z.array(text)),
+    audienceMatchPolicy: optional(text),
+    egressSelectorType: optional(text),
+  }),
+  claimValidationRules: optional(
+    z.array(
+      z.strictObject({
+        claim: optional(text),
+        requiredValue: optional(text),
+        expression: optional(text),
+        message: optional(text),
+      }),
+    ),
+  ),
+  claimMappings: z.strictObject({
+    username: prefixedMapping,
+    groups: optional(prefixedMapping),
+    uid: optional(z.strictObject({ claim: optional(text), expression: optional(text) })),
+    extra: optional(z.array(z.strictObject({ key: text, valueExpression: optional(text) }))),
+  }),
+  userValidationRules: optional(z.array(z.strictObject({ expression: optional(text), message: optional(text) }))),
+});
+
+/** One entry of `jwt` as written. */
+export type AuthenticatorInput = z.output<typeof authenticator>;

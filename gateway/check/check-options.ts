@@ -1,0 +1,9 @@
+// What `portcullis check` is asked for.
+
+/** How to look. */
+export interface CheckOptions {
+  /** Files only: no cluster and no hub is asked, no plugin is run. */
+  readonly offline: boolean;
+  readonly nowMs: number;
+  readonly version: string;
+}

@@ -1,0 +1,53 @@
+// One read transaction: the statements, and what is known of the index as of its moment. Numbers of terms and namespaces are of this
+// transaction alone; a longer answer opens the next one and reads them again.
+import type { IndexVersions } from '../index-version.ts';
+import type { Catalog } from './catalog.ts';
+import type { Sql } from './sql.ts';
+import { unpackTerms } from './terms.ts';
+
+/** Sets of terms by number, which the SQL function `holds` is asked about. */
+export class TermTestSets {
+  readonly #sets: ReadonlySet<number>[] = [];
+
+  add(ids: readonly number[]): number {
+    return this.#sets.push(new Set(ids)) - 1;
+  }
+
+  clear(): void {
+    this.#sets.length = 0;
+  }
+
+  /** Whether a row's packed terms hold one of a set. */
+  holds(packed: Uint8Array, number: number): boolean {
+    const set = this.#sets[number]!;
+    return unpackTerms(packed).some((id) => set.has(id));
+  }
+}
+
+export interface Transaction {
+  readonly sql: Sql;
+  readonly catalog: Catalog;
+  /** Time of the last commit it sees, microseconds. */
+  readonly sequence: number;
+  readonly versions: IndexVersions;
+  readonly tests: TermTestSets;
+  readonly memory: RowCountMemory;
+}
+
+/** How many rows of a type each namespace has, remembered between transactions. */
+export interface RowCountMemory {
+  rowCounts(transaction: Transaction, t: number): { of(place: number): number };
+}
+
+/** Runs work in a transaction of its own. */
+export type Slice<S extends Transaction = Transaction> = <T>(work: (session: S) => T) => T;
+
+/** How a question shares its reader with others. */
+export interface Turns<S extends Transaction = Transaction> {
+  readonly slice: Slice<S>;
+  /** Lets other questions run. */
+  readonly pause: () => Promise<void>;
+}
+
+/** A question lets others run after so long. */
+export const sliceMs = 40;

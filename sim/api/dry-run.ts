@@ -1,0 +1,23 @@
+// Whether a write is only to be tried.
+import type { Call } from '../cluster.ts';
+import { invalidOption } from './status-error.ts';
+
+export const optionKinds: Readonly<Record<string, string>> = {
+  create: 'CreateOptions',
+  update: 'UpdateOptions',
+  patch: 'PatchOptions',
+};
+
+/**
+ * Whether the request asks for no lasting effect.
+ * @throws StatusError 422 for another value than All
+ */
+export function isDryRun(call: Call, fromBody: readonly string[] = []): boolean {
+  const values = [...call.query.getAll('dryRun').filter((value) => value !== ''), ...fromBody];
+  if (values.some((value) => value !== 'All')) {
+    const message = `Unsupported value: ${JSON.stringify(values)}: supported values: "All"`;
+    const kind = optionKinds[call.info.verb] ?? 'DeleteOptions';
+    throw invalidOption(kind, { reason: 'FieldValueNotSupported', message, field: 'dryRun' });
+  }
+  return values.length > 0;
+}
