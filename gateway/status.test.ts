@@ -8,7 +8,7 @@ function header(headers: readonly string[], name: string): string | undefined {
   return at < 0 ? undefined : headers[at + 1];
 }
 
-test('A7: a fault of a cluster names it in the message and in the Warning, each once', () => {
+test('a fault of a cluster names it in the message and in the Warning, each once', () => {
   const texts = ['no connection to https://m:1 within 5 s', 'cluster "m1" sent no answer within 60 s'];
   const wanted = ['cluster "m1": no connection to https://m:1 within 5 s', 'cluster "m1" sent no answer within 60 s'];
   const warned = ['no connection to https://m:1 within 5 s', 'sent no answer within 60 s'];
@@ -22,7 +22,7 @@ test('A7: a fault of a cluster names it in the message and in the Warning, each 
   }
 });
 
-test('A7: Retry-After is sent on 429 and on draining, and never on another 5xx', () => {
+test('Retry-After is sent on 429 and on draining, and never on another 5xx', () => {
   const retryAfter = (code: 'TOO_MANY_REQUESTS' | 'DRAINING' | 'MEMBER_UNAVAILABLE'): string | undefined =>
     header(statusResponse(new GatewayError(code, 'text', { retryAfterSeconds: 1 }), 'id').headers, 'retry-after');
   assert.equal(retryAfter('TOO_MANY_REQUESTS'), '1');

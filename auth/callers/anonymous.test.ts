@@ -31,14 +31,14 @@ async function nameFor(
   }
 }
 
-test('C23: whoever sends nothing is system:anonymous, on the exact paths alone where there are conditions', async () => {
+test('whoever sends nothing is system:anonymous, on the exact paths alone where there are conditions', async () => {
   assert.equal(await nameFor(request('/api')), 'system:anonymous');
   assert.equal(await nameFor(request('/version'), ['/version']), 'system:anonymous');
   for (const path of ['/version/', '/Version', '/versionx', '/', ''])
     assert.equal(await nameFor(request(path), ['/version']), 'UNAUTHENTICATED');
 });
 
-test('C23: with an Authorization header of any kind, or after an error of another authenticator, nobody is anonymous', async () => {
+test('with an Authorization header of any kind, or after an error of another authenticator, nobody is anonymous', async () => {
   for (const value of ['Bearer x', 'Bearer ', 'Basic YTpi', ''])
     assert.equal(await nameFor(request('/api', 'Authorization', value)), 'UNAUTHENTICATED', value);
   const fails: Authenticator = () => Promise.reject(new GatewayError('UNAUTHENTICATED', 'a bad certificate'));

@@ -71,7 +71,7 @@ describe('whose headers are believed', () => {
     assert.equal(made.authenticate(from([proxy], ...alice)), undefined);
   });
 
-  test('S04: a certificate of the authority with another name is refused, and no names given means any', async () => {
+  test('a certificate of the authority with another name is refused, and no names given means any (ATT-04)', async () => {
     const other = await certificate('somebody');
     assert.equal(outcome(alice, {}, [other]), 'UNAUTHENTICATED');
     assert.equal((outcome(alice, { allowedNames: [] }, [other]) as User).name, 'alice');
@@ -79,7 +79,7 @@ describe('whose headers are believed', () => {
     assert.equal(outcome(alice, { allowedNames: [''] }, [other]), 'UNAUTHENTICATED');
   });
 
-  test('S05: a user certificate with an allowed name is refused here', async () => {
+  test('a user certificate with an allowed name is refused here (ATT-05)', async () => {
     assert.equal(outcome(alice, {}, [await certificate('front-proxy-client', people)]), 'UNAUTHENTICATED');
   });
 
@@ -95,7 +95,7 @@ describe('whose headers are believed', () => {
     assert.equal(outcome(alice, {}, [serving]), 'UNAUTHENTICATED');
   });
 
-  test('S06: the certificate is judged on every request, by the clock and by the authority of that moment', () => {
+  test('the certificate is judged on every request, by the clock and by the authority of that moment (ATT-06)', () => {
     let nowMs = testNowMs;
     const made = authenticator({}, () => nowMs);
     const request = from([proxy], ...alice);
@@ -186,7 +186,7 @@ describe('what the headers say', () => {
     ]);
   });
 
-  test('S17: names are UTF-8 bytes, and bytes that are none are refused', () => {
+  test('names are UTF-8 bytes, and bytes that are none are refused (ATT-17)', () => {
     const wire = (text: string) => Buffer.from(text).toString('latin1');
     assert.equal(userFrom(['X-Remote-User', wire('jürgen 日本')]).name, 'jürgen 日本');
     assert.equal(outcome(['X-Remote-User', 'j\u00fcrgen']), 'UNAUTHENTICATED');
@@ -195,7 +195,7 @@ describe('what the headers say', () => {
     assert.equal(outcome([...alice, 'X-Remote-Extra-%ff', 'v']), 'UNAUTHENTICATED');
   });
 
-  test('S15, S16: an identity that would change on its way is refused', () => {
+  test('an identity that would change on its way is refused (ATT-15, ATT-16)', () => {
     const crossing = ['a\u0000b', 'a\nb', ' admin', 'admin\t'];
     for (const name of crossing) assert.equal(outcome(['X-Remote-User', name]), 'IDENTITY_REFUSED', name);
     assert.equal(outcome([...alice, 'X-Remote-Group', ' x']), 'IDENTITY_REFUSED');

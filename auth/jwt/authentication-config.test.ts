@@ -40,7 +40,7 @@ function faults(source: string): string {
   return '';
 }
 
-test('C61: the file of Kubernetes’ documentation is read, everything in it', () => {
+test('the file of Kubernetes’ documentation is read, everything in it', () => {
   const config = readAuthenticationConfig(
     `
 apiVersion: apiserver.config.k8s.io/v1
@@ -92,7 +92,7 @@ anonymous:
   assert.deepEqual(config.anonymous, { enabled: true, paths: ['/livez'] });
 });
 
-test('C61: no providers at all is a good file, and v1beta1 too', () => {
+test('no providers at all is a good file, and v1beta1 too', () => {
   const config = readAuthenticationConfig(
     'apiVersion: apiserver.config.k8s.io/v1beta1\nkind: AuthenticationConfiguration\njwt: []\n',
     'auth.yaml',
@@ -100,13 +100,13 @@ test('C61: no providers at all is a good file, and v1beta1 too', () => {
   assert.deepEqual(config, { jwt: [], anonymous: undefined });
 });
 
-test('C61: a field that nobody knows refuses the file, with line and path', () => {
+test('a field that nobody knows refuses the file, with line and path', () => {
   const source = file([authenticator({ issuer: { audiance: 'x' } })]);
   assert.match(faults(source), /^auth\.yaml:8:7: jwt\[0\]\.issuer\.audiance: is not a field of this object$/);
   assert.match(faults(file([], { anonymus: {} })), /anonymus: is not a field/);
 });
 
-test('C61: an expression that is not served refuses the file, with the line it stands on', () => {
+test('an expression that is not served refuses the file, with the line it stands on', () => {
   const source = file([authenticator({ mappings: { uid: { expression: 'int(claims.uid)' } } })]);
   assert.match(
     faults(source),
@@ -212,12 +212,12 @@ for (const [name, jwt, reason] of [
   ],
   ['a user rule over claims', { rest: { userValidationRules: [{ expression: 'claims.a == "b"' }] } }, /uses "claims"/],
 ] as const) {
-  test(`C61: ${name} refuses the file, as in kube-apiserver`, () => {
+  test(`${name} refuses the file, as in kube-apiserver`, () => {
     assert.match(faults(file([authenticator(jwt)])), reason);
   });
 }
 
-test('C61: claims.email with email_verified anywhere it may be is let through', () => {
+test('claims.email with email_verified anywhere it may be is let through', () => {
   const email = { username: { expression: 'claims.email' } };
   const rule = { claimValidationRules: [{ expression: 'claims.?email_verified.orValue(true) == true' }] };
   assert.equal(faults(file([authenticator({ mappings: email, rest: rule })])), '');
@@ -225,7 +225,7 @@ test('C61: claims.email with email_verified anywhere it may be is let through', 
   assert.equal(faults(file([authenticator({ mappings: { ...email, extra } })])), '');
 });
 
-test('C61: issuers and discovery addresses are unique; conditions need anonymous requests; other kinds are refused', () => {
+test('issuers and discovery addresses are unique; conditions need anonymous requests; other kinds are refused', () => {
   const discovery = { discoveryURL: 'https://d.example.com/x' };
   const two = [authenticator({ issuer: discovery }), authenticator({ issuer: discovery })];
   assert.match(
@@ -245,7 +245,7 @@ test('C61: issuers and discovery addresses are unique; conditions need anonymous
   assert.match(faults('jwt: ["'), /auth\.yaml/);
 });
 
-test('C32: no message quotes a value of the file', () => {
+test('no message quotes a value of the file', () => {
   const messages = faults(
     file([
       authenticator({ issuer: { url: 'http://hunter2', certificateAuthority: 'hunter2', discoveryURL: 'hunter2' } }),

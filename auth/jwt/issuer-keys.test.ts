@@ -46,7 +46,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-test('C61: keys come by discovery; a thousand who miss a key share one fetch, and get it', async () => {
+test('keys come by discovery; a thousand who miss a key share one fetch, and get it', async () => {
   const issuer = await provider();
   const keys = follow(issuer);
   const tried = await keys.first();
@@ -60,7 +60,7 @@ test('C61: keys come by discovery; a thousand who miss a key share one fetch, an
   assert.deepEqual(issuer.asked, ['/.well-known/openid-configuration', '/jwks', '/jwks']);
 });
 
-test('C20: made-up keys make the provider be asked at most once in the interval', async () => {
+test('made-up keys make the provider be asked at most once in the interval', async () => {
   const issuer = await provider();
   const keys = follow(issuer, { unknownKeyMs: 200 });
   const tried = await keys.first();
@@ -76,7 +76,7 @@ test('C20: made-up keys make the provider be asked at most once in the interval'
   );
 });
 
-test('C51: a provider that is down at start is asked again until it answers, and told once each way', async () => {
+test('a provider that is down at start is asked again until it answers, and told once each way (FLT-11)', async () => {
   const gone = await provider();
   const { port } = gone;
   await gone.close();
@@ -91,7 +91,7 @@ test('C51: a provider that is down at start is asked again until it answers, and
   assert.equal(faults.length, 2);
 });
 
-test('C51: a provider that goes down later keeps the keys that are known, but not for ever', async () => {
+test('a provider that goes down later keeps the keys that are known, but not for ever (FLT-11)', async () => {
   const issuer = await provider();
   let nowMs = 0;
   const keys = followIssuerKeys(
@@ -114,7 +114,7 @@ test('C51: a provider that goes down later keeps the keys that are known, but no
   assert.equal(keys.current(), known, 'the same keys are the same set');
 });
 
-test('C61: a key that the provider withdraws is gone with the next fetch', async () => {
+test('a key that the provider withdraws is gone with the next fetch', async () => {
   const issuer = await provider();
   const keys = follow(issuer, { refreshMs: 20 });
   await keys.first();
@@ -132,7 +132,7 @@ for (const [name, discovery, reason] of [
   ['with keys at a mapped link-local address', { jwks_uri: 'https://[::ffff:169.254.169.254]/' }, /link-local/],
   ['without keys', { jwks_uri: 7 }, /names no jwks_uri/],
 ] as const) {
-  test(`C20: a discovery document ${name} gives no keys`, async () => {
+  test(`a discovery document ${name} gives no keys`, async () => {
     const issuer = await provider();
     issuer.discovery = discovery;
     const keys = follow(issuer, { retryMs: 3_600_000 });
@@ -157,7 +157,7 @@ for (const [name, set, reason] of [
   ['no list', { keys: 'all' }, /JSON Web Key Set/],
   ['nothing', {}, /JSON Web Key Set/],
 ] as const) {
-  test(`C20: a JWKS of ${name} is a fault, not a set without keys`, async () => {
+  test(`a JWKS of ${name} is a fault, not a set without keys`, async () => {
     const issuer = await provider();
     issuer.jwks = set;
     const keys = follow(issuer, { retryMs: 3_600_000 });
@@ -166,7 +166,7 @@ for (const [name, set, reason] of [
   });
 }
 
-test('C20: redirects are not followed, and too much, too late or cut answers are faults', async () => {
+test('redirects are not followed, and too much, too late or cut answers are faults', async () => {
   const issuer = await provider();
   const get = (options: { timeoutMs?: number; maxBytes?: number; ca?: string } = {}): Promise<unknown> =>
     fetchIssuerDocument(`${issuer.url}/x`, { certificateAuthority: options.ca ?? authority.ca, ...options });

@@ -51,13 +51,13 @@ function faults(source: string, limits: IdentityRuleLimits = plain): readonly st
 describe("the cases of cluster-gateway's own tests", () => {
   const test1 = makeUser({ name: 'test', extra: [['scopes', ['a']]], uid: 'u' });
 
-  test('I1: a user matches by name; privileged rules go out as the configured user, never as the bare credential', () => {
+  test('a user matches by name; privileged rules go out as the configured user, never as the bare credential (CG-08)', () => {
     const rule = { name: 'user-match', ...asPrivileged, source: { user: 'test' } };
     assert.deepEqual(exchanged(test1, 'c', privileged, rule), identity('gateway-admin'));
     assert.match(faults(document(rule)).join(), /rules\[0\]\.type: needs --allow-privileged-identity/);
   });
 
-  test('I2: one of the groups matches; groups without a user are refused when the file is read', () => {
+  test('one of the groups matches; groups without a user are refused when the file is read (CG-09)', () => {
     const user = makeUser({ name: 'test', groups: ['group', 'test-group'] });
     const rule = { ...asStatic, source: { group: 'test-group' } };
     const target = { user: 'ann', groups: ['projected'] };
@@ -68,14 +68,14 @@ describe("the cases of cluster-gateway's own tests", () => {
     );
   });
 
-  test('I3: a user matches by uid', () => {
+  test('a user matches by uid (CG-10)', () => {
     const user = makeUser({ name: 'abc', uid: '12345' });
     const rule = { name: 'uid-match', ...asPrivileged, source: { uid: '12345' } };
     assert.deepEqual(exchanged(user, 'c', privileged, rule), identity('gateway-admin'));
     assert.equal(exchanged(makeUser({ name: 'abc', uid: '1234' }), 'c', privileged, rule), undefined);
   });
 
-  test('I4: the first rule whose cluster is asked for wins', () => {
+  test('the first rule whose cluster is asked for wins (CG-11)', () => {
     const rules = ['c1', 'c2', 'c2'].map((cluster, i) => ({
       ...asStatic,
       source: { cluster },
@@ -84,13 +84,13 @@ describe("the cases of cluster-gateway's own tests", () => {
     assert.deepEqual(exchanged(test1, 'c2', plain, ...rules), identity('user-2'));
   });
 
-  test('I5: a user matches by pattern', () => {
+  test('a user matches by pattern (CG-12)', () => {
     const rule = { ...asStatic, source: { userPattern: 'test-.*' }, target: { user: 'ann' } };
     assert.deepEqual(exchanged(makeUser({ name: 'test-1234' }), 'c', plain, rule), identity('ann'));
     assert.equal(exchanged(test1, 'c', plain, rule), undefined);
   });
 
-  test('I6: any group may match the pattern', () => {
+  test('any group may match the pattern (CG-13)', () => {
     const user = makeUser({ name: 'test', groups: ['group', 'test-group:a'] });
     const rule = {
       ...asStatic,
@@ -103,17 +103,17 @@ describe("the cases of cluster-gateway's own tests", () => {
 
   const special = { ...asStatic, source: { clusterPattern: 'cluster-\\d+' }, target: { user: 'special' } };
 
-  test('I7: a cluster matches by pattern, and nothing of the caller is left', () => {
+  test('a cluster matches by pattern, and nothing of the caller is left (CG-14)', () => {
     assert.deepEqual(exchanged(test1, 'cluster-1', plain, special), identity('special'));
   });
 
-  test('I8: a rule that asks a server outside is refused when the file is read', () => {
+  test('a rule that asks a server outside is refused when the file is read (CG-15)', () => {
     const rule = { type: 'ExternalIdentityExchanger', source: { user: 'test' }, url: 'https://x.test' };
     assert.deepEqual(faults(document(rule)).length, 1);
     assert.match(faults(document(rule))[0]!, /^rules\.yaml:1:\d+: spec\.clientIdentityExchanger\.rules\[0\]\.type: /);
   });
 
-  test('I9: without a match there is no exchange', () => {
+  test('without a match there is no exchange (CG-16)', () => {
     assert.equal(exchanged(test1, 'cluster-other', plain, special), undefined);
   });
 
@@ -124,10 +124,10 @@ describe("the cases of cluster-gateway's own tests", () => {
       plain,
     ).exchange(makeUser({ name, groups }), { name: 'c', identityExchange: local })?.name;
 
-  test("P5: the cluster's rules come before those of the file", () => assert.equal(both(['group']), 'local'));
-  test("P6: where none of the cluster's matches, the file's decide", () =>
+  test("the cluster's rules come before those of the file (CG-05)", () => assert.equal(both(['group']), 'local'));
+  test("where none of the cluster's matches, the file's decide (CG-06)", () =>
     assert.equal(both(['group-test']), 'global'));
-  test('P7: where no rule matches the caller is who they are', () =>
+  test('where no rule matches the caller is who they are (CG-07)', () =>
     assert.equal(both(['group-test'], 'tester'), undefined));
 });
 
@@ -242,7 +242,7 @@ describe('what could widen a rule is refused, with its place', () => {
     assert.deepEqual(faults(document()), []);
   });
 
-  test('S32: a fault never quotes the values of what may be the wrong file', () => {
+  test('a fault never quotes the values of what may be the wrong file (ATT-32)', () => {
     const token = 'eyJhbGciOi.secret';
     const wrong = JSON.stringify({ kind: 'Config', users: [{ user: { token } }], spec: token });
     assert.ok(!faults(wrong).join('\n').includes('secret'));
@@ -284,7 +284,7 @@ describe("a cluster's own annotation", () => {
     assert.throws(() => mapped('{'), closed(/./), 'and again, from memory');
   });
 
-  test('S19: may not be privileged, whatever the flags say', () => {
+  test('may not be privileged, whatever the flags say (ATT-19)', () => {
     assert.throws(
       () => mapped(document({ ...asPrivileged, source: { user: 'alice' } })),
       closed(/privileged rules are taken from the gateway's own file only/),
@@ -312,7 +312,7 @@ describe("a cluster's own annotation", () => {
   });
 });
 
-test('S18: a name too long for patterns is refused, not taken for one that does not match', () => {
+test('a name too long for patterns is refused, not taken for one that does not match (ATT-18)', () => {
   const rule = { ...asStatic, source: { userPattern: '^contractor-' }, target: { user: 'limited' } };
   const long = makeUser({ name: `contractor-${'x'.repeat(1_100)}` });
   assert.throws(

@@ -50,7 +50,7 @@ test('without any rules the whole caller goes out', () => {
   assert.deepEqual(sent(user, rulesWith({})), { name: 'ann', uid: 'u', groups: ['dev'], extra });
 });
 
-test('S19: what a hub may not give away is taken off or refused', () => {
+test('what a hub may not give away is taken off or refused (ATT-19)', () => {
   const rules = rulesWith({});
   assert.deepEqual(sent(hubUser('ann', 'system:masters', 'dev'), rules).groups, ['dev']);
   assert.equal(sent(hubUser('system:serviceaccount:a:b'), rules).name, 'cluster:hub:system:serviceaccount:a:b');
@@ -116,7 +116,7 @@ test('an answer is made once for a user and, where rules may apply, a cluster', 
   assert.equal(outgoingIdentity(user, two, rules).name, 'x');
 });
 
-test('S24: a cluster registered anew, or with another annotation, is asked about anew', () => {
+test('a cluster registered anew, or with another annotation, is asked about anew (ATT-24)', () => {
   const user = hubUser('ann');
   const rules = rulesWith({});
   const annotated = (target: string): ClusterSpec =>

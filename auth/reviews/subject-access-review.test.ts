@@ -87,7 +87,7 @@ describe('what the hub is asked', () => {
     return (specs[0]?.['resourceAttributes'] as { verb: string } | undefined)?.verb;
   };
 
-  test('B7: by real verb an upgrade is create and a watch is watch; by HTTP method both are get', async () => {
+  test('by real verb an upgrade is create and a watch is watch; by HTTP method both are get', async () => {
     for (const verb of ['watch', 'create', 'deletecollection', 'patch'])
       assert.equal(await verbs('real', { verb }), verb);
     assert.equal(await verbs('http', { verb: 'watch' }), 'get');
@@ -202,7 +202,7 @@ describe('the hub’s answer', () => {
     assert.equal((await hub(() => ({ status: { denied: true } })).ask()).final, true);
   });
 
-  test('B4: that is not to be had is 503, never a yes and never remembered', async () => {
+  test('that is not to be had is 503, never a yes and never remembered', async () => {
     for (const answer of [unreachable, { code: 500 }, { code: 403 }, { code: 201, body: '{}' }] as const) {
       let down = true;
       const { ask } = hub(() => (down ? answer : yes));
@@ -236,7 +236,7 @@ describe('what is remembered', () => {
     assert.equal(specs.length, 4);
   });
 
-  test('A-70: nothing is reused for another identity, cluster, registration, verb or API', async () => {
+  test('nothing is reused for another identity, cluster, registration, verb or API', async () => {
     const variants: Partial<Attributes>[] = [
       {},
       { user: makeUser({ ...alice, name: 'alicf' }) },
@@ -294,7 +294,7 @@ describe('sub-path authorization', () => {
   const attributesOf = (spec: Record<string, unknown> | undefined): unknown =>
     spec?.['resourceAttributes'] ?? spec?.['nonResourceAttributes'];
 
-  test('B7: asks also for the request itself, in a group that stands for its group in this cluster', async () => {
+  test('asks also for the request itself, in a group that stands for its group in this cluster', async () => {
     const { ask, specs } = hub(() => yes, { ...sub, authorizeVerb: 'http' });
     await ask();
     assert.deepEqual(attributesOf(specs[1]), {
@@ -326,7 +326,7 @@ describe('sub-path authorization', () => {
     assert.ok(!(ask() instanceof Promise));
   });
 
-  test('B7: a decision about one object, namespace, verb or resource is none about another', async () => {
+  test('a decision about one object, namespace, verb or resource is none about another', async () => {
     const { ask, specs } = hub(
       (spec) => ((attributesOf(spec) as { namespace?: string }).namespace === 'kube-system' ? no : yes),
       sub,

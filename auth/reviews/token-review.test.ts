@@ -61,13 +61,13 @@ describe('the hub’s word', () => {
     assert.deepEqual(specs, [{ token: 'secret-token' }]);
   });
 
-  test('S01: is a yes only when it says so, whatever else is filled in (CVE-2023-48312)', async () => {
+  test('is a yes only when it says so, whatever else is filled in (CVE-2023-48312) (ATT-01)', async () => {
     for (const authenticated of [false, undefined, 'true', 1, null])
       assert.equal(await statusCode({ ...alice, authenticated }), 'UNAUTHENTICATED', String(authenticated));
     assert.equal(await statusCode({ ...alice, authenticated: false, error: 'expired' }), 'UNAUTHENTICATED');
   });
 
-  test('S01: for nobody, or for a name that would change on its way, is refused', async () => {
+  test('for nobody, or for a name that would change on its way, is refused (ATT-01)', async () => {
     for (const username of ['', ' admin', 'a\nb'])
       assert.equal(await statusCode({ authenticated: true, user: { username } }), 'IDENTITY_REFUSED', username);
     assert.equal(await statusCode({ authenticated: true, user: {} }), 'IDENTITY_REFUSED');
@@ -80,7 +80,7 @@ describe('the hub’s word', () => {
       assert.equal(await statusCode({ authenticated: true, user: { username: 'a', extra } }), 'HUB_UNAVAILABLE');
   });
 
-  test('B4: that is not to be had is 503, never 401, also beside other authenticators that know nobody', async () => {
+  test('that is not to be had is 503, never 401, also beside other authenticators that know nobody', async () => {
     for (const answer of [unreachable, { code: 500 }, { code: 403 }, { code: 401 }] as const) {
       const { authenticate } = setting({ answer: () => answer });
       const all = makeAuthenticator([
@@ -144,7 +144,7 @@ describe('what is remembered', () => {
     assert.equal(withError.specs.length, 2);
   });
 
-  test('B4: a known token works on while the hub is down, until its time is over, and then again when it is back', async () => {
+  test('a known token works on while the hub is down, until its time is over, and then again when it is back', async () => {
     let down = false;
     const { ask, clock } = setting({ answer: () => (down ? unreachable : { status: alice }) });
     await ask();
@@ -158,7 +158,7 @@ describe('what is remembered', () => {
     assert.equal(((await ask()) as User).name, 'alice');
   });
 
-  test('B8: a revoked token is refused when its time is over, and another identity replaces the old one', async () => {
+  test('a revoked token is refused when its time is over, and another identity replaces the old one', async () => {
     let status: object = alice;
     const { ask, clock } = setting({ answer: () => ({ status }) });
     await ask();
@@ -177,7 +177,7 @@ describe('what is remembered', () => {
     assert.equal(specs.length, 2);
   });
 
-  test('A-17: a connection that changes its token is who the new one says', async () => {
+  test('a connection that changes its token is who the new one says', async () => {
     const { authenticate } = setting({
       answer: ({ token }) => ({ status: { authenticated: true, user: { username: `user-${String(token)}` } } }),
     });

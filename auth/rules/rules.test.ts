@@ -201,7 +201,7 @@ describe('YAML that is no rules file', () => {
   }
 });
 
-test('A11: a list or mapping as a key is refused where it stands, and nothing of it is told', () => {
+test('a list or mapping as a key is refused where it stands, and nothing of it is told', () => {
   for (const source of ['? { token: SECRET }\n: a\n', 'rules:\n- ? ? [SECRET]\n  : verbs\n']) {
     assert.throws(
       () => parseRules(source, 'rules.yaml'),

@@ -56,7 +56,7 @@ test('a final refusal ends the search', async () => {
   assert.equal(await outcome(no, never, yes), 'refused: never');
 });
 
-test('B4: an authorizer that fails is neither a yes nor a no: another may allow, otherwise it is its error', async () => {
+test('an authorizer that fails is neither a yes nor a no: another may allow, otherwise it is its error', async () => {
   assert.equal(await outcome(down, yes), 'allowed: yes');
   assert.equal(await outcome(no, down), 'HUB_UNAVAILABLE');
   assert.equal(await outcome(down, no), 'HUB_UNAVAILABLE');

@@ -12,7 +12,7 @@ const held: Holdings = {
   residentBytes: 1,
 };
 
-test('C60: a leak of a socket a cycle is found, a probe under way is not one', () => {
+test('a leak of a socket a cycle is found, a probe under way is not one (FLT-20)', () => {
   assert.deepEqual(handleFaults(held, { ...held, sockets: 12 }, 0), []);
   assert.deepEqual(handleFaults(held, { ...held, sockets: 20 }, 0), ['sockets: 10 -> 20']);
   assert.deepEqual(handleFaults(held, { ...held, timers: 112, descriptors: 130 }, 2), [
@@ -22,7 +22,7 @@ test('C60: a leak of a socket a cycle is found, a probe under way is not one', (
   ]);
 });
 
-test('C60: growth is told through one odd cycle, and noise is none', () => {
+test('growth is told through one odd cycle, and noise is none (FLT-20)', () => {
   assert.equal(growthPerCycle([100, 101, 102, 180, 104, 105, 106]), 0.01);
   assert.ok(growthPerCycle([100, 100.2, 99.9, 100.1, 100, 99.8, 100.1]) < 0.005);
 });

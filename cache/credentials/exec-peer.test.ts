@@ -51,12 +51,12 @@ function refusedSecret(exec: string): string {
   return assert.fail('it was accepted');
 }
 
-test('E2, E3: without a configuration or a command nothing is run', () => {
+test('without a configuration or a command nothing is run (CG-57, CG-58)', () => {
   assert.match(refusedSecret(''), /data\.exec is missing/);
   assert.match(refusedSecret(JSON.stringify({ apiVersion: v1 })), /command that is not among the allowed ones/);
 });
 
-test('E4: a command that is not there is named', async () => {
+test('a command that is not there is named (CG-59)', async () => {
   const { source } = (() => {
     const plan = { apiVersion: v1, args: [], env: [], installHint: '', provideClusterInfo: false } as const;
     return { source: execCredential({ plan: { ...plan, command: '/nowhere/login' }, environment: {} }) };
@@ -68,43 +68,43 @@ test('E4: a command that is not there is named', async () => {
   );
 });
 
-test('E5: a plugin that exits with 1 gives its exit code', async () => {
+test('a plugin that exits with 1 gives its exit code (CG-60)', async () => {
   assert.match(await failure({ kind: 'exited', code: 1, stdout: output({}), stderr: 'no login' }), /1: no login/);
 });
 
-test('E6, E7: an empty or foreign apiVersion in the configuration is refused', () => {
+test('an empty or foreign apiVersion in the configuration is refused (CG-61, CG-62)', () => {
   for (const apiVersion of ['', 'v1', 'example.test/v1'])
     assert.match(refusedSecret(JSON.stringify({ apiVersion, command: 'login' })), /apiVersion must be client\.auth/);
 });
 
-test('E8: output that is no object is refused', async () => {
+test('output that is no object is refused (CG-63)', async () => {
   assert.match(await failure('hello'), /did not print JSON/);
   assert.match(await failure('"hello"'), /not an object/);
 });
 
-test('E9, E10: a version that does not parse, or is another one, is refused', async () => {
+test('a version that does not parse, or is another one, is refused (CG-64, CG-65)', async () => {
   for (const apiVersion of ['a/b/c', 'client.authentication.k8s.io/v1beta1'])
     assert.match(await failure(output({ apiVersion })), /another version than the configured/);
 });
 
-test('E11, E12: no status, or an empty one, is no credential', async () => {
+test('no status, or an empty one, is no credential (CG-66, CG-67)', async () => {
   assert.match(await failure(output({ status: undefined })), /\(status\)/);
   assert.match(await failure(output({ status: {} })), /neither a token nor a certificate/);
 });
 
-test('E13: a certificate without its key is refused', async () => {
+test('a certificate without its key is refused (CG-68)', async () => {
   const { cert } = await testKeyPair('x');
   assert.match(await failure(output({ status: { clientCertificateData: cert } })), /only one of certificate and key/);
 });
 
-test('E15, E16: the first request runs the plugin, the next ones do not', async () => {
+test('the first request runs the plugin, the next ones do not (CG-70, CG-71)', async () => {
   const { state, source } = plugin(output({}));
   assert.equal((await source.current()).authorization, 'Bearer token-1');
   assert.equal((await source.current()).authorization, 'Bearer token-1');
   assert.equal(state.runs, 1);
 });
 
-test('E17: an expired credential is asked for anew', async () => {
+test('an expired credential is asked for anew (CG-72)', async () => {
   const expirationTimestamp = new Date(startMs + 3_600_000).toISOString();
   const { state, source } = plugin(output({ status: { token: 'token-1', expirationTimestamp } }));
   await source.current();

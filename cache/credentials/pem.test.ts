@@ -43,7 +43,7 @@ test('a certificate comes with its own key or not at all, and the error shows ne
   assert.throws(() => readKeyPair('u', one.cert, String(encrypted)), refusal(/cannot be used/));
 });
 
-test('S29: a text of nothing but beginnings of certificates is refused in one pass', () => {
+test('a text of nothing but beginnings of certificates is refused in one pass (ATT-29)', () => {
   const beginnings = '-----BEGIN CERTIFICATE-----\n'.repeat(40_000);
   assert.throws(() => readAuthorities('the bundle', beginnings), { code: 'CLUSTER_UNUSABLE' });
 });

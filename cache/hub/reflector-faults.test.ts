@@ -10,7 +10,7 @@ const authority = await makeTestAuthority('hub');
 const certificate = { ca: authority.ca, ...(await authority.issue(['ip:127.0.0.1'])) };
 const scene = (t: TestContext) => makeReflectorScene(t, certificate);
 
-test('B4: an answer of 410 in the middle of a list starts it over without pages, so that it can end', async (t) => {
+test('an answer of 410 in the middle of a list starts it over without pages, so that it can end', async (t) => {
   const { collection, fault, start, hub } = await scene(t);
   for (let index = 0; index < 700; index += 1) collection.put(`thing-${index}`);
   fault((url, response) => {
@@ -25,7 +25,7 @@ test('B4: an answer of 410 in the middle of a list starts it over without pages,
 });
 
 for (const how of ['status', 'event'] as const) {
-  test(`B4: a watch that is answered 410 as ${how} leads to a new list, in which what was deleted meanwhile is gone`, async (t) => {
+  test(`a watch that is answered 410 as ${how} leads to a new list, in which what was deleted meanwhile is gone`, async (t) => {
     const { collection, fault, start, told, states, lists, watches } = await scene(t);
     collection.put('stays');
     collection.put('goes');
@@ -81,7 +81,7 @@ test('a hub that forgets at once what it listed is not made to list again and ag
   );
 });
 
-test('B4: a connection that is reset in the middle of an event loses nothing and lists nothing again', async (t) => {
+test('a connection that is reset in the middle of an event loses nothing and lists nothing again', async (t) => {
   const { collection, fault, hub, start, told, lists } = await scene(t);
   collection.put('a');
   const reflector = start();
@@ -101,7 +101,7 @@ test('B4: a connection that is reset in the middle of an event loses nothing and
   assert.ok(since.length > 0 && since.every((line) => line.includes('limit=1')), since.join());
 });
 
-test('B4: a stream that stays open and says nothing is given up after its time, and what it kept back is caught up with', async (t) => {
+test('a stream that stays open and says nothing is given up after its time, and what it kept back is caught up with', async (t) => {
   const { collection, fault, start, states } = await scene(t);
   collection.put('a');
   fault((url, response) => {
@@ -174,7 +174,7 @@ test('a hub that asks for a moment is asked again without a word; one that does 
   await until(() => other.state().fault === undefined);
 });
 
-test('B4: a list that takes too long is given up and asked for again', async (t) => {
+test('a list that takes too long is given up and asked for again', async (t) => {
   const { collection, fault, start, states } = await scene(t);
   collection.put('a');
   fault((_, response) => {

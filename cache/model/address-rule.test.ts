@@ -36,14 +36,14 @@ const bad = [
   'fd00:42::42',
 ];
 
-test('S30: addresses of the machine, its link and metadata services are refused in every spelling', () => {
+test('addresses of the machine, its link and metadata services are refused in every spelling (ATT-30)', () => {
   assert.deepEqual(
     bad.filter((address) => !plain.refuses(address) || !plain.refusesHost(address)),
     [],
   );
 });
 
-test('S30: addresses of members are not: private and public ones, their neighbours in number', () => {
+test('addresses of members are not: private and public ones, their neighbours in number (ATT-30)', () => {
   const good = [
     '10.0.0.1',
     '172.16.0.1',
@@ -62,7 +62,7 @@ test('S30: addresses of members are not: private and public ones, their neighbou
   );
 });
 
-test('S30: names that can only mean such an address are refused before they are resolved', () => {
+test('names that can only mean such an address are refused before they are resolved (ATT-30)', () => {
   const names = [
     'localhost',
     'LOCALHOST',

@@ -37,13 +37,13 @@ function judged(...specs: readonly ClusterSpec[]): readonly ClusterSpec[] {
   return judgedSource(source, rule, tunnel).compile([]);
 }
 
-test('S30: a cluster at a refused address has a problem that says so, and neither address nor credential', () => {
+test('a cluster at a refused address has a problem that says so, and neither address nor credential (ATT-30)', () => {
   const [spec] = judged(specAt('169.254.169.254'));
   assert.deepEqual([spec?.endpoint, spec?.credential, spec?.problem?.reason], [undefined, undefined, 'AddressRefused']);
   assert.match(spec?.problem?.message ?? '', /169\.254\.169\.254 .*--allow-member-addresses/);
 });
 
-test('S30: a refused fallback or proxy refuses the cluster, too', () => {
+test('a refused fallback or proxy refuses the cluster, too (ATT-30)', () => {
   const fallbacks = [{ endpoint: { scheme: 'https', host: '::1', port: 6443, basePath: '' }, tls: trust }] as const;
   const proxy: ProxyAddress = {
     scheme: 'http',

@@ -202,7 +202,7 @@ test('the user is who logged in; the impersonated user whom the cluster saw, whe
   assert.equal(run(bob, undefined).impersonatedUser?.username, 'bob', 'refused or answered before anybody was asked');
 });
 
-test('C58: what is decided once holds to the end of the request', () => {
+test('what is decided once holds to the end of the request (FLT-18)', () => {
   const started = start();
   const change = request('DELETE', `${pods}/web`);
   void started.audit.begin(state(change));

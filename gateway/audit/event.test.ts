@@ -98,7 +98,7 @@ test('a user agent is read as UTF-8 and cut where kube-apiserver cuts it', () =>
   assert.equal(auditedUserAgent('x'.repeat(1025)), `${'x'.repeat(1024)}...TRUNCATED`);
 });
 
-test('S32: values of parameters that Kubernetes does not know are not recorded', () => {
+test('values of parameters that Kubernetes does not know are not recorded (ATT-32)', () => {
   for (const [target, expected] of [
     ['/api/v1/pods', undefined],
     ['/api/v1/pods?', undefined],

@@ -160,7 +160,7 @@ rules:
   assert.ok(auditDecision(policy, request()));
 });
 
-test('C58: while a sink is full changes are refused and reads go on, unless a rule says otherwise', () => {
+test('while a sink is full changes are refused and reads go on, unless a rule says otherwise (FLT-18)', () => {
   const byDefault = (one: AuditedRequest, isUpgrade = false) => whenFull(noOverflowPolicy, one, isUpgrade);
   for (const verb of ['create', 'update', 'patch', 'delete', 'deletecollection', 'post', '']) {
     assert.equal(byDefault(request({ verb })), 'block', verb);

@@ -46,14 +46,14 @@ test('flags win over the file, the file over defaults; paths start where they we
   );
 });
 
-test('A11: every fault is told at once', () => {
+test('every fault is told at once', () => {
   const message = faultsOf({ listen: 'nonsense', identity: 'other', tlsCertFile: '/c', clusterDomain: '-x' });
   for (const flag of ['--listen', '--kubeconfig', '--identity', '--tls-cert-file', '--cluster-domain']) {
     assert.ok(message.includes(flag), `${flag} in ${message}`);
   }
 });
 
-test('A11: faults of the file name file, line and key', () => {
+test('faults of the file name file, line and key', () => {
   withFile('listen: 127.0.0.1:1\nlogLevel: loud\n', (config) => {
     assert.match(faultsOf({ ...minimal, config }), /portcullis\.yaml:2:\d+: logLevel: /);
   });
@@ -180,7 +180,7 @@ test('--hub-origins takes origins, and names that every pod of the hub has are t
   assert.match(faultsOf({ ...minimal, hubOrigins: 'https://hub' }), /--hub-origins: needs a hub/);
 });
 
-test('A11: YAML that cannot become fields is a fault of the file, never a crash, and is not quoted', () => {
+test('YAML that cannot become fields is a fault of the file, never a crash, and is not quoted', () => {
   for (const [text, expected] of [
     ['listen: *SECRET\n', /Unresolved alias/],
     ['? [SECRET]\n: a\n', /portcullis\.yaml:1: a key must be a text/],

@@ -34,7 +34,7 @@ test('without flags there is an index of the common kinds that waits to be asked
   assert.equal(read({ indexClusters: 'environment=production' }).config?.startsAtOnce, true);
 });
 
-test("T137-T140: subresources that are forwarded are read as Clusterpedia's flag is, its first spelling of portforward too", () => {
+test("subresources that are forwarded are read as Clusterpedia's flag is, its first spelling of portforward too (CP-137 to CP-140)", () => {
   const forwarded = (list: string | readonly string[]) =>
     read({ allowedProxySubresources: list }).config?.forwardedSubresources;
   const pods = (...names: readonly string[]) => new Map([['pods', new Set(names)]]);

@@ -9,7 +9,7 @@ function faultsOf(given: LimitsInput): string[] {
   return faults;
 }
 
-test('C39: everything is bounded when nothing is said, but the rate of a user', () => {
+test('everything is bounded when nothing is said, but the rate of a user', () => {
   const limits = readLimitsConfig({}, assert.fail);
   const unbounded = Object.entries(limits).filter(([, value]) => value === Infinity);
   assert.deepEqual(unbounded, [['userQps', Infinity]]);

@@ -88,7 +88,7 @@ test('the listener asks for certificates of both authorities, and is told when t
   assert.ok(!made.clientCas().includes(people.pem));
 });
 
-test('A-07: each authority is trusted for its own purpose only', async () => {
+test('each authority is trusted for its own purpose only', async () => {
   const made = trust();
   made.set(published);
   const asUser = await leaf('front-proxy-client', people);
@@ -101,7 +101,7 @@ test('A-07: each authority is trusted for its own purpose only', async () => {
   assert.throws(() => made.clientCertificates(request(proxy)));
 });
 
-test('B8: a new authority counts from the next request on, the old one no more', () => {
+test('a new authority counts from the next request on, the old one no more', () => {
   const made = trust();
   made.set(published);
   made.set({ ...published, 'client-ca-file': others.pem, 'requestheader-client-ca-file': others.pem });

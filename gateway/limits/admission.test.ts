@@ -69,7 +69,7 @@ function setting(bounds: Partial<LimitsConfig>, nowMs = () => 0) {
 }
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('C63: what is let through at once is no promise, and leaves nothing behind', () => {
+test('what is let through at once is no promise, and leaves nothing behind', () => {
   const { admission } = setting({ requests: 5 });
   const listeners: (() => void)[] = [];
   const inbound = { onClose: (listener: () => void) => listeners.push(listener) } as unknown as Inbound;
@@ -80,7 +80,7 @@ test('C63: what is let through at once is no promise, and leaves nothing behind'
   assert.deepEqual(admission.stats().inFlight, { reading: 0, mutating: 0, streams: 0 });
 });
 
-test('C63: behind a full gateway a small user is next, however many requests of a big one came before', async () => {
+test('behind a full gateway a small user is next, however many requests of a big one came before', async () => {
   const { ask, order, end } = setting({ requests: 2 });
   void ask('big-1');
   void ask('big-2');
@@ -92,7 +92,7 @@ test('C63: behind a full gateway a small user is next, however many requests of 
   assert.deepEqual(order, ['big-1', 'big-2', 'big-3', 'small-1']);
 });
 
-test('C63: one user does not take more than its own places, and the rest stay free', async () => {
+test('one user does not take more than its own places, and the rest stay free', async () => {
   const { ask, order, end } = setting({ requests: 10, userRequests: 2 });
   for (let i = 1; i < 6; i++) void ask(`big-${i}`);
   await turn();
@@ -103,7 +103,7 @@ test('C63: one user does not take more than its own places, and the rest stay fr
   assert.deepEqual(order, ['big-1', 'big-2', 'small-1', 'big-3']);
 });
 
-test('C63: a slow cluster holds its own places and no other cluster waits for it', async () => {
+test('a slow cluster holds its own places and no other cluster waits for it', async () => {
   const { ask, order, admission } = setting({ requests: 10, clusterRequests: 3 });
   for (let i = 0; i < 50; i++) void ask(`slow-${i}`, makeUser({ name: `user-${i % 5}` }), 'slow');
   assert.equal(await ask('quick', makeUser({ name: 'user-1' }), 'quick'), 'in');
@@ -111,7 +111,7 @@ test('C63: a slow cluster holds its own places and no other cluster waits for it
   assert.equal(admission.stats().inFlight.reading, 4);
 });
 
-test('C63: a cluster that hangs does not take all places of a user who works with many', async () => {
+test('a cluster that hangs does not take all places of a user who works with many', async () => {
   const { ask, order } = setting({ userRequests: 4, userClusterRequests: 2 });
   for (let i = 0; i < 50; i++) void ask(`hangs-${i}`, big, 'slow');
   assert.equal(await ask('quick-1', big, 'quick'), 'in');
@@ -119,13 +119,13 @@ test('C63: a cluster that hangs does not take all places of a user who works wit
   assert.deepEqual(order, ['hangs-0', 'hangs-1', 'quick-1', 'quick-2']);
 });
 
-test('C63: requests that change something have places of their own, as with kube-apiserver', async () => {
+test('requests that change something have places of their own, as with kube-apiserver', async () => {
   const { ask } = setting({ requests: 1, mutatingRequests: 1 });
   assert.equal(await ask('read'), 'in');
   assert.equal(await ask('write', big, 'm1', true), 'in');
 });
 
-test('C63: beyond the queue of a user or of the gateway the answer is 429 with Retry-After 1, and others still wait', async () => {
+test('beyond the queue of a user or of the gateway the answer is 429 with Retry-After 1, and others still wait', async () => {
   const { ask, admission, end, order } = setting({ requests: 1, userQueued: 2, queued: 3 });
   void ask('big-1');
   void ask('big-2');
@@ -142,7 +142,7 @@ test('C63: beyond the queue of a user or of the gateway the answer is 429 with R
   assert.deepEqual(Object.fromEntries(admission.stats().refused), { 'user-queue-full': 1, 'queue-full': 1 });
 });
 
-test('C63: whoever waits too long is answered 429 and keeps no place', async () => {
+test('whoever waits too long is answered 429 and keeps no place', async () => {
   const { ask, admission, end } = setting({ requests: 1, clusterRequests: 1, queueTimeoutMs: 5 });
   // The timer alone would not keep the process of the test.
   const alive = setInterval(() => undefined, 1000);
@@ -156,7 +156,7 @@ test('C63: whoever waits too long is answered 429 and keeps no place', async () 
   assert.equal(await ask('again'), 'in');
 });
 
-test('C63: a client that goes away while it waits gives its turn to the next, and everything back', async () => {
+test('a client that goes away while it waits gives its turn to the next, and everything back', async () => {
   const { ask, admission, end, order } = setting({ requests: 1, userRequests: 5, clusterRequests: 5 });
   void ask('first');
   const left = ask('left', small);
@@ -171,7 +171,7 @@ test('C63: a client that goes away while it waits gives its turn to the next, an
   assert.equal(admission.stats().queued, 0);
 });
 
-test('C63: a client that goes away in the moment its turn comes gives everything back', async () => {
+test('a client that goes away in the moment its turn comes gives everything back', async () => {
   const { ask, admission, end } = setting({ requests: 1 });
   void ask('first');
   void ask('second', small);
@@ -181,7 +181,7 @@ test('C63: a client that goes away in the moment its turn comes gives everything
   assert.deepEqual(admission.stats().inFlight, { reading: 0, mutating: 0, streams: 0 });
 });
 
-test('C63: random arrivals, endings and departures never lose or invent a place, and no bound is passed', async () => {
+test('random arrivals, endings and departures never lose or invent a place, and no bound is passed', async () => {
   let seed = 7;
   const random = (below: number): number => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
@@ -212,7 +212,7 @@ test('C63: random arrivals, endings and departures never lose or invent a place,
   assert.equal(admission.stats().queued, 0);
 });
 
-test('C63: streams are bounded for the gateway, a user and a cluster, and take no places of short requests', async () => {
+test('streams are bounded for the gateway, a user and a cluster, and take no places of short requests', async () => {
   const { stream, ask, end } = setting({ requests: 1, streams: 4, userStreams: 2, clusterStreams: 3 });
   assert.deepEqual([stream('s1'), stream('s2'), stream('s3')], ['in', 'in', '429']);
   assert.deepEqual([stream('s4', small), stream('s5', small)], ['in', '429'], 'the cluster is full');
@@ -222,7 +222,7 @@ test('C63: streams are bounded for the gateway, a user and a cluster, and take n
   assert.equal(await ask('short'), 'in');
 });
 
-test('C63: a rate lets a burst through, then so many a second, each user by itself, and says when to come back', async () => {
+test('a rate lets a burst through, then so many a second, each user by itself, and says when to come back', async () => {
   let now = 0;
   const { ask } = setting({ userQps: 2, userBurst: 3 }, () => now);
   const answers = async (user: User): Promise<string[]> =>
@@ -233,7 +233,7 @@ test('C63: a rate lets a burst through, then so many a second, each user by itse
   assert.deepEqual([await ask('one'), await ask('two')], ['in', '429 1']);
 });
 
-test('C63: all who did not log in share a small part', async () => {
+test('all who did not log in share a small part', async () => {
   const { ask, admission } = setting({ requests: 100, anonymousRequests: 2 });
   const answers = [1, 2, 3, 4, 5].map((n) => ask(`a${n}`, anonymous));
   assert.equal(await answers[4], '429 1');
@@ -241,7 +241,7 @@ test('C63: all who did not log in share a small part', async () => {
   assert.equal(await ask('big'), 'in');
 });
 
-test('C39: names that come and go are forgotten, those that hold something are not', async () => {
+test('names that come and go are forgotten, those that hold something are not', async () => {
   const { ask, admission, end } = setting({});
   await ask('kept', makeUser({ name: 'kept' }));
   for (let i = 0; i < 30_000; i++) {
@@ -252,7 +252,7 @@ test('C39: names that come and go are forgotten, those that hold something are n
   assert.equal(admission.stats().inFlight.reading, 1);
 });
 
-test('C39: while memory is short everything new is refused, and nothing any more when it is over', async () => {
+test('while memory is short everything new is refused, and nothing any more when it is over', async () => {
   const { ask, stream, admission } = setting({});
   admission.shed('the gateway is short of memory; ask again');
   assert.equal(await ask('a'), '429 1');

@@ -44,7 +44,7 @@ function setting() {
   return { login, clock, answer: () => slow.resolve(alice), asked: () => asked, refused: guarded.refused };
 }
 
-test('C39: whoever tries tokens is held back after a hundred failures, untried, and one more is tried as time passes', async () => {
+test('whoever tries tokens is held back after a hundred failures, untried, and one more is tried as time passes', async () => {
   const { login, clock, asked, refused } = setting();
   const from = (n: number): object => ({ address: '192.0.2.7', n });
   const answers: number[] = [];
@@ -60,7 +60,7 @@ test('C39: whoever tries tokens is held back after a hundred failures, untried, 
   assert.equal(await login('bad', from(201)), 429);
 });
 
-test('C39: a connection that has proved itself is not held back for its neighbours, another address is not either', async () => {
+test('a connection that has proved itself is not held back for its neighbours, another address is not either', async () => {
   const { login } = setting();
   const proven = { address: '192.0.2.7' };
   assert.equal(await login('reviewed', proven), 200);
@@ -70,7 +70,7 @@ test('C39: a connection that has proved itself is not held back for its neighbou
   assert.equal(await login('good', { address: '192.0.2.7' }), 429);
 });
 
-test('C39: addresses of one IPv6 network count together, and a mapped IPv4 address is the address', async () => {
+test('addresses of one IPv6 network count together, and a mapped IPv4 address is the address', async () => {
   const { login } = setting();
   for (let i = 0; i < 100; i++) await login('bad', { address: `2001:db8::${i.toString(16)}` });
   assert.equal(await login('good', { address: '2001:db8::1:2:3:4' }), 429);
@@ -79,13 +79,13 @@ test('C39: addresses of one IPv6 network count together, and a mapped IPv4 addre
   assert.equal(await login('good', { address: '192.0.2.9' }), 429);
 });
 
-test("B4: a hub that cannot be asked is nobody else's failure", async () => {
+test("a hub that cannot be asked is nobody else's failure", async () => {
   const { login } = setting();
   for (let i = 0; i < 200; i++) assert.equal(await login('hub down', { address: '192.0.2.7' }), 503);
   assert.equal(await login('good', { address: '192.0.2.7' }), 200);
 });
 
-test('C39: logins that a slow hub has not judged yet are bounded for one address, and go on when it has', async () => {
+test('logins that a slow hub has not judged yet are bounded for one address, and go on when it has', async () => {
   const { login, answer } = setting();
   const proven = { address: '192.0.2.7' };
   assert.equal(await login('good', proven), 200);

@@ -14,7 +14,7 @@ function gateWithOrder(limit: number) {
   return { gate, order, wait };
 }
 
-test('C63: users take turns, so the one request of a small user passes the hundred of a big one', () => {
+test('users take turns, so the one request of a small user passes the hundred of a big one', () => {
   const { gate, order, wait } = gateWithOrder(1);
   gate.held = 1;
   for (let i = 0; i < 100; i++) wait('big', `big-${i}`);
@@ -23,7 +23,7 @@ test('C63: users take turns, so the one request of a small user passes the hundr
   assert.deepEqual(order, ['big-0', 'small-0', 'big-1']);
 });
 
-test('C63: every user with something waiting has a turn before any has two, and each in order of arrival', () => {
+test('every user with something waiting has a turn before any has two, and each in order of arrival', () => {
   const { gate, order, wait } = gateWithOrder(1);
   gate.held = 1;
   for (const user of ['a', 'b', 'c']) for (const n of [1, 2]) wait(user, `${user}${n}`);

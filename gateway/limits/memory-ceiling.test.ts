@@ -33,7 +33,7 @@ function setting(t: TestContext, heapLimitBytes = 100_000 * mega) {
   };
 }
 
-test('C39: below three quarters nothing happens, above it slow clients are ended, above 85 % requests are refused until it is below again', (t) => {
+test('below three quarters nothing happens, above it slow clients are ended, above 85 % requests are refused until it is below again', (t) => {
   const { at, ceiling } = setting(t);
   assert.deepEqual(at(700), []);
   assert.deepEqual(at(760), ['collect', 'end slowest']);
@@ -45,7 +45,7 @@ test('C39: below three quarters nothing happens, above it slow clients are ended
   assert.ok(!ceiling.shedding);
 });
 
-test('C39: garbage is collected before anybody is ended for it, but not all the time', (t) => {
+test('garbage is collected before anybody is ended for it, but not all the time', (t) => {
   const { at, state } = setting(t);
   state.garbage = 900;
   assert.deepEqual(at(100), ['collect']);
@@ -57,7 +57,7 @@ test('C39: garbage is collected before anybody is ended for it, but not all the 
   assert.deepEqual(at(100), ['collect', 'serve']);
 });
 
-test("C39: the heap has a limit of its own, V8's", (t) => {
+test("the heap has a limit of its own, V8's", (t) => {
   const { at, state } = setting(t, 100 * mega);
   state.heap = 90;
   assert.deepEqual(at(0), ['collect', 'end slowest', 'shed']);

@@ -22,7 +22,7 @@ function setting(timeoutMs: number) {
   return { slow, add, ended, clock };
 }
 
-test('C53: an answer or a watch whose client takes nothing for its time is ended, logs and sessions are not, nor who takes', () => {
+test('an answer or a watch whose client takes nothing for its time is ended, logs and sessions are not, nor who takes (FLT-13)', () => {
   const { slow, add, ended } = setting(60_000);
   add('stuck list', 'short', 40_000);
   add('stuck watch', 'watch', 39_000);
@@ -36,7 +36,7 @@ test('C53: an answer or a watch whose client takes nothing for its time is ended
   slow.close();
 });
 
-test('C53: when memory is short the longest blocked are ended first, of every kind, a tenth at a time', () => {
+test('when memory is short the longest blocked are ended first, of every kind, a tenth at a time (FLT-13)', () => {
   const { slow, add, ended } = setting(Infinity);
   for (let i = 0; i < 20; i++) add(`blocked-${i}`, i % 2 === 0 ? 'upgrade' : 'stream', 5_000 - i);
   for (let i = 0; i < 50; i++) add(`reading-${i}`, 'watch', 0);

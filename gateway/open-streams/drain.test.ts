@@ -45,7 +45,7 @@ function stream(kind: OpenStream['kind'], openStreams: OpenStreams, happened: st
   return self;
 }
 
-test('A10: first unready, then refusing; watches end, the rest is aborted when the grace is over', async () => {
+test('first unready, then refusing; watches end, the rest is aborted when the grace is over', async () => {
   const openStreams = makeOpenStreams();
   const told: string[] = [];
   for (const kind of ['watch', 'stream', 'upgrade', 'short'] as const) stream(kind, openStreams, told);
@@ -58,7 +58,7 @@ test('A10: first unready, then refusing; watches end, the rest is aborted when t
   assert.equal(openStreams.size, 0);
 });
 
-test('C41 F01: thousands of watches end a few at a time, all of them well within the grace', async () => {
+test('thousands of watches end a few at a time, all of them well within the grace (FLT-01)', async () => {
   const openStreams = makeOpenStreams();
   const told: string[] = [];
   for (let i = 0; i < 3_000; i++) stream('watch', openStreams, told);
@@ -70,7 +70,7 @@ test('C41 F01: thousands of watches end a few at a time, all of them well within
   assert.deepEqual([told.length, new Set(told)], [3_000, new Set(['watch ends'])]);
 });
 
-test('A10: an answer that is written may still be on its way: the drain waits for the connections, not for the streams alone', async () => {
+test('an answer that is written may still be on its way: the drain waits for the connections, not for the streams alone', async () => {
   const openStreams = makeOpenStreams();
   const told: string[] = [];
   const short = stream('short', openStreams, told);

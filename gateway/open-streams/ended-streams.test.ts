@@ -34,7 +34,7 @@ function setting() {
   return { store, told, dropped };
 }
 
-test('C37: a cluster that loses its credential ends its own streams and tells why', () => {
+test('a cluster that loses its credential ends its own streams and tells why', () => {
   const { store, told, dropped } = setting();
   const problem = { reason: 'CredentialsNotFound', message: 'Secret credentials/m1 is gone' } as const;
   store.apply('test', [clusterSpec('m1', { credential: undefined, problem: problem as never }), clusterSpec('m2')]);
@@ -44,14 +44,14 @@ test('C37: a cluster that loses its credential ends its own streams and tells wh
   assert.deepEqual(dropped, []);
 });
 
-test('C37: a removed cluster ends its own streams and its connections', () => {
+test('a removed cluster ends its own streams and its connections', () => {
   const { store, told, dropped } = setting();
   store.apply('test', [clusterSpec('m2')]);
   assert.deepEqual(told, ['m1 CLUSTER_NOT_FOUND: cluster "m1" was removed']);
   assert.deepEqual(dropped, ['uid-m1']);
 });
 
-test('C49: a credential that is replaced by another ends nothing', () => {
+test('a credential that is replaced by another ends nothing (FLT-09)', () => {
   const { store, told } = setting();
   const credential = {
     kind: 'token',

@@ -59,7 +59,7 @@ function setting() {
   };
 }
 
-test('B8: a changed rule ends the streams of whom it names, in the clusters it names, and no other', () => {
+test('a changed rule ends the streams of whom it names, in the clusters it names, and no other', () => {
   const made = setting();
   const [annThere, annElsewhere, bobThere] = [made.open(ann, 'm1'), made.open(ann, 'm2'), made.open(bob, 'm1')];
   made.changeRules();

@@ -47,7 +47,7 @@ function setting(t: TestContext): Setting & StreamReviews & { open(name?: string
   return Object.assign(change, reviews, { open });
 }
 
-test('B8: a stream whose caller and right are still the same stays open', async (t) => {
+test('a stream whose caller and right are still the same stays open', async (t) => {
   const made = setting(t);
   const ended = made.open();
   await made.sweep();
@@ -55,7 +55,7 @@ test('B8: a stream whose caller and right are still the same stays open', async 
   assert.deepEqual(ended, []);
 });
 
-test('B8: a stream ends when its token is revoked, its identity has changed, or its right is gone; others stay', async (t) => {
+test('a stream ends when its token is revoked, its identity has changed, or its right is gone; others stay', async (t) => {
   const made = setting(t);
   const [kept, revoked, regrouped, denied] = ['kept', 'revoked', 'regrouped', 'denied'].map((name) => made.open(name));
   made.authenticate = ({ rawHeaders: [, header = ''] }) => {
@@ -67,7 +67,7 @@ test('B8: a stream ends when its token is revoked, its identity has changed, or 
   assert.deepEqual([kept, revoked, regrouped, denied], [[], ['UNAUTHENTICATED'], ['UNAUTHENTICATED'], ['FORBIDDEN']]);
 });
 
-test('B4: a hub that cannot be asked ends nothing, and what it says when it is back counts', async (t) => {
+test('a hub that cannot be asked ends nothing, and what it says when it is back counts', async (t) => {
   const made = setting(t);
   const ended = made.open();
   made.authenticate = () => Promise.reject(down);
@@ -148,7 +148,7 @@ test('thousands of streams are reviewed with few questions under way at a time',
   assert.ok(most <= 16, `${most}`);
 });
 
-test('C61: a stream ends in the second its credential does, by the wall clock, with nobody asked', (t) => {
+test('a stream ends in the second its credential does, by the wall clock, with nobody asked', (t) => {
   let nowMs = 1_000;
   const reviews = startStreamReviews({
     authenticate: () => assert.fail('nobody need be asked'),

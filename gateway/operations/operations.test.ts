@@ -50,14 +50,14 @@ function get(
   });
 }
 
-test('B9: on an address others reach, metrics are served over TLS to a token that may get /metrics', async () => {
+test('on an address others reach, metrics are served over TLS to a token that may get /metrics', async () => {
   const url = await start();
   assert.match(url, /^https:/);
   const answer = await get(`${url}/metrics`, ['Authorization', 'Bearer of-prometheus']);
   assert.equal(answer.status, 200);
 });
 
-test('B9: nobody else reads metrics there', async () => {
+test('nobody else reads metrics there', async () => {
   const url = await start();
   const refused = async (...headers: string[]): Promise<number> => (await get(`${url}/metrics`, headers)).status;
   assert.equal(await refused(), 401);
@@ -69,13 +69,13 @@ test('B9: nobody else reads metrics there', async () => {
   assert.match(answer.text, /user "eve" may not get \/metrics: bind it to a ClusterRole/);
 });
 
-test('B9: there is nothing but metrics there', async () => {
+test('there is nothing but metrics there', async () => {
   const url = await start();
   for (const path of ['/livez', '/readyz', '/healthz', '/', '/debug', '/metrics/x'])
     assert.equal((await get(url + path, ['Authorization', 'Bearer of-prometheus'])).status, 404);
 });
 
-test('B9: a hub that cannot be asked means no', async () => {
+test('a hub that cannot be asked means no', async () => {
   const down = async (): Promise<never> => {
     throw new GatewayError('HUB_UNAVAILABLE', 'the hub does not answer');
   };
@@ -83,12 +83,12 @@ test('B9: a hub that cannot be asked means no', async () => {
   assert.equal((await get(`${url}/metrics`, ['Authorization', 'Bearer of-prometheus'])).status, 503);
 });
 
-test('B9: plain HTTP is not understood there', async () => {
+test('plain HTTP is not understood there', async () => {
   const url = await start();
   await assert.rejects(fetch(`${url.replace('https', 'http')}/metrics`));
 });
 
-test('B8: a new certificate is shown to new connections', async () => {
+test('a new certificate is shown to new connections', async () => {
   const url = new URL(await start());
   const shown = (): Promise<string> =>
     new Promise((resolve, reject) => {

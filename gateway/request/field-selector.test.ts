@@ -21,7 +21,7 @@ test('a selector that pins one name gives it', () => {
 });
 
 // Every one of these was found by comparing with k8s.io/apiserver's RequestInfoFactory, which pins nothing or another name.
-test('C64: a selector that kube-apiserver reads in another way pins nothing', () => {
+test('a selector that kube-apiserver reads in another way pins nothing', () => {
   for (const fieldSelector of [
     ' metadata.name=a',
     'metadata.name =a',
@@ -40,7 +40,7 @@ test('C64: a selector that kube-apiserver reads in another way pins nothing', ()
     assert.equal(pinned({ fieldSelector }), undefined, fieldSelector);
 });
 
-test('C64: a query of which another option cannot be decoded pins nothing', () => {
+test('a query of which another option cannot be decoded pins nothing', () => {
   const broken: readonly Readonly<Record<string, string>>[] = [
     { limit: 'x' },
     { limit: '' },

@@ -24,7 +24,7 @@ const moved: readonly (readonly [location: string, expected: string])[] = [
   ['?page=2', '?page=2'],
 ];
 for (const [location, expected] of moved) {
-  test(`S11: below services/proxy, ${location} stays below the gateway's prefix`, () => {
+  test(`below services/proxy, ${location} stays below the gateway's prefix (ATT-11)`, () => {
     assert.equal(rewrite(application, location), expected);
   });
 }
@@ -46,12 +46,12 @@ const elsewhere = [
   '/with space',
 ];
 for (const location of elsewhere) {
-  test(`S11: below services/proxy, ${JSON.stringify(location)} is refused`, () => {
+  test(`below services/proxy, ${JSON.stringify(location)} is refused (ATT-11)`, () => {
     assert.equal(rewrite(application, location), undefined);
   });
 }
 
-test('S11: a redirect anywhere else is refused, however harmless', () => {
+test('a redirect anywhere else is refused, however harmless (ATT-11)', () => {
   for (const target of [
     '/clusters/m1/proxy/api/v1/pods',
     '/clusters/m1/proxy/',
@@ -61,7 +61,7 @@ test('S11: a redirect anywhere else is refused, however harmless', () => {
   }
 });
 
-test('S11: on a host of the cluster’s own, a path that begins with two slashes is another host and refused', () => {
+test('on a host of the cluster’s own, a path that begins with two slashes is another host and refused (ATT-11)', () => {
   const surface = route(parseTarget('/api/v1/namespaces/n/services/web/proxy/login'), 'm1');
   assert.ok(surface.kind === 'member');
   const behind: Endpoint = { ...endpoint, basePath: '/k8s' };

@@ -41,7 +41,7 @@ const refused = [
 ];
 
 for (const target of refused) {
-  test(`S12 S13 S14: ${JSON.stringify(target)} is refused`, () => {
+  test(`${JSON.stringify(target)} is refused (ATT-12, ATT-13, ATT-14)`, () => {
     assert.throws(
       () => parseTarget(target),
       (error) => error instanceof GatewayError && error.status === 400,
@@ -87,7 +87,7 @@ test('the aggregated form names the same cluster and path', () => {
   });
 });
 
-test('P1: every aggregated form names the cluster, the member path and the API that was called', () => {
+test('every aggregated form names the cluster, the member path and the API that was called', () => {
   for (const [prefix, outer] of aggregatedForms) {
     for (const cluster of ['m1', 'a.dotted.name', `${'a'.repeat(63)}.${'b.'.repeat(94)}c`]) {
       const target = `${prefix}/${cluster}/proxy/api/v1/pods?a=b`;

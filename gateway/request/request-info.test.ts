@@ -52,10 +52,10 @@ const cases: readonly (readonly [method: string, target: string, expected: strin
 ];
 
 for (const [method, target, expected] of cases) {
-  test(`A-26: ${method} ${target} is "${expected}"`, () => assert.equal(describe(method, target), expected));
+  test(`${method} ${target} is "${expected}"`, () => assert.equal(describe(method, target), expected));
 }
 
-test('S28: an upgrade is create, whatever its method', () => {
+test('an upgrade is create, whatever its method (ATT-28)', () => {
   assert.equal(describe('GET', '/api/v1/namespaces/n/pods/p/exec?command=sh', true), 'create  v1 n pods exec p');
   assert.equal(describe('POST', '/api/v1/namespaces/n/pods/p/exec', true), 'create  v1 n pods exec p');
   assert.equal(describe('GET', '/api/v1/nodes/n1/proxy/exec/n/p/c', true), 'create  v1  nodes proxy n1');

@@ -100,7 +100,7 @@ test('an answer that could be read as another one is refused before anything is 
   assert.equal(promisedLength(200, repeated), -1);
 });
 
-test('C64: the Huffman code of LF, CR and 0x16 is 30 bits long: many of them are coded whole (found by fuzzing)', () => {
+test('the Huffman code of LF, CR and 0x16 is 30 bits long: many of them are coded whole (found by fuzzing)', () => {
   for (const text of ['\n'.repeat(100), '\r\u0016\n'.repeat(50)]) {
     const coded = encodeHuffman(text);
     assert.equal(decodeHuffman(coded, 0, coded.length), text);

@@ -326,7 +326,7 @@ test('idle connections and unfinished heads end, requests under way do not', asy
   assert.equal(slow.socket.destroyed, true);
 });
 
-test('C53 F13: a client that takes nothing of its answer is given up after its time, one that takes a little is not', async () => {
+test('a client that takes nothing of its answer is given up after its time, one that takes a little is not (FLT-13)', async () => {
   const line = openLine((inbound) => {
     inbound.respond(200, [], false);
     while (inbound.write(Buffer.alloc(16 * 1024)));
@@ -351,7 +351,7 @@ test('C53 F13: a client that takes nothing of its answer is given up after its t
   assert.equal(line.socket.destroyed, true);
 });
 
-test('C41 F01: a drain leaves a new connection time for its first request, and closes one that had a request before', async () => {
+test('a drain leaves a new connection time for its first request, and closes one that had a request before (FLT-01)', async () => {
   const used = openLine(echo);
   send(used, get('/1'));
   await settle();

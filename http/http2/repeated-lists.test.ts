@@ -45,7 +45,7 @@ test('only the last few lists are kept, and no long one', () => {
   assert.notEqual(lists.settle([...long]), long);
 });
 
-test('S39: no list with a long value is kept, or anybody could leave 8 MiB behind on each connection', () => {
+test('no list with a long value is kept, or anybody could leave 8 MiB behind on each connection (ATT-39)', () => {
   const lists = new RepeatedLists();
   const long = ['x', 'a'.repeat(20_000)];
   lists.settle(long);

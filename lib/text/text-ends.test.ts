@@ -19,7 +19,7 @@ test('what is taken off stands at the ends only', () => {
   }
 });
 
-test('S39: a long run in the middle of a text costs no more than its length', () => {
+test('a long run in the middle of a text costs no more than its length (ATT-39)', () => {
   const text = `a${' '.repeat(1024 * 1024)}b`;
   assert.equal(withoutEnds(text, isBlank), text);
   assert.equal(withoutTail(text, isBlank), text);

@@ -15,7 +15,7 @@ function messages(text: string): string[] {
   return found;
 }
 
-test('A11: what the YAML parser quotes of a file is not repeated, wherever it stands in the message', () => {
+test('what the YAML parser quotes of a file is not repeated, wherever it stands in the message', () => {
   const quoting = [
     'a: b\n- c\n]   d: "SECRET"\n',
     'a: *SECRET\n',

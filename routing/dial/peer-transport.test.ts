@@ -79,7 +79,7 @@ async function dialled(make: (member: TestMember) => ClusterSpec, tls: TlsOption
 
 const at = ({ port }: TestMember): string => `https://localhost:${port}`;
 
-test('T1: a token and host:port: the name without the port is asked for and verified by the CA, the token is what goes out', async () => {
+test('a token and host:port: the name without the port is asked for and verified by the CA, the token is what goes out (CG-35)', async () => {
   const seen = await dialled((member) =>
     specOf('ServiceAccountToken', { endpoint: at(member), 'ca.crt': authority.ca, token: 'test-token' }),
   );
@@ -87,7 +87,7 @@ test('T1: a token and host:port: the name without the port is asked for and veri
   assert.equal(seen.credential.authorization, 'Bearer test-token');
 });
 
-test('T2: an X509 pair and host:port: the member is shown the certificate', async () => {
+test('an X509 pair and host:port: the member is shown the certificate (CG-36)', async () => {
   const seen = await dialled(
     (member) =>
       specOf('X509Certificate', {
@@ -102,7 +102,7 @@ test('T2: an X509 pair and host:port: the member is shown the certificate', asyn
   assert.equal(seen.credential.authorization, undefined);
 });
 
-test('T3: https without a port is port 443', () => {
+test('https without a port is port 443 (CG-37)', () => {
   const { endpoint } = specOf('ServiceAccountToken', {
     endpoint: 'https://foo.bar',
     'ca.crt': authority.ca,
@@ -111,7 +111,7 @@ test('T3: https without a port is port 443', () => {
   assert.deepEqual(endpoint, { scheme: 'https', host: 'foo.bar', port: 443, basePath: '' });
 });
 
-test('T4: insecure only where the object says so: a Secret without a CA leaves verification on', async () => {
+test('insecure only where the object says so: a Secret without a CA leaves verification on (CG-38)', async () => {
   const data = (member: TestMember): Readonly<Record<string, string>> => ({ endpoint: at(member), token: 't' });
   await assert.rejects(
     dialled((member) => specOf('ServiceAccountToken', data(member))),
@@ -121,7 +121,7 @@ test('T4: insecure only where the object says so: a Secret without a CA leaves v
   await dialled((member) => specOf('ServiceAccountToken', data(member), { annotations }));
 });
 
-test('T5: cluster-proxy: the proxy server is asked for the cluster by its name, and what is behind it is verified', () => {
+test('cluster-proxy: the proxy server is asked for the cluster by its name, and what is behind it is verified (CG-39)', () => {
   const labels = { 'cluster.core.oam.dev/cluster-endpoint-type': 'ClusterProxy' };
   const spec = specOf('ServiceAccountToken', { 'ca.crt': authority.ca, token: 't' }, { labels });
   assert.equal(spec.endpoint?.host, 'm1');
@@ -130,7 +130,7 @@ test('T5: cluster-proxy: the proxy server is asked for the cluster by its name, 
   assert.equal(spec.tls.ca?.trim(), authority.ca.trim());
 });
 
-test('T6: a socks5 proxy-url is the way to the member', async () => {
+test('a socks5 proxy-url is the way to the member (CG-40)', async () => {
   const asked: Buffer[] = [];
   const socks = (socket: Socket, port: number): void => {
     socket.on('data', (chunk: Buffer) => {
@@ -175,13 +175,13 @@ function dialledByPlugin(status: object): Promise<Dialled> {
   });
 }
 
-test('T7: a Dynamic Secret gives the token of its plugin, and no certificate', async () => {
+test('a Dynamic Secret gives the token of its plugin, and no certificate (CG-41)', async () => {
   const seen = await dialledByPlugin({ token: 'fresh' });
   assert.equal(seen.credential.authorization, 'Bearer fresh');
   assert.equal(seen.peer, undefined);
 });
 
-test('T8: a Dynamic Secret gives the certificate of its plugin, which the member is shown', async () => {
+test('a Dynamic Secret gives the certificate of its plugin, which the member is shown (CG-42)', async () => {
   const seen = await dialledByPlugin({ clientCertificateData: client.cert, clientKeyData: client.key });
   assert.equal(seen.credential.authorization, undefined);
   assert.equal(seen.peer, 'DNS:gateway');

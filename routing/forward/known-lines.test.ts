@@ -64,7 +64,7 @@ const answer = fc
   })
   .map(({ first, lines, body }) => [first, ...lines, '', body].join('\r\n'));
 
-test('S36: an answer is read the same whatever the answers before it on its connection were', () => {
+test('an answer is read the same whatever the answers before it on its connection were (ATT-36)', () => {
   fc.assert(
     fc.property(
       fc.array(answer, { minLength: 1, maxLength: 8 }),

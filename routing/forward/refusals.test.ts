@@ -18,7 +18,7 @@ const cases: readonly (readonly [message: string, warning: RegExp])[] = [
 ];
 
 for (const [message, warning] of cases) {
-  test(`A7: "${message.slice(0, 60)}…" names the missing rule`, () => {
+  test(`"${message.slice(0, 60)}…" names the missing rule`, () => {
     const [header = ''] = refusedImpersonation('m1', Buffer.from(`{"kind":"Status","message":"${message}"}`));
     assert.match(header, /^299 - "cluster m1: /);
     assert.match(header, warning);

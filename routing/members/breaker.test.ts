@@ -12,7 +12,7 @@ function withClock() {
   return { breaker, pass: (ms: number) => (now += ms) };
 }
 
-test('A7: one connect time-out opens it, and the refusal names cluster and cause', () => {
+test('one connect time-out opens it, and the refusal names cluster and cause', () => {
   const { breaker } = withClock();
   breaker.enter();
   breaker.fail(timedOut);
@@ -22,7 +22,7 @@ test('A7: one connect time-out opens it, and the refusal names cluster and cause
   );
 });
 
-test('A7: a wrong certificate stays a 502 while the breaker is open', () => {
+test('a wrong certificate stays a 502 while the breaker is open', () => {
   const { breaker } = withClock();
   for (let i = 0; i < 3; i++) breaker.fail(new GatewayError('MEMBER_TLS', 'the certificate is not valid'));
   assert.throws(

@@ -39,7 +39,7 @@ function built(parts: HeaderParts, identity: OutgoingIdentity): string {
   return requestHead({ ...line, headers });
 }
 
-test('C36: whoever asks on a connection, with whatever credential, the kept head is the one that would have been built', () => {
+test('whoever asks on a connection, with whatever credential, the kept head is the one that would have been built', () => {
   const lists = [
     repeated('Accept', 'application/json', 'Authorization', 'Bearer caller', 'Impersonate-User', 'root'),
     repeated('Accept', 'application/json', 'X-Other', '1', 'User-Agent', 'kubectl'),

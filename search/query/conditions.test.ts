@@ -117,7 +117,7 @@ test('a native field that is missing counts as its default, of any other path no
   is(ask('filter=spec.nodeName='), { fields: [condition('spec.nodeName', 'Equals', '')] });
 });
 
-test('T130-T136: the forward label is taken out of a selector', () => {
+test('the forward label is taken out of a selector (CP-130 to CP-136)', () => {
   const take = (selector: string): unknown => {
     const taken = takeForwardLabel(selector.replaceAll('F', 'search.clusterpedia.io/forward'));
     return [taken.selector.replaceAll('search.clusterpedia.io/forward', 'F'), taken.forward];

@@ -13,7 +13,7 @@ const state = { after: ['c1', 'ns', 'secret-name', 3], resourceVersion: '1700000
 const isRefused = (error: unknown): boolean => error instanceof GatewayError && error.code === 'BAD_REQUEST';
 const isOfElsewhere = (error: unknown): boolean => error instanceof GatewayError && error.code === 'EXPIRED';
 
-test('E9: a token goes on where it was made, and shows nothing of it', () => {
+test('a token goes on where it was made, and shows nothing of it', () => {
   const token = sealContinue([key], use, state);
   assert.deepEqual(openContinue([key], use, token), { ...state, store });
   assert.ok(isContinueToken(token) && !isContinueToken('500') && !isContinueToken('eyJ2IjoibWV0YS5rOHMuaW8vdjEifQ'));
@@ -21,7 +21,7 @@ test('E9: a token goes on where it was made, and shows nothing of it', () => {
   assert.notEqual(sealContinue([key], use, state), token);
 });
 
-test('E9: a token of another user, another query or another key is refused with the same words', () => {
+test('a token of another user, another query or another key is refused with the same words', () => {
   const token = sealContinue([key], use, state);
   const messages = new Set<string>();
   for (const other of [
@@ -39,7 +39,7 @@ test('E9: a token of another user, another query or another key is refused with 
   assert.throws(() => sealContinue([randomBytes(16)], use, state), RangeError);
 });
 
-test('E9: a token that was changed at any character, cut or spelt otherwise is refused', () => {
+test('a token that was changed at any character, cut or spelt otherwise is refused', () => {
   const token = sealContinue([key], use, state);
   for (let at = 0; at < token.length; at++) {
     const changed = token.slice(0, at) + (token[at]!.toLowerCase() === 'a' ? 'b' : 'a') + token.slice(at + 1);

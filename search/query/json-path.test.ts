@@ -65,7 +65,7 @@ test('bytes and the parsed object give the same values of any paths', () => {
   );
 });
 
-test('E9: a path is found however its keys are written, and not where they stand as values or elsewhere', () => {
+test('a path is found however its keys are written, and not where they stand as values or elsewhere', () => {
   const read = (path: string, text: string) => readDocument(Buffer.from(text), documentPaths([parsePath(path)]))[0];
   assert.deepEqual(read('spec.a', String.raw`{"spec":{"\u0061":"x"}}`), ['x']);
   assert.deepEqual(read("metadata.annotations['a.io/b']", String.raw`{"metadata":{"annotations":{"a.io\/b":"x"}}}`), [

@@ -30,7 +30,7 @@ const requirement = (path: string, operator: FieldRequirement['operator'], value
 const field = (path: string, operator: FieldRequirement['operator'], ...values: string[]): boolean =>
   holds({ fields: [requirement(path, operator, values)] });
 
-test('T11-T16: keys match by equality and set, each of them, and none of the excluded ones', () => {
+test('keys match by equality and set, each of them, and none of the excluded ones (CP-011 to CP-016)', () => {
   assert.ok(
     holds({ clusters: ['c1'] }) && holds({ clusters: ['c1', 'c2'], namespaces: ['x', 'ns'], names: ['web-1'] }),
   );
@@ -44,20 +44,20 @@ test('T11-T16: keys match by equality and set, each of them, and none of the exc
   );
 });
 
-test('T17: the first time is part of the window, the second is not', () => {
+test('the first time is part of the window, the second is not (CP-017)', () => {
   const created = Date.UTC(2022, 2, 4);
   assert.ok(holds({ createdSinceMs: created, createdBeforeMs: created + 1 }));
   assert.ok(!holds({ createdSinceMs: created + 1 }) && !holds({ createdBeforeMs: created }));
 });
 
-test('T147: a selector of nothing, and one of everything, keep an object without labels', () => {
+test('a selector of nothing, and one of everything, keep an object without labels (CP-147)', () => {
   const bare = Buffer.from('{"metadata":{"name":"web-1"}}');
   assert.ok(matches(allOf(pods), bare, key));
   assert.ok(matches({ ...allOf(pods), labels: [{ key: 'a', operator: 'DoesNotExist', values: [] }] }, bare, key));
   assert.ok(!matches({ ...allOf(pods), labels: [{ key: 'a', operator: 'Exists', values: [] }] }, bare, key));
 });
 
-test('T148: each label operator keeps what it matches and drops the rest', () => {
+test('each label operator keeps what it matches and drops the rest (CP-148)', () => {
   const env = Buffer.from('{"metadata":{"labels":{"env":"dev"}}}');
   const kept = (selector: string): boolean =>
     matches({ ...allOf(pods), labels: parseLabelSelector(selector) }, env, key);
@@ -67,7 +67,7 @@ test('T148: each label operator keeps what it matches and drops the rest', () =>
     assert.ok(!kept(selector), selector);
 });
 
-test('T18-T25: labels: equality and sets, negative ones where the label is absent, integers by size', () => {
+test('labels: equality and sets, negative ones where the label is absent, integers by size (CP-018 to CP-025)', () => {
   assert.ok(label('app', 'In', 'Web', 'x') && !label('app', 'In', 'web') && !label('app', 'In', ''));
   assert.ok(
     !label('no', 'In', '') && label('no', 'NotIn', '') && label('no', 'NotIn', 'x') && !label('app', 'NotIn', 'Web'),
@@ -80,7 +80,7 @@ test('T18-T25: labels: equality and sets, negative ones where the label is absen
   assert.ok(label('__proto__', 'In', 'p') && !label('constructor', 'Exists') && !label('toString', 'Exists'));
 });
 
-test('T26-T33: fields: equality of the text, negative ones where nothing is, existence is not null', () => {
+test('fields: equality of the text, negative ones where nothing is, existence is not null (CP-026 to CP-033)', () => {
   assert.ok(
     field('spec.replicas', 'Equals', '3') && field('spec.yes', 'Equals', 'true') && field('spec.empty', 'Equals', ''),
   );
@@ -130,7 +130,7 @@ test('elements of lists: a positive operator needs one, a negative one none', ()
   assert.ok(!field('spec.object[].x', 'Exists') && !field('spec.containers.image', 'Exists'));
 });
 
-test('T104: > and < compare numbers, quantities and times, exactly', () => {
+test('> and < compare numbers, quantities and times, exactly (CP-104)', () => {
   assert.ok(
     field('spec.replicas', 'Gt', '2.5') && field('spec.replicas', 'Lt', '3e1') && !field('spec.replicas', 'Gt', '3'),
   );
@@ -155,7 +155,7 @@ test('a text is a part of the name, a label key or a label value, whatever its c
   assert.ok(holds({ text: ['WEB', 'pp'] }) && holds({ text: ['proto'] }) && !holds({ text: ['web', 'uid'] }));
 });
 
-test('T88: an owner is the controller reference; what needs other objects is asked of the store', () => {
+test('an owner is the controller reference; what needs other objects is asked of the store (CP-088)', () => {
   assert.ok(holds({ owner: { uid: 'o1', seniority: 0 } }) && !holds({ owner: { uid: 'o0', seniority: 0 } }));
   assert.ok(!holds({ owner: { uid: 'o1', seniority: 1 } }) && !holds({ owner: { name: 'x', seniority: 0 } }));
   const query = { ...allOf(pods), owner: { name: 'x', seniority: 0 } };

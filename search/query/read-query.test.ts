@@ -37,7 +37,7 @@ test('a path without parameters is the same question as with one that means noth
     assert.deepEqual(ask('', place), ask('nothing=1', place));
 });
 
-test('T11-T16: clusters, namespaces and names by URL and by label', () => {
+test('clusters, namespaces and names by URL and by label (CP-011 to CP-016)', () => {
   is(ask(''), {});
   is(ask('clusters=cluster-1'), { clusters: ['cluster-1'] });
   is(ask('clusters=c1,c2&namespaces=ns-1&names=%20n1,n2'), {
@@ -77,7 +77,7 @@ test('operators of search labels mean what they say', () => {
   refused(() => labels('S/with-continue!=true'), /is a flag/);
 });
 
-test('T17: a window of creation in every form of time', () => {
+test('a window of creation in every form of time (CP-017)', () => {
   const [since, before] = [Date.UTC(2022, 2, 4), Date.UTC(2022, 2, 15)];
   is(ask('since=2022-03-04&before=2022-03-15'), { createdSinceMs: since, createdBeforeMs: before });
   is(labels('S/since=2022-03-04,S/before=2022-03-15'), { createdSinceMs: since, createdBeforeMs: before });
@@ -123,7 +123,7 @@ test('fuzzy names are literal texts that must all be in the name', () => {
   refused(() => labels('internalstorage.clusterpedia.io/fuzzy-name!=a'), /takes only/);
 });
 
-test('T35-T39: an order of columns and paths, and nothing else', () => {
+test('an order of columns and paths, and nothing else (CP-035 to CP-039)', () => {
   const key = (by: ListQuery['order'][number]['by'], descending = false) => ({ by, descending });
   is(ask('orderby=namespace,name,cluster,resource_version'), {
     order: [key('namespace'), key('name'), key('cluster'), key('resource_version')],
@@ -149,7 +149,7 @@ test('T35-T39: an order of columns and paths, and nothing else', () => {
   refused(`orderby=${Array(17).fill('name').join()}`, /more than 16/);
 });
 
-test('T40-T43: a limit, none when it is 0 or less, at most 5000 with a warning', () => {
+test('a limit, none when it is 0 or less, at most 5000 with a warning (CP-040 to CP-043)', () => {
   assert.equal(ask('limit=10').page.limit, 10);
   for (const limit of ['0', '-1', '-2', '']) assert.equal(ask(`limit=${limit}`).page.limit, undefined);
   assert.equal(labels('S/limit=7').page.limit, 7);
@@ -161,7 +161,7 @@ test('T40-T43: a limit, none when it is 0 or less, at most 5000 with a warning',
   refused('limit=ten', /limit "ten" is not a whole number/);
 });
 
-test('T44-T47: a decimal continue is an offset, others that are not ours are refused', () => {
+test('a decimal continue is an offset, others that are not ours are refused (CP-044 to CP-047)', () => {
   assert.deepEqual(ask('continue=1').page, {
     limit: undefined,
     offset: 1,
@@ -198,16 +198,16 @@ test('flags for metadata and events, by URL and by label', () => {
   assert.ok(ask('injectEvents').injectEvents && labels('S/inject-events=true').injectEvents && !ask('').injectEvents);
 });
 
-test('T48-T60, T62-T67, T73-T81, T83-T87: SQL in a request is refused with a hint', () => {
+test('SQL in a request is refused with a hint (CP-048 to CP-060, CP-062 to CP-067, CP-073 to CP-081, CP-083 to CP-087)', () => {
   for (const name of ['whereSQL', 'whereSQLStatement', 'whereSQLParam', 'whereSQLJSONParams'])
     for (const value of ['', '=1', '=A===&whereSQLParam=x']) refused(`${name}${value}`, /not supported.*filter=/);
 });
 
-test('T61, T82: without SQL nothing is filtered', () => {
+test('without SQL nothing is filtered (CP-061, CP-082)', () => {
   is(ask('unknownParameter=1'), {});
 });
 
-test('T68-T72: values never become syntax', () => {
+test('values never become syntax (CP-068 to CP-072)', () => {
   for (const value of [" OR ('1' = '1", ' OR 1=1 --', " UNION SELECT NULL,'a'", '%', '_', "'; drop table x"]) {
     is(ask(`names=${encodeURIComponent(value).replaceAll('%2C', '')}`), { names: [value.trim().replaceAll(',', '')] });
     is(ask(`filter=${encodeURIComponent(`a.b="${value}"`)}`), {
@@ -216,7 +216,7 @@ test('T68-T72: values never become syntax', () => {
   }
 });
 
-test('T88-T96: owners', () => {
+test('owners (CP-088 to CP-096)', () => {
   is(ask('ownerUID=u&clusters=c'), { clusters: ['c'], owner: { uid: 'u', seniority: 0 } });
   is(labels('S/owner-uid=u,S/owner-seniority=1'), { owner: { uid: 'u', seniority: 1 } });
   is(labels('S/owner-uid=u,internalstorage.clusterpedia.io/owner-seniority=1'), { owner: { uid: 'u', seniority: 1 } });
@@ -237,12 +237,12 @@ test('T88-T96: owners', () => {
   for (const seniority of ['-1', '9', 'x', '1.5']) refused(`ownerUID=u&ownerSeniority=${seniority}`, /0 to 8/);
 });
 
-test('T131: the forward label in a query asks for the member', () => {
+test('the forward label in a query asks for the member (CP-131)', () => {
   assert.ok(takeForwardLabel('search.clusterpedia.io/forward,a=1').forward && !takeForwardLabel('a=1').forward);
   assert.deepEqual(labels('S/forward,a=1').query, labels('a=1').query);
 });
 
-test('T145: of repeated parameters the first counts, of filter each', () => {
+test('of repeated parameters the first counts, of filter each (CP-145)', () => {
   is(ask('names=a&names=b'), { names: ['a'] });
   const equals = (path: string, ...values: string[]) => ({
     path: parsePath(path),
@@ -256,7 +256,7 @@ test('T145: of repeated parameters the first counts, of filter each', () => {
   assert.equal(ask('names=a%2Bb+c').query.names?.[0], 'a+b c');
 });
 
-test('T166-T173: selectors as the Go client builds them', () => {
+test('selectors as the Go client builds them (CP-166 to CP-173)', () => {
   is(labels('S/clusters in (aaa,bbb,ccc)'), { clusters: ['aaa', 'bbb', 'ccc'] });
   is(labels('S/clusters in (aaa,bbb,ccc),S/namespaces=ddd'), { clusters: ['aaa', 'bbb', 'ccc'], namespaces: ['ddd'] });
   is(labels('S/clusters=aaa,S/namespaces in (bbb,ccc,ddd)'), { clusters: ['aaa'], namespaces: ['bbb', 'ccc', 'ddd'] });
@@ -330,7 +330,7 @@ test('a text where a JSON document may have a list is read as a URL reads it, bu
   assert.deepEqual(readQuery(jsonParameters({ clusters: '' }), { types: [pods] }), ask('clusters='));
 });
 
-test('E9: what is over a limit or no text is refused', () => {
+test('what is over a limit or no text is refused', () => {
   refused(`names=${'a,'.repeat(10_001)}`, /more than 10000 items/);
   refused('a&'.repeat(2049), /more than 2048/);
   refused('x'.repeat(300_000), /longer than/);

@@ -205,7 +205,7 @@ test('a changed binding changes the next scope and its digest; equal rights keep
   assert.equal((await made.scopes.scope(jane, 'list', [pods])).scope, before);
 });
 
-test('E5: RBAC that was not confirmed for longer than the limit shows nothing, and the cluster is named', async (t) => {
+test('RBAC that was not confirmed for longer than the limit shows nothing, and the cluster is named', async (t) => {
   const made = site();
   t.after(() => made.scopes.close());
   made.store.confirm(one, nowMs - 10 * minute);
@@ -280,7 +280,7 @@ test('no name can be written into a Role that, beside the empty one, would stand
   );
 });
 
-test('E5: a member that does not answer reviews is hidden and named; the others are not touched, and it is asked again', async (t) => {
+test('a member that does not answer reviews is hidden and named; the others are not touched, and it is asked again', async (t) => {
   const asked = member(() => true);
   const records = [testRecord('one', { 'search.portcullis.io/rights': 'review' }), testRecord('two')];
   asked.state.incomplete = false;
@@ -359,7 +359,7 @@ test('with the person’s own credential every row it could read is shown, as lo
   );
 });
 
-test('E8: a scope over 3,000 namespaces and 1,000 names is made once and found again', async (t) => {
+test('a scope over 3,000 namespaces and 1,000 names is made once and found again', async (t) => {
   const made = site({ records: [testRecord('one')] });
   t.after(() => made.scopes.close());
   const names = Array.from({ length: 1_000 }, (_, index) => `pod-${index}`);

@@ -36,7 +36,7 @@ const metadata = { name: 'x', creationTimestamp: hourAgo };
 const pod = (status: object, spec: object = { containers: [{}, {}] }, meta: object = {}): readonly unknown[] =>
   row(typeInfo('', 'pods'), { metadata: { ...metadata, ...meta }, spec, status }).cells.slice(1, 6);
 
-test('T141: the cluster is the first column of every table, a text', () => {
+test('the cluster is the first column of every table, a text (CP-141)', () => {
   for (const type of [typeInfo('', 'pods'), typeInfo('x.io', 'things'), typeInfo('x.io', 'things', {})]) {
     const [first, second] = tableOf(type, 'v1', nowMs).columns;
     assert.deepEqual([first!.name, first!.type, first!.priority, second!.name], ['Cluster', 'string', 0, 'Name']);

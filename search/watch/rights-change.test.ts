@@ -83,7 +83,7 @@ test('rows out of reach are lost once, rows in reach are gained, the rest is tol
   assert.equal(position, '1050');
 });
 
-test('E4: what was committed between the reading of the log and that of the rows is told, too', async () => {
+test('what was committed between the reading of the log and that of the rows is told, too', async () => {
   const store = storeOf([row('kept', 'k1'), row('won', 'w1')], [entry(1, 'kept', 'k1', 'changed')]);
   const log = [entry(1, 'kept', 'k1', 'changed')];
   // Its readers see a commit before those who wait for one are told: the feed still has what it read for others.

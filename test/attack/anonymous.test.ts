@@ -62,7 +62,7 @@ async function everyTransport(authorization: string | undefined, shown?: Shown):
   return answers.map(({ status }) => status);
 }
 
-test('C23 S23: who sends nothing is anonymous, and the member is told so', async () => {
+test('who sends nothing is anonymous, and the member is told so (ATT-23)', async () => {
   assert.deepEqual(await everyTransport(undefined), [200, 200, 403, 403]);
   const { requests } = site.members[0]!;
   assert.equal(requests.length, 4);
@@ -73,7 +73,7 @@ test('C23 S23: who sends nothing is anonymous, and the member is told so', async
   }
 });
 
-test('C23 S23: a token that is unknown, refused or malformed is 401 and never anonymous, over every transport, 0 upstream', async () => {
+test('a token that is unknown, refused or malformed is 401 and never anonymous, over every transport, 0 upstream (ATT-23)', async () => {
   for (const authorization of [
     'Bearer unknown',
     'bearer unknown',
@@ -90,7 +90,7 @@ test('C23 S23: a token that is unknown, refused or malformed is 401 and never an
   assert.equal(site.upstream(), 0);
 });
 
-test('C23 S23: a hub that cannot be asked about a token makes nobody of its holder', async () => {
+test('a hub that cannot be asked about a token makes nobody of its holder (ATT-23)', async () => {
   hub.down();
   try {
     assert.deepEqual(await everyTransport('Bearer not-asked-yet'), [503, 503, 503, 503]);
@@ -100,7 +100,7 @@ test('C23 S23: a hub that cannot be asked about a token makes nobody of its hold
   assert.equal(site.upstream(), 0);
 });
 
-test('C23 C38 S23 S38: a token among the WebSocket subprotocols that is no good is 401, 0 upstream', async () => {
+test('a token among the WebSocket subprotocols that is no good is 401, 0 upstream (ATT-23, ATT-38)', async () => {
   const lines = upgradeLines('websocket').filter((line) => !line.startsWith('Sec-WebSocket-Protocol'));
   for (const value of [
     `${subprotocol}, v5.channel.k8s.io`,
@@ -113,7 +113,7 @@ test('C23 C38 S23 S38: a token among the WebSocket subprotocols that is no good 
   assert.equal(site.upstream(), 0);
 });
 
-test('C23 S23: a client certificate that has expired is 401 and never anonymous, 0 upstream', async () => {
+test('a client certificate that has expired is 401 and never anonymous, 0 upstream (ATT-23)', async () => {
   const made = await makeCertificate({
     subject: [{ CN: ['alice'] }],
     issuer: root,
@@ -126,7 +126,7 @@ test('C23 S23: a client certificate that has expired is 401 and never anonymous,
   assert.equal(site.upstream(), 0);
 });
 
-test('C23 S23: impersonation headers make nobody somebody', async () => {
+test('impersonation headers make nobody somebody (ATT-23)', async () => {
   hub.access = ({ resourceAttributes }) => ({ allowed: resourceAttributes?.['verb'] !== 'impersonate' });
   const answer = await exchange(site, requestBytes(`GET ${pods}`, ['Impersonate-User: admin']));
   assert.equal(answer.status, 403);

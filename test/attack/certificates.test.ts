@@ -44,7 +44,7 @@ async function issue(change: Partial<TestCertificateOptions> & { readonly name?:
 
 const get = requestBytes(`GET ${pods}`);
 
-test('C5 S05: a user certificate named like a front proxy is that user, whatever X-Remote-User says', async () => {
+test('a user certificate named like a front proxy is that user, whatever X-Remote-User says (ATT-05)', async () => {
   const shown = await issue({ name: 'front-proxy-client' });
   const lines = ['X-Remote-User: admin', 'X-Remote-Group: system:masters', 'X-Remote-Extra-Scopes: all'];
   assert.equal((await exchange(site, requestBytes(`GET ${pods}`, lines), shown)).status, 200);
@@ -60,7 +60,7 @@ test('C5 S05: a user certificate named like a front proxy is that user, whatever
   }
 });
 
-test('C17 S17: a name of a certificate that is not ASCII arrives as its UTF-8 bytes', async () => {
+test('a name of a certificate that is not ASCII arrives as its UTF-8 bytes (ATT-17)', async () => {
   const shown = await issue({ subject: [{ CN: ['jürgen 日本'] }, { O: ['größe'] }, { O: ['a,b'] }] });
   assert.equal((await exchange(site, get, shown)).status, 200);
   const [request] = site.members[0]!.requests;
@@ -82,14 +82,14 @@ for (const [name, change] of Object.entries({
   'that has expired': { validToMs: Date.now() - 1000 },
   'that is not valid yet': { validFromMs: Date.now() + dayMs / 2 },
 } as Record<string, Partial<TestCertificateOptions>>)) {
-  test(`C1 C15 S01, S15: a certificate ${name} logs nobody in, and nothing goes upstream`, async () => {
+  test(`a certificate ${name} logs nobody in, and nothing goes upstream (ATT-01, ATT-15)`, async () => {
     const answer = await exchange(site, get, await issue(change));
     assert.ok(answer.status === 401 || answer.status === 403, `answered ${answer.status}`);
     assert.equal(site.upstream(), 0);
   });
 }
 
-test('C6 S06: a certificate of another CA, or self-signed, logs nobody in; a token beside it does', async () => {
+test('a certificate of another CA, or self-signed, logs nobody in; a token beside it does (ATT-06)', async () => {
   for (const issuer of [other, undefined]) {
     const shown = await issue(issuer === undefined ? { issuer: undefined as never } : { issuer });
     assert.equal((await exchange(site, get, shown)).status, 401);
@@ -100,7 +100,7 @@ test('C6 S06: a certificate of another CA, or self-signed, logs nobody in; a tok
   }
 });
 
-test('C6 S06: a session that is resumed after its certificate expired is 401, and so is an open connection', async () => {
+test('a session that is resumed after its certificate expired is 401, and so is an open connection (ATT-06)', async () => {
   // Certificates count whole seconds; the third from now is far enough for the handshakes below.
   const validToMs = (Math.floor(Date.now() / 1000) + 3) * 1000;
   const shown = await issue({ validToMs });
@@ -136,7 +136,7 @@ test('C6 S06: a session that is resumed after its certificate expired is 401, an
   assert.equal(site.upstream(), 0);
 });
 
-test('C6 S06: once the CA is taken away, open connections and resumed sessions are 401 over both protocols', async () => {
+test('once the CA is taken away, open connections and resumed sessions are 401 over both protocols (ATT-06)', async () => {
   const shown = await issue();
   const open = await openRaw(site, shown);
   open.send(get);

@@ -109,7 +109,7 @@ function identities(requests: readonly MemberRequest[]) {
   }));
 }
 
-test('C17 C18 S17, S18: whom a front proxy names arrives byte for byte, on every transport', async () => {
+test('whom a front proxy names arrives byte for byte, on every transport (ATT-17, ATT-18)', async () => {
   const lines = [
     `X-Remote-User: ${wire('jürgen 日本')}`,
     'X-Remote-Uid: 42',
@@ -126,7 +126,7 @@ test('C17 C18 S17, S18: whom a front proxy names arrives byte for byte, on every
   for (const request of requests) assert.match(request.head, /impersonate-extra-acme\.com%2fteam: x/i);
 });
 
-test('C4 S04: headers of a caller without a front proxy’s certificate say nothing and go nowhere', async () => {
+test('headers of a caller without a front proxy’s certificate say nothing and go nowhere (ATT-04)', async () => {
   const claims = [
     'X-Remote-User: admin',
     'X-Remote-Group: system:masters',
@@ -148,7 +148,7 @@ test('C4 S04: headers of a caller without a front proxy’s certificate say noth
   }
 });
 
-test('C5 S05: a certificate of the hub’s client authority is its holder, named like a front proxy or not', async () => {
+test('a certificate of the hub’s client authority is its holder, named like a front proxy or not (ATT-05)', async () => {
   for (const name of ['front-proxy-client', 'kate']) {
     const { requests } = await everyWay(['X-Remote-User: admin', 'X-Sso-User: admin'], await issue(name, people));
     assert.deepEqual(
@@ -158,7 +158,7 @@ test('C5 S05: a certificate of the hub’s client authority is its holder, named
   }
 });
 
-test('C5 S05: a front proxy that names nobody is nobody', async () => {
+test('a front proxy that names nobody is nobody (ATT-05)', async () => {
   for (const lines of [[], ['X-Remote-Group: system:masters'], ['X-Remote-User:'], ['X_Remote_User: admin']]) {
     const { statuses, requests } = await everyWay(
       lines.map((line) => (line.includes(': ') ? line : `${line} `)),
@@ -168,7 +168,7 @@ test('C5 S05: a front proxy that names nobody is nobody', async () => {
   }
 });
 
-test('A-17: the front proxy comes before a token beside it', async () => {
+test('the front proxy comes before a token beside it', async () => {
   const { requests } = await everyWay(['X-Remote-User: alice', 'Authorization: Bearer bob-token'], proxy);
   assert.deepEqual(
     identities(requests).map(({ user }) => user),
@@ -184,7 +184,7 @@ test('custom header names of the hub are read and never reach a member', async (
   );
 });
 
-test('C15 C16 C19 S15, S16, S19: identities that no member may see are refused, and nothing goes upstream', async () => {
+test('identities that no member may see are refused, and nothing goes upstream (ATT-15, ATT-16, ATT-19)', async () => {
   const refused: readonly (readonly string[])[] = [
     ['X-Remote-User: system:node:n1'],
     ['X-Remote-User: system:kube-controller-manager'],
@@ -202,7 +202,7 @@ test('C15 C16 C19 S15, S16, S19: identities that no member may see are refused, 
   }
 });
 
-test('C19 S19: system:masters of the hub stays there, and its ServiceAccounts are somebody else in a member', async () => {
+test('system:masters of the hub stays there, and its ServiceAccounts are somebody else in a member (ATT-19)', async () => {
   const kate = await everyWay(['X-Remote-User: kate', 'X-Remote-Group: system:masters', 'X-Remote-Group: ops'], proxy);
   assert.deepEqual(
     identities(kate.requests).map(({ groups }) => groups),
@@ -242,7 +242,7 @@ test('groups that equal system:masters stay on the hub on every transport, and u
   assert.deepEqual(statuses, [403, 403, 403]);
 });
 
-test('C19 S19: --as is no way around it: whom a user of the hub may act as is the hub’s to vouch for, too', async () => {
+test('--as is no way around it: whom a user of the hub may act as is the hub’s to vouch for, too (ATT-19)', async () => {
   const as = (user: string, ...more: string[]): Promise<RawAnswer> =>
     exchange(site, get('X-Remote-User: boss', `Impersonate-User: ${user}`, ...more), proxy);
   assert.equal((await as('system:node:n1')).status, 403);
@@ -255,7 +255,7 @@ test('C19 S19: --as is no way around it: whom a user of the hub may act as is th
   assert.deepEqual([alice!.user, alice!.groups], [['alice'], ['dev']]);
 });
 
-test('C3 S03: whom the hub does not let impersonate is refused, each part of the identity for itself', async () => {
+test('whom the hub does not let impersonate is refused, each part of the identity for itself (ATT-03)', async () => {
   hub.access = ({ resourceAttributes }) => ({ allowed: resourceAttributes?.['resource'] !== 'groups' });
   const lines = ['X-Remote-User: eve', 'Impersonate-User: alice'];
   assert.equal((await exchange(site, get(...lines, 'Impersonate-Group: ops'), proxy)).status, 403);
@@ -263,7 +263,7 @@ test('C3 S03: whom the hub does not let impersonate is refused, each part of the
   assert.equal((await exchange(site, get(...lines), proxy)).status, 200);
 });
 
-test('B4: a hub that is down is 503 for whom it would have to be asked about, never 401 and never a yes', async () => {
+test('a hub that is down is 503 for whom it would have to be asked about, never 401 and never a yes', async () => {
   hub.tokens = (token) => ({ authenticated: true, user: { username: token } });
   const known = get('Authorization: Bearer known');
   assert.equal((await exchange(site, known)).status, 200);
@@ -293,13 +293,13 @@ test('B4: a hub that is down is 503 for whom it would have to be asked about, ne
   await eventually(async () => (await exchange(site, get('Authorization: Bearer unknown'))).status === 200);
 });
 
-test('A-59: a token that the hub fills a user in for and does not vouch for logs nobody in', async () => {
+test('a token that the hub fills a user in for and does not vouch for logs nobody in', async () => {
   hub.tokens = () => ({ authenticated: false, user: { username: 'admin', groups: ['system:masters'] } });
   assert.equal((await exchange(site, get('Authorization: Bearer forged'))).status, 401);
   assert.equal(site.upstream(), 0);
 });
 
-test('C6 S06, B8: once the hub trusts another authority, open connections and resumed sessions follow it too', async () => {
+test('once the hub trusts another authority, open connections and resumed sessions follow it too (ATT-06)', async () => {
   const next = await makeCertificate({
     subject: [{ CN: ['next-ca'] }],
     validFromMs: Date.now() - dayMs,
@@ -342,7 +342,7 @@ test('C6 S06, B8: once the hub trusts another authority, open connections and re
   await eventually(async () => (await exchange(site, get('X-Remote-User: alice'), proxy)).status === 200);
 });
 
-test('C31 S31: the log holds no token of a caller', async () => {
+test('the log holds no token of a caller (ATT-31)', async () => {
   hub.tokens = () => ({ authenticated: true, user: { username: 'alice' } });
   await exchange(site, get('Authorization: Bearer very-secret-hub-token'));
   hub.tokens = (token) => ({ authenticated: false, error: `bad token ${token}` });

@@ -57,7 +57,7 @@ function assertRefused(answer: RawAnswer | Http2Answer): void {
 }
 
 for (const status of [300, 301, 302, 303, 304, 307, 308]) {
-  test(`C11 S11: a redirect (${status}) is 502 for every method; it is not followed and not told`, async () => {
+  test(`a redirect (${status}) is 502 for every method; it is not followed and not told (ATT-11)`, async () => {
     const [first, second] = site.members;
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
       for (const location of [
@@ -75,7 +75,7 @@ for (const status of [300, 301, 302, 303, 304, 307, 308]) {
   });
 }
 
-test('C11 S11: 304 without Location is 304', async () => {
+test('304 without Location is 304 (ATT-11)', async () => {
   site.members[0]!.answer = ({ socket }) => void socket.write('HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n');
   for (const answer of await bothAnswers(pods)) {
     assert.equal(answer.status, 304);
@@ -83,7 +83,7 @@ test('C11 S11: 304 without Location is 304', async () => {
   }
 });
 
-test('C11 S11: an application behind services/proxy may redirect below itself, and nowhere else', async () => {
+test('an application behind services/proxy may redirect below itself, and nowhere else (ATT-11)', async () => {
   const [first, second] = site.members;
   const below = '/api/v1/namespaces/default/services/web/proxy';
   for (const [location, arrives] of [
@@ -118,7 +118,7 @@ test('C11 S11: an application behind services/proxy may redirect below itself, a
   for (const answer of await bothAnswers(`${service}/`)) assert.doesNotMatch(answer.values('location').join(), /evil/);
 });
 
-test('A-48: headers that act on the gateway’s origin or connection are not passed on', async () => {
+test('headers that act on the gateway’s origin or connection are not passed on', async () => {
   site.members[0]!.answer = (request: MemberRequest) =>
     request.reply(
       200,
@@ -176,7 +176,7 @@ test('A-48: headers that act on the gateway’s origin or connection are not pas
   }
 });
 
-test('A-48: a Connection header that names Content-Length or Content-Type cuts nothing', async () => {
+test('a Connection header that names Content-Length or Content-Type cuts nothing', async () => {
   answerBytes('HTTP/1.1 200 OK\r\nConnection: close, Content-Length\r\nContent-Length: 5\r\n\r\nhello');
   for (const answer of await bothAnswers(pods)) {
     assert.equal(answer.body, 'hello');
@@ -184,7 +184,7 @@ test('A-48: a Connection header that names Content-Length or Content-Type cuts n
   }
 });
 
-test('A-48: headers that come twice pass over both protocols', async () => {
+test('headers that come twice pass over both protocols', async () => {
   const lines = [
     'X-Content-Type-Options',
     'Content-Type',
@@ -208,7 +208,7 @@ test('A-48: headers that come twice pass over both protocols', async () => {
   }
 });
 
-test('A-48: header values arrive byte for byte', async () => {
+test('header values arrive byte for byte', async () => {
   const value = 'Gr\xc3\xbc\xc3\x9fe \xe6\x97\xa5 "quoted\\" \t end\xff';
   answerBytes(`HTTP/1.1 200 OK\r\nX-Bytes: ${value}\r\nWarning: 299 - "${value}"\r\nContent-Length: 2\r\n\r\nok`);
   for (const answer of await bothAnswers(pods)) {
@@ -217,7 +217,7 @@ test('A-48: header values arrive byte for byte', async () => {
   }
 });
 
-test('A-48: a header of 100 KiB arrives whole or is refused', async () => {
+test('a header of 100 KiB arrives whole or is refused', async () => {
   const long = 'a'.repeat(100_000);
   answerBytes(`HTTP/1.1 200 OK\r\nX-Long: ${long}\r\nContent-Length: 2\r\n\r\nok`);
   for (const answer of await bothAnswers(pods)) {
@@ -246,7 +246,7 @@ for (const [name, bytes] of Object.entries({
   'nothing but interim answers': 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(1000),
   'a head over 1 MiB': `HTTP/1.1 200 OK\r\n${`X: ${'y'.repeat(1000)}\r\n`.repeat(1100)}${ok}`,
 })) {
-  test(`A-48: an answer with ${name} is 502 over both protocols, and the next request is answered`, async () => {
+  test(`an answer with ${name} is 502 over both protocols, and the next request is answered`, async () => {
     answerBytes(bytes);
     for (const answer of await bothAnswers(pods)) assertRefused(answer);
     site.members[0]!.answer = answerEcho;
@@ -254,7 +254,7 @@ for (const [name, bytes] of Object.entries({
   });
 }
 
-test('A-48: bytes behind an answer never become the answer to somebody else', async () => {
+test('bytes behind an answer never become the answer to somebody else', async () => {
   const poisoned = 'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\npoisoned';
   answerBytes(`HTTP/1.1 200 OK\r\n${ok}${poisoned}`);
   const client = await openRaw(site);
@@ -268,7 +268,7 @@ test('A-48: bytes behind an answer never become the answer to somebody else', as
   client.close();
 });
 
-test('A-48: a body that looks like an answer stays a body', async () => {
+test('a body that looks like an answer stays a body', async () => {
   const body = `HTTP/1.1 200 OK\r\n${ok}`;
   answerBytes(
     `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
@@ -279,7 +279,7 @@ test('A-48: a body that looks like an answer stays a body', async () => {
   }
 });
 
-test('A-48: trailers of a member are not passed on', async () => {
+test('trailers of a member are not passed on', async () => {
   answerBytes(
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Set-Cookie\r\n\r\n2\r\nok\r\n0\r\nSet-Cookie: x\r\n\r\n',
   );
@@ -290,7 +290,7 @@ test('A-48: trailers of a member are not passed on', async () => {
   client.close();
 });
 
-test('A-48: a header the caller repeats does not make a watch over HTTP/2 open connections without end', async () => {
+test('a header the caller repeats does not make a watch over HTTP/2 open connections without end', async () => {
   const member = await startHttp2Member(await site.authority.issue(['ip:127.0.0.1']), (stream) => {
     stream.respond({ ':status': 200, 'content-type': 'application/json' });
     stream.end('{}\n');

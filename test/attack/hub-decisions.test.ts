@@ -59,7 +59,7 @@ const freshToken = (): string => `Bearer token-${(turn += 1)}`;
 const admin = { username: 'admin', groups: ['system:masters'] };
 const audiences = ['portcullis'];
 
-test('C22 S22: a status that is no clear yes logs nobody in, over every transport, 0 upstream', async () => {
+test('a status that is no clear yes logs nobody in, over every transport, 0 upstream (ATT-22)', async () => {
   for (const status of [
     { authenticated: false, user: admin, audiences },
     { user: admin, audiences },
@@ -76,7 +76,7 @@ test('C22 S22: a status that is no clear yes logs nobody in, over every transpor
   assert.equal(site.upstream(), 0);
 });
 
-test('C1 C15 C16 C22 S01 S15 S16 S22: a yes for nobody, or for a name that would change on its way, is refused, 0 upstream', async () => {
+test('a yes for nobody, or for a name that would change on its way, is refused, 0 upstream (ATT-01, ATT-15, ATT-16, ATT-22)', async () => {
   for (const user of [
     { username: '' },
     {},
@@ -94,7 +94,7 @@ test('C1 C15 C16 C22 S01 S15 S16 S22: a yes for nobody, or for a name that would
   assert.equal(site.upstream(), 0);
 });
 
-test('C22 S22: an empty token is none: the hub is not asked, and nobody is logged in', async () => {
+test('an empty token is none: the hub is not asked, and nobody is logged in (ATT-22)', async () => {
   hub.tokens = () => ({ authenticated: true, user: admin, audiences });
   const asked = hub.reviews.length;
   for (const value of ['Bearer ', 'Bearer', 'Bearer  x', 'bearer\t', 'Basic YWRtaW46eA==', 'Token x', '']) {
@@ -108,7 +108,7 @@ test('C22 S22: an empty token is none: the hub is not asked, and nobody is logge
   assert.deepEqual([hub.reviews.length - asked, site.upstream()], [0, 0]);
 });
 
-test('C22 S22: a token in the query, in a form or in a cookie logs nobody in', async () => {
+test('a token in the query, in a form or in a cookie logs nobody in (ATT-22)', async () => {
   hub.tokens = () => ({ authenticated: true, user: admin, audiences });
   const path = '/clusters/m1/proxy/api/v1/pods';
   for (const request of [
@@ -151,7 +151,7 @@ const others: Readonly<Record<string, Caller>> = {
 };
 
 for (const [name, other] of Object.entries(others)) {
-  test(`C24 S24: what is decided about one caller is not taken for one ${name}, over every transport and at once`, async () => {
+  test(`what is decided about one caller is not taken for one ${name}, over every transport and at once (ATT-24)`, async () => {
     const tokens = { mine: freshToken(), theirs: freshToken() };
     hub.tokens = (token) => ({
       authenticated: true,
@@ -188,7 +188,7 @@ function reviewOf({ username, uid, groups = [], extra = {} }: Caller): unknown {
   return [username, uid ?? '', groups.filter((group) => group !== 'system:authenticated'), extra];
 }
 
-test('C24 S24: what is decided about one cluster or verb is not taken for another', async () => {
+test('what is decided about one cluster or verb is not taken for another (ATT-24)', async () => {
   const token = freshToken();
   hub.tokens = () => ({ authenticated: true, user: { username: 'carla' }, audiences });
   hub.access = ({ resourceAttributes }) => ({

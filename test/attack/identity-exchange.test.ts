@@ -59,7 +59,7 @@ function identityOf(request: MemberRequest | undefined): readonly string[] {
 }
 const mapped = ['Impersonate-User: mapped', 'Impersonate-Group: member-group'];
 
-test('C2 S02: naming the identity headers in Connection takes none of them away', async () => {
+test('naming the identity headers in Connection takes none of them away (ATT-02)', async () => {
   for (const lines of [
     ['Connection: Impersonate-User, Impersonate-Group, Authorization'],
     ['Connection: close', 'Connection: impersonate-user', 'Connection: impersonate-group'],
@@ -70,7 +70,7 @@ test('C2 S02: naming the identity headers in Connection takes none of them away'
   }
 });
 
-test('C3 C4 S03, S04: a caller cannot choose a rule by sending its source', async () => {
+test('a caller cannot choose a rule by sending its source (ATT-03, ATT-04)', async () => {
   for (const forged of ['X-Remote-User: alice', 'X-Remote-Group: admins', 'X_Remote_Group: admins']) {
     const answer = await exchange(site, requestBytes(`GET ${path()}`, [bearer('bob'), forged]));
     assert.equal(answer.status, 200, answer.body);
@@ -103,7 +103,7 @@ test('HTTP/2 goes out as the mapped user', async () => {
   session.close();
 });
 
-test('C24 C36 S24, S36: of many users at once, each is who the rules of that cluster say, on the first request and on the next', async () => {
+test('of many users at once, each is who the rules of that cluster say, on the first request and on the next (ATT-24, ATT-36)', async () => {
   for (let round = 0; round < 2; round++) {
     await Promise.all(
       names.flatMap((name) =>

@@ -251,7 +251,7 @@ const faults: Readonly<Record<string, Fault>> = {
 };
 
 for (const [name, fault] of Object.entries(faults)) {
-  test(`C1 S01: ${name}: an error, and nothing reaches the member`, async () => {
+  test(`${name}: an error, and nothing reaches the member (ATT-01)`, async () => {
     const status = await statusWith(fault);
     assert.ok(status >= 400 && status < 600, `answered ${status}`);
     assert.deepEqual(
@@ -261,19 +261,19 @@ for (const [name, fault] of Object.entries(faults)) {
   });
 }
 
-test('C1 S01: without a fault the request does reach the member, with the identity', async () => {
+test('without a fault the request does reach the member, with the identity (ATT-01)', async () => {
   assert.equal(await statusWith({}), 200);
   assert.deepEqual(member.requests[0]?.values('impersonate-user'), ['alice']);
   assert.deepEqual(member.requests[0]?.values('impersonate-group'), ['dev']);
 });
 
-test('C1 S01: with good exchange rules the member sees whom they name, and nothing of the caller', async () => {
+test('with good exchange rules the member sees whom they name, and nothing of the caller (ATT-01)', async () => {
   assert.equal(await statusWith({ annotation: annotated({}) }), 200);
   assert.deepEqual(member.requests[0]?.values('impersonate-user'), ['ann']);
   assert.deepEqual(member.requests[0]?.values('impersonate-group'), []);
 });
 
-test('C1 S01: a character whose low byte is a line feed goes out as its UTF-8 bytes', async () => {
+test('a character whose low byte is a line feed goes out as its UTF-8 bytes (ATT-01)', async () => {
   assert.equal(await statusWith({ authenticate: broken({ name: 'a\u010aX: y' }) }), 200);
   assert.deepEqual(member.requests[0]?.values('impersonate-user'), ['a\u00c4\u008aX: y']);
 });

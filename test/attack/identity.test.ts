@@ -102,7 +102,7 @@ for (const [name, lines] of Object.entries({
     `Trailer: ${injected}`,
   ],
 })) {
-  test(`C2 S02: Connection naming the injected headers (${name}) takes none of them away`, async () => {
+  test(`Connection naming the injected headers (${name}) takes none of them away (ATT-02)`, async () => {
     const { status } = await exchange(site, requestBytes(`GET ${pods}`, [bearer(), ...lines]));
     assert.equal(status, 200);
     const [request] = site.members[0]!.requests;
@@ -113,7 +113,7 @@ for (const [name, lines] of Object.entries({
 }
 
 for (const token of ['websocket', 'SPDY/3.1']) {
-  test(`C2 S02: an upgrade to ${token} whose Connection names the injected headers keeps them; Connection is rebuilt`, async () => {
+  test(`an upgrade to ${token} whose Connection names the injected headers keeps them; Connection is rebuilt (ATT-02)`, async () => {
     const client = await openRaw(site);
     const lines = upgradeLines(token).filter((line) => !line.startsWith('Connection'));
     client.send(
@@ -142,7 +142,7 @@ const remote: (readonly [string, string])[] = [
   ['Forwarded', 'for=10.0.0.1'],
 ];
 
-test('C4 S04: X-Remote-* and their like beside a token change nothing and go no further', async () => {
+test('X-Remote-* and their like beside a token change nothing and go no further (ATT-04)', async () => {
   const requests = await bothWays([['Authorization', 'Bearer alice-token'], ...remote]);
   assert.equal(requests.length, 2);
   for (const request of requests) {
@@ -152,7 +152,7 @@ test('C4 S04: X-Remote-* and their like beside a token change nothing and go no 
   }
 });
 
-test('C4 S04: X-Remote-* without a credential is 401 and nothing upstream', async () => {
+test('X-Remote-* without a credential is 401 and nothing upstream (ATT-04)', async () => {
   assert.deepEqual(await bothWays(remote, 401), []);
 });
 
@@ -166,7 +166,7 @@ for (const [name, headers] of Object.entries({
   'a token as Proxy-Authorization': ['Proxy-Authorization: Bearer alice-token'],
   'a token as X-Auth-Token': ['X-Auth-Token: alice-token'],
 })) {
-  test(`C4 S04: ${name} is 401 and nothing upstream`, async () => {
+  test(`${name} is 401 and nothing upstream (ATT-04)`, async () => {
     const answer = await exchange(
       site,
       requestBytes(`GET ${pods}?token=alice-token&access_token=alice-token`, headers),
@@ -177,7 +177,7 @@ for (const [name, headers] of Object.entries({
   });
 }
 
-test('C4 S04: two Authorization headers are refused, whichever of them is good', async () => {
+test('two Authorization headers are refused, whichever of them is good (ATT-04)', async () => {
   for (const pair of [
     [bearer(), bearer('nobody')],
     [bearer('nobody'), bearer()],
@@ -196,7 +196,7 @@ test('C4 S04: two Authorization headers are refused, whichever of them is good',
   assert.equal(site.upstream(), 0);
 });
 
-test('C17 S17: names that are not ASCII arrive as exactly their UTF-8 bytes', async () => {
+test('names that are not ASCII arrive as exactly their UTF-8 bytes (ATT-17)', async () => {
   for (const [i, name] of names.entries()) {
     for (const request of await bothWays([['Authorization', `Bearer name-${i}`]])) {
       assert.deepEqual(request.values('impersonate-user'), [wire(name)]);
@@ -205,7 +205,7 @@ test('C17 S17: names that are not ASCII arrive as exactly their UTF-8 bytes', as
   }
 });
 
-test('C17 S17: names that are not ASCII arrive byte-exact behind --as as well', async () => {
+test('names that are not ASCII arrive byte-exact behind --as as well (ATT-17)', async () => {
   const boss = ['Authorization', 'Bearer boss-token'] as const;
   for (const name of names) {
     const asked = [boss, ['Impersonate-User', wire(name)], ['Impersonate-Group', wire(`${name} group`)]] as const;
@@ -216,7 +216,7 @@ test('C17 S17: names that are not ASCII arrive byte-exact behind --as as well', 
   }
 });
 
-test('C15 S15: a name that is no UTF-8, or holds a control character, is refused', async () => {
+test('a name that is no UTF-8, or holds a control character, is refused (ATT-15)', async () => {
   for (const [name, status] of [
     ['\xff\xfe', 400],
     ['j\xfcrgen', 400],
@@ -234,13 +234,13 @@ test('C15 S15: a name that is no UTF-8, or holds a control character, is refused
   }
 });
 
-test('C16 S16: blanks around a name are not part of it; a name of blanks is none', async () => {
+test('blanks around a name are not part of it; a name of blanks is none (ATT-16)', async () => {
   const answer = await exchange(site, requestBytes(`GET ${pods}`, [bearer('boss-token'), 'Impersonate-User:  \t ']));
   assert.equal(answer.status, 400);
   assert.equal(site.upstream(), 0);
 });
 
-test('C18 S18: a group with a comma is one group', async () => {
+test('a group with a comma is one group (ATT-18)', async () => {
   const requests = await bothWays([
     ['Authorization', 'Bearer boss-token'],
     ['Impersonate-User', 'bob'],
@@ -256,13 +256,13 @@ test('C18 S18: a group with a comma is one group', async () => {
   assert.equal(requests.length, 2);
 });
 
-test('C18 S18: a user in 500 groups arrives in all 500, one line each', async () => {
+test('a user in 500 groups arrives in all 500, one line each (ATT-18)', async () => {
   const requests = await bothWays([['Authorization', 'Bearer big-token']]);
   assert.equal(requests.length, 2);
   for (const request of requests) assert.deepEqual(request.values('impersonate-group'), groups500);
 });
 
-test('C18 S18: none of 1,200 header lines is lost, in whatever place they stand', async () => {
+test('none of 1,200 header lines is lost, in whatever place they stand (ATT-18)', async () => {
   const groups = Array.from({ length: 1200 }, (_, i) => `group-${i}`);
   const requests = await bothWays([
     ['Authorization', 'Bearer boss-token'],
@@ -273,13 +273,13 @@ test('C18 S18: none of 1,200 header lines is lost, in whatever place they stand'
   for (const request of requests) assert.deepEqual(request.values('impersonate-group'), groups);
 });
 
-test('C18 S18: an impersonation header behind 1,200 others is seen and refused', async () => {
+test('an impersonation header behind 1,200 others is seen and refused (ATT-18)', async () => {
   const filler = Array.from({ length: 1200 }, (_, i) => [`X-Filler-${i}`, 'x'] as const);
   const last = ['Impersonate-User', 'admin'] as const;
   assert.deepEqual(await bothWays([['Authorization', 'Bearer alice-token'], ...filler, last], 403), []);
 });
 
-test('C18 S18: a header of 64 KiB arrives whole; a head over 1 MiB is 431, never cut', async () => {
+test('a header of 64 KiB arrives whole; a head over 1 MiB is 431, never cut (ATT-18)', async () => {
   const agent = 'a'.repeat(65_536);
   for (const request of await bothWays([
     ['Authorization', 'Bearer alice-token'],
@@ -305,7 +305,7 @@ test('C18 S18: a header of 64 KiB arrives whole; a head over 1 MiB is 431, never
   assert.equal(site.upstream(), 0);
 });
 
-test('C31 S31: a hostile member sees nothing of the caller’s credentials', async () => {
+test('a hostile member sees nothing of the caller’s credentials (ATT-31)', async () => {
   const secrets = ['alice-token', 'cookie-secret', 'proxy-secret', 'remote-secret', 'csrf-secret'];
   const item = `base64url.bearer.authorization.k8s.io.${Buffer.from('alice-token').toString('base64url')}`;
   const headers: (readonly [string, string])[] = [
@@ -328,7 +328,7 @@ test('C31 S31: a hostile member sees nothing of the caller’s credentials', asy
   for (const secret of [...secrets, item, 'base64url.bearer']) assert.ok(!seen.includes(secret), secret);
 });
 
-test('C35 S35: headers, clusters and queries named like parts of JavaScript objects mean nothing', async () => {
+test('headers, clusters and queries named like parts of JavaScript objects mean nothing (ATT-35)', async () => {
   const odd = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty'];
   const [request] = await bothWays([
     ['Authorization', 'Bearer alice-token'],

@@ -91,7 +91,7 @@ const headerNames = [
 ];
 
 for (const [spelling, spell] of Object.entries(spellings)) {
-  test(`C3 S03: impersonation headers ${spelling}, without the grant, over every transport: refused, nothing upstream`, async () => {
+  test(`impersonation headers ${spelling}, without the grant, over every transport: refused, nothing upstream (ATT-03)`, async () => {
     for (const plain of headerNames) {
       const name = spell(plain);
       for (const value of spelling === 'as documented' ? ['admin', ''] : ['admin']) {
@@ -122,17 +122,17 @@ for (const [spelling, spell] of Object.entries(spellings)) {
   });
 }
 
-test('C3 S03: the same requests without such a header do pass', async () => {
+test('the same requests without such a header do pass (ATT-03)', async () => {
   assert.equal((await exchange(site, requestBytes(`GET ${api}/pods`, [bearer()]))).status, 200);
   assert.equal(site.upstream(), 1);
 });
 
-test('C3 S03: --as without the grant is 403 and says who may not impersonate whom', async () => {
+test('--as without the grant is 403 and says who may not impersonate whom (ATT-03)', async () => {
   const answer = await refused(requestBytes(`GET ${api}/pods`, [bearer(), 'Impersonate-User: admin']), 403);
   assert.match(answer.body, /User \\"alice\\" cannot impersonate resource \\"users\\"/);
 });
 
-test('C3 S03: every part of an impersonated identity needs its own grant', async () => {
+test('every part of an impersonated identity needs its own grant (ATT-03)', async () => {
   const as = ['Impersonate-User: alice'];
   const allowed = await exchange(site, requestBytes(`GET ${api}/pods`, [bearer('partial'), ...as]));
   assert.equal(allowed.status, 200);
@@ -143,12 +143,12 @@ test('C3 S03: every part of an impersonated identity needs its own grant', async
   await refused(requestBytes(`GET ${api}/pods`, [bearer('partial'), 'Impersonate-User: boss']), 403);
 });
 
-test('C3 S03: behind --as the impersonated user’s own rules decide', async () => {
+test('behind --as the impersonated user’s own rules decide (ATT-03)', async () => {
   await refused(requestBytes(`GET ${api}/secrets`, [bearer('boss'), 'Impersonate-User: alice']), 403);
   await refused(requestBytes(`GET ${api}/pods`, [bearer('boss'), 'Impersonate-User: nobody']), 403);
 });
 
-test('C3 S03: nobody may be, or be in, what only the gateway itself may', async () => {
+test('nobody may be, or be in, what only the gateway itself may (ATT-03)', async () => {
   for (const lines of [
     ['Impersonate-User: portcullis:probe'],
     ['Impersonate-User: alice', 'Impersonate-Group: portcullis:anything'],
@@ -157,12 +157,12 @@ test('C3 S03: nobody may be, or be in, what only the gateway itself may', async 
   }
 });
 
-test('C3 S03: two users to impersonate are refused, never the first one taken', async () => {
+test('two users to impersonate are refused, never the first one taken (ATT-03)', async () => {
   const lines = [bearer('boss'), 'Impersonate-User: alice', 'impersonate-user: admin'];
   await refused(requestBytes(`GET ${api}/pods`, lines), 400);
 });
 
-test('C28 S28: who may only get can neither list, watch, delete collections nor run commands', async () => {
+test('who may only get can neither list, watch, delete collections nor run commands (ATT-28)', async () => {
   const single = await exchange(site, requestBytes(`GET ${api}/namespaces/default/pods/web`, [bearer('getter')]));
   assert.equal(single.status, 200);
   site.members[0]!.requests.splice(0);
@@ -196,7 +196,7 @@ test('C28 S28: who may only get can neither list, watch, delete collections nor 
   }
 });
 
-test('C28 S28: who may only list cannot watch, however the query spells it', async () => {
+test('who may only list cannot watch, however the query spells it (ATT-28)', async () => {
   const plain = await exchange(site, requestBytes(`GET ${api}/pods?watch=false&watch=true`, [bearer('lister')]));
   assert.equal(plain.status, 200);
   site.members[0]!.requests.splice(0);
@@ -223,7 +223,7 @@ test('C28 S28: who may only list cannot watch, however the query spells it', asy
   }
 });
 
-test('C28 S28: a method override changes neither what is decided nor what is sent', async () => {
+test('a method override changes neither what is decided nor what is sent (ATT-28)', async () => {
   const override = ['X-HTTP-Method-Override: DELETE', 'X-Method-Override: DELETE', '_method: DELETE'];
   const path = `${api}/namespaces/default/pods/web?_method=DELETE`;
   assert.equal((await exchange(site, requestBytes(`GET ${path}`, [bearer('getter'), ...override]))).status, 200);
@@ -232,7 +232,7 @@ test('C28 S28: a method override changes neither what is decided nor what is sen
   assert.doesNotMatch(request!.head, /override/i);
 });
 
-test('C40 S40: methods that stand for no verb are refused, also where "*" is granted', async () => {
+test('methods that stand for no verb are refused, also where "*" is granted (ATT-40)', async () => {
   for (const method of ['TRACE', 'PROPFIND', 'MKCOL', 'PURGE', 'LOCK', 'SUBSCRIBE', 'OPTIONS', 'QUERY', 'FETCH']) {
     await refused(requestBytes(`${method} ${api}/pods`, [bearer()]), 403);
     await refusedOverHttp2(`${method} ${api}/pods`);
@@ -240,7 +240,7 @@ test('C40 S40: methods that stand for no verb are refused, also where "*" is gra
   }
 });
 
-test('C40 S40: a grant on pods is none on their subresources, ephemeralcontainers and exec among them', async () => {
+test('a grant on pods is none on their subresources, ephemeralcontainers and exec among them (ATT-40)', async () => {
   const pod = `${api}/namespaces/default/pods/web`;
   assert.equal((await exchange(site, requestBytes(`PATCH ${pod}`, [bearer('patcher')]))).status, 200);
   site.members[0]!.requests.splice(0);
@@ -263,7 +263,7 @@ const handshake = (protocols: string, more: readonly string[] = []): string[] =>
   ...more,
 ];
 
-test('C38 S38: a bearer token beside another subprotocol logs in; it is neither sent on nor echoed', async () => {
+test('a bearer token beside another subprotocol logs in; it is neither sent on nor echoed (ATT-38)', async () => {
   for (const protocols of [
     `${item('alice-token')}, v5.channel.k8s.io`,
     `v5.channel.k8s.io,${item('alice-token')}`,
@@ -286,7 +286,7 @@ test('C38 S38: a bearer token beside another subprotocol logs in; it is neither 
   }
 });
 
-test('C38 S38: the Authorization header wins over a token among the subprotocols', async () => {
+test('the Authorization header wins over a token among the subprotocols (ATT-38)', async () => {
   const client = await openRaw(site);
   client.send(requestBytes(`GET ${exec}`, handshake(`${item('getter-token')}, v5.channel.k8s.io`, [bearer()])));
   const request = await site.members[0]!.request(0);
@@ -308,7 +308,7 @@ for (const [name, lines] of Object.entries({
   'beside SPDY': [...upgradeLines('SPDY/3.1'), `Sec-WebSocket-Protocol: ${item('alice-token')}, v5.channel.k8s.io`],
   'without an upgrade': [`Sec-WebSocket-Protocol: ${item('alice-token')}, v5.channel.k8s.io`],
 })) {
-  test(`C38 S38: a bearer token among the subprotocols ${name} logs nobody in`, async () => {
+  test(`a bearer token among the subprotocols ${name} logs nobody in (ATT-38)`, async () => {
     await refused(requestBytes(`GET ${exec}`, lines), 401);
   });
 }

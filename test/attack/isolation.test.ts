@@ -53,7 +53,7 @@ function assertOwnIdentities(expected: number): void {
   assert.equal(seen, expected);
 }
 
-test('C36 S36: 1,000 requests at once of 50 users to 5 members over HTTP/2: every one is its own user’s, every answer its own', async () => {
+test('1,000 requests at once of 50 users to 5 members over HTTP/2: every one is its own user’s, every answer its own (ATT-36)', async () => {
   const sessions = [session, ...(await Promise.all(Array.from({ length: 9 }, () => openHttp2(site))))];
   const answers = await Promise.all(
     Array.from({ length: 1000 }, (_, id) => {
@@ -72,7 +72,7 @@ test('C36 S36: 1,000 requests at once of 50 users to 5 members over HTTP/2: ever
   for (const other of sessions.slice(1)) other.destroy();
 });
 
-test('C36 S36: the same over 50 HTTP/1.1 connections that change their user with every request', async () => {
+test('the same over 50 HTTP/1.1 connections that change their user with every request (ATT-36)', async () => {
   await Promise.all(
     Array.from({ length: 50 }, async (_, connection) => {
       const client = await openRaw(site);
@@ -93,7 +93,7 @@ test('C36 S36: the same over 50 HTTP/1.1 connections that change their user with
   assertOwnIdentities(1000);
 });
 
-test('C36 S36: 200 watches on one HTTP/2 member carry their own users', async () => {
+test('200 watches on one HTTP/2 member carry their own users (ATT-36)', async () => {
   const member = await startHttp2Member(await site.authority.issue(['ip:127.0.0.1']), (stream) => {
     stream.respond({ ':status': 200, 'content-type': 'application/json' });
     stream.end('{}\n');
@@ -165,7 +165,7 @@ async function arrivesAt(cluster: string, member: number, token: string): Promis
   client.close();
 }
 
-test('C37 S37: a name that moves to another server under load never sends one server the credential of the other', async () => {
+test('a name that moves to another server under load never sends one server the credential of the other (ATT-37)', async () => {
   const [m1, m2, ...others] = site.contexts;
   const running = load('m1', 8);
   const watch = await openRaw(site);
@@ -212,7 +212,7 @@ test('C37 S37: a name that moves to another server under load never sends one se
   }
 });
 
-test('C37 A8, S37: rotating a token, adding and removing contexts under load: no failure for clusters that stay', async () => {
+test('rotating a token, adding and removing contexts under load: no failure for clusters that stay (ATT-37)', async () => {
   const [m1, m2, m3, ...others] = site.contexts;
   const running = [load('m1', 6), load('m3', 3)];
   for (let round = 1; round <= 3; round++) {
@@ -233,7 +233,7 @@ test('C37 A8, S37: rotating a token, adding and removing contexts under load: no
   await arrivesAt('m1', 0, memberToken(1));
 });
 
-test('C37 A8, S37: a cluster that is removed is 404, and its streams are closed', async () => {
+test('a cluster that is removed is 404, and its streams are closed (ATT-37)', async () => {
   const watch = await openRaw(site);
   site.members[4]!.answer = ({ socket }) =>
     void socket.write('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n');
@@ -253,7 +253,7 @@ test('C37 A8, S37: a cluster that is removed is 404, and its streams are closed'
   write(site.contexts);
 });
 
-test('C37 S37: a request that waits while its name is given to another cluster does not reach that one', async () => {
+test('a request that waits while its name is given to another cluster does not reach that one (ATT-37)', async () => {
   const authenticated = { kind: 'Group', name: 'system:authenticated' };
   const anything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
   const waiting = await startSite({
@@ -294,7 +294,7 @@ test('C37 S37: a request that waits while its name is given to another cluster d
   }
 });
 
-test('C37 S37: a list of every cluster does not reach one whose labels, by which rules judge, changed while it waited for its turn', async () => {
+test('a list of every cluster does not reach one whose labels, by which rules judge, changed while it waited for its turn (ATT-37)', async () => {
   const authenticated = { kind: 'Group', name: 'system:authenticated' };
   const anything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
   const dev = { env: 'dev' };

@@ -118,7 +118,7 @@ const unreadableEndpoints = [
   '//127.0.0.2',
 ];
 
-test('C30 S30: an endpoint of an object that is no place for a cluster is refused when it is read, on every transport, 0 upstream', async () => {
+test('an endpoint of an object that is no place for a cluster is refused when it is read, on every transport, 0 upstream (ATT-30)', async () => {
   const { port } = site.members[0]!;
   const all = [...refusedEndpoints, ...unreadableEndpoints];
   all.forEach((endpoint, index) =>
@@ -152,7 +152,7 @@ test('C30 S30: an endpoint of an object that is no place for a cluster is refuse
   assert.deepEqual([site.upstream() - mark, trapped], [0, 0]);
 });
 
-test('C30 S30: so is the proxy of an object, and a proxy it cannot use never means "direct"', async () => {
+test('so is the proxy of an object, and a proxy it cannot use never means "direct" (ATT-30)', async () => {
   const { port } = site.members[0]!;
   const good = `https://127.0.0.1:${port}`;
   const proxies = [
@@ -178,7 +178,7 @@ test('C30 S30: so is the proxy of an object, and a proxy it cannot use never mea
   assert.deepEqual([site.upstream() - mark, trapped], [0, 0]);
 });
 
-test('C30 S30: a name that resolves to another address after it was accepted is refused at the connection (DNS rebinding), 0 upstream', async () => {
+test('a name that resolves to another address after it was accepted is refused at the connection (DNS rebinding), 0 upstream (ATT-30)', async () => {
   const { port } = site.members[0]!;
   const member = site.members[0]!;
   register('rebind', `https://rebind.test:${port}`);
@@ -231,7 +231,7 @@ test('C30 S30: a name that resolves to another address after it was accepted is 
   await eventually(async () => (await ask(`GET ${path}`)).status === 200);
 });
 
-test('C30 S30: the name of a proxy is judged at the connection as well', async () => {
+test('the name of a proxy is judged at the connection as well (ATT-30)', async () => {
   const { port } = site.members[0]!;
   resolved = ['127.0.0.2'];
   register('rebind-proxy', `https://10.0.0.1:${port}`, { 'proxy-url': `http://proxy.rebind.test:${port}` });
@@ -242,6 +242,6 @@ test('C30 S30: the name of a proxy is judged at the connection as well', async (
   assert.equal(trapped, 0);
 });
 
-test('C30 S30: the operator’s own kubeconfig may name any address', async () => {
+test('the operator’s own kubeconfig may name any address (ATT-30)', async () => {
   assert.equal((await exchange(site, requestBytes('GET /clusters/m1/proxy/api', [bearer]))).status, 200);
 });

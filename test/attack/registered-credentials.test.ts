@@ -111,7 +111,7 @@ async function answersOf(name: string): Promise<readonly { readonly status: numb
   return answers;
 }
 
-test('C29 S29: exec, auth providers and paths of files in a kubeconfig of a hub are refused: nothing runs, nothing is opened, 0 upstream', async () => {
+test('exec, auth providers and paths of files in a kubeconfig of a hub are refused: nothing runs, nothing is opened, 0 upstream (ATT-29)', async () => {
   assert.equal(isBeingRead(), false);
   const cases: Readonly<Record<string, string>> = {
     exec: kubeconfig({ user: { exec: { ...touch, args: [marker] } } }),
@@ -222,7 +222,7 @@ test('an allowed plugin is run with the arguments and variables the operator all
   assert.match(site.log(), /--allow-exec \\"touch\\" allows that command without arguments alone/);
 });
 
-test('C29 S29: YAML bombs, deep nesting, huge and doubled documents are refused in bounded time, and others are served', async () => {
+test('YAML bombs, deep nesting, huge and doubled documents are refused in bounded time, and others are served (ATT-29)', async () => {
   const { server, ca, token } = site.contexts[0]!;
   const bomb = [
     'a: &a [x,x,x,x,x,x,x,x,x]',
@@ -260,7 +260,7 @@ test('C29 S29: YAML bombs, deep nesting, huge and doubled documents are refused 
   assert.equal(site.upstream(), 0);
 });
 
-test('C39 S39: JSON nested 100,000 deep to what the gateway reads itself is answered, and the gateway lives', async () => {
+test('JSON nested 100,000 deep to what the gateway reads itself is answered, and the gateway lives (ATT-39)', async () => {
   hub.store.apply({
     apiVersion: 'v1',
     kind: 'Secret',

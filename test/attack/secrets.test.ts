@@ -80,7 +80,7 @@ function assertNowhere(where: string, text: string): void {
 
 const pods = '/clusters/m1/proxy/api/v1/pods';
 
-test('C32 S32: secrets of callers are in no answer and no line of the log', async () => {
+test('secrets of callers are in no answer and no line of the log (ATT-32)', async () => {
   const item = `base64url.bearer.authorization.k8s.io.${Buffer.from(`${canary}-user`).toString('base64url')}`;
   const wrongItem = `base64url.bearer.authorization.k8s.io.${canary}`;
   assert.equal(await ask(`GET ${pods}?token=${canary}-query&access_token=${canary}`, [user]), 200);
@@ -126,7 +126,7 @@ test('C32 S32: secrets of callers are in no answer and no line of the log', asyn
   assertNowhere('the audit log', audit);
 });
 
-test('C32 S32: secrets of members are in no answer and no line of the log, whatever is wrong with the member', async () => {
+test('secrets of members are in no answer and no line of the log, whatever is wrong with the member (ATT-32)', async () => {
   const names = ['secret', 'refused', 'untrusted', 'password', 'proxied', 'half', 'broken', 'userinfo', 'plugin'];
   for (const status of [401, 403, 500, 301]) {
     site.members[0]!.answer = (request) => request.reply(status, ['Location: /x'], '{}');
@@ -144,7 +144,7 @@ test('C32 S32: secrets of members are in no answer and no line of the log, whate
   assertNowhere('the log', site.log());
 });
 
-test('C32 S32: secrets in edits that cannot be used are not quoted', async () => {
+test('secrets in edits that cannot be used are not quoted (ATT-32)', async () => {
   const { kubeconfig, tokens } = site.files;
   const good = readFileSync(tokens, 'utf8');
   site.replace(tokens, `${good}${canary}-csv,"bob\n${canary}`);
@@ -160,7 +160,7 @@ test('C32 S32: secrets in edits that cannot be used are not quoted', async () =>
   site.replace(tokens, good);
 });
 
-test('C32 S32: the clusters API, metrics, discovery and health tell none', async () => {
+test('the clusters API, metrics, discovery and health tell none (ATT-32)', async () => {
   const api = '/apis/gateway.portcullis.io/v1alpha1/clusters';
   const list = await exchange(site, requestBytes(`GET ${api}`, [user]));
   const found = (JSON.parse(list.body) as { items: { metadata: { name: string } }[] }).items;
@@ -181,7 +181,7 @@ test('C32 S32: the clusters API, metrics, discovery and health tell none', async
   }
 });
 
-test('C32 S32: the user name and path of a request stay one line of the log', async () => {
+test('the user name and path of a request stay one line of the log (ATT-32)', async () => {
   const before = site.log().length;
   await ask(`GET /clusters/m1/proxy/a%0a{"level":"fatal"}"x\\`, [user]);
   await ask(`GET /clusters/m1/proxy/a%0d%0a%1b[31m`, [user]);
@@ -189,7 +189,7 @@ test('C32 S32: the user name and path of a request stay one line of the log', as
   for (const line of lines) assert.notEqual((JSON.parse(line) as { level: string }).level, 'fatal');
 });
 
-test('C32 S32: the check sees a secret that does come out', () => {
+test('the check sees a secret that does come out (ATT-32)', () => {
   assert.throws(() => assertNowhere('here', `x ${canary} y`));
   appendFileSync(site.files.rules, '');
   assert.ok(site.log().length > 1000);

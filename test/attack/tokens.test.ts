@@ -135,7 +135,7 @@ async function assertRefused(token: string): Promise<void> {
   assert.equal(site.upstream(), 0);
 }
 
-test('C61: a good token is the same user over HTTP/1.1, HTTP/2, upgrades and as a subprotocol; the member never sees it', async () => {
+test('a good token is the same user over HTTP/1.1, HTTP/2, upgrades and as a subprotocol; the member never sees it', async () => {
   const token = signToken(claims({ sub: 'jürgen' }), rsa);
   assert.equal((await ask(requestBytes(`GET ${pods}`, [bearer(token)]))).status, 200);
   assert.equal(
@@ -205,7 +205,7 @@ const forged: Readonly<Record<string, () => string>> = {
 };
 
 for (const [name, make] of Object.entries(forged)) {
-  test(`C20 S20: a token with ${name} is 401 and makes nobody ask anything`, { timeout: 60_000 }, async () => {
+  test(`a token with ${name} is 401 and makes nobody ask anything (ATT-20)`, { timeout: 60_000 }, async () => {
     await assertRefused(make());
     assert.equal(trapped, 0);
     assert.ok(issuer.asked.every((path) => path === '/jwks' || path === '/.well-known/openid-configuration'));
@@ -236,7 +236,7 @@ const wrong: Readonly<Record<string, () => Json>> = {
 };
 
 for (const [name, changes] of Object.entries(wrong)) {
-  test(`C21 S21: a signed token with ${name} is 401`, async () => {
+  test(`a signed token with ${name} is 401 (ATT-21)`, async () => {
     await assertRefused(signToken(claims(changes()), rsa));
   });
 }
@@ -248,7 +248,7 @@ for (const [name, text] of [
   ['exp', () => `"exp":${now() + 9999}`],
   ['su\\u0062', () => '"su\\u0062":"admin"'],
 ] as const) {
-  test(`C21 S21: a signed token in which ${name} stands twice is 401`, async () => {
+  test(`a signed token in which ${name} stands twice is 401 (ATT-21)`, async () => {
     await assertRefused(
       signRaw(
         JSON.stringify({ alg: 'RS256', kid: rsa.kid }),
@@ -259,19 +259,19 @@ for (const [name, text] of [
   });
 }
 
-test('C21 S21: an end beyond what a number holds is 401', async () => {
+test('an end beyond what a number holds is 401 (ATT-21)', async () => {
   const text = JSON.stringify(claims({ exp: 0 })).replace('"exp":0', '"exp":1e400');
   await assertRefused(signRaw(JSON.stringify({ alg: 'RS256', kid: rsa.kid }), text, rsa));
 });
 
-test('C21: iat in the future is not judged, a list of audiences needs one of ours, as in kube-apiserver', async () => {
+test('iat in the future is not judged, a list of audiences needs one of ours, as in kube-apiserver', async () => {
   for (const changes of [{ iat: now() + 9999 }, { aud: ['x', 'kubernetes'] }, { nbf: now() + 30 }]) {
     const answer = await ask(requestBytes(`GET ${pods}`, [bearer(signToken(claims(changes), ec))]));
     assert.equal(answer.status, 200, answer.body);
   }
 });
 
-test('C23 S23: anonymous requests are let in, but a bad credential of any kind is 401, never anonymous', async () => {
+test('anonymous requests are let in, but a bad credential of any kind is 401, never anonymous (ATT-23)', async () => {
   assert.equal((await ask(requestBytes('GET /version'))).status, 200);
   const discovery = await ask(requestBytes('GET /apis'));
   assert.equal(discovery.status, 403, 'discovery is for authenticated users');
@@ -292,7 +292,7 @@ test('C23 S23: anonymous requests are let in, but a bad credential of any kind i
   assert.equal(site.upstream(), 0);
 });
 
-test('C19 S19: reserved names of a provider are refused or renamed, and system:masters is left out', async () => {
+test('reserved names of a provider are refused or renamed, and system:masters is left out (ATT-19)', async () => {
   const askAs = async (changes: Json): Promise<number> =>
     (await ask(requestBytes(`GET ${pods}`, [bearer(signToken(claims(changes), ec))]))).status;
   assert.equal(await askAs({ sub: 'system:node:n1' }), 403);
@@ -317,7 +317,7 @@ test('groups of a provider that equal system:masters are left out, and users wit
   assert.deepEqual(site.members[0]!.requests[0]!.values('impersonate-group'), ['dev']);
 });
 
-test('C35 S35: claims named __proto__ and constructor change nothing', async () => {
+test('claims named __proto__ and constructor change nothing (ATT-35)', async () => {
   const text = `${JSON.stringify(claims()).slice(0, -1)},"__proto__":{"groups":["system:masters"]},"constructor":{"prototype":{"x":1}}}`;
   const token = signRaw(JSON.stringify({ alg: 'RS256', kid: rsa.kid }), text, rsa);
   assert.equal((await ask(requestBytes(`GET ${pods}`, [bearer(token)]))).status, 200);
@@ -325,7 +325,7 @@ test('C35 S35: claims named __proto__ and constructor change nothing', async () 
   assert.equal(({} as Record<string, unknown>)['x'], undefined);
 });
 
-test('C32 S32: no token and no claim of a refused one is in the log', async () => {
+test('no token and no claim of a refused one is in the log (ATT-32)', async () => {
   const token = signToken(claims({ sub: 'canary-user', aud: 'canary-audience' }), rsa);
   await assertRefused(token);
   for (const part of [...token.split('.'), 'canary-user', 'canary-audience']) assert.ok(!site.log().includes(part));

@@ -39,7 +39,7 @@ async function configurationOf(golden: string): Promise<Config> {
   }
 }
 
-test('B9: the arguments and settings of every golden are a configuration that serves', async () => {
+test('the arguments and settings of every golden are a configuration that serves', async () => {
   assert.equal(valueSets().length, 8);
   for (const { name, golden } of valueSets()) {
     const config = await configurationOf(golden);
@@ -50,7 +50,7 @@ test('B9: the arguments and settings of every golden are a configuration that se
   }
 });
 
-test('B9: what a value says arrives in the configuration', async () => {
+test('what a value says arrives in the configuration', async () => {
   const [first, ocm, beside, instead, every, , direct, wide] = await Promise.all(
     valueSets().map(({ golden }) => configurationOf(golden)),
   );

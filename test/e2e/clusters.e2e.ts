@@ -86,7 +86,7 @@ function rows(text: string): string[][] {
     .map((line) => line.split(/ {2,}/).map((cell) => cell.trim()));
 }
 
-test('A9: kubectl get prints name, availability, version, source, identity, latency and age', async () => {
+test('kubectl get prints name, availability, version, source, identity, latency and age', async () => {
   const [header, ...lines] = rows(await shown('get', resource));
   assert.deepEqual(header, ['NAME', 'AVAILABLE', 'VERSION', 'SOURCE', 'IDENTITY', 'LATENCY', 'INDEX', 'AGE']);
   const { gitVersion } = JSON.parse((await plane.member('m1').request('GET', '/version')).body) as {
@@ -109,7 +109,7 @@ test('kubectl version warns of no skew between itself and the gateway in front o
   assert.doesNotMatch(stdout, /warning/i);
 });
 
-test('A9: kubectl get -o wide adds reason, server, credential and original name', async () => {
+test('kubectl get -o wide adds reason, server, credential and original name', async () => {
   const [header, ...lines] = rows(await shown('get', resource, '-o', 'wide'));
   assert.deepEqual(header?.slice(8), ['REASON', 'SERVER', 'CREDENTIAL', 'ORIGINAL NAME']);
   const offLine = lines.find(([name]) => name === 'off-line')!;
@@ -118,7 +118,7 @@ test('A9: kubectl get -o wide adds reason, server, credential and original name'
   assert.deepEqual(offLine.slice(10), ['token', 'Off Line']);
 });
 
-test('A9: kubectl get -o yaml, json, name and jsonpath show objects without anything secret', async () => {
+test('kubectl get -o yaml, json, name and jsonpath show objects without anything secret', async () => {
   const yaml = await shown('get', resource, 'm1', '-o', 'yaml');
   const object = parse(yaml) as {
     kind: string;
@@ -140,7 +140,7 @@ test('A9: kubectl get -o yaml, json, name and jsonpath show objects without anyt
   assert.equal(await shown('get', resource, '-o', `jsonpath=${path}`), 'True True False');
 });
 
-test('A9: label and field selectors', async () => {
+test('label and field selectors', async () => {
   const named = async (...args: string[]): Promise<string[]> => {
     const output = await shown('get', resource, '-o', 'custom-columns=:metadata.name', '--no-headers', ...args);
     return output.split('\n').filter((line) => line !== '');
@@ -153,7 +153,7 @@ test('A9: label and field selectors', async () => {
   assert.equal((await kubectl('get', resource, '-l', 'env=(')).code, 1);
 });
 
-test('A9: explain, api-resources, describe, wait and a refused delete', async () => {
+test('explain, api-resources, describe, wait and a refused delete', async () => {
   assert.match(await shown('explain', resource), /KIND: +Cluster\n/);
   assert.match(await shown('explain', `${resource}.spec.server`), /FIELD: server <string>/);
   assert.match(await shown('explain', resource, '--recursive'), /latencyMilliseconds/);
@@ -174,7 +174,7 @@ test('A9: explain, api-resources, describe, wait and a refused delete', async ()
   assert.match(missing.stderr, /\(NotFound\): clusters\.gateway\.portcullis\.io "nowhere" not found/);
 });
 
-test('A9: get -w shows what changes: a member that dies and comes back, a cluster that is added and removed', async () => {
+test('get -w shows what changes: a member that dies and comes back, a cluster that is added and removed', async () => {
   const child = spawn(plane.binaries['kubectl']!, [...access(), 'get', resource, '-w'], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { HOME: home, KUBECONFIG: '/dev/null' },
@@ -204,7 +204,7 @@ test('A9: get -w shows what changes: a member that dies and comes back, a cluste
   await once(child, 'close');
 });
 
-test('A9: portcullis get clusters prints the same table, and json and yaml', async () => {
+test('portcullis get clusters prints the same table, and json and yaml', async () => {
   const run = async (...args: string[]): Promise<string> => {
     const result = await runCommand(process.execPath, [portcullis, 'get', 'clusters', ...access(), ...args]);
     assert.equal(result.code, 0, result.stderr);
@@ -229,7 +229,7 @@ test('A9: portcullis get clusters prints the same table, and json and yaml', asy
   }
 });
 
-test('A9: portcullis kubeconfig --all --merge adds contexts that kubectl can use, and keeps what was there', async () => {
+test('portcullis kubeconfig --all --merge adds contexts that kubectl can use, and keeps what was there', async () => {
   const merged = join(home, 'merged.kubeconfig');
   const own = { name: 'mine', cluster: { server: 'https://127.0.0.1:1' } };
   writeFileSync(

@@ -129,7 +129,7 @@ async function runPrinted(t: { diagnostic(text: string): void }, setup: string, 
   assert.doesNotMatch(shell.output(), /No resources found|Warning:/, command);
 }
 
-test('A1: a fresh clone is ready in time, every printed command works, Ctrl-C stops it, a second start works', async (t) => {
+test('a fresh clone is ready in time, every printed command works, Ctrl-C stops it, a second start works', async (t) => {
   const first = await startDemo();
   t.diagnostic(`ready after ${Math.round(first.readyMs)} ms`);
   const { setup, commands } = printed(first.output());
@@ -156,7 +156,7 @@ test('A1: a fresh clone is ready in time, every printed command works, Ctrl-C st
   assert.ok((await interrupt(second)) < stopsWithinMs);
 });
 
-test('A1: a taken port of the Kubernetes listener is named with its flag', async () => {
+test('a taken port of the Kubernetes listener is named with its flag', async () => {
   const demo = await startDemo();
   const taken = start('npm', ['start', '--', ...flags.slice(0, 2), '--ops-listen', '127.0.0.1:0'], clone);
   assert.equal(await taken.ended, 1, taken.output());
@@ -165,7 +165,7 @@ test('A1: a taken port of the Kubernetes listener is named with its flag', async
   assert.ok((await interrupt(demo)) < stopsWithinMs);
 });
 
-test('A1: npx portcullis works in the clone', async () => {
+test('npx portcullis works in the clone', async () => {
   const { code, stdout } = await runCommand('npx', ['portcullis', 'version'], { cwd: clone, env: environment() });
   assert.equal(code, 0);
   assert.match(stdout, /\d+\.\d+\.\d+/);

@@ -137,7 +137,7 @@ const cases: readonly (readonly [cluster: string, status: number, cause: RegExp]
   ['broken', 503, /cannot be used.*server must start with https/],
 ];
 for (const [cluster, status, cause] of cases) {
-  test(`A7: ${cluster}: kubectl exits with 1 and names the cluster and the cause; the answer is ${status}`, async () => {
+  test(`${cluster}: kubectl exits with 1 and names the cluster and the cause; the answer is ${status}`, async () => {
     assertTold(await kubectl(cluster, 'get', 'pods'), cluster, cause);
     assertOwnError(await list(cluster), cluster, status, cause);
     assertTold(await kubectl(cluster, 'get', '--raw', '/api/v1/namespaces/default/pods'), cluster, cause);
@@ -153,7 +153,7 @@ for (const [cluster, status, cause] of cases) {
   });
 }
 
-test('A7: a member credential that is revoked while in use is a 502 and never a 401', async () => {
+test('a member credential that is revoked while in use is a 502 and never a 401', async () => {
   assert.equal((await list('revoked')).status, 200);
   await deleteAccount(member, 'short-lived');
   // A kube-apiserver believes a token for up to 10 s after it last proved true.
@@ -170,7 +170,7 @@ test('A7: a member credential that is revoked while in use is a 502 and never a 
   assertTold(await kubectl('revoked', 'get', 'pods'), 'revoked', /credential/);
 });
 
-test('A7: an address that takes no connection is a 504 after the connect deadline, then an answer at once', async () => {
+test('an address that takes no connection is a 504 after the connect deadline, then an answer at once', async () => {
   const { answer, answeredMs, again, againMs, told } = await firstDeaf;
   assertOwnError(answer, 'deaf', 504, /within 5 s/);
   assert.ok(answeredMs >= 4_900 && answeredMs < 9_000, `after ${answeredMs} ms`);
@@ -180,7 +180,7 @@ test('A7: an address that takes no connection is a 504 after the connect deadlin
   assertTold(await kubectl('deaf', 'get', 'pods'), 'deaf', /within 5 s/);
 });
 
-test('A7: a member that was stopped in its tracks: kubectl ends in time once the probe has noticed', async () => {
+test('a member that was stopped in its tracks: kubectl ends in time once the probe has noticed', async () => {
   assert.equal((await list('frozen')).status, 200);
   frozen.pauseProcess();
   // Until it has, the deadline of the first byte holds. (The signal takes a moment to stop every thread.)
@@ -201,7 +201,7 @@ test('A7: a member that was stopped in its tracks: kubectl ends in time once the
 });
 
 for (const fault of ['cut-length', 'cut-chunked'] as const) {
-  test(`A7: an answer the member cuts (${fault}) reaches every client as cut`, async () => {
+  test(`an answer the member cuts (${fault}) reaches every client as cut`, async () => {
     podsFault = 'none';
     assert.equal((await kubectl('faulty', 'get', 'pods')).code, 0);
     podsFault = fault;
@@ -217,7 +217,7 @@ for (const fault of ['cut-length', 'cut-chunked'] as const) {
   });
 }
 
-test('A7: the deadline of the first byte holds for lists and not for watches', async () => {
+test('the deadline of the first byte holds for lists and not for watches', async () => {
   podsFault = 'withheld';
   let watch = 'open';
   const path = '/clusters/faulty/proxy/api/v1/namespaces/default/pods?watch=true&timeoutSeconds=1';

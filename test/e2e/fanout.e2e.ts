@@ -291,7 +291,7 @@ test('each member decides what the caller may read there, and a write goes where
   assert.deepEqual(await Promise.all(names.map((name) => has(plane.member(name)))), [404, 404, 404]);
 });
 
-test('C56: a member that is killed is named in a warning and the rest is printed; partial=false says no instead', async () => {
+test('a member that is killed is named in a warning and the rest is printed; partial=false says no instead (FLT-16)', async () => {
   await plane.member('m2').kill();
   const { code, stdout, stderr } = await kubectl(['get', 'pods', '-A', '--no-headers']);
   assert.equal(code, 0, stderr);
@@ -307,7 +307,7 @@ test('C56: a member that is killed is named in a warning and the rest is printed
   assert.deepEqual([part.status, /cluster m2/.test(part.warnings)], [200, true]);
 });
 
-test('C56 E5: a member that is silent costs a fan-out its deadline, not its answer', async () => {
+test('a member that is silent costs a fan-out its deadline, not its answer (FLT-16)', async () => {
   const member = plane.member('m3');
   member.pauseProcess();
   try {

@@ -73,7 +73,7 @@ async function openAtMember(): Promise<number> {
 }
 
 for (const protocol of ['HTTP/1.1', 'HTTP/2'] as const) {
-  test(`C53 F13: a client that stops reading a hot watch over ${protocol} holds the member back and costs others nothing`, async () => {
+  test(`a client that stops reading a hot watch over ${protocol} holds the member back and costs others nothing (FLT-13)`, async () => {
     const client = protocol === 'HTTP/2' ? await http2Client(site.server) : http1Client(site.server);
     const others = await http2Client(site.server);
     await change(1);
@@ -100,7 +100,7 @@ for (const protocol of ['HTTP/1.1', 'HTTP/2'] as const) {
   });
 }
 
-test('C53 F13: a client that takes nothing of its watch for a minute is given up, and whoever shares its connection to the member is not', async () => {
+test('a client that takes nothing of its watch for a minute is given up, and whoever shares its connection to the member is not (FLT-13)', async () => {
   const { gateway } = site;
   const socket = connectTls({ host: '127.0.0.1', port: gateway.port, ca: gateway.caPem });
   const target = `${configMapsOf('m1', 'hot')}?watch=true&resourceVersion=0`;
@@ -143,7 +143,7 @@ async function bareWatch(): Promise<Socket> {
   return tcp;
 }
 
-test(`C54 F14: ${vanished} watches and ${execs} execs whose clients vanish leave nothing at the member and nothing in the gateway`, async () => {
+test(`${vanished} watches and ${execs} execs whose clients vanish leave nothing at the member and nothing in the gateway (FLT-14)`, async () => {
   const idle = (): Promise<unknown> =>
     eventually(
       'idle connections are closed',

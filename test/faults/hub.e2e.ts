@@ -88,7 +88,7 @@ async function newCaller(name: string): Promise<string> {
 
 const faults: readonly ReviewFault[] = [500, 429, 'late', 'not-json', 'another-kind', 'no-status'];
 for (const fault of faults) {
-  test(`C48 F08: reviews that are answered ${fault}: 503 for everybody, one call for all who ask at once, and nothing is remembered`, async () => {
+  test(`reviews that are answered ${fault}: 503 for everybody, one call for all who ask at once, and nothing is remembered (FLT-08)`, async () => {
     const token = await newCaller(`caller-${fault}`);
     // The hub's own authorizer has to learn of the new grant before it can be asked.
     await delay(500);
@@ -110,7 +110,7 @@ for (const fault of faults) {
   });
 }
 
-test('C46 F06: while the hub is unreachable decisions hold for their time, then 503, never 401 and never a yes for who had a no', async () => {
+test('while the hub is unreachable decisions hold for their time, then 503, never 401 and never a yes for who had a no (FLT-06)', async () => {
   const allowed = await newCaller('known');
   const denied = await hubAccountToken(hub, 'without-rights');
   await eventually('the right is seen', async () => (await as(allowed)).status === 200);
@@ -145,7 +145,7 @@ test('C46 F06: while the hub is unreachable decisions hold for their time, then 
   assert.equal((await as(denied)).status, 403);
 });
 
-test('C50 F10: trust that is written as invalid JSON keeps the last good, is told, and is forgotten when it is mended', async () => {
+test('trust that is written as invalid JSON keeps the last good, is told, and is forgotten when it is mended (FLT-10)', async () => {
   const stem = join(hub.dir, 'front-proxy-client');
   const options = {
     agent: false,

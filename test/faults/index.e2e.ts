@@ -222,7 +222,7 @@ function damage(): void {
   assert.ok(bytes > 100_000, `only ${bytes} bytes were damaged`);
 }
 
-test('C59 F19: an index that was damaged or is gone when the gateway starts is built anew; meanwhile every answer that is not whole says so', async (t) => {
+test('an index that was damaged or is gone when the gateway starts is built anew; meanwhile every answer that is not whole says so (FLT-19)', async (t) => {
   const watchman = await watchOver(t);
   await gateway.stop();
   damage();
@@ -244,7 +244,7 @@ test('C59 F19: an index that was damaged or is gone when the gateway starts is b
   );
 });
 
-test('C59 F19: an index damaged while it is read is built anew by itself; until then it answers what is right or 503, and the live fan-out goes on', async (t) => {
+test('an index damaged while it is read is built anew by itself; until then it answers what is right or 503, and the live fan-out goes on (FLT-19)', async (t) => {
   const watchman = await watchOver(t);
   const startedMs = performance.now();
   damage();
@@ -265,7 +265,7 @@ test('C59 F19: an index damaged while it is read is built anew by itself; until 
   );
 });
 
-test('C59 F19: rows of a member that does not answer are shown as old, and are new again once it does', async () => {
+test('rows of a member that does not answer are shown as old, and are new again once it does (FLT-19)', async () => {
   const member = plane.member('m2');
   member.pauseProcess();
   try {
@@ -286,7 +286,7 @@ test('C59 F19: rows of a member that does not answer are shown as old, and are n
   await whole();
 });
 
-test('C59 F19: when every watch of a member is told 410 at once, its rows stay until they are listed again', async (t) => {
+test('when every watch of a member is told 410 at once, its rows stay until they are listed again (FLT-19)', async (t) => {
   const member = plane.member('m1');
   const watchman = await watchOver(t);
   // Its history ends with its API server; what it did meanwhile is behind the version the index has.

@@ -27,7 +27,7 @@ after(() => site?.stop());
 
 for (const how of ['fin', 'rst'] as const) {
   for (const what of ['list', 'watch'] as const) {
-    test(`C47 F07: a ${what} whose line breaks by ${how.toUpperCase()} in the middle reaches clients of both protocols as cut`, async () => {
+    test(`a ${what} whose line breaks by ${how.toUpperCase()} in the middle reaches clients of both protocols as cut (FLT-07)`, async () => {
       const query = what === 'list' ? '' : '?watch=true';
       for (const client of [http1Client(site.server), await http2Client(site.server)]) {
         await eventually(
@@ -64,7 +64,7 @@ async function openAndChange(at: FaultSite, count: number): Promise<readonly Ope
   return open;
 }
 
-test('C52 F12: a kube-apiserver with --goaway-chance: watches that are open go on, new ones use new connections, none hangs', async () => {
+test('a kube-apiserver with --goaway-chance: watches that are open go on, new ones use new connections, none hangs (FLT-12)', async () => {
   const takenBefore = site.proxy('m1').taken;
   await openAndChange(site, watchCount);
   const opened = site.proxy('m1').taken - takenBefore;
@@ -75,7 +75,7 @@ test('C52 F12: a kube-apiserver with --goaway-chance: watches that are open go o
   assert.ok(opened > Math.ceil(watchCount / 90), `${opened} connections: no GOAWAY came, so nothing was shown`);
 });
 
-test('C52 F12: a kube-apiserver that allows one stream a connection: 20 watches get 20 connections and none hangs', async () => {
+test('a kube-apiserver that allows one stream a connection: 20 watches get 20 connections and none hangs (FLT-12)', async () => {
   const narrow = await startFaultSite({ proxied: ['m1'], apiserverArgs: ['--http2-max-streams-per-connection=1'] });
   try {
     await openAndChange(narrow, 20);

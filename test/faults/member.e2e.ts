@@ -78,7 +78,7 @@ function failures(records: readonly LoadRecord[]): readonly LoadRecord[] {
   return records.filter(({ outcome }) => outcome !== 200);
 }
 
-test('C43 F03: a member that is killed: watches, a list and an exec end within a second, the breaker opens, another member is not touched', async () => {
+test('a member that is killed: watches, a list and an exec end within a second, the breaker opens, another member is not touched (FLT-03)', async () => {
   const watches = await openWatches('m1');
   const shell = await openShell();
   const lister = http1Client(site.server);
@@ -125,7 +125,7 @@ test('C43 F03: a member that is killed: watches, a list and an exec end within a
   lister.close();
 });
 
-test('C44 F04: a member that is stopped: 504 for short requests, watches end within 60 s, an exec stays, and all of it recovers alone', async () => {
+test('a member that is stopped: 504 for short requests, watches end within 60 s, an exec stays, and all of it recovers alone (FLT-04)', async () => {
   const member = site.member('m1');
   await eventually('a shell opens', async () => (await site.get('/clusters/m1/proxy/readyz')).status === 200);
   const shell = await openShell();
@@ -176,7 +176,7 @@ test('C44 F04: a member that is stopped: 504 for short requests, watches end wit
   watches.close();
 });
 
-test(`C55 F15: a member that comes and goes ${flaps} times leaves no socket and no timer behind, and is not hammered meanwhile`, async () => {
+test(`a member that comes and goes ${flaps} times leaves no socket and no timer behind, and is not hammered meanwhile (FLT-15)`, async () => {
   const proxy = site.proxy('m3');
   const flap = async (): Promise<void> => {
     proxy.set('cut');

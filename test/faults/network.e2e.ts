@@ -45,7 +45,7 @@ after(async () => {
 });
 
 test(
-  'C45 F05: when every packet is lost, watches over HTTP/2 and a stream over HTTP/1.1 end within 60 s, and all recovers alone',
+  'when every packet is lost, watches over HTTP/2 and a stream over HTTP/1.1 end within 60 s, and all recovers alone (FLT-05)',
   { skip },
   async () => {
     const clients = [http1Client(site.server), await http2Client(site.server)];

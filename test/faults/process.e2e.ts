@@ -70,7 +70,7 @@ function descriptorsOf(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-test('C57 F17: the clock steps an hour ahead and two back: certificates follow it, watches, an exec and every wait do not', async () => {
+test('the clock steps an hour ahead and two back: certificates follow it, watches, an exec and every wait do not (FLT-17)', async () => {
   // No probe after the first: it would close the breaker whatever its clock says.
   await using gateway = await startGateway(['--client-ca-file', clientCaFile], { probeIntervalSeconds: 3600 });
   const server = { url: gateway.url, caPem: gateway.caPem, headers: { authorization: `Bearer ${carol.token}` } };
@@ -134,7 +134,7 @@ test('C57 F17: the clock steps an hour ahead and two back: certificates follow i
   client.close();
 });
 
-test('C58 F18: an event loop that stands still for 2 s fails its probe meanwhile and goes on without losing anybody', async () => {
+test('an event loop that stands still for 2 s fails its probe meanwhile and goes on without losing anybody (FLT-18)', async () => {
   await using gateway = await startGateway();
   const server = { url: gateway.url, caPem: gateway.caPem, headers: { authorization: `Bearer ${carol.token}` } };
   const clients = [http1Client(server), await http2Client(server)];
@@ -157,7 +157,7 @@ test('C58 F18: an event loop that stands still for 2 s fails its probe meanwhile
   for (const client of clients) client.close();
 });
 
-test('C58 F18: a promise nobody caught ends the process with its reason, never a gateway that is half there', async () => {
+test('a promise nobody caught ends the process with its reason, never a gateway that is half there (FLT-18)', async () => {
   await using gateway = await startGateway();
   const exited = new Promise<number | null>((resolve) => gateway.child.once('exit', resolve));
   void gateway.tell({ kind: 'reject' }).catch(() => undefined);
@@ -165,7 +165,7 @@ test('C58 F18: a promise nobody caught ends the process with its reason, never a
   assert.match(gateway.log(), /a promise that a test broke/);
 });
 
-test('C58 F18: without descriptors new connections wait or fail, those that stand are served, and it all works again', async () => {
+test('without descriptors new connections wait or fail, those that stand are served, and it all works again (FLT-18)', async () => {
   await using gateway = await startGateway();
   await eventually('m1 is available', async () => (await statusOf(gateway, configMapsOf('m1'))) === 200);
   const server = { url: gateway.url, caPem: gateway.caPem, headers: { authorization: `Bearer ${carol.token}` } };

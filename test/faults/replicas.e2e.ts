@@ -143,7 +143,7 @@ function summary({ watching: { watches }, requests }: Awaited<ReturnType<typeof 
   return `${watches.length} watches, ${resumed.length} resumed (p99 ${p99} ms), 0 events lost or doubled; ${requests.length} requests, ${repeated} repeated by the client`;
 }
 
-test('C41 F01: SIGTERM: readyz fails first, the listener stays, no short request fails, watches end in order and at a rate', async () => {
+test('SIGTERM: readyz fails first, the listener stays, no short request fails, watches end in order and at a rate (FLT-01)', async () => {
   let unreadyMs = Number.POSITIVE_INFINITY;
   let refusedMs = Number.POSITIVE_INFINITY;
   const result = await endOne('drained', async (replica) => {
@@ -182,7 +182,7 @@ test('C41 F01: SIGTERM: readyz fails first, the listener stays, no short request
   );
 });
 
-test('C42 F02: SIGKILL: watches resume on the other replica without a lost or doubled event and without listing again', async () => {
+test('SIGKILL: watches resume on the other replica without a lost or doubled event and without listing again (FLT-02)', async () => {
   await startReplica();
   const result = await endOne('killed', (replica) => replica.stop('SIGKILL'));
   const failed = result.requests.filter(({ outcome }) => outcome !== 200);

@@ -14,14 +14,14 @@ import type { FuzzTarget } from './target.ts';
 import { mutatedTexts } from './mutations.ts';
 
 for (const target of targets) {
-  test(`C64: every kept input of ${target.name} is read or refused as it should be`, () => {
+  test(`every kept input of ${target.name} is read or refused as it should be`, () => {
     const inputs = readCorpus(target.name);
     assert.ok(inputs.length >= 3);
     for (const input of inputs) timedCheck(target, input);
   });
 }
 
-test('C64: a few new cases of each parser, the same in every run', async () => {
+test('a few new cases of each parser, the same in every run', async () => {
   for (const target of targets) {
     const { findings } = await runCampaign(target, Math.ceil(target.share / 2000), 64, undefined);
     assert.deepEqual(findings, []);

@@ -5,8 +5,9 @@ import { test } from 'node:test';
 
 const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/reference/attack-cases.md'), 'utf8');
-/** Attacks of the catalogue, S01 to S40. */
-const attacks = Array.from({ length: 40 }, (_, i) => `S${String(i + 1).padStart(2, '0')}`);
+/** How many attacks the catalogue has: ATT-01, ATT-02 and so on. */
+const attackCount = 40;
+const attacks = Array.from({ length: attackCount }, (_, i) => `ATT-${String(i + 1).padStart(2, '0')}`);
 
 interface Named {
   readonly file: string;
@@ -23,7 +24,7 @@ interface Row {
 
 /** Rows of the page's table: number, what is attacked, ways, tests, what is not covered. */
 function readRows(text: string): readonly Row[] {
-  return [...text.matchAll(/^\| (S\d\d) \|([^|]*)\|([^|]*)\|([^|]*)\|([^|]*)\|$/gm)].map(
+  return [...text.matchAll(/^\| (ATT-\d\d) \|([^|]*)\|([^|]*)\|([^|]*)\|([^|]*)\|$/gm)].map(
     ([, id, , ways, tests, missing]) => ({
       id: id!,
       ways: ways!
@@ -46,12 +47,10 @@ function testNames(text: string): readonly string[] {
   );
 }
 
-/** Whether the part of a test's name before the colon holds the attack, and in tests of attacks its acceptance row. */
-function holds({ file, name }: Named, id: string): boolean {
-  const label = name.slice(0, name.indexOf(':'));
-  const numbers = label.split(/[\s,]+/);
-  const isAttack = /^test\/(?:attack|e2e)\//.test(file);
-  return numbers.includes(id) && (!isAttack || numbers.includes(`C${Number(id.slice(1))}`));
+/** Whether the brackets at the end of a test's name hold the attack. */
+function holds({ name }: Named, id: string): boolean {
+  const ids = /\(([^()]*)\)$/.exec(name)?.[1] ?? '';
+  return ids.split(', ').includes(id);
 }
 
 /** What is wrong with a row, given the text of a file or undefined. */
@@ -79,30 +78,30 @@ function readFile(file: string): string | undefined {
 
 const rows = readRows(page);
 
-test('C1 to C40: every attack of the catalogue has one row', () => {
+test('every attack of the catalogue has one row', () => {
   assert.deepEqual(
     rows.map(({ id }) => id),
     attacks,
   );
 });
 
-test('C1 to C40: every test that is named exists and holds its numbers, and what is not covered says why', () => {
+test('every test that is named exists and holds its numbers, and what is not covered says why', () => {
   assert.deepEqual(
     rows.flatMap((row) => faults(row, readFile)),
     [],
   );
 });
 
-test('C1 to C40: a test that is gone, has another number, or is not through a hub is noticed', () => {
-  const text = "test(`C7 S07: ${token} is refused (${way})`, f);\ntest('C17 S17: other', f);";
-  const row = (line: string): Row => readRows(`| S07 | what | ${line} |`)[0]!;
+test('a test that is gone, has another number, or is not through a hub is noticed', () => {
+  const text = "test(`${token} is refused (${way}) (ATT-07)`, f);\ntest('other (ATT-17)', f);";
+  const row = (line: string): Row => readRows(`| ATT-07 | what | ${line} |`)[0]!;
   const read = (file: string): string | undefined => (file === 'test/attack/x.test.ts' ? text : undefined);
   const of = (line: string): number => faults(row(line), read).length;
-  assert.equal(of('1 2 U | `test/attack/x.test.ts` C7 S07: … is refused (…) | H: why'), 0);
-  assert.equal(of('1 2 U | `test/attack/x.test.ts` C7 S07: … is refused | H: why'), 1);
-  assert.equal(of('1 2 U | `test/attack/x.test.ts` C17 S17: other | H: why'), 1);
-  assert.equal(of('1 2 U H | `test/attack/x.test.ts` C7 S07: … is refused (…) |'), 1);
-  assert.equal(of('1 2 U | `test/attack/x.test.ts` C7 S07: … is refused (…) |'), 1);
-  assert.equal(of('1 2 U H | `test/e2e/gone.e2e.ts` C7 S07: x |'), 1);
+  assert.equal(of('1 2 U | `test/attack/x.test.ts` … is refused (…) (ATT-07) | H: why'), 0);
+  assert.equal(of('1 2 U | `test/attack/x.test.ts` … is refused (ATT-07) | H: why'), 1);
+  assert.equal(of('1 2 U | `test/attack/x.test.ts` other (ATT-17) | H: why'), 1);
+  assert.equal(of('1 2 U H | `test/attack/x.test.ts` … is refused (…) (ATT-07) |'), 1);
+  assert.equal(of('1 2 U | `test/attack/x.test.ts` … is refused (…) (ATT-07) |'), 1);
+  assert.equal(of('1 2 U H | `test/e2e/gone.e2e.ts` x (ATT-07) |'), 1);
   assert.equal(of('- | - |'), 1);
 });

@@ -18,10 +18,10 @@ function unnamed(page: string, values: unknown, prefix = ''): readonly string[] 
   return page.includes(`\`${prefix}\``) ? [] : [prefix];
 }
 
-test("B9: the chart's page names every value", () => {
+test("the chart's page names every value", () => {
   assert.deepEqual(unnamed(readme, parse(readFileSync(join(chart, 'values.yaml'), 'utf8'))), []);
 });
 
-test("B9: a value that the chart's page does not name is noticed", () => {
+test("a value that the chart's page does not name is noticed", () => {
   assert.deepEqual(unnamed('`a.b` `c`', { a: { b: 1, gone: [] }, c: {}, d: 'x' }), ['a.gone', 'd']);
 });

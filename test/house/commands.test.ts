@@ -123,7 +123,7 @@ function faultsIn(text: string): readonly string[] {
   return [...inBlocks, ...inSentences.flatMap((code) => faultsOfScript(`${code} …`))];
 }
 
-test('B9: commands that pages show can be typed', () => {
+test('commands that pages show can be typed', () => {
   // A block that is not closed would hide what is behind it.
   for (const { path, text } of pages) assert.doesNotMatch(proseOf(text), /^ *(?:```|~~~)/m, path);
   const shown = pages.flatMap(({ text }) => blocksOf(text)).flatMap((block) => commandsOf(scriptOf(block)));
@@ -135,7 +135,7 @@ test('B9: commands that pages show can be typed', () => {
   );
 });
 
-test('B9: a command that cannot be typed is noticed', () => {
+test('a command that cannot be typed is noticed', () => {
   const sh = (script: string): readonly string[] => faultsIn(`\`\`\`sh\n${script}\n\`\`\`\n`);
   for (const fine of [
     'npx portcullis serve --listen 127.0.0.1:1 \\\n  --identity self  # alone',

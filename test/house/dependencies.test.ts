@@ -6,7 +6,7 @@ import { test } from 'node:test';
 
 const root = join(import.meta.dirname, '../..');
 
-test('B9: what runs in production imports only what is in dependencies', () => {
+test('what runs in production imports only what is in dependencies', () => {
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     dependencies: Record<string, string>;
   };

@@ -14,7 +14,7 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
   .split('\n')
   .filter((file) => file !== '');
 
-test('A14: no file is longer than 400 lines', () => {
+test('no file is longer than 400 lines', () => {
   assert.ok(files.length > 50);
   const long = files
     .map((file) => [file, readFileSync(join(root, file), 'utf8').split('\n').length - 1] as const)
@@ -22,7 +22,7 @@ test('A14: no file is longer than 400 lines', () => {
   assert.deepEqual(long, []);
 });
 
-test('A14: file names are kebab-case nouns without the forbidden words', () => {
+test('file names are kebab-case nouns without the forbidden words', () => {
   const forbidden = /^(?:manager|helpers?|utils?|common|service|base|context|middleware|backend|misc)(?:\.|-|$)/;
   const odd = files.filter(
     (file) => !/^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+)*\.ts$/.test(basename(file)) || forbidden.test(basename(file)),
@@ -30,7 +30,7 @@ test('A14: file names are kebab-case nouns without the forbidden words', () => {
   assert.deepEqual(odd, []);
 });
 
-test('A14: every file opens with what it is for', () => {
+test('every file opens with what it is for', () => {
   const silent = files.filter(
     (file) => !file.endsWith('.test.ts') && !/^(?:#!.*\n)?\/\/ \S/.test(readFileSync(join(root, file), 'utf8')),
   );

@@ -44,7 +44,7 @@ function trespasses(file: string, imports: readonly string[]): string[] {
     .map((imported) => `${file} -> ${imported}`);
 }
 
-test('A14: imports between rooms flow one way', () => {
+test('imports between rooms flow one way', () => {
   const files = globSync(`{${Object.keys(allowed).join(',')}}/**/*.ts`, {
     cwd: root,
     exclude: (name) => name === 'node_modules',
@@ -56,7 +56,7 @@ test('A14: imports between rooms flow one way', () => {
   assert.deepEqual(crossing, []);
 });
 
-test('A14: the import test sees a wall that is crossed', () => {
+test('the import test sees a wall that is crossed', () => {
   assert.deepEqual(trespasses('cache/model/store.ts', ['gateway/chain.ts']), [
     'cache/model/store.ts -> gateway/chain.ts',
   ]);

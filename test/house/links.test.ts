@@ -44,14 +44,14 @@ function faultsOf(page: Page): readonly string[] {
   });
 }
 
-test('B9: links between pages lead somewhere', () => {
+test('links between pages lead somewhere', () => {
   assert.ok(pages.length > 40);
   for (const path of ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'charts/portcullis/README.md'])
     assert.ok(pages.some((page) => page.path === path));
   assert.deepEqual(pages.flatMap(faultsOf), []);
 });
 
-test('B9: a link that leads nowhere is noticed', () => {
+test('a link that leads nowhere is noticed', () => {
   const faults = (text: string, path = 'docs/how-to/x.md'): readonly string[] =>
     faultsOf({ path, text }).map((each) => each.slice(path.length + 2));
   assert.deepEqual(faults('[a](../architecture.md) [b](../architecture.md#the-rooms) [c](#here)\n\n## Here\n'), []);

@@ -34,7 +34,7 @@ function isSaid(quoted: string): boolean {
   return false;
 }
 
-test('B9: every text quoted for troubleshooting is still a text of the program', () => {
+test('every text quoted for troubleshooting is still a text of the program', () => {
   const quoted = [...page.matchAll(/^### `(.+)`$/gm)].map(([, text]) => text!);
   assert.ok(quoted.length > 35);
   const ours = quoted.filter((text) => !foreign.some((start) => text.startsWith(start)));
@@ -44,7 +44,7 @@ test('B9: every text quoted for troubleshooting is still a text of the program',
   );
 });
 
-test('B9: a text that the program does not have is noticed', () => {
+test('a text that the program does not have is noticed', () => {
   assert.ok(isSaid('cluster "…" not found') && isSaid('… is not indexed of …; --index-resources chooses what is, …'));
   for (const text of ['cluster "…" has run away', 'connection refused by … again', '… is not indexed of … at all'])
     assert.ok(!isSaid(text), text);

@@ -8,12 +8,12 @@ function missingIn(text: string): readonly string[] {
   return missingPaths(inlineCodeOf(text).flatMap((code) => code.split(/[\s'"()=]+/)));
 }
 
-test('B9: paths that pages name in backticks are there', () => {
+test('paths that pages name in backticks are there', () => {
   const missing = pages.flatMap(({ path, text }) => missingIn(text).map((word) => `${path}: ${word}`));
   assert.deepEqual(missing, []);
 });
 
-test('B9: a path that is not there is noticed', () => {
+test('a path that is not there is noticed', () => {
   const there = [
     'gateway/chain.ts',
     'cache/sources/',

@@ -8,8 +8,8 @@ import { test } from 'node:test';
 const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/reference/cluster-gateway-cases.md'), 'utf8');
 
-/** How many cases each part of cluster-gateway's tests has. */
-const cases = { P: 7, I: 9, S: 18, T: 8, V: 13, E: 17, R: 7, C: 4, O: 2 } as const;
+/** How many cases the tests of cluster-gateway have: CG-01, CG-02 and so on. */
+const clusterGatewayCases = 85;
 
 interface Row {
   readonly id: string;
@@ -19,7 +19,7 @@ interface Row {
 
 /** Rows of all tables of the page, by their first cell. */
 function readRows(text: string): readonly Row[] {
-  return [...text.matchAll(/^\| ([A-Z]\d+) \|[^|]*\|([^|]*)\|([^|]*)\|$/gm)].map(([, id, tests, difference]) => ({
+  return [...text.matchAll(/^\| (CG-\d+) \|[^|]*\|([^|]*)\|([^|]*)\|$/gm)].map(([, id, tests, difference]) => ({
     id: id!,
     files: [...tests!.matchAll(/`([^`]+)`/g)].map(([, file]) => file!),
     difference: difference!.trim(),
@@ -31,31 +31,26 @@ function testNames(text: string): readonly string[] {
   return [...text.matchAll(/\b(?:test|it)\(\s*(["'`])(.*?)\1,/gs)].map(([, , name]) => name!);
 }
 
-/** Whether a test by one of these names is said to hold the row: `R5: …`, `S7 and S17: …`, `B5 …: R1 R3 … of …`. */
+/** Whether the brackets at the end of one of these names hold the row. */
 function holds(names: readonly string[], id: string): boolean {
-  return names.some(
-    (name) =>
-      new RegExp(`\\b${id}\\b`).test(name) && new RegExp(`^[^:]*\\b${id}\\b|: (?:\\w\\d+ )*${id}\\b`).test(name),
-  );
+  return names.some((name) => (/\(([^()]*)\)$/.exec(name)?.[1] ?? '').split(', ').includes(id));
 }
 
 const rows = readRows(page);
 
-test('B5: every case of cluster-gateway has one row', () => {
-  const wanted = Object.entries(cases).flatMap(([part, count]) =>
-    Array.from({ length: count }, (_, index) => `${part}${index + 1}`),
-  );
+test('every case of cluster-gateway has one row', () => {
+  const wanted = Array.from({ length: clusterGatewayCases }, (_, i) => `CG-${String(i + 1).padStart(2, '0')}`);
   assert.deepEqual(rows.map(({ id }) => id).toSorted(), wanted.toSorted());
 });
 
-test('B5: every row names a test, or why there is none', () => {
+test('every row names a test, or why there is none', () => {
   assert.deepEqual(
     rows.filter(({ files, difference }) => files.length === 0 && difference === '').map(({ id }) => id),
     [],
   );
 });
 
-test('B5: every test file named exists and has a test with the number of the row in its name', () => {
+test('every test file named exists and has a test with the number of the row in its name', () => {
   const missing = rows.flatMap(({ id, files }) =>
     files
       .filter((file) => !existsSync(join(root, file)) || !holds(testNames(readFileSync(join(root, file), 'utf8')), id))
@@ -64,12 +59,12 @@ test('B5: every test file named exists and has a test with the number of the row
   assert.deepEqual(missing, []);
 });
 
-test('B5: a number that is only part of another, or in no test name, is noticed', () => {
-  const names = testNames("// S1\ntest('S17: a plugin', () => {});\nit(`B5 hub: R1 R3 of`, f);");
-  assert.deepEqual(names, ['S17: a plugin', 'B5 hub: R1 R3 of']);
+test('a number that is only part of another, or in no test name, is noticed', () => {
+  const names = testNames("// CG-01\ntest('a plugin (CG-17)', () => {});\nit(`${hub}: a client (CG-02, CG-03)`, f);");
+  assert.deepEqual(names, ['a plugin (CG-17)', '${hub}: a client (CG-02, CG-03)']);
   assert.deepEqual(
-    ['S1', 'S17', 'R1', 'R3', 'R2'].filter((id) => holds(names, id)),
-    ['S17', 'R1', 'R3'],
+    ['CG-01', 'CG-17', 'CG-02', 'CG-03', 'CG-1'].filter((id) => holds(names, id)),
+    ['CG-17', 'CG-02', 'CG-03'],
   );
 });
 
@@ -80,9 +75,9 @@ const shortNames: Readonly<Record<string, string>> = {
   F: 'test/integration/index/index-peer-forwards.ts',
 };
 
-/** Numbers in `T18-T25, T147`. */
+/** Numbers in `CP-018 to CP-025, CP-147`. */
 function numbersIn(text: string): readonly number[] {
-  return [...text.matchAll(/\bT(\d+)(?:-T(\d+))?(?![\w-])/g)].flatMap(([, first, last = first]) =>
+  return [...text.matchAll(/\bCP-(\d+)(?: to CP-(\d+))?(?![\w-])/g)].flatMap(([, first, last = first]) =>
     Array.from({ length: Number(last) - Number(first) + 1 }, (_, i) => Number(first) + i),
   );
 }
@@ -93,7 +88,7 @@ interface RangeRow {
 }
 
 function readRanges(text: string): readonly RangeRow[] {
-  return [...text.matchAll(/^\| (T[\dT-]+) \|[^|]*\|([^|]*)\|[^|]*\|$/gm)].map(([, rows, tests]) => ({
+  return [...text.matchAll(/^\| (CP-[\dCPto -]+) \|[^|]*\|([^|]*)\|[^|]*\|$/gm)].map(([, rows, tests]) => ({
     numbers: numbersIn(rows!),
     files: tests!
       .split(',')
@@ -104,29 +99,29 @@ function readRanges(text: string): readonly RangeRow[] {
 
 const ranges = readRanges(readFileSync(join(root, 'docs/reference/clusterpedia-cases.md'), 'utf8'));
 
-test("E1: every case of Clusterpedia's tests has one row", () => {
+test("every case of Clusterpedia's tests has one row", () => {
   assert.deepEqual(
     ranges.flatMap(({ numbers }) => numbers),
     Array.from({ length: clusterpediaCases }, (_, i) => i + 1),
   );
 });
 
-test("E1: each test file named for a case of Clusterpedia's has tests of the row, and together they hold all of it", () => {
+test("each test file named for a case of Clusterpedia's has tests of the row, and together they hold all of it", () => {
   const held = (file: string): ReadonlySet<number> => {
     const names = testNames(readFileSync(join(root, file), 'utf8'));
-    return new Set(names.flatMap((name) => numbersIn(name.split(':')[0]!)));
+    return new Set(names.flatMap((name) => numbersIn(/\([^()]*\)$/.exec(name)?.[0] ?? '')));
   };
   const missing = ranges.flatMap(({ numbers, files }) => {
     const sets = files.map((file) => (existsSync(join(root, file)) ? held(file) : new Set<number>()));
     const idle = files.filter((_, i) => !numbers.some((number) => sets[i]!.has(number)));
     const unheld = numbers.filter((number) => !sets.some((set) => set.has(number)));
-    return [...idle.map((file) => `T${numbers[0]}: ${file}`), ...unheld.map((number) => `T${number}`)];
+    return [...idle.map((file) => `CP-${numbers[0]}: ${file}`), ...unheld.map((number) => `CP-${number}`)];
   });
   assert.deepEqual(missing, []);
 });
 
-test('E1: a range in the name of a test stands for each number in it, and no other', () => {
-  assert.deepEqual(numbersIn('T18-T20, T147'), [18, 19, 20, 147]);
-  assert.deepEqual(numbersIn('T1'), [1]);
-  assert.deepEqual(numbersIn('AT1 T12x'), []);
+test('a range in the name of a test stands for each number in it, and no other', () => {
+  assert.deepEqual(numbersIn('CP-018 to CP-020, CP-147'), [18, 19, 20, 147]);
+  assert.deepEqual(numbersIn('CP-001'), [1]);
+  assert.deepEqual(numbersIn('XCP-1 CP-12x'), []);
 });

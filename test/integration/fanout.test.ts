@@ -81,7 +81,7 @@ test('a Table has the cluster in its first column', async () => {
   assert.equal(protobuf.status, 406);
 });
 
-test('C56: a cluster that is down or silent is named in a Warning and an annotation, and the rest is there', async () => {
+test('a cluster that is down or silent is named in a Warning and an annotation, and the rest is there (FLT-16)', async () => {
   site.members[1]!.answer = () => {};
   const answer = await list('');
   assert.equal(answer.status, 200);

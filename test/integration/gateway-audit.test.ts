@@ -127,7 +127,7 @@ test('a webhook gets batches at the very path and with the credential of its kub
   );
 });
 
-test('C58: while a webhook never answers and nothing more can be kept, changes are refused and reads go on, counted', async () => {
+test('while a webhook never answers and nothing more can be kept, changes are refused and reads go on, counted (FLT-18)', async () => {
   await startWithWebhook({});
   webhook!.behaviour = 'silent';
   // Two reads and their four events fill what may wait.
@@ -144,7 +144,7 @@ test('C58: while a webhook never answers and nothing more can be kept, changes a
   assert.equal(await metric('portcullis_audit_accepting{plugin="webhook"}'), 0);
 });
 
-test('C58: once a failing webhook takes events again, changes are let through, and what was kept arrives', async () => {
+test('once a failing webhook takes events again, changes are let through, and what was kept arrives (FLT-18)', async () => {
   await startWithWebhook({});
   webhook!.behaviour = 500;
   for (let i = 0; i < 2; i++) await ask(`GET ${pods}`);
@@ -161,7 +161,7 @@ test('C58: once a failing webhook takes events again, changes are let through, a
   assert.equal(await metric('portcullis_audit_lost_total{plugin="webhook"}'), 0);
 });
 
-test('C58: a change that was let in is recorded even when the sink fills up before its end', async () => {
+test('a change that was let in is recorded even when the sink fills up before its end (FLT-18)', async () => {
   await startWithWebhook({});
   const asked = site!.members[0]!.request(0);
   site!.members[0]!.answer = () => undefined;
@@ -184,7 +184,7 @@ test('C58: a change that was let in is recorded even when the sink fills up befo
   );
 });
 
-test('C58: a file says which requests are refused and which are dropped', async () => {
+test('a file says which requests are refused and which are dropped (FLT-18)', async () => {
   const overflow = file('overflow.yaml', {
     apiVersion: 'gateway.portcullis.io/v1alpha1',
     kind: 'AuditOverflowPolicy',
@@ -201,14 +201,14 @@ test('C58: a file says which requests are refused and which are dropped', async 
   assertRefused(await ask(`DELETE ${pods}/a`));
 });
 
-test('C58: a request at level None is let through whatever the sink does', async () => {
+test('a request at level None is let through whatever the sink does (FLT-18)', async () => {
   await startWithWebhook({}, { ...everything, rules: [{ level: 'None', verbs: ['delete'] }, { level: 'Metadata' }] });
   webhook!.behaviour = 'silent';
   for (let i = 0; i < 2; i++) await ask(`GET ${pods}`);
   assert.equal((await ask(`DELETE ${pods}/a`)).status, 200);
 });
 
-test('C58: in mode blocking nothing is sent to a cluster before the webhook has the event', async () => {
+test('in mode blocking nothing is sent to a cluster before the webhook has the event (FLT-18)', async () => {
   await startWithWebhook({ auditWebhookMode: 'blocking' });
   webhook!.behaviour = 'silent';
   const waiting = ask(`POST ${pods}`, [alice], '{}');
@@ -227,7 +227,7 @@ test('C58: in mode blocking nothing is sent to a cluster before the webhook has 
   assertRefused(await ask(`DELETE ${pods}/a`));
 });
 
-test('C58: a full disk refuses changes, lets reads go on, and with room again every recorded event is whole', async (t) => {
+test('a full disk refuses changes, lets reads go on, and with room again every recorded event is whole (FLT-18)', async (t) => {
   const mount = join(folder, 'disk');
   mkdirSync(mount);
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'none', mount]).status !== 0) {

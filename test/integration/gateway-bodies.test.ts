@@ -65,7 +65,7 @@ for (const [name, script] of Object.entries({
   'whose connection is destroyed': (request: MemberRequest) =>
     request.socket.write(`${chunkedHead}a\r\n{"items":[\r\n`, () => request.socket.destroy()),
 })) {
-  test(`A7: an answer ${name} reaches clients of both protocols as cut`, async () => {
+  test(`an answer ${name} reaches clients of both protocols as cut`, async () => {
     site.members[0]!.answer = (request) => void script(request);
     for (const path of [pods, `${pods}?watch=true`]) {
       const client = await openRaw(site);
@@ -88,7 +88,7 @@ const resets: Readonly<Record<string, (stream: ServerHttp2Stream) => void>> = {
   'goes with its session': (stream) => stream.session!.destroy(),
 };
 for (const [name, script] of Object.entries(resets)) {
-  test(`A7: a watch over HTTP/2 that ${name} reaches clients of both protocols as cut`, async () => {
+  test(`a watch over HTTP/2 that ${name} reaches clients of both protocols as cut`, async () => {
     const cut = Promise.withResolvers<void>();
     onStream = (stream) => {
       stream.respond({ ':status': 200, 'content-type': 'application/json' });
@@ -105,7 +105,7 @@ for (const [name, script] of Object.entries(resets)) {
   });
 }
 
-test('A7: a watch that the member ends is ended, over every pair of protocols', async () => {
+test('a watch that the member ends is ended, over every pair of protocols', async () => {
   onStream = (stream) => {
     stream.respond({ ':status': 200, 'content-type': 'application/json' });
     stream.end('{"type":"BOOKMARK"}\n');
@@ -164,7 +164,7 @@ test('HEAD, 204 and 304 have no body and keep the connection', async () => {
   client.close();
 });
 
-test('A6: an early 413 reaches clients that upload 4 MB before they read, over both protocols', async () => {
+test('an early 413 reaches clients that upload 4 MB before they read, over both protocols', async () => {
   const told = '{"kind":"Status","code":413}';
   site.members[0]!.answer = (request) => {
     request.socket.pause();
@@ -195,7 +195,7 @@ test('A6: an early 413 reaches clients that upload 4 MB before they read, over b
   assert.equal(body, told);
 });
 
-test('A7: a refusal of ours before the body reaches clients that upload before they read', async () => {
+test('a refusal of ours before the body reaches clients that upload before they read', async () => {
   const client = await openRaw(site);
   client.socket.pause();
   client.send(requestBytes(`POST ${pods}`, [`Content-Length: ${64 * piece.length}`]));
@@ -206,7 +206,7 @@ test('A7: a refusal of ours before the body reaches clients that upload before t
   assert.equal(site.upstream(), 0);
 });
 
-test('C39 S39: an upload without end of somebody unknown is refused and then cut off, over both protocols', async () => {
+test('an upload without end of somebody unknown is refused and then cut off, over both protocols (ATT-39)', async () => {
   const client = await openRaw(site);
   client.send(requestBytes(`POST ${pods}`, ['Content-Length: 999999999999']));
   const sent = { bytes: 0 };
@@ -250,7 +250,7 @@ const manyBytes = 64 * 1024 * 1024;
 /** Kernel buffers of four sockets and our own; far below what is on offer. */
 const fewBytes = 40 * 1024 * 1024;
 
-test('A6: a client that stops reading holds the member back, and gets the rest when it reads on', async () => {
+test('a client that stops reading holds the member back, and gets the rest when it reads on', async () => {
   const head = `HTTP/1.1 200 OK\r\nContent-Length: ${manyBytes}\r\n\r\n`;
   let sent = { bytes: 0 };
   site.members[0]!.answer = ({ socket }) => {
@@ -274,7 +274,7 @@ test('A6: a client that stops reading holds the member back, and gets the rest w
   assert.equal(received, manyBytes);
 });
 
-test('A6: a member that stops reading holds the client back', async () => {
+test('a member that stops reading holds the client back', async () => {
   const length = 64 * 1024 * 1024;
   for (const over of ['HTTP/1.1', 'HTTP/2'] as const) {
     site.members[0]!.answer = (request) => void request.socket.pause();
@@ -290,7 +290,7 @@ test('A6: a member that stops reading holds the client back', async () => {
   }
 });
 
-test('A5: a client that goes away is missed at the member, for a list, a watch and an upload, over both protocols', async () => {
+test('a client that goes away is missed at the member, for a list, a watch and an upload, over both protocols', async () => {
   onStream = (stream) => stream.respond({ ':status': 200, 'content-type': 'application/json' });
   site.members[0]!.answer = ({ socket }) => void socket.write(`${chunkedHead}2\r\n{}\r\n`);
   for (const path of [pods, `${pods}?watch=true`]) {

@@ -95,7 +95,7 @@ function unchunked(rest: string): { readonly body: string; readonly complete: bo
   }
 }
 
-test('A10: a drain in the order of kube-apiserver', async () => {
+test('a drain in the order of kube-apiserver', async () => {
   const event = '{"type":"ADDED","object":{}}\n';
   const quiet = await open(`${api}/pods?watch=true&quiet`, json + chunk(event));
   const inEvent = await open(`${api}/pods?watch=true&half`, json + chunk(event + event.slice(0, 10)));

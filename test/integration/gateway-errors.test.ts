@@ -119,14 +119,14 @@ for (const [cluster, status, reason, why] of [
   ['noproxy', 502, 'ServiceUnavailable', /proxy/],
   ['plain', 503, 'ServiceUnavailable', /cannot be used/],
 ] as const) {
-  test(`A7: cluster "${cluster}" is ${status} with cluster and cause, whatever was asked`, async () => {
+  test(`cluster "${cluster}" is ${status} with cluster and cause, whatever was asked`, async () => {
     for (const answer of await everyWay(cluster))
       assert.equal(assertStatus(answer, status, cluster, why).reason, reason);
     assert.equal(site.upstream(), 0);
   });
 }
 
-test('A7: a member that refuses our credential (401) is 502, never the caller’s 401', async () => {
+test('a member that refuses our credential (401) is 502, never the caller’s 401', async () => {
   site.members[0]!.answer = (request) =>
     request.reply(401, ['WWW-Authenticate: Bearer', 'Content-Type: application/json'], '{"kind":"Status","code":401}');
   for (const answer of await everyWay('m1')) assertStatus(answer, 502, 'm1', /own credential \(401\)/);
@@ -161,7 +161,7 @@ test('a header that asks for a login goes on with the 401 of an application and 
   }
 });
 
-test('A7: a member that refuses to let us impersonate: its 403 as it is, and a Warning that names the rule', async () => {
+test('a member that refuses to let us impersonate: its 403 as it is, and a Warning that names the rule', async () => {
   const body = (resource: string, group: string): string =>
     JSON.stringify({
       kind: 'Status',
@@ -186,7 +186,7 @@ test('A7: a member that refuses to let us impersonate: its 403 as it is, and a W
   }
 });
 
-test('A7: another 403 of a member passes without a Warning of ours', async () => {
+test('another 403 of a member passes without a Warning of ours', async () => {
   const body =
     '{"kind":"Status","message":"pods is forbidden: User \\"alice\\" cannot list resource \\"pods\\"","code":403}';
   site.members[0]!.answer = (request) =>
@@ -197,20 +197,20 @@ test('A7: another 403 of a member passes without a Warning of ours', async () =>
   }
 });
 
-test('A7: a long 403 passes whole', async () => {
+test('a long 403 passes whole', async () => {
   const body = 'x'.repeat(100_000);
   site.members[0]!.answer = (request) => request.reply(403, [], body);
   for (const answer of (await everyWay('m1')).filter((_, i) => i !== 3)) assert.equal(answer.body, body);
 });
 
-test('A7: a member that closes without an answer is 503', async () => {
+test('a member that closes without an answer is 503', async () => {
   site.members[0]!.answer = ({ socket }) => void socket.end();
   for (const answer of await everyWay('m1')) assertStatus(answer, 503, 'm1', /closed the connection/);
   site.members[0]!.answer = ({ socket }) => void socket.destroy();
   for (const answer of await everyWay('m1')) assertStatus(answer, 503, 'm1', /closed the connection|reset/);
 });
 
-test('A7: a member that sends no answer to a short request is 504; a watch, log, proxy or upgrade waits', async () => {
+test('a member that sends no answer to a short request is 504; a watch, log, proxy or upgrade waits', async () => {
   site.members[0]!.answer = () => undefined;
   const pod = '/clusters/m1/proxy/api/v1/namespaces/default/pods';
   const long = [`${pod}?watch=true`, `${pod}/web/log?follow=true`, `${pod}/web/proxy/x`];
@@ -247,7 +247,7 @@ test('A7: a member that sends no answer to a short request is 504; a watch, log,
   await watchAnswer;
 });
 
-test('A7: a request whose answer did not come in time leaves no connection that a late answer could poison', async () => {
+test('a request whose answer did not come in time leaves no connection that a late answer could poison', async () => {
   site.members[0]!.answer = () => undefined;
   const path = '/clusters/m1/proxy/api/v1/pods';
   assert.equal((await exchange(site, requestBytes(`GET ${path}`, [alice]))).status, 504);
@@ -257,7 +257,7 @@ test('A7: a request whose answer did not come in time leaves no connection that 
   assert.equal((await exchange(site, requestBytes(`GET ${path}`, [alice]))).status, 200);
 });
 
-test('A7: a member that takes no connection is 504 after the deadline, then the breaker answers without asking it', async () => {
+test('a member that takes no connection is 504 after the deadline, then the breaker answers without asking it', async () => {
   assertStatus(await silentAnswer, 504, 'silent', /no connection to .* within 5 s/);
   const before = silentSockets.length;
   for (const answer of await everyWay('silent')) {
@@ -268,7 +268,7 @@ test('A7: a member that takes no connection is 504 after the deadline, then the 
   assert.ok(silentSockets.length <= before + 1, `${silentSockets.length - before} connections`);
 });
 
-test('A7: a caller without rights of the gateway’s own rules is told by whom; errors about no cluster carry no cluster', async () => {
+test('a caller without rights of the gateway’s own rules is told by whom; errors about no cluster carry no cluster', async () => {
   for (const [line, headers, status] of [
     ['GET /clusters/m1/proxy/api', [], 401],
     ['GET /nowhere', [alice], 404],
@@ -281,7 +281,7 @@ test('A7: a caller without rights of the gateway’s own rules is told by whom; 
   }
 });
 
-test('C34 S34: clients that reset their streams while an answer is made end nothing but their streams', async () => {
+test('clients that reset their streams while an answer is made end nothing but their streams (ATT-34)', async () => {
   site.members[0]!.answer = (request) => request.reply(500, [], 'no');
   const resetting = await openHttp2(site);
   const token = ['authorization', 'Bearer alice-token'];

@@ -117,7 +117,7 @@ interface Gateway {
 const annotationsOf = (name: string): Readonly<Record<string, string>> =>
   hub.store.get('secrets', namespace, name)!.metadata.annotations ?? {};
 
-test('B6: a Secret of the hub is a clustergateway and a virtualcluster; a cluster of a kubeconfig is neither', async () => {
+test('a Secret of the hub is a clustergateway and a virtualcluster; a cluster of a kubeconfig is neither', async () => {
   const list = JSON.parse((await ask(`GET ${api}`, 'viewer')).body) as { items: Gateway[] };
   assert.deepEqual(
     list.items.map(({ metadata }) => metadata.name),
@@ -154,7 +154,7 @@ test('B6: a Secret of the hub is a clustergateway and a virtualcluster; a cluste
   }
 });
 
-test('R5: health is written to the Secret and echoed, over both protocols and with either framing', async () => {
+test('health is written to the Secret and echoed, over both protocols and with either framing (CG-77)', async () => {
   const before = { ...annotationsOf('east') };
   const read = JSON.parse((await ask(`GET ${health}`)).body) as Gateway;
   const put = async (object: Gateway, framing: 'length' | 'chunked' | 'http2'): Promise<Gateway> => {
@@ -215,7 +215,7 @@ test('a body that is too long or that never comes whole does not hold anything u
   assert.equal((await ask(`GET ${health}`)).status, 200);
 });
 
-test('B1: every proxy path reaches the cluster as the caller, and is asked about as what it is', async () => {
+test('every proxy path reaches the cluster as the caller, and is asked about as what it is', async () => {
   const paths = {
     'gateway-user': `${api}/east/proxy`,
     'own-user': '/apis/gateway.portcullis.io/v1alpha1/clusters/east/proxy',

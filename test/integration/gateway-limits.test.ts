@@ -67,7 +67,7 @@ function holding(number = 0): { readonly release: () => void } {
 }
 
 for (const protocol of ['HTTP/1.1', 'HTTP/2'] as const) {
-  test(`C63: a flood of one user is held back and refused, and a small user goes through behind it, over ${protocol}`, async () => {
+  test(`a flood of one user is held back and refused, and a small user goes through behind it, over ${protocol}`, async () => {
     const member = holding();
     const asked: (user: string) => Promise<{ status: number; values(name: string): string[] }> =
       protocol === 'HTTP/2'
@@ -105,7 +105,7 @@ async function over2(): Promise<(user: string) => Promise<Http2Answer>> {
   return (user) => http2Exchange(session, http2Headers('GET', pods('m1'), ['authorization', `Bearer ${user}-token`]));
 }
 
-test('C63: a cluster that does not answer holds its own places, and requests to another are answered', async () => {
+test('a cluster that does not answer holds its own places, and requests to another are answered', async () => {
   const stalled = holding();
   const waiting = Array.from({ length: 9 }, () => exchange(site, requestBytes(`GET ${pods('m1')}`, [bearer('small')])));
   await eventually(() => site.members[0]!.requests.length === 3);
@@ -116,7 +116,7 @@ test('C63: a cluster that does not answer holds its own places, and requests to 
   assert.ok((await Promise.all(waiting)).every(({ status }) => status === 200));
 });
 
-test('C63: a client that leaves while it waits is never sent to the cluster', async () => {
+test('a client that leaves while it waits is never sent to the cluster', async () => {
   const member = holding();
   const first = [1, 2, 3].map(() => exchange(site, requestBytes(`GET ${pods('m1')}`, [bearer('big')])));
   await eventually(() => site.members[0]!.requests.length === 3);
@@ -135,7 +135,7 @@ test('C63: a client that leaves while it waits is never sent to the cluster', as
   assert.ok(!order().includes('small'));
 });
 
-test('C63: a user opens so many watches and upgrades and no more, is told with a Status, and others are not in its way', async () => {
+test('a user opens so many watches and upgrades and no more, is told with a Status, and others are not in its way', async () => {
   const member = holding();
   const watch = requestBytes(`GET ${pods('m1')}?watch=1`, [bearer('big')]);
   const exec = (user: string): string =>
@@ -160,7 +160,7 @@ test('C63: a user opens so many watches and upgrades and no more, is told with a
   member.release();
 });
 
-test('C39: health is answered while nothing else has a place', async () => {
+test('health is answered while nothing else has a place', async () => {
   const member = holding();
   const taken = [1, 2, 3].map(() => exchange(site, requestBytes(`GET ${pods('m1')}`, [bearer('big')])));
   await eventually(() => site.members[0]!.requests.length === 3);
@@ -171,7 +171,7 @@ test('C39: health is answered while nothing else has a place', async () => {
   await Promise.all(taken);
 });
 
-test('C63: metrics tell who was refused and why', async () => {
+test('metrics tell who was refused and why', async () => {
   const metrics = await (await fetch(`${site.gateway.opsUrl}/metrics`)).text();
   assert.match(metrics, /portcullis_rejected_requests_total\{reason="user-queue-full"\} 54\n/);
   assert.match(metrics, /portcullis_rejected_requests_total\{reason="streams"\} 2\n/);

@@ -80,7 +80,7 @@ test('the certificate of the gateway is good for names below the cluster domain'
   client.close();
 });
 
-test('C14 S14: a Host that is not the name of the TLS connection is 421 over both protocols, nothing upstream', async () => {
+test('a Host that is not the name of the TLS connection is 421 over both protocols, nothing upstream (ATT-14)', async () => {
   for (const [serverName, host] of [
     ['m1.clusters.test', 'm2.clusters.test'],
     ['m1.clusters.test', 'localhost'],
@@ -115,7 +115,7 @@ test('a host outside the cluster domain is the gateway itself; a name nobody has
   assert.equal((await ask('clusters.test', 'clusters.test', '/readyz')).body, 'ok');
 });
 
-test('S11: on a host of its own, an application behind services/proxy sends the client to no other host', async () => {
+test('on a host of its own, an application behind services/proxy sends the client to no other host (ATT-11)', async () => {
   const [member] = domain.members;
   const service = '/api/v1/namespaces/default/services/web/proxy';
   const own = `https://127.0.0.1:${member!.port}`;
@@ -186,7 +186,7 @@ test('--identity=self: no other caller, and no --as', async () => {
   assert.equal(self.upstream(), 0);
 });
 
-test('S03: --identity=self: a rule that allows to impersonate makes nobody somebody, one cluster or all, member or gateway', async () => {
+test('--identity=self: a rule that allows to impersonate makes nobody somebody, one cluster or all, member or gateway (ATT-03)', async () => {
   const everything = { subjects: [{ kind: 'Group', name: 'system:authenticated' }], verbs: ['*'] };
   const ruled = await startSite({
     members: 1,

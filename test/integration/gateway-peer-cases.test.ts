@@ -34,7 +34,7 @@ function last(): { readonly target: string; readonly user: readonly string[]; re
   };
 }
 
-test('P1 P7: a request for a cluster arrives with its path, as who asked, and the answer comes back', async () => {
+test('a request for a cluster arrives with its path, as who asked, and the answer comes back (CG-01, CG-07)', async () => {
   site.members[0]!.answer = (request) => request.reply(200, ['Content-Type: text/plain'], 'from the member');
   const answer = await get('m1/proxy/foo');
   assert.equal(answer.status, 200);
@@ -46,7 +46,7 @@ test('P1 P7: a request for a cluster arrives with its path, as who asked, and th
   assert.deepEqual(site.members[0]!.requests.at(-1)!.values('impersonate-uid'), ['tester-uid']);
 });
 
-test('P2: an unknown cluster is 404 as a Status, and nothing goes upstream', async () => {
+test('an unknown cluster is 404 as a Status, and nothing goes upstream (CG-02)', async () => {
   const before = site.upstream();
   const answer = await get('nobody/proxy/foo');
   assert.equal(answer.status, 404);
@@ -56,14 +56,14 @@ test('P2: an unknown cluster is 404 as a Status, and nothing goes upstream', asy
   assert.equal(site.upstream(), before);
 });
 
-test('P3: the path of an endpoint goes in front', async () => {
+test('the path of an endpoint goes in front (CG-03)', async () => {
   assert.equal((await get('below/proxy/foo')).status, 200);
   assert.equal(last().target, '/extra/foo');
   assert.equal((await get('below/proxy/foo/')).status, 200);
   assert.equal(last().target, '/extra/foo/');
 });
 
-test('P4: a query arrives byte for byte, every dryRun of it, and nothing is renamed', async () => {
+test('a query arrives byte for byte, every dryRun of it, and nothing is renamed (CG-04)', async () => {
   for (const query of [
     'dryRun=All&fieldValidation=Strict',
     'dryRun=All&dryRun=All',

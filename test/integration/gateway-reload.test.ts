@@ -67,7 +67,7 @@ const edits: readonly (readonly [name: string, file: Edited, bad: (good: string)
 ];
 
 for (const [name, file, bad, why] of edits) {
-  test(`A11: ${name}: the last good state is kept and the fault is told, until it is mended`, async () => {
+  test(`${name}: the last good state is kept and the fault is told, until it is mended`, async () => {
     const path = site.files[file];
     const good = readFileSync(path, 'utf8');
     const before = site.log().length;
@@ -99,7 +99,7 @@ for (const [name, file, bad, why] of edits) {
   });
 }
 
-test('A11: a file that is taken away keeps the last good state', async () => {
+test('a file that is taken away keeps the last good state', async () => {
   const path = site.files.tokens;
   const good = readFileSync(path, 'utf8');
   rmSync(path);
@@ -109,7 +109,7 @@ test('A11: a file that is taken away keeps the last good state', async () => {
   await eventually(async () => (await failedFiles()).length === 0);
 });
 
-test('A11: good edits of tokens, rules and kubeconfig are in use soon after', async () => {
+test('good edits of tokens, rules and kubeconfig are in use soon after', async () => {
   const { tokens, rules: rulesFile, kubeconfig } = site.files;
   site.replace(tokens, `${tokenLine({ token: 'new-token', name: 'alice' })}\n`);
   await eventually(async () => (await status(pods, 'new-token')) === 200);
@@ -147,7 +147,7 @@ async function refusal(options: Partial<GatewayOptions>): Promise<string> {
   return assert.fail('it started');
 }
 
-test('A11: start-up refuses what is malformed, with file, line and reason, and ends with 2', async () => {
+test('start-up refuses what is malformed, with file, line and reason, and ends with 2', async () => {
   const file = (name: string, text: string): string => {
     const path = join(folder, name);
     writeFileSync(path, text);

@@ -71,7 +71,7 @@ function removeFirst(site: Site): void {
   site.replace(site.files.kubeconfig, kubeconfigText(site.contexts.slice(1)));
 }
 
-test('C37: when a cluster is removed, a watch ends with an ERROR event that says so, an exec session with a Status, a log is cut', async (t) => {
+test('when a cluster is removed, a watch ends with an ERROR event that says so, an exec session with a Status, a log is cut', async (t) => {
   const site = await siteOf(t);
   const watch = await openWatch(site);
   const exec = await openExec(site, `${switched}\x82\x03\x01hi`);
@@ -90,7 +90,7 @@ test('C37: when a cluster is removed, a watch ends with an ERROR event that says
   await eventually(() => site.log().match(/"cluster":"m1".*was removed/g)?.length === 3);
 });
 
-test('C37: an exec session that is in the middle of a message ends behind it', async (t) => {
+test('an exec session that is in the middle of a message ends behind it', async (t) => {
   const site = await siteOf(t);
   const exec = await openExec(site, `${switched}\x82\x05\x01ab`);
   await exec.restMatches(/ab$/);
@@ -100,7 +100,7 @@ test('C37: an exec session that is in the middle of a message ends behind it', a
   assert.doesNotMatch(exec.rest(), /was removed/);
 });
 
-test('C61: a watch of a user whose client certificate runs out ends in that second with an ERROR event 401', async (t) => {
+test('a watch of a user whose client certificate runs out ends in that second with an ERROR event 401', async (t) => {
   const root = await makeCertificate({
     subject: [{ CN: ['users'] }],
     extensions: authority(),

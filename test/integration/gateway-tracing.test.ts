@@ -114,7 +114,7 @@ async function metric(line: string): Promise<number> {
   return Number(new RegExp(`^${line.replaceAll(/[{}"]/g, '\\$&')} (\\S+)$`, 'm').exec(text)?.[1]);
 }
 
-test("D6: a trace goes on through the gateway: the caller's span, ours, the call, and the member knows the call", async () => {
+test("a trace goes on through the gateway: the caller's span, ours, the call, and the member knows the call", async () => {
   await start(0, await startCollector());
   const answer = await ask(`${pods}/a?token=hush`, [`traceparent: ${sampledParent}`, 'tracestate: vendor=1']);
   assert.equal(answer.status, 200);
@@ -144,7 +144,7 @@ test("D6: a trace goes on through the gateway: the caller's span, ours, the call
   assert.match(said, /"service\.name","value":\{"stringValue":"portcullis"/);
 });
 
-test('D6: one request in so many begins a trace of its own; a state without a parent goes no further', async () => {
+test('one request in so many begins a trace of its own; a state without a parent goes no further', async () => {
   await start(1_000_000, await startCollector(), { userNames: true });
   await ask(pods, ['tracestate: vendor=1', 'traceparent: nonsense']);
   const [server, client] = await eventually(() => {
@@ -158,7 +158,7 @@ test('D6: one request in so many begins a trace of its own; a state without a pa
   assert.equal(attribute(server!, 'user.name'), 'alice-in-person', 'asked for by the operator');
 });
 
-test('D6: what is not sampled sends nothing, and passes the caller its own parent on untouched', async () => {
+test('what is not sampled sends nothing, and passes the caller its own parent on untouched', async () => {
   await start(0, await startCollector());
   const unsampled = sampledParent.replace(/01$/, '00');
   await ask(pods);
@@ -180,7 +180,7 @@ test('D6: what is not sampled sends nothing, and passes the caller its own paren
   );
 });
 
-test('D6: a refused request and a member that cannot be reached have spans that say so', async () => {
+test('a refused request and a member that cannot be reached have spans that say so', async () => {
   await start(1_000_000, await startCollector());
   site!.members[0]!.answer = (request) => void request.socket.destroy();
   assert.equal((await ask('/clusters/none/proxy/api/v1/pods')).status, 404);
@@ -194,7 +194,7 @@ test('D6: a refused request and a member that cannot be reached have spans that 
   ]);
 });
 
-test('D6: a request to every cluster has a span for each call, and each member knows its own', async () => {
+test('a request to every cluster has a span for each call, and each member knows its own', async () => {
   await start(0, await startCollector(), { members: 2 });
   for (const member of site!.members) {
     const list = { kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items: [] };
@@ -216,7 +216,7 @@ test('D6: a request to every cluster has a span for each call, and each member k
   }
 });
 
-test('D6: without a collector nothing is lost but spans, and those are counted', async () => {
+test('without a collector nothing is lost but spans, and those are counted', async () => {
   const port = await startCollector();
   collector!.close();
   await start(1_000_000, port);
@@ -227,7 +227,7 @@ test('D6: without a collector nothing is lost but spans, and those are counted',
   assert.match(site!.log(), /spans do not reach the collector/);
 });
 
-test('D6: a gateway that ends sends what it still has', async () => {
+test('a gateway that ends sends what it still has', async () => {
   process.env['OTEL_BSP_SCHEDULE_DELAY'] = '3600000';
   try {
     await start(1_000_000, await startCollector());
@@ -240,7 +240,7 @@ test('D6: a gateway that ends sends what it still has', async () => {
   assert.equal(spans().length, 2);
 });
 
-test('D6: who does not ask for traces loads nothing of OpenTelemetry', async () => {
+test('who does not ask for traces loads nothing of OpenTelemetry', async () => {
   const hook = join(folder, 'hook.mjs');
   writeFileSync(
     hook,

@@ -43,7 +43,7 @@ function problemOf(object: HubObject): string {
   return `${spec.problem?.reason}: ${spec.problem?.message}`;
 }
 
-test('B2: an Argo CD cluster Secret gives server, CA and bearer token', () => {
+test('an Argo CD cluster Secret gives server, CA and bearer token', () => {
   const specs = compiled(makeArgocdSource({ namespaces: [] }), [cluster, inCluster, repository]);
   assert.equal(specs.length, 2);
   const spec = clusterNamed(specs, 'prod.argo');
@@ -54,7 +54,7 @@ test('B2: an Argo CD cluster Secret gives server, CA and bearer token', () => {
   assert.deepEqual(spec.labels, { env: 'prod' });
 });
 
-test('B2: client certificate, password, server name, insecure and proxy of its config', () => {
+test('client certificate, password, server name, insecure and proxy of its config', () => {
   const pair = { certData: base64(values.CERT), keyData: base64(values.KEY) };
   const certified = only(
     configured({ tlsClientConfig: { ...pair, serverName: 'api.internal' }, proxyUrl: 'http://p' }),
@@ -67,20 +67,20 @@ test('B2: client certificate, password, server name, insecure and proxy of its c
   assert.equal(basic.tls.insecure, true);
 });
 
-test('B2: the cluster Argo CD runs in has no credential of its own, and ours is not lent to it', () => {
+test('the cluster Argo CD runs in has no credential of its own, and ours is not lent to it', () => {
   assert.match(problemOf(inCluster), /^HubItself: Secret argocd\/cluster-kubernetes/);
   const given = withData(inCluster, { config: JSON.stringify({ bearerToken: 'own' }) });
   assert.equal(credentialOf(only(given)).authorization, 'Bearer own');
 });
 
-test('B2: identities of the pod of Argo CD are refused with a reason, even beside a token', () => {
+test('identities of the pod of Argo CD are refused with a reason, even beside a token', () => {
   const refused = /not used for objects of a hub; use a bearerToken/;
   assert.match(problemOf(configured({ awsAuthConfig: { clusterName: 'x' } })), refused);
   assert.match(problemOf(configured({ bearerToken: 't', execProviderConfig: { command: 'sh' } })), refused);
   assert.equal(only(configured({ bearerToken: 't', execProviderConfig: null })).problem, undefined);
 });
 
-test('B2: what is malformed or contradictory is told', () => {
+test('what is malformed or contradictory is told', () => {
   assert.match(problemOf(configured('{')), /data\["config"\] is not JSON$/);
   assert.match(problemOf(configured('[]')), /no cluster configuration/);
   assert.match(problemOf(configured({ bearerToken: 7 })), /\(bearerToken\)/);
@@ -99,7 +99,7 @@ test('B2: what is malformed or contradictory is told', () => {
   assert.match(problemOf(configured({ bearerToken: 't' }, { server: '' })), /no data\["server"\]/);
 });
 
-test('B2: a name that fits no path is no name, and takes none', () => {
+test('a name that fits no path is no name, and takes none', () => {
   for (const name of [
     'Prod',
     'arn:aws:eks:eu-west-1:1:cluster/prod',
@@ -125,7 +125,7 @@ function pediaOf(spec: object): ClusterSpec {
   return clusterNamed(compiled(makePediaClusterSource(), [object]), 'cluster-example');
 }
 
-test('B2: a PediaCluster gives server, CA and token; its conditions are shown', () => {
+test('a PediaCluster gives server, CA and token; its conditions are shown', () => {
   const spec = clusterNamed(compiled(makePediaClusterSource(), [pedia]), 'cluster-example');
   assert.equal(spec.problem, undefined);
   assert.deepEqual(spec.endpoint, { scheme: 'https', host: '10.30.43.43', port: 6443, basePath: '' });
@@ -140,7 +140,7 @@ test('B2: a PediaCluster gives server, CA and token; its conditions are shown', 
   );
 });
 
-test('B2: of a PediaCluster a kubeconfig comes first, an empty CA means the system roots, and two credentials are none', () => {
+test('of a PediaCluster a kubeconfig comes first, an empty CA means the system roots, and two credentials are none', () => {
   const pair = { certData: base64(values.CERT), keyData: base64(values.KEY) };
   assert.deepEqual(pediaOf(pair).tls, { ca: undefined, serverName: undefined, insecure: false });
   assert.deepEqual(credentialOf(pediaOf(pair)).clientCertificate, { cert: values.CERT, key: values.KEY });

@@ -55,7 +55,7 @@ function labelled(object: HubObject, key: string, value: string | undefined): Hu
   });
 }
 
-test('S1: a Secret without the credential type label is no cluster, and is not even asked for', () => {
+test('a Secret without the credential type label is no cluster, and is not even asked for (CG-17)', () => {
   const unlabelled = labelled(staging, 'cluster-credential-type', undefined);
   assert.deepEqual(compiled(source(), [unlabelled]), []);
   assert.deepEqual(source().watches, [
@@ -70,7 +70,7 @@ test('S1: a Secret without the credential type label is no cluster, and is not e
   assert.deepEqual(source().compile([new Map([[`${namespace}/x`, unlabelled]])]), []);
 });
 
-test('S2: a ServiceAccountToken Secret gives token, address and CA; a dot in its name stays', () => {
+test('a ServiceAccountToken Secret gives token, address and CA; a dot in its name stays (CG-18)', () => {
   const spec = only(staging);
   assert.equal(spec.problem, undefined);
   assert.deepEqual(spec.endpoint, { scheme: 'https', host: 'staging.example.com', port: 6443, basePath: '' });
@@ -86,7 +86,7 @@ test('S2: a ServiceAccountToken Secret gives token, address and CA; a dot in its
   assert.deepEqual(spec.labels, { env: 'staging' });
 });
 
-test('S3: an X509Certificate Secret gives the pair, its address without the line end, CA and forward proxy', () => {
+test('an X509Certificate Secret gives the pair, its address without the line end, CA and forward proxy (CG-19)', () => {
   for (const type of ['X509Certificate', 'X509']) {
     const spec = only(labelled(prod, 'cluster-credential-type', type));
     assert.equal(spec.problem, undefined);
@@ -101,7 +101,7 @@ test('S3: an X509Certificate Secret gives the pair, its address without the line
   }
 });
 
-test('S4: an endpoint of type ClusterProxy goes through the proxy server to the cluster of that name, verified by the CA of the Secret', () => {
+test('an endpoint of type ClusterProxy goes through the proxy server to the cluster of that name, verified by the CA of the Secret (CG-20)', () => {
   const proxied = labelled(withData(staging, { endpoint: undefined }), 'cluster-endpoint-type', 'ClusterProxy');
   const clusterProxy = { scheme: 'https', host: 'proxy-entrypoint', port: 8090, userinfo: undefined, tls: {} } as const;
   const spec = only(proxied, { clusterProxy });
@@ -112,7 +112,7 @@ test('S4: an endpoint of type ClusterProxy goes through the proxy server to the 
   assert.match(problemOf(proxied), /--proxy-host/);
 });
 
-test('S5: without a CA the system roots verify and a condition says so; only the annotation switches verification off', () => {
+test('without a CA the system roots verify and a condition says so; only the annotation switches verification off (CG-21)', () => {
   const bare = withData(staging, { 'ca.crt': undefined });
   const spec = only(bare);
   assert.deepEqual(spec.tls, { ca: undefined, serverName: undefined, insecure: false });
@@ -131,7 +131,7 @@ test('S5: without a CA the system roots verify and a condition says so; only the
   assert.equal(only(withData(bare, { ca: values.CA2 })).tls.ca, values.CA2);
 });
 
-test('S6: the health annotations, the alias and the labels are in the view; secrets and rules in annotations are not', () => {
+test('the health annotations, the alias and the labels are in the view; secrets and rules in annotations are not (CG-22)', () => {
   const view = only(prod).clusterGateway;
   assert.deepEqual(view?.metadata.annotations, {
     'status.cluster.core.oam.dev/healthy': 'True',
@@ -170,7 +170,7 @@ function answer(status: object): { readonly exec: { readonly args: string[] }; r
   return { exec: { args: [text] }, allowExec: [`echo ${text}`] };
 }
 
-test('S7 and S17: a Dynamic Secret whose command line is allowed gives the token of its plugin', async () => {
+test('a Dynamic Secret whose command line is allowed gives the token of its plugin (CG-23, CG-33)', async () => {
   const { exec, allowExec } = answer({ token: 'fresh' });
   const spec = only(dynamic(exec), { allowExec });
   assert.equal(spec.clusterGateway?.credentialType, 'Dynamic');
@@ -178,26 +178,26 @@ test('S7 and S17: a Dynamic Secret whose command line is allowed gives the token
   assert.equal((await spec.credential?.current())?.authorization, 'Bearer fresh');
 });
 
-test('S8 and S18: a Dynamic Secret may give a certificate', async () => {
+test('a Dynamic Secret may give a certificate (CG-24, CG-34)', async () => {
   const { exec, allowExec } = answer({ clientCertificateData: values.CERT, clientKeyData: values.KEY });
   const spec = only(dynamic(exec), { allowExec });
   assert.deepEqual((await spec.credential?.current())?.clientCertificate, { cert: values.CERT, key: values.KEY });
 });
 
-test('S9: a plugin that fails is an error of the request, not of the cluster list', async () => {
+test('a plugin that fails is an error of the request, not of the cluster list (CG-25)', async () => {
   const spec = only(dynamic({ command: 'false' }), { allowExec: ['false'] });
   assert.equal(spec.problem, undefined);
   await assert.rejects(async () => spec.credential?.current(), /exited with code 1/);
 });
 
-test('S12: a Secret of another namespace is no cluster', () => {
+test('a Secret of another namespace is no cluster (CG-28)', () => {
   const elsewhere = changed(staging, (copy) => {
     copy['metadata'].namespace = 'default';
   });
   assert.deepEqual(compiled(source(), [elsewhere]), []);
 });
 
-test('S13: every Secret is listed, the oldest first; one that cannot be used is listed with its problem', () => {
+test('every Secret is listed, the oldest first; one that cannot be used is listed with its problem (CG-29)', () => {
   const specs = compiled(source(), [staging, prod, copied]);
   assert.deepEqual(
     specs.map(({ name }) => name),
@@ -207,13 +207,13 @@ test('S13: every Secret is listed, the oldest first; one that cannot be used is 
   assert.match(specs[1]?.problem?.message ?? '', /no data\.endpoint|ca\.crt/);
 });
 
-test('S15: a Dynamic Secret without exec, and one whose command nobody allowed', () => {
+test('a Dynamic Secret without exec, and one whose command nobody allowed (CG-31)', () => {
   assert.match(problemOf(dynamic(''), { allowExec: ['echo'] }), /data\["exec"\] is missing/);
   assert.match(problemOf(dynamic(answer({ token: 'x' }).exec)), /programs are not run for objects of a hub/);
   assert.match(problemOf(dynamic({ command: '/bin/sh' }), { allowExec: ['echo'] }), /not among the allowed/);
 });
 
-test('S16: an exec configuration that is no JSON, or of the wrong shape, or changes what runs', () => {
+test('an exec configuration that is no JSON, or of the wrong shape, or changes what runs (CG-32)', () => {
   const allowExec = ['echo'];
   assert.match(problemOf(dynamic('invalid exec config format'), { allowExec }), /is not JSON$/);
   assert.match(problemOf(dynamic('[]'), { allowExec }), /no exec configuration/);

@@ -169,7 +169,7 @@ async function check(specs: readonly ClusterSpec[], objects: readonly HubObject[
   }
 }
 
-test('B2: whatever a field holds, no source throws, and no cluster gets a credential that is not in its own objects', async () => {
+test('whatever a field holds, no source throws, and no cluster gets a credential that is not in its own objects', async () => {
   const paths = genuine.flatMap((object, index) => pathsOf(object).map((path) => ({ index, path })));
   assert.ok(paths.length > 200);
   const change = fc.record({ at: fc.constantFrom(...paths), value: scalars });
@@ -186,7 +186,7 @@ test('B2: whatever a field holds, no source throws, and no cluster gets a creden
   );
 });
 
-test('B2: objects with their Secrets mixed up at random never get the credential of another', async () => {
+test('objects with their Secrets mixed up at random never get the credential of another', async () => {
   const secrets = genuine.filter((object) => object['kind'] === 'Secret');
   await fc.assert(
     fc.asyncProperty(
@@ -220,7 +220,7 @@ test('B2: objects with their Secrets mixed up at random never get the credential
   );
 });
 
-test('B2: random objects with the right labels and names never throw', async () => {
+test('random objects with the right labels and names never throw', async () => {
   const specs = fc.dictionary(fc.string(), scalars);
   await fc.assert(
     fc.asyncProperty(specs, specs, scalars, async (spec, data, labels) => {
@@ -241,7 +241,7 @@ test('B2: random objects with the right labels and names never throw', async () 
   );
 });
 
-test('B2: names of object members are no fields, and their labels are no labels', () => {
+test('names of object members are no fields, and their labels are no labels', () => {
   const [cluster] = genuine;
   assert.ok(cluster);
   const odd = JSON.parse(

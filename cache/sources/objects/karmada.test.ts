@@ -39,7 +39,7 @@ function problemOf(...objects: readonly HubObject[]): string {
   return `${spec.problem?.reason}: ${spec.problem?.message}`;
 }
 
-test('B2: address from the Cluster, CA of secretRef, token of impersonatorSecretRef, proxy with its headers', () => {
+test('address from the Cluster, CA of secretRef, token of impersonatorSecretRef, proxy with its headers', () => {
   const spec = member1(cluster, authority, impersonator);
   assert.equal(spec.problem, undefined);
   assert.deepEqual(spec.endpoint, { scheme: 'https', host: '172.18.0.3', port: 6443, basePath: '' });
@@ -58,7 +58,7 @@ test('B2: address from the Cluster, CA of secretRef, token of impersonatorSecret
   );
 });
 
-test('B2: verification is off only by insecureSkipTLSVerification; without secretRef the system roots verify', () => {
+test('verification is off only by insecureSkipTLSVerification; without secretRef the system roots verify', () => {
   const insecure = member1(withSpec({ insecureSkipTLSVerification: true }), authority, impersonator);
   assert.deepEqual(insecure.tls, { ca: undefined, serverName: undefined, insecure: true });
   const roots = member1(withSpec({ secretRef: undefined }), impersonator);
@@ -69,7 +69,7 @@ test('B2: verification is off only by insecureSkipTLSVerification; without secre
   );
 });
 
-test('B2: the administrator token of secretRef is never used in place of the impersonator', () => {
+test('the administrator token of secretRef is never used in place of the impersonator', () => {
   assert.match(
     problemOf(withSpec({ impersonatorSecretRef: undefined }), authority, impersonator),
     /^NoCredential: Karmada Cluster member1: spec.impersonatorSecretRef is not set/,
@@ -78,7 +78,7 @@ test('B2: the administrator token of secretRef is never used in place of the imp
   assert.match(problemOf(cluster, authority, withData(impersonator, { token: '' })), /data\["token"\] is empty/);
 });
 
-test('B2: a Cluster that names the Secret of another one does not get its token', () => {
+test('a Cluster that names the Secret of another one does not get its token', () => {
   const thief = changed(cluster, (copy) => {
     copy['metadata'].name = 'thief';
     copy['metadata'].uid = 'thief';
@@ -103,7 +103,7 @@ test('B2: a Cluster that names the Secret of another one does not get its token'
   assert.equal(clusterNamed(both, 'member1').problem, undefined);
 });
 
-test('B2: of two Clusters that share a Secret the older keeps it, and the younger gets it when the older goes', () => {
+test('of two Clusters that share a Secret the older keeps it, and the younger gets it when the older goes', () => {
   const named = (object: HubObject): HubObject =>
     changed(object, (copy) => {
       copy['metadata'].name = 'shared';
@@ -126,7 +126,7 @@ test('B2: of two Clusters that share a Secret the older keeps it, and the younge
   assert.equal(clusterNamed(compiled(one, [younger, secret]), 'a-younger').problem, undefined);
 });
 
-test('B2: what is malformed is told with the field it is about', () => {
+test('what is malformed is told with the field it is about', () => {
   const all = [authority, impersonator];
   assert.match(problemOf(withSpec({ apiEndpoint: undefined }), ...all), /no spec.apiEndpoint/);
   assert.match(problemOf(withSpec({ apiEndpoint: 'http://x' }), ...all), /must start with https/);
@@ -141,7 +141,7 @@ test('B2: what is malformed is told with the field it is about', () => {
   assert.match(problemOf(away, ...all), /outside of the namespace karmada-cluster/);
 });
 
-test('B2: a rotated token keeps the connections', () => {
+test('a rotated token keeps the connections', () => {
   const one = source();
   const first = clusterNamed(compiled(one, [cluster, authority, impersonator]), 'member1');
   const next = clusterNamed(compiled(one, [cluster, authority, withData(impersonator, { token: 'n' })]), 'member1');

@@ -52,7 +52,7 @@ function problemOf(objects: readonly HubObject[], options: Partial<OcmOptions> =
   return `${spec.problem?.reason}: ${spec.problem?.message}`;
 }
 
-test('B2: address and CA come from the ManagedCluster, the credential from the managed-serviceaccount token', () => {
+test('address and CA come from the ManagedCluster, the credential from the managed-serviceaccount token', () => {
   const spec = cluster1([cluster, token], { secretNamespace: undefined });
   assert.equal(spec.problem, undefined);
   assert.deepEqual(spec.endpoint, { scheme: 'https', host: 'api.cluster1.example.com', port: 6443, basePath: '' });
@@ -66,7 +66,7 @@ test('B2: address and CA come from the ManagedCluster, the credential from the m
   assert.equal(spec.clusterGateway?.metadata.uid, cluster.metadata.uid);
 });
 
-test('B2: every client configuration is an address, tried in order, each with its own CA', () => {
+test('every client configuration is an address, tried in order, each with its own CA', () => {
   const spec = cluster1([cluster, token]);
   assert.deepEqual(spec.fallbacks, [
     {
@@ -83,7 +83,7 @@ test('B2: every client configuration is an address, tried in order, each with it
   assert.match(rejected?.message ?? '', /managedClusterClientConfigs\[0\]\.url must start with https/);
 });
 
-test('B2: availability, acceptance and taints are conditions of the cluster', () => {
+test('availability, acceptance and taints are conditions of the cluster', () => {
   const conditions = new Map(cluster1([cluster, token]).conditions?.map((each) => [each.type, each]));
   assert.equal(conditions.get('ManagedClusterConditionAvailable')?.status, 'Unknown');
   assert.match(conditions.get('ManagedClusterConditionAvailable')?.message ?? '', /stopped updating its lease/);
@@ -97,7 +97,7 @@ test('B2: availability, acceptance and taints are conditions of the cluster', ()
   assert.ok(cluster1([leaving, token]).conditions?.some(({ type }) => type === 'Deleting'));
 });
 
-test('B2: a cluster the hub does not accept, without address or without credential is listed with what to do', () => {
+test('a cluster the hub does not accept, without address or without credential is listed with what to do', () => {
   assert.match(
     problemOf([withSpec({ hubAcceptsClient: false }), token]),
     /^HubDeniesClient: ManagedCluster cluster1: /,
@@ -121,7 +121,7 @@ test('B2: a cluster the hub does not accept, without address or without credenti
   assert.match(problemOf([cluster, withData(token, { token: '' })]), /Secret cluster1\/cluster-gateway: .* is empty/);
 });
 
-test('S10: a ManagedCluster with an X509 Secret is one cluster, with the address of the one and the pair of the other', () => {
+test('a ManagedCluster with an X509 Secret is one cluster, with the address of the one and the pair of the other (CG-26)', () => {
   const named = changed(withData(prod, { endpoint: undefined, 'proxy-url': undefined }), (copy) => {
     copy['metadata'].name = 'cluster1';
   });
@@ -135,14 +135,14 @@ test('S10: a ManagedCluster with an X509 Secret is one cluster, with the address
   assert.deepEqual(spec.clusterGateway?.secret, { namespace, name: 'cluster1' });
 });
 
-test('S11: the CA of the ManagedCluster comes before the `ca.crt` of a token Secret, which is not even read', () => {
+test('the CA of the ManagedCluster comes before the `ca.crt` of a token Secret, which is not even read (CG-27)', () => {
   const spec = cluster1([cluster, token, secret]);
   assert.equal(spec.tls.ca, values.CA);
   assert.equal(credentialOf(spec).authorization, 'Bearer gateway-token-of-cluster1');
   assert.equal(spec.clusterGateway?.metadata.uid, secret.metadata.uid);
 });
 
-test('S14: with and without ManagedCluster, and one unlabelled: two of three, the third as its ManagedCluster says', () => {
+test('with and without ManagedCluster, and one unlabelled: two of three, the third as its ManagedCluster says (CG-30)', () => {
   const unlabelled = changed(prod, (copy) => {
     copy['metadata'].labels = {};
   });
@@ -153,7 +153,7 @@ test('S14: with and without ManagedCluster, and one unlabelled: two of three, th
   assert.equal(staging.endpoint?.host, 'staging.example.com');
 });
 
-test('B2: a Secret that is broken does not fall back to the token; one that goes away does', () => {
+test('a Secret that is broken does not fall back to the token; one that goes away does', () => {
   const one = source();
   const uids = new Set<string>();
   const see = (...objects: HubObject[]): ClusterSpec => {
@@ -174,7 +174,7 @@ test('B2: a Secret that is broken does not fall back to the token; one that goes
   assert.equal(uids.size, 2);
 });
 
-test('B2: the token of another cluster is never used', () => {
+test('the token of another cluster is never used', () => {
   const other = changed(token, (copy) => {
     copy['metadata'].namespace = 'cluster2';
   });
@@ -185,7 +185,7 @@ test('B2: the token of another cluster is never used', () => {
   assert.match(problemOf([cluster, otherName]), /^NoCredential/);
 });
 
-test('B2: without caBundle the CA beside the token verifies, else the system roots do and a condition says so', () => {
+test('without caBundle the CA beside the token verifies, else the system roots do and a condition says so', () => {
   const bare = withSpec({ managedClusterClientConfigs: [{ url: 'https://x.example.com' }] });
   assert.equal(cluster1([bare, token]).tls.ca, values.CA);
   const spec = cluster1([bare, withData(token, { 'ca.crt': undefined })]);
@@ -197,7 +197,7 @@ test('B2: without caBundle the CA beside the token verifies, else the system roo
   assert.equal(cluster1([named, token]).tls.serverName, 'api.internal');
 });
 
-test('B2: a cluster behind the proxy server: by the label of the Secret, or when nobody gave it an address', () => {
+test('a cluster behind the proxy server: by the label of the Secret, or when nobody gave it an address', () => {
   const clusterProxy = { scheme: 'https', host: 'proxy', port: 8090, userinfo: undefined, tls: {} } as const;
   const labelled = changed(withData(secret, { 'ca.crt': values.CA2 }), (copy) => {
     copy['metadata'].labels['cluster.core.oam.dev/cluster-endpoint-type'] = 'ClusterProxy';
@@ -215,7 +215,7 @@ test('B2: a cluster behind the proxy server: by the label of the Secret, or when
   assert.match(problemOf([cluster, labelled]), /^NoClusterProxy: /);
 });
 
-test('B2: a heartbeat gives the same spec, a condition that changes keeps the credential, a new token keeps the connections', () => {
+test('a heartbeat gives the same spec, a condition that changes keeps the credential, a new token keeps the connections', () => {
   const one = source();
   const see = (...objects: HubObject[]): ClusterSpec => clusterNamed(compiled(one, objects), 'cluster1');
   const first = see(cluster, token);
@@ -235,7 +235,7 @@ test('B2: a heartbeat gives the same spec, a condition that changes keeps the cr
   assert.equal(renewed.transportKey, first.transportKey);
 });
 
-test('B2: 2,000 clusters are compiled again in no time when one of them changed', () => {
+test('2,000 clusters are compiled again in no time when one of them changed', () => {
   const many = Array.from({ length: 2000 }, (_, index) => {
     const name = `c${index}`;
     const rename = (object: HubObject, change: (metadata: Record<string, unknown>) => void): HubObject =>

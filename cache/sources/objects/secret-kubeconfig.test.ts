@@ -53,7 +53,7 @@ function refusal(text: string): string {
   return assert.fail('it was taken');
 }
 
-test('B2: a Cluster of Cluster API is reached by the kubeconfig of its provider', () => {
+test('a Cluster of Cluster API is reached by the kubeconfig of its provider', () => {
   for (const version of ['v1beta1', 'v1beta2']) {
     const served = changed(cluster, (copy) => {
       copy['apiVersion'] = `cluster.x-k8s.io/${version}`;
@@ -72,7 +72,7 @@ test('B2: a Cluster of Cluster API is reached by the kubeconfig of its provider'
   }
 });
 
-test('B2: a Cluster without kubeconfig, with that of another one, or with a Secret without the key', () => {
+test('a Cluster without kubeconfig, with that of another one, or with a Secret without the key', () => {
   const problemOf = (...objects: HubObject[]): string => {
     const spec = clusterNamed(compiled(makeClusterApiSource({ namespaces: [] }), objects), 'capi-quickstart');
     assert.equal(spec.credential, undefined);
@@ -91,7 +91,7 @@ test('B2: a Cluster without kubeconfig, with that of another one, or with a Secr
   assert.match(problemOf(cluster, withData(secret, { value: '- a' })), /it must be a kubeconfig/);
 });
 
-test('B2: of two Clusters of one name the older keeps it, whatever its namespace is called', () => {
+test('of two Clusters of one name the older keeps it, whatever its namespace is called', () => {
   const specs = compiled(makeClusterApiSource({ namespaces: ['a-younger', 'default'] }), [
     changed(cluster, (copy) => {
       copy['metadata'] = {
@@ -114,7 +114,7 @@ test('B2: of two Clusters of one name the older keeps it, whatever its namespace
   assert.notEqual(specs[0]?.uid, specs[1]?.uid);
 });
 
-test('B2: a Cluster that is served in two versions is one cluster', () => {
+test('a Cluster that is served in two versions is one cluster', () => {
   const source = makeClusterApiSource({ namespaces: ['default'] });
   const clusters = new Map([['default/capi-quickstart', cluster]]);
   const secrets = new Map([['default/capi-quickstart-kubeconfig', secret]]);
@@ -133,7 +133,7 @@ function vcluster(object: HubObject): ClusterSpec {
   return clusterNamed(compiled(makeVclusterSource({ namespaces: ['team-x'] }), [object, configuration]), 'my-vcluster');
 }
 
-test('B2: a vcluster that calls itself localhost is reached at its Service, under the certificate of localhost', () => {
+test('a vcluster that calls itself localhost is reached at its Service, under the certificate of localhost', () => {
   const spec = vcluster(virtual);
   assert.equal(spec.problem, undefined);
   assert.deepEqual(spec.endpoint, { scheme: 'https', host: 'my-vcluster.team-x.svc', port: 443, basePath: '' });
@@ -148,7 +148,7 @@ test('B2: a vcluster that calls itself localhost is reached at its Service, unde
   assert.equal(vcluster(exported).conditions, undefined);
 });
 
-test('B2: Secrets that are no kubeconfig of a vcluster are no cluster; one that is broken is listed', () => {
+test('Secrets that are no kubeconfig of a vcluster are no cluster; one that is broken is listed', () => {
   const source = makeVclusterSource({ namespaces: [] });
   const nameless = changed(virtual, (copy) => {
     copy['metadata'].name = 'vc-';

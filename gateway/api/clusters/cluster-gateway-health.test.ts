@@ -54,7 +54,7 @@ function hubSite(status = 200, seen = true, hasSecret = true): Hub {
   return { site, calls, get: async () => (await site.ask(`GET ${path}`)).json() as Gateway };
 }
 
-test('R5: health starts false; what is put is echoed, and only the two annotations of the Secret are written', async () => {
+test('health starts false; what is put is echoed, and only the two annotations of the Secret are written (CG-77)', async () => {
   const { site, calls, get } = hubSite();
   const read = await get();
   assert.deepEqual(read.status, {});

@@ -15,7 +15,7 @@ interface Table {
 }
 const names = (list: unknown): string[] => (list as List).items.map(({ metadata }) => metadata.name);
 
-test('R3 S2: a Secret of cluster-gateway is read with address and types, and without what is secret', async () => {
+test('a Secret of cluster-gateway is read with address and types, and without what is secret (CG-75, CG-18)', async () => {
   const { ask, store } = makeLocalSite([clusterSpec('m1')]);
   const { status, json } = await ask(`GET ${api}/clustergateways/m1`);
   assert.equal(status, 200);
@@ -43,7 +43,7 @@ test('R3 S2: a Secret of cluster-gateway is read with address and types, and wit
   });
 });
 
-test('S3 S4 S5 S7: types and the insecure flag are told, an endpoint behind a tunnel has only its type', async () => {
+test('types and the insecure flag are told, an endpoint behind a tunnel has only its type (CG-19, CG-20, CG-21, CG-23)', async () => {
   const { ask } = makeLocalSite([
     clusterSpec('x509', { clusterGateway: { ...gatewayView('x509'), credentialType: 'X509Certificate' } }),
     clusterSpec('tunnel', { clusterGateway: { ...gatewayView('tunnel'), endpointType: 'ClusterProxy' } }),
@@ -63,7 +63,7 @@ test('S3 S4 S5 S7: types and the insecure flag are told, an endpoint behind a tu
   });
 });
 
-test('S6: health is what the two annotations say, read as Go reads a boolean, never what the probe found', async () => {
+test('health is what the two annotations say, read as Go reads a boolean, never what the probe found (CG-22)', async () => {
   const withHealth = (name: string, healthy: string): ReturnType<typeof clusterSpec> =>
     clusterSpec(name, {
       clusterGateway: gatewayView(name, {
@@ -85,7 +85,7 @@ test('S6: health is what the two annotations say, read as Go reads a boolean, ne
   assert.deepEqual(await status('odd'), { healthyReason: 'MyReason' });
 });
 
-test('R4 S13: the list holds what cluster-gateway would show; clusters of other sources and losers of a name are not in it', async () => {
+test('the list holds what cluster-gateway would show; clusters of other sources and losers of a name are not in it (CG-76, CG-29)', async () => {
   const { ask, store } = makeLocalSite([
     clusterSpec('m1'),
     clusterSpec('laptop', { clusterGateway: undefined }),
@@ -111,7 +111,7 @@ test('R4 S13: the list holds what cluster-gateway would show; clusters of other 
   assert.equal(names(all.json()).length, 4);
 });
 
-test('V13: the columns are those of cluster-gateway, for one and for a list', async () => {
+test('the columns are those of cluster-gateway, for one and for a list (CG-55)', async () => {
   const { ask } = makeLocalSite([clusterSpec('m1')]);
   const gateways = (await ask(`GET ${api}/clustergateways`, table)).json() as Table;
   assert.deepEqual(
@@ -146,7 +146,7 @@ test('V13: the columns are those of cluster-gateway, for one and for a list', as
   ]);
 });
 
-test('V3 V5 V6 V7 V8: virtual clusters are the hub, Secrets and ManagedClusters', async () => {
+test('virtual clusters are the hub, Secrets and ManagedClusters (CG-45, CG-47, CG-48, CG-49, CG-50)', async () => {
   const ocm = { ...gatewayView('ocm', { labels: { key: 'value' }, annotations: {} }), secret: undefined };
   const refused = { type: 'HubAccepted', status: 'False', reason: 'HubDeniesClient', message: '' } as const;
   const { ask } = makeLocalSite([
@@ -171,7 +171,7 @@ test('V3 V5 V6 V7 V8: virtual clusters are the hub, Secrets and ManagedClusters'
   }
 });
 
-test('V9 V10 V11 V12: local comes first, then the newest, and selectors see the labels that are shown', async () => {
+test('local comes first, then the newest, and selectors see the labels that are shown (CG-51, CG-52, CG-53, CG-54)', async () => {
   const made = (name: string, creationTimestamp: string, labels = {}): ReturnType<typeof clusterSpec> =>
     clusterSpec(name, { clusterGateway: gatewayView(name, { creationTimestamp, labels }) });
   const { ask } = makeLocalSite([
@@ -188,7 +188,7 @@ test('V9 V10 V11 V12: local comes first, then the newest, and selectors see the 
   assert.deepEqual(await list('cluster.core.oam.dev/hidden'), []);
 });
 
-test('B6: nothing secret is in any answer about any kind', async () => {
+test('nothing secret is in any answer about any kind', async () => {
   const { ask, watch, store } = makeLocalSite([
     clusterSpec('m1'),
     clusterSpec('m1', { uid: 'loser' }),

@@ -32,7 +32,7 @@ test('what kube-apiserver refuses is refused, and what requires nothing is told 
   assert.equal(labelMatcher('constructor')!({}), false);
 });
 
-test('S27: a selector of commas is refused at once', () => {
+test('a selector of commas is refused at once (ATT-27)', () => {
   assert.throws(() => labelMatcher(','.repeat(256 * 1024)), { code: 'BAD_REQUEST' });
   assert.throws(() => labelMatcher(`${','.repeat(256 * 1024)})`), { code: 'BAD_REQUEST' });
 });

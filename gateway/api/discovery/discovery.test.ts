@@ -35,7 +35,7 @@ interface GroupList {
 const legacy = async (site: LocalSite): Promise<string[]> =>
   ((await site.ask('GET /apis')).json() as { groups: { name: string }[] }).groups.map(({ name }) => name);
 
-test("R1: cluster-gateway's group is in discovery when it is on, and nothing of it is served when it is off", async () => {
+test("cluster-gateway's group is in discovery when it is on, and nothing of it is served when it is off (CG-73)", async () => {
   assert.deepEqual(await legacy(both), ['gateway.portcullis.io', 'cluster.core.oam.dev']);
   assert.deepEqual(await legacy(own), ['gateway.portcullis.io']);
   const { resources } = (await both.ask('GET /apis/cluster.core.oam.dev/v1alpha1')).json() as {
@@ -68,7 +68,7 @@ test("R1: cluster-gateway's group is in discovery when it is on, and nothing of 
   }
 });
 
-test('V2: the short names are those people type', async () => {
+test('the short names are those people type (CG-44)', async () => {
   const { items } = (await both.ask('GET /apis', { accept: v2 })).json() as GroupList;
   const names = items.flatMap(({ versions }) => versions[0]!.resources.map((each) => [each.resource, each.shortNames]));
   assert.deepEqual(Object.fromEntries(names), {

@@ -14,7 +14,7 @@ function surface(target: string): IndexSurface {
 const clusterpedia = '/apis/clusterpedia.io/v1beta1';
 const search = '/apis/search.portcullis.io/v1alpha1';
 
-test('T1-T6: what is behind `resources` is handed on segment by segment', () => {
+test('what is behind `resources` is handed on segment by segment (CP-001 to CP-006)', () => {
   const inner = (target: string): readonly string[] => (surface(target) as { segments: readonly string[] }).segments;
   assert.deepEqual(inner(`${clusterpedia}/resources`), []);
   assert.deepEqual(inner(`${clusterpedia}/resources/`), []);

@@ -156,7 +156,7 @@ test('a line that comes after the end is written all the same', async () => {
   await until(() => everyLine().length === 2);
 });
 
-test('C58: a full disk makes the sink full at once, and with room again every event is there, whole and once', async (t) => {
+test('a full disk makes the sink full at once, and with room again every event is there, whole and once (FLT-18)', async (t) => {
   mkdirSync(join(folder, 'logs'));
   const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16k', 'none', join(folder, 'logs')]);
   if (mounted.status !== 0) {
@@ -188,7 +188,7 @@ test('C58: a full disk makes the sink full at once, and with room again every ev
   }
 });
 
-test('C58: events that a full disk has not taken when the process ends are told as lost', async () => {
+test('events that a full disk has not taken when the process ends are told as lost (FLT-18)', async () => {
   path = '/dev/full';
   const sink = start({ retryMs: 60_000 });
   sink.write('1');

@@ -106,7 +106,7 @@ test('no more batches a second than the throttle lets through', async () => {
   await until(() => taken.length === 3);
 });
 
-test('C58: a webhook that is down gets every event once it is up, and meanwhile they are on disk, not in memory', async () => {
+test('a webhook that is down gets every event once it is up, and meanwhile they are on disk, not in memory (FLT-18)', async () => {
   behave = down;
   const sink = start();
   write(sink, 0, 55);
@@ -128,7 +128,7 @@ test('C58: a webhook that is down gets every event once it is up, and meanwhile 
   assert.equal(told.at(-1), 'recovered');
 });
 
-test('C58: a webhook that never answers makes the sink full at its bounds, and not before', async () => {
+test('a webhook that never answers makes the sink full at its bounds, and not before (FLT-18)', async () => {
   behave = stalled;
   const sink = start({ batch: { bufferSize: 30 }, spoolBytes: 200 });
   write(sink, 0, 30);

@@ -9,13 +9,13 @@ const isRefused = (error: unknown): boolean => error instanceof GatewayError && 
 const keys = (path: string): unknown =>
   parsePath(path).map((step) => (step.kind === 'key' ? step.key : step.kind === 'index' ? step.index : '[]'));
 
-test('T106: values are sorted in a copy, doubles are kept', () => {
+test('values are sorted in a copy, doubles are kept (CP-106)', () => {
   const values = ['b', 'a', 'b'];
   assert.deepEqual(sortedValues(values), ['a', 'b', 'b']);
   assert.deepEqual([values, sortedValues([])], [['b', 'a', 'b'], []]);
 });
 
-test('T107-T115: paths that are read', () => {
+test('paths that are read (CP-107 to CP-115)', () => {
   assert.deepEqual(keys('metadata.name'), ['metadata', 'name']);
   assert.deepEqual(keys('.metadata.name'), ['metadata', 'name']);
   assert.deepEqual(keys(".metadata.annotations.'test.io'"), ['metadata', 'annotations', 'test.io']);
@@ -28,7 +28,7 @@ test('T107-T115: paths that are read', () => {
   assert.deepEqual(keys(".field1['prefix.listed'][0].field2"), ['field1', 'prefix.listed', 0, 'field2']);
 });
 
-test('T116-T119: paths that are refused', () => {
+test('paths that are refused (CP-116 to CP-119)', () => {
   const wrong = ['[]', '[0]', '.metadata.annotations[test.io]', ".metadata.annotations['test.io'.go]"];
   for (const path of [...wrong, '', '.', 'a.', 'a..b', "a['b", 'a[-1]', 'a[1', '_a', "a'b'", 'a[]b', 'é'])
     assert.throws(() => parsePath(path), isRefused, path);
@@ -36,7 +36,7 @@ test('T116-T119: paths that are refused', () => {
   assert.throws(() => parsePath('a'.repeat(3000)), isRefused);
 });
 
-test('T120-T126: selectors print back as they were written, requirements in order', () => {
+test('selectors print back as they were written, requirements in order (CP-120 to CP-126)', () => {
   for (const selector of [
     '',
     ".metadata.annotations['test.io'] in (value1,value2),.spec.replica=3",
@@ -51,7 +51,7 @@ test('T120-T126: selectors print back as they were written, requirements in orde
     assert.equal(printFieldSelector(parseFieldSelector(selector)), selector);
 });
 
-test('T127-T129: selectors that are refused', () => {
+test('selectors that are refused (CP-127 to CP-129)', () => {
   for (const selector of [
     '.metadata.annotations[test.io] in (value1, value2)',
     ".metadata.annotations['test'io'] in (value1, value2)",
@@ -75,7 +75,7 @@ test('a key in brackets and quotes may stand first, and behind a dot', () => {
     assert.throws(() => parsePath(path), isRefused, path);
 });
 
-test('T26-T33: what selectors mean', () => {
+test('what selectors mean (CP-026 to CP-033)', () => {
   const [one, two] = parseFieldSelector("field1.field11['field12.io'] notin (value2, value1),a=x\\,y\\\\z");
   assert.deepEqual(one!.requirement, {
     path: [

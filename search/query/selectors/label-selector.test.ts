@@ -20,14 +20,14 @@ function fault(selector: string): string {
   return 'none';
 }
 
-test('T103: single tokens are the longest match, and what is no symbol is a word', () => {
+test('single tokens are the longest match, and what is no symbol is a word (CP-103)', () => {
   for (const symbol of [',', 'notin', 'in', '=', '==', '>', '<', '!', '!=', '(', ')'])
     assert.deepEqual(lex(symbol, 0), { kind: symbol, text: symbol, end: symbol.length });
   assert.deepEqual(lex('', 0), { kind: 'end', text: '', end: 0 });
   for (const word of ['~', '||']) assert.deepEqual(lex(word, 0), { kind: 'word', text: word, end: word.length });
 });
 
-test('T104-T105: sequences of tokens, whatever the spaces', () => {
+test('sequences of tokens, whatever the spaces (CP-104 to CP-105)', () => {
   assert.deepEqual(tokens('key in ( value )'), ['word', 'in', '(', 'word', ')']);
   assert.deepEqual(tokens('key notin ( value )'), ['word', 'notin', '(', 'word', ')']);
   assert.deepEqual(tokens('key in ( value1, value2 )'), ['word', 'in', '(', 'word', ',', 'word', ')']);
@@ -40,7 +40,7 @@ test('T104-T105: sequences of tokens, whatever the spaces', () => {
   assert.deepEqual(tokens('key<1'), ['word', '<', 'word']);
 });
 
-test('T18-T25: label selectors of every operator', () => {
+test('label selectors of every operator (CP-018 to CP-025)', () => {
   const one = (selector: string): unknown => {
     const [requirement] = parseLabelSelector(selector);
     return [requirement!.key, requirement!.operator, ...requirement!.values];
@@ -88,7 +88,7 @@ test('a selector that cannot be read is refused in the words of kube-apiserver',
   assert.match(fault('a/b/c'), /a valid label key must consist of .* with an optional DNS subdomain prefix and '\/'/);
 });
 
-test('E9: selectors over the limits are refused, and long hostile ones are read to their end', () => {
+test('selectors over the limits are refused, and long hostile ones are read to their end', () => {
   assert.match(fault('a,'.repeat(300)), /more than 256 requirements/);
   assert.match(fault('a'.repeat(70_000)), /longer than/);
   for (const piece of ['a.', 'a-', '(', ',', ' ', '!', "['", 'a in (', '"']) {

@@ -209,7 +209,7 @@ function openHolder({ file }: IndexFile): { readonly release: () => void } {
   return { release: () => db.close() };
 }
 
-test('E10: a log cut or flipped anywhere opens as a prefix of commits with their positions', async (context) => {
+test('a log cut or flipped anywhere opens as a prefix of commits with their positions', async (context) => {
   const { directory, index, writer, step } = openNew('plain');
   const last = step + commits(6, 2);
   write(writer, step + 1, last);
@@ -219,7 +219,7 @@ test('E10: a log cut or flipped anywhere opens as a prefix of commits with their
   await damageLog(context, crashed, (_step, said) => assert.deepEqual(said, []));
 });
 
-test('E10: a damaged log of which all is in the file already loses only what came after', async (context) => {
+test('a damaged log of which all is in the file already loses only what came after', async (context) => {
   const { directory, index, writer, step } = openNew('done');
   // More than one, or a log cut between them would not hide newer pages of the file behind older ones of its own.
   const copied = step + commits(4, 2);
@@ -240,7 +240,7 @@ test('E10: a damaged log of which all is in the file already loses only what cam
   });
 });
 
-test('E10: a log damaged while it was being copied is noticed, and the index built anew', async (context) => {
+test('a log damaged while it was being copied is noticed, and the index built anew', async (context) => {
   const { directory, index, writer, step } = openNew('begun');
   const seen = step + commits(3);
   const last = seen + commits(3);
@@ -260,7 +260,7 @@ test('E10: a log damaged while it was being copied is noticed, and the index bui
   });
 });
 
-test('E10: what was committed before SIGKILL is there after it', async () => {
+test('what was committed before SIGKILL is there after it', async () => {
   const directory = join(root, 'killed');
   const child = spawn(process.execPath, [join(import.meta.dirname, 'crash.fixture.ts'), directory], {
     stdio: ['ignore', 'pipe', 'inherit'],

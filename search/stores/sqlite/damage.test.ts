@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { rowWrite, typeInfo } from './model.fixture.ts';
 import { openSqliteStore } from './store.ts';
 
-test('C59: a store damaged in its middle is set aside and opened empty, whether that shows at once or later', async (t) => {
+test('a store damaged in its middle is set aside and opened empty, whether that shows at once or later (FLT-19)', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-damage-'));
   t.after(() => rmSync(directory, { recursive: true, force: true }));
   const pods = typeInfo('', 'pods');

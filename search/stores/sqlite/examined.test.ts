@@ -130,7 +130,7 @@ const questions: readonly (readonly [string, ListQuery, PageRequest])[] = [
   ['the newest after 2,000', newest, { limit: 50, offset: 2000 }],
 ];
 
-describe('E8: rows that are looked at for a page', () => {
+describe('rows that are looked at for a page', () => {
   let directory = '';
   let reader: Reader;
   let stepped = 0;

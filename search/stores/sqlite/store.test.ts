@@ -267,7 +267,7 @@ describe('a store of random rows', () => {
     );
   });
 
-  test('E9: pages that end early are together what a look at every row finds, for every query, order and scope', async () => {
+  test('pages that end early are together what a look at every row finds, for every query, order and scope', async () => {
     const reader = openReader(join(directory, 'index.db'), 8 << 20, undefined, {
       bodies: 3,
       bytes: 1 << 20,

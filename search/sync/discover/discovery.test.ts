@@ -43,7 +43,7 @@ function negotiated(type: TypeInfo, ...requested: readonly string[]): readonly s
 }
 
 describe('versions of a type', () => {
-  it('T149-T153: what comes with Kubernetes is kept as the member prefers it, whatever is requested', () => {
+  it('what comes with Kubernetes is kept as the member prefers it, whatever is requested (CP-149 to CP-153)', () => {
     const deployments = (...versions: readonly string[]): TypeInfo => typeOf('apps', 'deployments', versions);
     assert.equal(negotiated(deployments('v1'), 'v1')[0], 'v1');
     assert.equal(negotiated(deployments('v1', 'v1beta2', 'v1beta1'), 'v1beta1')[0], 'v1');
@@ -53,12 +53,12 @@ describe('versions of a type', () => {
     assert.equal(negotiated(deployments('v2', 'v1beta2'))[0], 'v2');
   });
 
-  it('T154-T155: one that no scheme knows is kept all the same', () => {
+  it('one that no scheme knows is kept all the same (CP-154 to CP-155)', () => {
     assert.equal(negotiated(typeOf('apps', 'deployments', ['v2']))[0], 'v2');
     assert.equal(negotiated(typeOf('apps', 'deployments', ['v2', 'v1alpha2']))[0], 'v2');
   });
 
-  it('T156-T157: of a custom resource there is one row, in the storage version, and all served versions are views of it', () => {
+  it('of a custom resource there is one row, in the storage version, and all served versions are views of it (CP-156 to CP-157)', () => {
     assert.deepEqual(negotiated(typeOf('e.com', 'w', ['v1beta2', 'v1beta1'], 'v1beta1')), [
       'v1beta1',
       'v1beta2',
@@ -68,7 +68,7 @@ describe('versions of a type', () => {
     assert.deepEqual(negotiated(typeOf('e.com', 'w', five, 'v2')), ['v2', ...five]);
   });
 
-  it('T158-T160: requested versions of a custom resource are exactly those that are served', () => {
+  it('requested versions of a custom resource are exactly those that are served (CP-158 to CP-160)', () => {
     const type = typeOf('e.com', 'w', ['v1beta2', 'v1alpha2', 'v1'], 'v1');
     assert.deepEqual(negotiated(type, 'v1beta2'), ['v1beta2', 'v1beta2']);
     assert.deepEqual(negotiated(type, 'v1beta2', 'v1alpha2'), ['v1beta2', 'v1beta2', 'v1alpha2']);
@@ -79,7 +79,7 @@ describe('versions of a type', () => {
     ]);
   });
 
-  it('T161: a requested version that is not served is an error that names what is', () => {
+  it('a requested version that is not served is an error that names what is (CP-161)', () => {
     assert.equal(
       negotiated(typeOf('e.com', 'w', ['v1', 'v2'], 'v1'), 'v2beta1'),
       'w.e.com is served as v1, v2, not as v2beta1',

@@ -11,7 +11,7 @@ function row(version: string, uid = 'u'): RowWrite {
   return { ...key, uid, resourceVersion: version, ownerUid: '', createdAtMs: 0, labels: [], terms: [], raw };
 }
 
-test('T163: of changes of one object that come together the last is written, whatever came before it', async () => {
+test('of changes of one object that come together the last is written, whatever came before it (CP-163)', async () => {
   for (const [changes, expected] of [
     [['put 1', 'remove'], 'deleted'],
     [['put 1', 'put 2'], '2'],

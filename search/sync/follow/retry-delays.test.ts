@@ -5,7 +5,7 @@ import { startClusterSync } from '../cluster-sync.ts';
 import { defaultRetryDelays, makeRetryDelays } from './retry-delays.ts';
 import { defaultSyncTiming } from '../sync-types.ts';
 
-test('T164: with 1 s, 5 s, 10 s and 5 fast tries waits are 1, 2, 4, 5, 5, then 10 s and more, each cluster its own, and what works begins anew', () => {
+test('with 1 s, 5 s, 10 s and 5 fast tries waits are 1, 2, 4, 5, 5, then 10 s and more, each cluster its own, and what works begins anew (CP-164)', () => {
   const delays = { firstMs: 1_000, maxMs: 5_000, fastTries: 5, slowMs: 10_000 };
   let drawn = 0;
   const one = makeRetryDelays(delays, () => drawn);
@@ -22,7 +22,7 @@ test('T164: with 1 s, 5 s, 10 s and 5 fast tries waits are 1, 2, 4, 5, 5, then 1
   assert.deepEqual(defaultRetryDelays, delays, 'nothing else is used');
 });
 
-test('T164: a cluster that does not answer is asked again after 1, 2, 4, 5, 5 and then every 10 to 20 s', async (t) => {
+test('a cluster that does not answer is asked again after 1, 2, 4, 5, 5 and then every 10 to 20 s (CP-164)', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let asked = 0;
   const settle = async (): Promise<void> => {

@@ -38,7 +38,7 @@ async function answered(client: RawClient): Promise<number> {
   return (await client.answer()).status;
 }
 
-test('C39 S39: a flood of connections is closed before the handshake, who is connected is served, and room that gets free is given out', async (t) => {
+test('a flood of connections is closed before the handshake, who is connected is served, and room that gets free is given out (ATT-39)', async (t) => {
   const site = await siteOf(t, { maxConnections: 40, maxAddressConnections: 30 });
   const honest = await openRaw(site);
   assert.equal(await answered(honest), 200);
@@ -63,7 +63,7 @@ test('C39 S39: a flood of connections is closed before the handshake, who is con
   honest.close();
 });
 
-test('C39 S39: connections that never finish a head, or a handshake, hold nobody up', async (t) => {
+test('connections that never finish a head, or a handshake, hold nobody up (ATT-39)', async (t) => {
   const site = await siteOf(t, {});
   const stalled = await Promise.all(Array.from({ length: 100 }, () => openRaw(site)));
   for (const client of stalled) client.send('GET /clusters/m1/proxy/api HTTP/1.1\r\nHost: x\r\nX-A: b');
@@ -78,7 +78,7 @@ test('C39 S39: connections that never finish a head, or a handshake, hold nobody
   for (const socket of silent) socket.destroy();
 });
 
-test('C39 S39: whoever tries tokens is held back after a hundred, and connections that have logged in from the same address are served', async (t) => {
+test('whoever tries tokens is held back after a hundred, and connections that have logged in from the same address are served (ATT-39)', async (t) => {
   const site = await siteOf(t, {});
   const honest = await openRaw(site);
   assert.equal(await answered(honest), 200);
@@ -156,7 +156,7 @@ function flowing(site: Site): { readonly sent: () => number } {
   return { sent: () => sent };
 }
 
-test('C39 S39: a head that is long in odd ways, from nobody, is answered over both protocols, and others are served', async (t) => {
+test('a head that is long in odd ways, from nobody, is answered over both protocols, and others are served (ATT-39)', async (t) => {
   const site = await siteOf(t, {});
   const honest = await openRaw(site);
   assert.equal(await answered(honest), 200);
@@ -199,7 +199,7 @@ test('C39 S39: a head that is long in odd ways, from nobody, is answered over bo
   );
 });
 
-test('C53 F13: a client that takes nothing of a list or a watch is ended after its time over both protocols, one of a log is not', async (t) => {
+test('a client that takes nothing of a list or a watch is ended after its time over both protocols, one of a log is not (FLT-13)', async (t) => {
   const site = await siteOf(t, { slowClientTimeout: '1s' });
   flowing(site);
   const open = async (path: string): Promise<RawClient> => {
@@ -230,7 +230,7 @@ test('C53 F13: a client that takes nothing of a list or a watch is ended after i
   session.destroy();
 });
 
-test('C39 C53: memory that unread bodies take ends in 429, not in the end of the process, and is served again when it is free', async (t) => {
+test('memory that unread bodies take ends in 429, not in the end of the process, and is served again when it is free (FLT-13)', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-memory-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const member = await startMember(await makeTestAuthority(), () => undefined);

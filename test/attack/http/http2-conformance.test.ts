@@ -250,7 +250,7 @@ const asked = (sent: readonly Buffer[]): number => {
 };
 
 for (const [name, [expected, ...sent]] of Object.entries(cases)) {
-  test(`D8, ${name}: ${expected}`, async () => {
+  test(`${name}: ${expected}`, async () => {
     const client = await openFrames(door);
     client.send(...sent);
     const outcome = await client.outcome(expected === ok ? asked(sent) : one);
@@ -261,7 +261,7 @@ for (const [name, [expected, ...sent]] of Object.entries(cases)) {
   });
 }
 
-test('D8, 3.4: anything but the preface is refused, and so is another frame than SETTINGS behind it', async () => {
+test('3.4: anything but the preface is refused, and so is another frame than SETTINGS behind it', async () => {
   for (const first of [
     [Buffer.from('GET / HTTP/1.1\r\nHost: x\r\n\r\n')],
     [preface, frame(type.ping, 0, 0, Buffer.alloc(8))],
@@ -274,7 +274,7 @@ test('D8, 3.4: anything but the preface is refused, and so is another frame than
   }
 });
 
-test('D8, 4.1: frames are read whatever the pieces they come in', async () => {
+test('4.1: frames are read whatever the pieces they come in', async () => {
   const bytes = Buffer.concat([
     ...[preface, settings(), post(one, ['content-length', '5'])],
     ...[frame(type.data, flag.padded, one, [2, 0x61, 0x62, 0, 0]), data(one, 'cde', flag.endStream), get(3)],
@@ -291,7 +291,7 @@ test('D8, 4.1: frames are read whatever the pieces they come in', async () => {
   }
 });
 
-test('D8, 5.1.2: the stream beyond 100 is refused so that it may be asked again, and the others are answered', async () => {
+test('5.1.2: the stream beyond 100 is refused so that it may be asked again, and the others are answered', async () => {
   const client = await openFrames(door);
   for (let i = 0; i < 101; i++) client.send(post(1 + 2 * i));
   assert.equal(await client.outcome(201), 'RST_STREAM REFUSED_STREAM');
@@ -300,7 +300,7 @@ test('D8, 5.1.2: the stream beyond 100 is refused so that it may be asked again,
   client.socket.destroy();
 });
 
-test('D8, 6.5.3 and 6.7: SETTINGS are acknowledged, a PING is answered with its own payload', async () => {
+test('6.5.3 and 6.7: SETTINGS are acknowledged, a PING is answered with its own payload', async () => {
   const client = await openFrames(door);
   client.send(frame(type.ping, 0, 0, Buffer.from('12345678')));
   const pong = await client.find((f) => f.type === type.ping);
@@ -309,7 +309,7 @@ test('D8, 6.5.3 and 6.7: SETTINGS are acknowledged, a PING is answered with its 
   client.socket.destroy();
 });
 
-test('D8, 6.9: an answer keeps to the window, which may be one byte, negative or nothing, and goes on when it opens', async () => {
+test('6.9: an answer keeps to the window, which may be one byte, negative or nothing, and goes on when it opens', async () => {
   const client = await openFrames(door, [preface, settings([4, 1]), get(one)]);
   const bodies = (): number[] => client.frames.filter((f) => f.type === type.data).map((f) => f.payload.length);
   await client.find((f) => f.type === type.data);
@@ -331,7 +331,7 @@ test('D8, 6.9: an answer keeps to the window, which may be one byte, negative or
   client.socket.destroy();
 });
 
-test('D8, 6.9.1: a body nobody reads is taken up to the window that was given, and what is beyond resets its stream', async () => {
+test('6.9.1: a body nobody reads is taken up to the window that was given, and what is beyond resets its stream', async () => {
   const unread = [...without(':path'), [':path', '/unread']] as const;
   const piece = (): Buffer => data(one, 'x'.repeat(16_384));
   const client = await openFrames(door, [

@@ -111,7 +111,7 @@ for (const [name, sent] of Object.entries({
     ...Array.from({ length: 100 }, () => frame(type.continuation, 0, 1, Buffer.alloc(16_384, 0))),
   ],
 })) {
-  test(`C34 S34: a flood of ${name} ends the connection, and others are served`, async () => {
+  test(`a flood of ${name} ends the connection, and others are served (ATT-34)`, async () => {
     const client = await openFrames(door);
     client.send(...sent());
     await assertEnded(client);
@@ -119,7 +119,7 @@ for (const [name, sent] of Object.entries({
   });
 }
 
-test('C34 S34: honest clients that ask and reset, slowly and in between answers, keep their connection', async () => {
+test('honest clients that ask and reset, slowly and in between answers, keep their connection (ATT-34)', async () => {
   const client = await openFrames(door);
   for (let round = 0; round < 10; round++) {
     const ids = streams(100).map((id) => id + round * 400);
@@ -130,7 +130,7 @@ test('C34 S34: honest clients that ask and reset, slowly and in between answers,
   client.socket.destroy();
 });
 
-test('C34 S34: a header bomb of indices is 431, costs no memory, and the connection goes on', async () => {
+test('a header bomb of indices is 431, costs no memory, and the connection goes on (ATT-34)', async () => {
   const client = await openFrames(door);
   const value = 'v'.repeat(3_900);
   const added = Buffer.concat([block(...pseudo), Buffer.from([0x40, 1, 0x6a, 0x7f, 0xbd, 0x1d]), Buffer.from(value)]);
@@ -145,7 +145,7 @@ test('C34 S34: a header bomb of indices is 431, costs no memory, and the connect
   client.socket.destroy();
 });
 
-test('C34 S34: a client that reads nothing makes us hold no more than a little for each stream, whatever it asks for', async () => {
+test('a client that reads nothing makes us hold no more than a little for each stream, whatever it asks for (ATT-34)', async () => {
   const client = await openFrames(door, [preface, settings([4, 0x7fff_ffff])]);
   await client.find((f) => f.type === type.settings);
   client.socket.pause();
@@ -160,7 +160,7 @@ test('C34 S34: a client that reads nothing makes us hold no more than a little f
   await noneOpen();
 });
 
-test('C34 S34: answers of a client that takes one byte at a time are bounded, and others are served', async () => {
+test('answers of a client that takes one byte at a time are bounded, and others are served (ATT-34)', async () => {
   const client = await openFrames(door, [preface, settings([4, 1])]);
   client.send(...streams(100).map((id) => ask(id, '/endless')));
   const first = refusedWrites.length;

@@ -120,7 +120,7 @@ for (const [name, prefix, paths] of [
   ['below a cluster whose server has a path of its own', '/clusters/based/proxy', dots],
   ['below an application', member + application, inApplication],
 ] as const) {
-  test(`C12 C13 S12, S13: dot segments and double readings ${name} are 400 over both protocols, nothing upstream`, async () => {
+  test(`dot segments and double readings ${name} are 400 over both protocols, nothing upstream (ATT-12, ATT-13)`, async () => {
     for (const path of paths) {
       const answer = await ask(requestBytes(`GET ${prefix}${path}`, [auth]));
       assert.equal(answer.status, 400, `${prefix}${path} answered ${answer.status}`);
@@ -131,7 +131,7 @@ for (const [name, prefix, paths] of [
   });
 }
 
-test('C12 S12: upgrades go the same way', async () => {
+test('upgrades go the same way (ATT-12)', async () => {
   for (const path of [...dots, '/api/v1/namespaces/a%2Fb/pods/p/exec', '//api/v1/namespaces/a/pods/p/exec']) {
     const answer = await ask(requestBytes(`GET ${member}${path}`, [auth, ...upgradeLines('websocket')]));
     assert.equal(answer.status, 400, path);
@@ -139,7 +139,7 @@ test('C12 S12: upgrades go the same way', async () => {
   assert.equal(site.upstream(), 0);
 });
 
-test('C13 S13: the part of the path that is ours has one spelling', async () => {
+test('the part of the path that is ours has one spelling (ATT-13)', async () => {
   for (const path of [
     '//clusters/m1/proxy/api',
     '/clusters//m1/proxy/api',
@@ -179,7 +179,7 @@ test('C13 S13: the part of the path that is ours has one spelling', async () => 
   assert.equal(site.upstream(), 0);
 });
 
-test('C13 S13: what is accepted arrives byte for byte', async () => {
+test('what is accepted arrives byte for byte (ATT-13)', async () => {
   const { port, requests } = site.members[0]!;
   for (const [sent, arrives] of [
     [member, '/'],
@@ -208,7 +208,7 @@ test('C13 S13: what is accepted arrives byte for byte', async () => {
   }
 });
 
-test('C14 S14: targets that are no path are refused', async () => {
+test('targets that are no path are refused (ATT-14)', async () => {
   for (const line of [
     'GET http://evil.test/api',
     'GET https://evil.test/clusters/m1/proxy/api',
@@ -234,7 +234,7 @@ test('C14 S14: targets that are no path are refused', async () => {
   assert.equal(site.upstream(), 0);
 });
 
-test('C14 S14: CONNECT is refused over both protocols', async () => {
+test('CONNECT is refused over both protocols (ATT-14)', async () => {
   for (const target of ['evil.test:443', `127.0.0.1:${site.members[0]!.port}`, '/clusters/m1/proxy/api']) {
     const answer = await ask(requestBytes(`CONNECT ${target}`, [auth]));
     assert.ok(answer.status === 405 || answer.status === 400, String(answer.status));
@@ -250,7 +250,7 @@ test('C14 S14: CONNECT is refused over both protocols', async () => {
   assert.equal(site.upstream(), 0);
 });
 
-test('C14 S14: pseudo headers that do not fit together are refused', async () => {
+test('pseudo headers that do not fit together are refused (ATT-14)', async () => {
   const path = `${member}/api`;
   for (const change of [
     [[':path', '']],
@@ -285,7 +285,7 @@ test('C14 S14: pseudo headers that do not fit together are refused', async () =>
   assert.equal(site.upstream(), 0);
 });
 
-test('C14 S14: one Host, and the member is asked by its own name whatever it says', async () => {
+test('one Host, and the member is asked by its own name whatever it says (ATT-14)', async () => {
   const line = `GET ${member}/api HTTP/1.1`;
   const { port, requests } = site.members[0]!;
   for (const hosts of [['Host: gateway.test', 'Host: evil.test'], ['Host: gateway.test', 'host: gateway.test'], []]) {

@@ -111,7 +111,7 @@ for (const length of [
 }
 
 for (const [name, bytes] of Object.entries(heads)) {
-  test(`C33 S33: ${name}: 400 once, nothing upstream, nothing read on`, async () => {
+  test(`${name}: 400 once, nothing upstream, nothing read on (ATT-33)`, async () => {
     assert.deepEqual(await statusesOf(bytes + smuggled), [400]);
     assert.equal(site.upstream(), 0);
   });
@@ -139,7 +139,7 @@ const bodies: Readonly<Record<string, string>> = {
   'LF alone in a trailer': '5\r\nhello\r\n0\r\nA: b\nC: d\r\n\r\n',
 };
 for (const [name, body] of Object.entries(bodies)) {
-  test(`C33 S33: chunks with ${name}: 400, and no whole request upstream`, async () => {
+  test(`chunks with ${name}: 400, and no whole request upstream (ATT-33)`, async () => {
     const statuses = await statusesOf(post(chunked, `3\r\nabc\r\n${body}`) + smuggled);
     assert.ok(statuses.length <= 1 && statuses.every((status) => status === 400), statuses.join());
     for (const request of site.members[0]!.requests) {
@@ -152,7 +152,7 @@ for (const [name, body] of Object.entries(bodies)) {
   });
 }
 
-test('C33 S33: a body that ends early leaves the member with a request that looks cut', async () => {
+test('a body that ends early leaves the member with a request that looks cut (ATT-33)', async () => {
   for (const bytes of [
     post(['Content-Length: 50'], 'hello'),
     post(chunked, '5\r\nhello\r\n'),
@@ -170,7 +170,7 @@ test('C33 S33: a body that ends early leaves the member with a request that look
   }
 });
 
-test('C33 S33: an upload over HTTP/2 that is reset leaves the member with a request that looks cut', async () => {
+test('an upload over HTTP/2 that is reset leaves the member with a request that looks cut (ATT-33)', async () => {
   const session = await openHttp2(site);
   for (const more of [[], ['content-length', '50']]) {
     const list = http2Headers('POST', pods, ['authorization', 'Bearer alice-token', ...more]);
@@ -219,7 +219,7 @@ const accepted: Readonly<Record<string, readonly [bytes: string, body: string]>>
   ],
 };
 for (const [name, [bytes, body]] of Object.entries(accepted)) {
-  test(`C33 S33: ${name}: framed anew, the same body, the same user, and the next request is the next request`, async () => {
+  test(`${name}: framed anew, the same body, the same user, and the next request is the next request (ATT-33)`, async () => {
     const next = requestBytes(`GET ${pods}?next`, [bob, 'Connection: close']);
     assert.deepEqual(await statusesOf(bytes + next), [200, 200]);
     const [first, second, ...more] = site.members[0]!.requests;
@@ -234,7 +234,7 @@ for (const [name, [bytes, body]] of Object.entries(accepted)) {
   });
 }
 
-test('C33 S33: pipelined requests are each judged by their own credential, in order', async () => {
+test('pipelined requests are each judged by their own credential, in order (ATT-33)', async () => {
   const statuses = await statusesOf(
     [
       requestBytes(`GET ${pods}?1`, [alice]),
@@ -249,7 +249,7 @@ test('C33 S33: pipelined requests are each judged by their own credential, in or
   assert.deepEqual(seen, ['1 alice', '2 bob', '4 alice', '5 bob']);
 });
 
-test('C33 S33: an answer before the body was read is the last of its connection', async () => {
+test('an answer before the body was read is the last of its connection (ATT-33)', async () => {
   const noUser = requestBytes(`POST ${pods}`, [`Content-Length: ${smuggled.length + 100_000}`], smuggled);
   assert.deepEqual(await statusesOf(noUser + 'x'.repeat(100_000) + smuggled), [401]);
   assert.equal(site.upstream(), 0);
@@ -278,7 +278,7 @@ for (const [name, request] of Object.entries({
   'a pseudo header behind the others': { headers: [...pseudo.slice(1), token, pseudo[0]] },
   'a pseudo header in the trailers': { headers: [...pseudo, token], data: ['a'], trailers: [[':path', '/x']] },
 } as const)) {
-  test(`C33 S33: over HTTP/2, ${name}: refused, and no whole request upstream`, async () => {
+  test(`over HTTP/2, ${name}: refused, and no whole request upstream (ATT-33)`, async () => {
     const outcome = await rawHttp2(site, request);
     assert.ok(outcome === 'reset' || outcome === 'closed' || outcome === 400, String(outcome));
     for (const seen of site.members[0]!.requests) {
@@ -296,7 +296,7 @@ for (const [name, header] of Object.entries({
   'a colon in a name': ['impersonate-user: root\r\nx', 'y'],
   'a blank in a name': ['impersonate-user ', 'root'],
 } as const)) {
-  test(`C33 S33: over HTTP/2, a field with ${name} is refused or dropped`, async () => {
+  test(`over HTTP/2, a field with ${name} is refused or dropped (ATT-33)`, async () => {
     const outcome = await rawHttp2(site, { headers: [...pseudo, token, header] });
     assert.ok(outcome === 'reset' || outcome === 400 || outcome === 200, String(outcome));
     for (const request of site.members[0]!.requests) {
@@ -306,7 +306,7 @@ for (const [name, header] of Object.entries({
   });
 }
 
-test('C33 S33: over HTTP/2, trailers that name another user are dropped', async () => {
+test('over HTTP/2, trailers that name another user are dropped (ATT-33)', async () => {
   const trailers = [
     ['impersonate-user', 'root'],
     ['authorization', 'Bearer bob-token'],

@@ -48,7 +48,7 @@ function switching(token: string, more: readonly string[] = []): string {
 
 for (const token of tokens) {
   for (const status of [400, 403, 404, 500, 503]) {
-    test(`C7 S07: ${token} answered ${status}: relayed, both connections closed, what follows goes nowhere`, async () => {
+    test(`${token} answered ${status}: relayed, both connections closed, what follows goes nowhere (ATT-07)`, async () => {
       answerUpgrades((request) => {
         // Like the server of CVE-2018-1002105, this one would serve on after its refusal.
         request.reply(status, ['Content-Type: text/plain', 'Connection: keep-alive'], 'no');
@@ -71,7 +71,7 @@ for (const token of tokens) {
   }
 
   for (const status of [200, 201, 204, 301, 302, 304, 307, 308]) {
-    test(`C8 S08: ${token} answered ${status} is 502; nothing is followed`, async () => {
+    test(`${token} answered ${status} is 502; nothing is followed (ATT-08)`, async () => {
       answerUpgrades((request) => request.reply(status, [`Location: https://127.0.0.1:${site.members[0]!.port}/evil`]));
       const client = await openRaw(site);
       client.send(requestBytes(`GET ${exec}`, [alice, ...upgradeLines(token)]) + smuggled);
@@ -139,7 +139,7 @@ for (const [name, answer] of Object.entries({
   'no Connection header': 'HTTP/1.1 101 X\r\nUpgrade: websocket\r\n\r\n',
   'a look-alike Connection': 'HTTP/1.1 101 X\r\nConnection: xupgrade\r\nUpgrade: websocket\r\n\r\n',
 })) {
-  test(`C8 S08: a 101 that names ${name} is 502`, async () => {
+  test(`a 101 that names ${name} is 502 (ATT-08)`, async () => {
     answerUpgrades(({ socket }) => void socket.write(answer));
     const client = await openRaw(site);
     client.send(requestBytes(`GET ${exec}`, [alice, ...upgradeLines('websocket')]) + smuggled);
@@ -149,7 +149,7 @@ for (const [name, answer] of Object.entries({
   });
 }
 
-test('C8 S08: an unsolicited 101 to a plain request is 502 and its connection is not used again', async () => {
+test('an unsolicited 101 to a plain request is 502 and its connection is not used again (ATT-08)', async () => {
   const [member] = site.members;
   member!.answer = ({ socket }) => void socket.write(switching('websocket'));
   const client = await openRaw(site);
@@ -165,7 +165,7 @@ test('C8 S08: an unsolicited 101 to a plain request is 502 and its connection is
   client.close();
 });
 
-test('C8 S08: interim answers in front of a refusal or of a 101 are not taken for it', async () => {
+test('interim answers in front of a refusal or of a 101 are not taken for it (ATT-08)', async () => {
   answerUpgrades(
     ({ socket }) => void socket.write(`HTTP/1.1 103 Early\r\nUpgrade: websocket\r\n\r\n${switching('websocket')}hi`),
   );
@@ -177,7 +177,7 @@ test('C8 S08: interim answers in front of a refusal or of a 101 are not taken fo
 });
 
 for (const token of tokens) {
-  test(`C9 S09: after a refused upgrade to ${token}, another user's request uses another connection`, async () => {
+  test(`after a refused upgrade to ${token}, another user's request uses another connection (ATT-09)`, async () => {
     answerUpgrades((request) => request.reply(403, ['Connection: keep-alive'], 'no'));
     assert.equal((await exchange(site, requestBytes(`POST ${exec}`, [alice, ...upgradeLines(token)]))).status, 403);
     for (let i = 0; i < 3; i++)
@@ -191,7 +191,7 @@ for (const token of tokens) {
   });
 }
 
-test('C9 S09: a connection that was upgraded serves nobody else when it is over', async () => {
+test('a connection that was upgraded serves nobody else when it is over (ATT-09)', async () => {
   answerUpgrades(({ socket }) => void socket.write(switching('SPDY/3.1')));
   const client = await openRaw(site);
   client.send(requestBytes(`POST ${exec}`, [alice, ...upgradeLines('SPDY/3.1')]));
@@ -203,7 +203,7 @@ test('C9 S09: a connection that was upgraded serves nobody else when it is over'
 });
 
 for (const token of tokens) {
-  test(`C10 S10: bytes behind a request for ${token} wait for the 101 and then arrive in order`, async () => {
+  test(`bytes behind a request for ${token} wait for the 101 and then arrive in order (ATT-10)`, async () => {
     const asked = Promise.withResolvers<MemberRequest>();
     answerUpgrades((request) => asked.resolve(request));
     const client = await openRaw(site);
@@ -224,7 +224,7 @@ for (const token of tokens) {
   });
 }
 
-test('C10 S10: much more than is held waits in the sockets, and arrives whole behind the 101', async () => {
+test('much more than is held waits in the sockets, and arrives whole behind the 101 (ATT-10)', async () => {
   const asked = Promise.withResolvers<MemberRequest>();
   answerUpgrades((request) => asked.resolve(request));
   const client = await openRaw(site);
@@ -242,7 +242,7 @@ test('C10 S10: much more than is held waits in the sockets, and arrives whole be
 });
 
 for (const way of ['end', 'destroy'] as const) {
-  test(`A5: a client that goes away (${way}) before the member answered its upgrade is missed there`, async () => {
+  test(`a client that goes away (${way}) before the member answered its upgrade is missed there`, async () => {
     const asked = Promise.withResolvers<MemberRequest>();
     answerUpgrades((request) => asked.resolve(request));
     const client = await openRaw(site);
@@ -253,7 +253,7 @@ for (const way of ['end', 'destroy'] as const) {
   });
 }
 
-test('C10 S10: a body with an upgrade never arrives as a body', async () => {
+test('a body with an upgrade never arrives as a body (ATT-10)', async () => {
   for (const framing of ['Content-Length: 39', 'Transfer-Encoding: chunked']) {
     const asked = Promise.withResolvers<MemberRequest>();
     answerUpgrades((request) => asked.resolve(request));
@@ -283,14 +283,14 @@ for (const [name, lines] of Object.entries({
   'SPDY/3.1 with more behind it': ['Connection: Upgrade', 'Upgrade: SPDY/3.1.1'],
   'websocket with a version': ['Connection: Upgrade', 'Upgrade: websocket/13'],
 })) {
-  test(`A-35: an upgrade to ${name} is 400, nothing upstream`, async () => {
+  test(`an upgrade to ${name} is 400, nothing upstream`, async () => {
     const answer = await exchange(site, requestBytes(`GET ${exec}`, [alice, ...lines]));
     assert.equal(answer.status, 400);
     assert.equal(site.upstream(), 0);
   });
 }
 
-test('A-35: an Upgrade that the Connection header does not name upgrades nothing', async () => {
+test('an Upgrade that the Connection header does not name upgrades nothing', async () => {
   for (const lines of [
     ...['xupgradey', 'upgrade-insecure-requests', 'keep-alive'].map((connection) => [
       alice,
@@ -308,7 +308,7 @@ test('A-35: an Upgrade that the Connection header does not name upgrades nothing
   }
 });
 
-test('A-35: upgrades are served by GET and POST on the streaming subresources and watches only', async () => {
+test('upgrades are served by GET and POST on the streaming subresources and watches only', async () => {
   const upgrade = upgradeLines('websocket');
   for (const line of [
     ...['PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'].map((method) => `${method} ${exec}`),

@@ -146,7 +146,7 @@ const naming = (name: string): readonly Question[] => [
 /** The tests of this file. */
 export function hiddenTests(world: () => IndexWorld): void {
   describe('what is hidden', () => {
-    test('C25 S25: a cluster out of reach is told from one that does not exist by nothing', async () => {
+    test('a cluster out of reach is told from one that does not exist by nothing (ATT-25)', async () => {
       for (const user of ['walled', 'outside']) {
         const hidden = await answersTo(world(), user, naming('beta'));
         const missing = await answersTo(world(), user, naming('nope'));
@@ -154,7 +154,7 @@ export function hiddenTests(world: () => IndexWorld): void {
       }
     });
 
-    test('C25 S25: what changes where a user has no rights changes no answer, list, count, facet, error, discovery or watch of theirs', async () => {
+    test('what changes where a user has no rights changes no answer, list, count, facet, error, discovery or watch of theirs (ATT-25)', async () => {
       const users = ['walled', 'outside', 'bare'] as const;
       const askedBy = (user: string): readonly Question[] =>
         user === 'bare' ? questions : [...questions, ...liveQuestions];
@@ -192,7 +192,7 @@ export function hiddenTests(world: () => IndexWorld): void {
       }
     });
 
-    test('C25 S25: OpenAPI describes the types of which a user may see something, though it is read for everybody', async () => {
+    test('OpenAPI describes the types of which a user may see something, though it is read for everybody (ATT-25)', async () => {
       const told = async (user: string, path: string): Promise<readonly string[] | number> => {
         const { status, text, json } = await world().ask(`${proxy}/openapi/v3/${path}`, user);
         if (user !== 'admin') assert.doesNotMatch(text, /canar|"kind":"Secret|\/status"/i);
@@ -212,7 +212,7 @@ export function hiddenTests(world: () => IndexWorld): void {
       for (const path of ['api/v1', canaries]) assert.equal(await told('outside', path), 404);
     });
 
-    test('C25 S25: a watch that is asked to begin with versions tells nothing of what it may not see', async () => {
+    test('a watch that is asked to begin with versions tells nothing of what it may not see (ATT-25)', async () => {
       const starts = ['resourceVersion=0', 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan'];
       const watches = starts.map((query) =>
         world().watch(

@@ -99,7 +99,7 @@ export function injectionTests(world: () => IndexWorld): void {
   };
 
   describe('injection', () => {
-    test('C27 S27 E9: a hostile text that is well-formed matches itself literally, as = and ~, in lists and facets, and nothing else', async () => {
+    test('a hostile text that is well-formed matches itself literally, as = and ~, in lists and facets, and nothing else (ATT-27)', async () => {
       // Holds the text of one blank, which is easy to lose.
       const turn = hostileValues.indexOf(' ') % 3;
       for (const [i, text] of [...hostileValues, loneSurrogate].entries()) {
@@ -132,7 +132,7 @@ export function injectionTests(world: () => IndexWorld): void {
       }
     });
 
-    test('C27 S27 E9: names and texts to look for are no patterns: what no object is called finds none', async () => {
+    test('names and texts to look for are no patterns: what no object is called finds none (ATT-27)', async () => {
       const plain = ['shop', 'ops', 'one', 'hostile-1'];
       const texts = hostileValues.filter((value) => !/^[a-z0-9-]+$/.test(value));
       for (const body of [
@@ -150,7 +150,7 @@ export function injectionTests(world: () => IndexWorld): void {
       }
     });
 
-    test('C27 S27 E9: every text in every parameter is answered or refused, never with an error of ours, and tells nothing of the inside', async () => {
+    test('every text in every parameter is answered or refused, never with an error of ours, and tells nothing of the inside (ATT-27)', async () => {
       const raw = [
         '%',
         '%zz',
@@ -197,7 +197,7 @@ export function injectionTests(world: () => IndexWorld): void {
       }
     });
 
-    test('C27 S27 E9: a watch is one for the chain and for the index alike, or it is refused: none stays open unreviewed', async () => {
+    test('a watch is one for the chain and for the index alike, or it is refused: none stays open unreviewed (ATT-27)', async () => {
       for (const query of [
         'watch=1;x',
         'x;watch=1',
@@ -213,7 +213,7 @@ export function injectionTests(world: () => IndexWorld): void {
       }
     });
 
-    test('C27 S27 E9: documents that are no query are refused: deep ones, long ones, odd types, names of JavaScript', async () => {
+    test('documents that are no query are refused: deep ones, long ones, odd types, names of JavaScript (ATT-27)', async () => {
       const document = (text: string): Promise<Answer> => ask(`${index}/query`, { method: 'POST', body: text });
       for (const text of [
         '[]',
@@ -251,7 +251,7 @@ export function injectionTests(world: () => IndexWorld): void {
       assert.equal(long.status, 413, long.text);
     });
 
-    test('C27 S27 E9: selectors, lists and patterns that are made to cost are refused or cheap', async () => {
+    test('selectors, lists and patterns that are made to cost are refused or cheap (ATT-27)', async () => {
       const long = 'a'.repeat(1024 * 1024);
       for (const name of [
         'labelSelector',

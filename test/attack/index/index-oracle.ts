@@ -144,7 +144,7 @@ async function compare(ask: (path: string) => Promise<Answer>, who: string): Pro
 /** The tests of this file. */
 export function oracleTests(world: () => IndexWorld): void {
   describe('random rights', () => {
-    test(`C25 S25: random RBAC in two members (ATTACK_SEED, ATTACK_USERS): rows, pages, counts, facets, values, gets and ambiguities are what the members answer`, async () => {
+    test(`random RBAC in two members (ATTACK_SEED, ATTACK_USERS): rows, pages, counts, facets, values, gets and ambiguities are what the members answer (ATT-25)`, async () => {
       const sizes = new Set<number>();
       for (let i = 0; i < users; i++) {
         const who = `random-${i} of seed ${seed}`;
@@ -155,7 +155,7 @@ export function oracleTests(world: () => IndexWorld): void {
       assert.ok(sizes.size > 1, `seed ${seed} is too dull: ${[...sizes].join()}`);
     });
 
-    test('C25 S25: behind --as it is the rights of whom one acts as that decide; system:masters is what the members make of it', async () => {
+    test('behind --as it is the rights of whom one acts as that decide; system:masters is what the members make of it (ATT-25)', async () => {
       for (const headers of [acting('bare', []), acting('nobody-else', ['team', 'system:masters'])]) {
         await compare((path) => world().ask(path, 'boss', { headers }), JSON.stringify(headers));
       }
@@ -164,7 +164,7 @@ export function oracleTests(world: () => IndexWorld): void {
       assert.equal(all.json<IndexedList>().items.length, 12);
     });
 
-    test('C25 S25: nobody acts as the index itself, or as anything of the gateway, and without the grant nobody acts as anybody', async () => {
+    test('nobody acts as the index itself, or as anything of the gateway, and without the grant nobody acts as anybody (ATT-25)', async () => {
       const path = `${proxy}/api/v1/configmaps`;
       for (const [user, headers] of [
         ['boss', acting('portcullis:index', ['team'])],

@@ -24,7 +24,7 @@ export function tokenTests(world: () => IndexWorld): void {
     items.map(({ metadata }) => `${metadata.annotations![clusterAnnotation]}/${metadata.namespace}/${metadata.name}`);
 
   describe('continue tokens', () => {
-    test('C26 S26: a token of the index is good for its user, its question and its bytes alone; every refusal is the same words', async () => {
+    test('a token of the index is good for its user, its question and its bytes alone; every refusal is the same words (ATT-26)', async () => {
       const token = (await page(list)).metadata.continue!;
       const told = new Set<string>();
       const refuse = async (path: string, user = 'admin', headers = {}): Promise<void> => {
@@ -73,7 +73,7 @@ export function tokenTests(world: () => IndexWorld): void {
       assert.equal((await world().ask(`${index}/query`, 'admin', { method: 'POST', body: posted })).status, 400);
     });
 
-    test('C26 S26: a token holds no name that can be read', async () => {
+    test('a token holds no name that can be read (ATT-26)', async () => {
       const token = (await page(list)).metadata.continue!;
       const bytes = Buffer.from(token.slice(3), 'base64url');
       for (const text of ['alpha', 'shop', 'one', 'ops', 'three'])
@@ -81,7 +81,7 @@ export function tokenTests(world: () => IndexWorld): void {
           assert.ok(!bytes.includes(Buffer.from(text, encoding)), text);
     });
 
-    test('C26 S26: after rights were taken away a token shows nothing that may no longer be seen', async () => {
+    test('after rights were taken away a token shows nothing that may no longer be seen (ATT-26)', async () => {
       const roles = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
       await world().change('beta', roles, { method: 'POST', body: binding('bare-for-now', 'cluster-admin', 'bare') });
       const isSeen = async (): Promise<boolean> => names(await page(list.replace('&limit=2', ''), 'bare')).length > 3;
@@ -98,7 +98,7 @@ export function tokenTests(world: () => IndexWorld): void {
       assert.equal(after.metadata.remainingItemCount ?? 0, 0);
     });
 
-    test('C26 S26: offsets and limits that are none, or beyond what is served, are 400 and never an error of ours', async () => {
+    test('offsets and limits that are none, or beyond what is served, are 400 and never an error of ours (ATT-26)', async () => {
       for (const offset of [
         '-1',
         '100001',
@@ -125,7 +125,7 @@ export function tokenTests(world: () => IndexWorld): void {
         assert.equal((await ask(`${list.replace('limit=2', `limit=${limit}`)}`)).status, 400, limit);
     });
 
-    test('C26 S26: a token of a request to all clusters names a cluster only to those who may reach it, whoever made the token', async () => {
+    test('a token of a request to all clusters names a cluster only to those who may reach it, whoever made the token (ATT-26)', async () => {
       const path = '/api/v1/namespaces/shop/configmaps';
       const target = `/clusters/*/proxy${path}`;
       const first = await page(`${target}?limit=2`, 'walled');

@@ -35,7 +35,7 @@ const smuggled = 'GET /api/v1/namespaces/kube-system/secrets HTTP/1.1\r\nHost: m
 
 for (const way of ways) {
   for (const token of tokens) {
-    test(`C7 C9 S07 S09: ${token} answered 403: relayed and closed, what follows goes nowhere, the next user gets another connection (${way})`, async () => {
+    test(`${token} answered 403: relayed and closed, what follows goes nowhere, the next user gets another connection (${way}) (ATT-07, ATT-09)`, async () => {
       answerUpgrades((request) => request.reply(403, ['Content-Type: text/plain', 'Connection: keep-alive'], 'no'));
       const client = await attack.open(way);
       client.send(requestBytes(`POST ${exec}`, [alice, 'Content-Length: 0', ...upgradeLines(token)]) + smuggled);
@@ -54,7 +54,7 @@ for (const way of ways) {
       assert.ok(!attack.raw.bytes.some((bytes) => bytes.includes('kube-system')));
     });
 
-    test(`C8 S08: ${token} answered 200, 30x or with another 101 is 502, nothing is followed (${way})`, async () => {
+    test(`${token} answered 200, 30x or with another 101 is 502, nothing is followed (${way}) (ATT-08)`, async () => {
       for (const status of [200, 301, 302, 307]) {
         answerUpgrades((request) => request.reply(status, [`Location: https://127.0.0.1:${attack.raw.port}/evil`]));
         const answer = await attack.ask(way, requestBytes(`GET ${exec}`, [alice, ...upgradeLines(token)]));
@@ -68,7 +68,7 @@ for (const way of ways) {
       assert.equal(answer.status, 502);
     });
 
-    test(`C10 S10: bytes behind a request for ${token} arrive behind its 101 and not before (${way})`, async () => {
+    test(`bytes behind a request for ${token} arrive behind its 101 and not before (${way}) (ATT-10)`, async () => {
       const asked = Promise.withResolvers<MemberRequest>();
       answerUpgrades((request) => asked.resolve(request));
       const client = await attack.open(way);
@@ -92,7 +92,7 @@ for (const way of ways) {
     });
   }
 
-  test(`C11 S11: a redirect of a member is 502 for every method, not followed and not told (${way})`, async () => {
+  test(`a redirect of a member is 502 for every method, not followed and not told (${way}) (ATT-11)`, async () => {
     for (const status of [301, 302, 303, 307, 308]) {
       attack.raw.answer = (request) => request.reply(status, [`Location: https://127.0.0.1:${attack.raw.port}/evil`]);
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
@@ -103,7 +103,7 @@ for (const way of ways) {
     }
   });
 
-  test(`C12 S12: dot segments never leave the cluster or its base path (${way})`, async () => {
+  test(`dot segments never leave the cluster or its base path (${way}) (ATT-12)`, async () => {
     for (const dots of [
       '/..',
       '/../',
@@ -129,7 +129,7 @@ for (const way of ways) {
     assert.equal(attack.taken().length, 0);
   });
 
-  test(`C13 S13: a path that can be read in two ways is refused, or the member is asked what was authorized (${way})`, async () => {
+  test(`a path that can be read in two ways is refused, or the member is asked what was authorized (${way}) (ATT-13)`, async () => {
     for (const path of [
       '/api/v1/namespaces/a%00b/pods',
       '/api/v1/namespaces/a%5Cb/pods',
@@ -152,7 +152,7 @@ for (const way of ways) {
     else assert.deepEqual([slash.status, seen], [400, undefined]);
   });
 
-  test(`C14 S14: absolute targets, CONNECT and Host lead nowhere else (${way})`, async () => {
+  test(`absolute targets, CONNECT and Host lead nowhere else (${way}) (ATT-14)`, async () => {
     for (const line of [
       `GET http://evil.test${pods}`,
       `GET https://127.0.0.1:${attack.raw.port}${pods}`,
@@ -178,7 +178,7 @@ for (const way of ways) {
     assert.deepEqual(attack.taken()[0]?.values('host'), [`127.0.0.1:${attack.raw.port}`]);
   });
 
-  test(`C33 S33: a request two servers could frame differently becomes one request or none (${way})`, async () => {
+  test(`a request two servers could frame differently becomes one request or none (${way}) (ATT-33)`, async () => {
     for (const framing of [
       ['Transfer-Encoding: xchunked'],
       ['Transfer-Encoding: chunked', 'Transfer-Encoding: identity'],
@@ -201,7 +201,7 @@ for (const way of ways) {
     }
   });
 
-  test(`C38 S38: a token among the WebSocket subprotocols logs in, goes no further and is not echoed (${way})`, async () => {
+  test(`a token among the WebSocket subprotocols logs in, goes no further and is not echoed (${way}) (ATT-38)`, async () => {
     const { token } = attack.site.hub.users.alice;
     const item = `base64url.bearer.authorization.k8s.io.${Buffer.from(token).toString('base64url')}`;
     const lines = upgradeLines('websocket').filter((line) => !line.startsWith('Sec-WebSocket-Protocol'));

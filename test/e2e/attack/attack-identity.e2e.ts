@@ -46,7 +46,7 @@ function assertAlice(requests: readonly MemberRequest[], count: number): void {
 }
 
 for (const way of ways) {
-  test(`C2 S02: Connection naming the injected headers takes none of them away (${way})`, async () => {
+  test(`Connection naming the injected headers takes none of them away (${way}) (ATT-02)`, async () => {
     for (const names of [
       'Impersonate-User, Impersonate-Group, Authorization',
       'impersonate-user',
@@ -68,7 +68,7 @@ for (const way of ways) {
     }
   });
 
-  test(`C3 S03: impersonation headers without the right, or of no known name, are refused, 0 upstream (${way})`, async () => {
+  test(`impersonation headers without the right, or of no known name, are refused, 0 upstream (${way}) (ATT-03)`, async () => {
     for (const lines of [
       ['Impersonate-User: carol'],
       ['impersonate-user: carol'],
@@ -88,7 +88,7 @@ for (const way of ways) {
     }
   });
 
-  test(`C3 S03: with the right, the member sees whom the caller acts as, and nobody else (${way})`, async () => {
+  test(`with the right, the member sees whom the caller acts as, and nobody else (${way}) (ATT-03)`, async () => {
     const statuses = await attack.everyTransport(way, [
       carol,
       'Impersonate-User: dave',
@@ -103,7 +103,7 @@ for (const way of ways) {
     }
   });
 
-  test(`C4 C31 S04 S31: headers of a front proxy from a caller say nothing, and no credential of the caller goes on (${way})`, async () => {
+  test(`headers of a front proxy from a caller say nothing, and no credential of the caller goes on (${way}) (ATT-04, ATT-31)`, async () => {
     const secrets = [attack.site.hub.users.alice.token, 'cookie-secret', 'proxy-secret', 'csrf-secret', 'forged-name'];
     const lines = [
       alice,
@@ -124,7 +124,7 @@ for (const way of ways) {
     }
   });
 
-  test(`C15 C16 S15 S16: control characters and blanks in a name: refused, or taken off before anybody looks (${way})`, async () => {
+  test(`control characters and blanks in a name: refused, or taken off before anybody looks (${way}) (ATT-15, ATT-16)`, async () => {
     for (const name of ['a\rb', 'a\x00b', 'a\x7fb', 'a\x01b', wire('a\u0085b'), 'a\xffb']) {
       const lines = [carol, `Impersonate-User: ${name}`, 'Impersonate-Group: attackers'];
       const { status } = await attack.ask(way, requestBytes(`GET ${pods}`, lines));
@@ -138,7 +138,7 @@ for (const way of ways) {
     }
   });
 
-  test(`C17 C18 S17 S18: UTF-8 names, a group with a comma and 500 groups arrive exactly (${way})`, async () => {
+  test(`UTF-8 names, a group with a comma and 500 groups arrive exactly (${way}) (ATT-17, ATT-18)`, async () => {
     const groups = ['attackers', 'a,system:b', 'größe', ...Array.from({ length: 497 }, (_, i) => `group-${i}`)];
     const lines = [carol, 'Impersonate-User: jürgen 日本', ...groups.map((group) => `Impersonate-Group: ${group}`)].map(
       wire,
@@ -153,7 +153,7 @@ for (const way of ways) {
     }
   });
 
-  test(`C19 S19: reserved identities of the hub are refused, left off or renamed (${way})`, async () => {
+  test(`reserved identities of the hub are refused, left off or renamed (${way}) (ATT-19)`, async () => {
     for (const lines of [
       ['Impersonate-User: system:node:n1', 'Impersonate-Group: attackers'],
       ['Impersonate-User: system:kube-scheduler', 'Impersonate-Group: attackers'],
@@ -173,7 +173,7 @@ for (const way of ways) {
     }
   });
 
-  test(`C22 S22: tokens the hub does not know, empty or with words behind them log nobody in (${way})`, async () => {
+  test(`tokens the hub does not know, empty or with words behind them log nobody in (${way}) (ATT-22)`, async () => {
     for (const value of [
       'Bearer ',
       'Bearer',
@@ -192,7 +192,7 @@ for (const way of ways) {
     assert.equal(attack.taken().length, 0);
   });
 
-  test(`C35 S35: names of JavaScript's objects as clusters, queries and extra keys mean nothing (${way})`, async () => {
+  test(`names of JavaScript's objects as clusters, queries and extra keys mean nothing (${way}) (ATT-35)`, async () => {
     for (const name of ['__proto__', 'constructor', 'prototype', 'toString']) {
       const { status } = await attack.ask(way, requestBytes(`GET ${clusterPath(name)}/api`, [alice]));
       assert.equal(status, 404, name);
@@ -213,7 +213,7 @@ for (const way of ways) {
   });
 }
 
-test('C5 S05: a certificate of the hub’s client authority is its holder, whatever X-Remote-User says', async () => {
+test('a certificate of the hub’s client authority is its holder, whatever X-Remote-User says (ATT-05)', async () => {
   const { hub } = attack.site;
   const shown = { cert: hub.adminCertPem, key: hub.adminKeyPem };
 
@@ -228,7 +228,7 @@ test('C5 S05: a certificate of the hub’s client authority is its holder, whate
   }
 });
 
-test('C30 S30: a cluster at the metadata address is refused through the hub as well', async () => {
+test('a cluster at the metadata address is refused through the hub as well (ATT-30)', async () => {
   const { site } = attack;
   const { hub } = site;
   await hub.apply(
@@ -249,7 +249,7 @@ test('C30 S30: a cluster at the metadata address is refused through the hub as w
   }
 });
 
-test('C29 S29: a kubeconfig in a Secret of a real hub runs nothing and opens nothing', async () => {
+test('a kubeconfig in a Secret of a real hub runs nothing and opens nothing (ATT-29)', async () => {
   const { hub, plane } = attack.site;
   const marker = join(plane.dir, 'was-run');
   const text = (user: object): string =>
@@ -291,7 +291,7 @@ test('C29 S29: a kubeconfig in a Secret of a real hub runs nothing and opens not
   assert.equal(attack.taken().length, 0);
 });
 
-test('C32 S32: after all this the log holds no credential', () => {
+test('after all this the log holds no credential (ATT-32)', () => {
   const { hub, gateway } = attack.site;
   const log = gateway.log();
   const secrets = [

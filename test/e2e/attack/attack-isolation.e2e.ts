@@ -95,7 +95,7 @@ async function overHttp2(session: ClientHttp2Session, numbers: readonly number[]
   );
 }
 
-test('C36 S36: of 1,000 requests at once of 20 users to 2 real clusters, directly and through the hub, over both protocols, every one is its own user’s', async () => {
+test('of 1,000 requests at once of 20 users to 2 real clusters, directly and through the hub, over both protocols, every one is its own user’s (ATT-36)', async () => {
   const marks = await Promise.all(site.members.map((member) => member.auditMark()));
   const numbers = Array.from({ length: 1000 }, (_, n) => n);
   const share = (index: number, of: number): readonly number[] => numbers.filter((n) => n % of === index);
@@ -126,7 +126,7 @@ test('C36 S36: of 1,000 requests at once of 20 users to 2 real clusters, directl
   assert.equal(seen, 1000);
 });
 
-test('C24 S24: a decision about one ServiceAccount is none about another of that name, nor about another cluster', async () => {
+test('a decision about one ServiceAccount is none about another of that name, nor about another cluster (ATT-24)', async () => {
   const { hub } = site;
   const other = 'other-callers';
   await hub.apply(

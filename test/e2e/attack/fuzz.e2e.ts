@@ -27,7 +27,7 @@ async function verdictOf(text: string): Promise<Verdict> {
   return verdict!;
 }
 
-test('C64: a million cases: no crash, nothing slow, nothing accepted that Go reads in another way', async (t) => {
+test('a million cases: no crash, nothing slow, nothing accepted that Go reads in another way', async (t) => {
   const seed = randomInt(0x7fff_ffff);
   t.diagnostic(`${cases} cases, seed ${seed}`);
   const report = await fuzz(cases, seed, true);
@@ -38,7 +38,7 @@ test('C64: a million cases: no crash, nothing slow, nothing accepted that Go rea
   assert.ok(report.compared > cases / 10, `only ${report.compared} cases were read by Go`);
 });
 
-test('C64: Go is a real server of net/http: it refuses, pipelines and decodes', async () => {
+test('Go is a real server of net/http: it refuses, pipelines and decodes', async () => {
   const two = await verdictOf(
     'POST /api/v1/namespaces/a/pods HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n' +
       'GET /api/v1/watch/pods?watch=%31 HTTP/1.1\r\nHost: a\r\n\r\n',
@@ -53,7 +53,7 @@ test('C64: Go is a real server of net/http: it refuses, pipelines and decodes', 
   assert.match((await verdictOf('GET / HTTP/1.1\r\n\r\n')).refusal!, /400 Bad Request: missing required Host header/);
 });
 
-test('C64: a reader that let a bare LF pass, or took a query in another way, would be found', async () => {
+test('a reader that let a bare LF pass, or took a query in another way, would be found', async () => {
   const text = 'GET /api/v1/pods?watch=0 HTTP/1.1\r\nHost: a\r\nX-A: b\r\n\r\n';
   const ours = readConnection(Buffer.from(text));
   assert.equal(difference(ours, await verdictOf(text)), undefined);

@@ -30,7 +30,7 @@ before(async () => {
 });
 after(() => listener.close());
 
-test('D8: every case of h2spec passes', async (t) => {
+test('every case of h2spec passes', async (t) => {
   const { h2spec } = await ensureBinaries(['h2spec']);
   // --timeout is how long h2spec waits for an answer to one frame, in seconds.
   const args = ['--tls', '--insecure', '--host', '127.0.0.1', '--port', String(listener.port), '--timeout', '5'];

@@ -86,7 +86,7 @@ async function secretOf(): Promise<Readonly<Record<string, string>>> {
   return (JSON.parse(body) as { data: Record<string, string> }).data;
 }
 
-test('B9: the hub verifies the certificate that the pods made, and a second pod shows the same', async () => {
+test('the hub verifies the certificate that the pods made, and a second pod shows the same', async () => {
   const { body } = await hub.request(
     'GET',
     '/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.gateway.portcullis.io',
@@ -101,7 +101,7 @@ test('B9: the hub verifies the certificate that the pods made, and a second pod 
 
 for (const registration of registrations) {
   test(
-    `B9: with the chart's rights, ${registration.title} is reached as the caller and goes away`,
+    `with the chart's rights, ${registration.title} is reached as the caller and goes away`,
     { timeout: 60_000 },
     async () => {
       const { cluster } = registration;
@@ -125,7 +125,7 @@ for (const registration of registrations) {
   );
 }
 
-test('B9: kubectl lists the clusters for whom the view role is bound to, and for nobody else', async () => {
+test('kubectl lists the clusters for whom the view role is bound to, and for nobody else', async () => {
   const pedia = registrations.find(({ source }) => source === 'pediacluster')!;
   for (const object of pedia.objects(way)) await hub.apply(object);
   const list = (user: 'alice' | 'bob'): ReturnType<typeof kubectl> =>
@@ -139,7 +139,7 @@ test('B9: kubectl lists the clusters for whom the view role is bound to, and for
   for (const path of pedia.paths) await hub.request('DELETE', path);
 });
 
-test('B9: the metrics are read by the account the values name, over TLS, and by no other', async () => {
+test('the metrics are read by the account the values name, over TLS, and by no other', async () => {
   const ca = Buffer.from((await secretOf())['ca.crt']!, 'base64');
   const scrape = (token: string | undefined): Promise<{ status: number; text: string }> =>
     new Promise((resolve, reject) => {
@@ -168,7 +168,7 @@ test('B9: the metrics are read by the account the values name, over TLS, and by 
   assert.match(other.text, /may not get \/metrics/);
 });
 
-test("B9: a certificate that ends is renewed by the running pod, and the hub's users notice nothing", async () => {
+test("a certificate that ends is renewed by the running pod, and the hub's users notice nothing", async () => {
   const before = await shown(site.gateway);
   // What is left when somebody empties the Secret: the pod makes a new authority, has the hub trust it, then shows its certificate.
   const path = '/api/v1/namespaces/portcullis/secrets/portcullis-serving';
@@ -183,7 +183,7 @@ test("B9: a certificate that ends is renewed by the running pod, and the hub's u
   });
 });
 
-test('B9: the hub refused the gateway nothing', async () => {
+test('the hub refused the gateway nothing', async () => {
   const events = (await hub.audit()).filter(({ user }) => user.username === account);
   assert.ok(events.length > 20, 'its requests are in the log');
   const refused = events.filter(({ responseStatus }) => responseStatus?.code === 403 || responseStatus?.code === 401);

@@ -115,7 +115,7 @@ const ocm = (name: string): string[] => [
   `secrets [] [${name}] [list watch]`,
 ];
 
-test('B9: by default it reads ManagedClusters and the tokens of one name, its own certificate, and nothing else', async () => {
+test('by default it reads ManagedClusters and the tokens of one name, its own certificate, and nothing else', async () => {
   await grant(1);
   await assertRights([...reviews, bundle, ...ocm('cluster-gateway')], { ...reader, ...serving });
   const allowed = [
@@ -150,7 +150,7 @@ test('B9: by default it reads ManagedClusters and the tokens of one name, its ow
   for (const question of refused) assert.equal(await can(question), false, question);
 });
 
-test("B9: beside cluster-gateway it reads the Secrets of that namespace and cannot write them, nor cluster-gateway's APIService", async () => {
+test("beside cluster-gateway it reads the Secrets of that namespace and cannot write them, nor cluster-gateway's APIService", async () => {
   await grant(3);
   await assertRights([...reviews, bundle, ...ocm('cluster-gateway')], {
     ...reader,
@@ -166,7 +166,7 @@ test("B9: beside cluster-gateway it reads the Secrets of that namespace and cann
     assert.equal(await can(question), false, question);
 });
 
-test('B9: updateHealth gives patch on those Secrets, and the take-over the one APIService more', async () => {
+test('updateHealth gives patch on those Secrets, and the take-over the one APIService more', async () => {
   await grant(4);
   await assertRights([...reviews, bundle, bundle.replace(ownApi, 'v1alpha1.cluster.core.oam.dev')], {
     ...reader,
@@ -182,7 +182,7 @@ test('B9: updateHealth gives patch on those Secrets, and the take-over the one A
     assert.equal(await can(question), false, question);
 });
 
-test('B9: with every source it reads Secrets in the namespaces named, nowhere else', async () => {
+test('with every source it reads Secrets in the namespaces named, nowhere else', async () => {
   await grant(5);
   const clusters = 'clusters.cluster.x-k8s.io [] [] [get list watch]';
   const secrets = 'secrets [] [] [list watch]';
@@ -206,14 +206,14 @@ test('B9: with every source it reads Secrets in the namespaces named, nowhere el
   );
 });
 
-test('B9: with a certificate of its own it has no right on any Secret but the tokens, and on no APIService', async () => {
+test('with a certificate of its own it has no right on any Secret but the tokens, and on no APIService', async () => {
   await grant(6);
   await assertRights([...reviews, ...ocm('cluster-gateway')], reader);
   assert.equal(await can('get /metrics', 'system:serviceaccount:monitoring:prometheus-k8s'), true);
   assert.equal(await can('get /metrics', nobody), false);
 });
 
-test('B9: clusterWideSecrets is the one way to every Secret, to read', async () => {
+test('clusterWideSecrets is the one way to every Secret, to read', async () => {
   await grant(8);
   const wide = 'system:serviceaccount:portcullis:gateway';
   for (const question of [...secretsOf('other'), 'list secrets -A', 'list clusters.cluster.x-k8s.io -A'])
@@ -227,7 +227,7 @@ test('B9: clusterWideSecrets is the one way to every Secret, to read', async () 
     assert.equal(await can(question, wide), false, question);
 });
 
-test('B9: nobody reaches a cluster by the installation itself; the roles for people give what their names say', async () => {
+test('nobody reaches a cluster by the installation itself; the roles for people give what their names say', async () => {
   await grant(1);
   const bind = (name: string, role: string): Promise<void> =>
     hub.apply({
@@ -275,7 +275,7 @@ test('B9: nobody reaches a cluster by the installation itself; the roles for peo
   );
 });
 
-test("B9: the examples of the page about users' RBAC are taken by the API server and give what the page says", async () => {
+test("the examples of the page about users' RBAC are taken by the API server and give what the page says", async () => {
   await grant(1);
   const page = readFileSync(join(import.meta.dirname, '../../../docs/how-to/user-rbac.md'), 'utf8');
   const examples = [...page.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text]) => text!);

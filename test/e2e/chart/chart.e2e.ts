@@ -73,7 +73,7 @@ interface ApiService {
   };
 }
 
-test('B9: helm lint finds nothing, with every value set', async () => {
+test('helm lint finds nothing, with every value set', async () => {
   for (const { name, values } of valueSets()) {
     const { code, stdout } = await helm(['lint', '--strict', chartFolder, '--kube-version', 'v1.36.3', '-f', values]);
     assert.equal(code, 0, `${name}: ${stdout}`);
@@ -82,7 +82,7 @@ test('B9: helm lint finds nothing, with every value set', async () => {
   }
 });
 
-test('B9: the eight value sets render as their goldens say', async () => {
+test('the eight value sets render as their goldens say', async () => {
   assert.equal(valueSets().length, 8);
   for (const { name, values, golden } of valueSets()) {
     const { code, stdout, stderr } = await template('-f', values);
@@ -96,7 +96,7 @@ test('B9: the eight value sets render as their goldens say', async () => {
   }
 });
 
-test('B9: the API server takes every golden, and would not take a misspelt field', async () => {
+test('the API server takes every golden, and would not take a misspelt field', async () => {
   const dryRun = (text: string): Promise<CommandResult> =>
     hub.kubectl(['apply', '--dry-run=server', '--validate=strict', '-f', '-'], { stdin: text });
   for (const { name, golden } of valueSets()) {
@@ -117,7 +117,7 @@ test('B9: the API server takes every golden, and would not take a misspelt field
   }
 });
 
-test('B9: the schema refuses typing mistakes and impossible values, and templates refuse what does not go together', async () => {
+test('the schema refuses typing mistakes and impossible values, and templates refuse what does not go together', async () => {
   const refused: readonly (readonly [sets: readonly string[], reason: RegExp])[] = [
     [['replica=3'], /additional properties 'replica' not allowed/i],
     [['clusterGateway.apiservice=true'], /additional properties 'apiservice' not allowed/i],
@@ -153,7 +153,7 @@ test('B9: the schema refuses typing mistakes and impossible values, and template
   }
 });
 
-test('B9: install, upgrade, rollback and uninstall keep the shared certificate and leave nothing behind', async () => {
+test('install, upgrade, rollback and uninstall keep the shared certificate and leave nothing behind', async () => {
   const notes = await onHub('install', release, chartFolder, '-n', release);
   assert.match(notes, /kubectl -n portcullis rollout status deployment\/portcullis/);
   assert.match(notes, /kubectl get clusters\.gateway\.portcullis\.io/);
@@ -190,7 +190,7 @@ test('B9: install, upgrade, rollback and uninstall keep the shared certificate a
   assert.equal(left.stdout, '');
 });
 
-test('B9: clusterWideSecrets is told after the installation', async () => {
+test('clusterWideSecrets is told after the installation', async () => {
   const notes = await onHub(
     'install',
     'wide',
@@ -207,7 +207,7 @@ test('B9: clusterWideSecrets is told after the installation', async () => {
   );
 });
 
-test("B9: cluster-gateway's APIService is taken over without a gap, and given back without a gap", async () => {
+test("cluster-gateway's APIService is taken over without a gap, and given back without a gap", async () => {
   const chart = join(plane.dir, 'cluster-gateway');
   mkdirSync(join(chart, 'templates'), { recursive: true });
   writeFileSync(join(chart, 'Chart.yaml'), 'apiVersion: v2\nname: cluster-gateway\nversion: 1.4.0\n');
@@ -274,7 +274,7 @@ spec:
   assert.equal((await apiService(gatewayApi))?.spec.service.name, 'gateway-service', 'what was given back stays');
 });
 
-test('B9: after cluster-gateway is uninstalled, one upgrade brings the APIService it took along', async () => {
+test('after cluster-gateway is uninstalled, one upgrade brings the APIService it took along', async () => {
   const values = [
     '--set',
     'sources={cluster-gateway},clusterGateway.secretNamespace=vela-system,clusterGateway.apiService=true',

@@ -76,7 +76,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('B9: the image holds no shell, no tests and no development modules', () => {
+test('the image holds no shell, no tests and no development modules', () => {
   for (const shell of ['bin/sh', 'usr/bin/env', 'usr/bin/npm']) assert.ok(!existsSync(join(rootfs, shell)), shell);
   const own = globSync('app/{auth,bin,cache,cli,gateway,routing,sim}/**/*.ts', { cwd: rootfs });
   assert.ok(own.length > 100);
@@ -96,7 +96,7 @@ test('B9: the image holds no shell, no tests and no development modules', () => 
   assert.equal(user, '65532:65532');
 });
 
-test('B9: every module of the program can be loaded from it', async () => {
+test('every module of the program can be loaded from it', async () => {
   const { code, text } = await outputOf('version');
   assert.equal(code, 0, text);
   assert.match(text, /portcullis \d/);
@@ -122,7 +122,7 @@ test('B9: every module of the program can be loaded from it', async () => {
   assert.equal(loaded.stdout.trim(), 'loaded', loaded.stderr);
 });
 
-test('B9: the gateway serves from it as its user, writing only where the chart gives it a volume', async () => {
+test('the gateway serves from it as its user, writing only where the chart gives it a volume', async () => {
   const port = await freePort();
   const kubeconfig = {
     apiVersion: 'v1',

@@ -72,7 +72,7 @@ function rows(text: string): string[][] {
     .map((line) => line.trim().split(/ {2,}/));
 }
 
-test('B6: kubectl get lists all three kinds in one command, each with its columns', async () => {
+test('kubectl get lists all three kinds in one command, each with its columns', async () => {
   const text = await output(alice, 'get', kinds);
   const [clusters = '', clustergateways = '', virtualclusters = ''] = text.split('\n\n');
   assert.deepEqual(rows(clusters)[0], [
@@ -99,7 +99,7 @@ test('B6: kubectl get lists all three kinds in one command, each with its column
   assert.match(virtualclusters, /^\S*\/m2 +ManagedCluster +- +true /m);
 });
 
-test('B6: every output and every name people type', async () => {
+test('every output and every name people type', async () => {
   const wide = await output(alice, 'get', kinds, '-o', 'wide');
   for (const column of ['SERVER', 'ORIGINAL NAME', 'CREATION_TIMESTAMP']) assert.ok(wide.includes(column), column);
   assert.ok(wide.includes(m1.url));
@@ -122,7 +122,7 @@ test('B6: every output and every name people type', async () => {
   );
 });
 
-test('B6: kubectl get -w tells of a cluster that comes, changes and goes', async () => {
+test('kubectl get -w tells of a cluster that comes, changes and goes', async () => {
   const running = ['pcl', 'clustergateways', 'virtualclusters'].map((kind) => alice.start(['get', kind, '-w']));
   await Promise.all(running.map((each) => each.until(/m1 /)));
   const secret = renamed(clusterSecret(m1), 'late');
@@ -144,7 +144,7 @@ test('B6: kubectl get -w tells of a cluster that comes, changes and goes', async
   assert.ok(!(await output(alice, 'get', 'pcl', '-o', 'name')).includes('late'));
 });
 
-test('B6: kubectl explain knows every kind and field, and the aggregated documents of the hub stay valid', async () => {
+test('kubectl explain knows every kind and field, and the aggregated documents of the hub stay valid', async () => {
   for (const [path, expected] of [
     ['clusters.gateway.portcullis.io', /KIND: +Cluster\n[^]*spec\s+<Object>/],
     ['clusters.gateway.portcullis.io.status.conditions.reason', /One word for programs/],
@@ -173,7 +173,7 @@ test('B6: kubectl explain knows every kind and field, and the aggregated documen
   }
 });
 
-test('B6: api-resources and api-versions, and discovery of everything else, are whole', async () => {
+test('api-resources and api-versions, and discovery of everything else, are whole', async () => {
   const text = await output(alice, 'api-resources', '-o', 'wide');
   const ours = rows(text).filter((cells) => /portcullis|cluster.core.oam.dev/.test(cells.join(' ')));
   const [clusters, clustergateways, virtualclusters] = ['clusters', 'clustergateways', 'virtualclusters'].map((name) =>
@@ -192,7 +192,7 @@ test('B6: api-resources and api-versions, and discovery of everything else, are 
   assert.equal(await output(alice, 'get', 'portcullis', '-o', 'name'), await output(alice, 'get', 'pcl', '-o', 'name'));
 });
 
-test('B1: requests through the hub reach every cluster as the caller, dotted names and other source included', async () => {
+test('requests through the hub reach every cluster as the caller, dotted names and other source included', async () => {
   for (const [name, member] of [
     ['m1', m1],
     ['eu.dotted.name', m1],
@@ -230,7 +230,7 @@ test('who was given nothing on the hub sees nothing of clusters and reaches none
   assert.match(stderr, /Forbidden/);
 });
 
-test('B5: R1 to R7: what the Go clients of cluster-gateway send works on the hub', async () => {
+test('what the Go clients of cluster-gateway send works on the hub (CG-73, CG-74, CG-75, CG-76, CG-77, CG-78, CG-79)', async () => {
   const { hub } = site;
   const json = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const answer = await hub.request(method, path, body);
@@ -280,7 +280,7 @@ test('B5: R1 to R7: what the Go clients of cluster-gateway send works on the hub
   assert.match(await output(typed, 'delete', 'configmap', 'through-the-hub', '-n', 'team-a'), /deleted/);
 });
 
-test('B6: no secret is in anything the hub tells of the three kinds', async () => {
+test('no secret is in anything the hub tells of the three kinds', async () => {
   const kept = [m1.gatewayToken, m1.caPem, site.plane.member('m2').gatewayToken].map((secret) => secret.trim());
   const secrets = kept.flatMap((secret) => [secret, Buffer.from(secret).toString('base64').slice(0, -4)]);
   const texts: string[] = [];
@@ -311,7 +311,7 @@ test('B6: no secret is in anything the hub tells of the three kinds', async () =
   }
 });
 
-test('B6: the same commands straight to the gateway with a token of the hub', async () => {
+test('the same commands straight to the gateway with a token of the hub', async () => {
   const door = { url: site.gateway.url, caFile: site.gateway.caFile, path: '' };
   const direct = hubSide(site, 'alice', door);
   assert.equal(await output(direct, 'get', kinds, '-o', 'name'), await output(alice, 'get', kinds, '-o', 'name'));

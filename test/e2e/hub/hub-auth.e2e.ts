@@ -80,7 +80,7 @@ const spdyForward = { env: { KUBECTL_PORT_FORWARD_WEBSOCKETS: 'false' } };
 const pod = ['-n', 'team-a', 'web'] as const;
 
 for (const door of ['direct', 'hub'] as const) {
-  test(`B7 C28 S28: who is granted only get on one cluster gets, and does nothing else there or elsewhere (${door})`, async () => {
+  test(`who is granted only get on one cluster gets, and does nothing else there or elsewhere (${door}) (ATT-28)`, async () => {
     const token = await hubAccountToken(hub, 'reader');
     await grantOnHub(hub, 'reader', 'get', [proxyRule(['get'], 'm1')]);
     const reader = kubectl(token, 'm1', door);
@@ -110,7 +110,7 @@ for (const door of ['direct', 'hub'] as const) {
     assert.deepEqual(strangers, []);
   });
 
-  test(`B7: with create the same commands get through, over WebSocket and SPDY (${door})`, async () => {
+  test(`with create the same commands get through, over WebSocket and SPDY (${door})`, async () => {
     const token = await hubAccountToken(hub, 'exec');
     await grantOnHub(hub, 'exec', 'run', [proxyRule(['get', 'create'], 'm1')]);
     const side = kubectl(token, 'm1', door);
@@ -122,7 +122,7 @@ for (const door of ['direct', 'hub'] as const) {
   });
 }
 
-test('B7: in sub-path mode the hub restricts to the pods of one namespace', async () => {
+test('in sub-path mode the hub restricts to the pods of one namespace', async () => {
   const token = await hubAccountToken(hub, 'team');
   await grantOnHub(hub, 'team', 'pods', [
     proxyRule(['*'], 'm1'),
@@ -159,7 +159,7 @@ test('B7: in sub-path mode the hub restricts to the pods of one namespace', asyn
   await succeeds(kubectl(token, 'm1', 'direct'), ['get', 'configmaps', '-n', 'team-a']);
 });
 
-test('B1 C19 S19: a ServiceAccount of the hub is somebody else in a member, through the hub and directly', async () => {
+test('a ServiceAccount of the hub is somebody else in a member, through the hub and directly (ATT-19)', async () => {
   const token = await hubAccountToken(hub, 'who');
   await grantOnHub(hub, 'who', 'all', [proxyRule(['*'], 'm1')]);
   for (const door of ['direct', 'hub'] as const) {
@@ -183,7 +183,7 @@ test('B1 C19 S19: a ServiceAccount of the hub is somebody else in a member, thro
   }
 });
 
-test('B1 C19 S19: system:masters of the hub is not forwarded, through the hub and directly with its certificate', async () => {
+test('system:masters of the hub is not forwarded, through the hub and directly with its certificate (ATT-19)', async () => {
   const admin = { 'client-certificate-data': hub.adminCertPem, 'client-key-data': hub.adminKeyPem };
   const credential = Object.fromEntries(
     Object.entries(admin).map(([key, pem]) => [key, Buffer.from(pem).toString('base64')]),
@@ -199,7 +199,7 @@ test('B1 C19 S19: system:masters of the hub is not forwarded, through the hub an
   }
 });
 
-test('C4 S04: headers a caller adds are not believed, neither through the hub nor directly', async () => {
+test('headers a caller adds are not believed, neither through the hub nor directly (ATT-04)', async () => {
   const { token } = hub.users.alice;
   const forged = { 'X-Remote-User': 'carol', 'X-Remote-Group': 'system:masters', 'X-Remote-Extra-A': 'b' };
   const path = `${clusterPath('m1')}/api/v1/namespaces/team-a/pods`;
@@ -215,7 +215,7 @@ test('C4 S04: headers a caller adds are not believed, neither through the hub no
   }
 });
 
-test('C22 S22: a token must be meant for the gateway where it says so', async () => {
+test('a token must be meant for the gateway where it says so (ATT-22)', async () => {
   const gateway = await site.startGateway({ args: ['--api-audiences', 'portcullis,other'] });
   const path = `${clusterPath('m1')}/version`;
   await grantOnHub(hub, 'audience', 'all', [proxyRule(['*'], 'm1')]);

@@ -61,7 +61,7 @@ async function ask(name: string, server: string, caPem: string): Promise<Seen> {
 }
 
 for (const through of ['through the hub', 'directly'] as const) {
-  test(`B5 ${through}: R1 R3 R4 R5 R6 R7 of a Go client written for cluster-gateway`, async () => {
+  test(`${through}: a Go client written for cluster-gateway (CG-73, CG-75, CG-76, CG-77, CG-78, CG-79)`, async () => {
     const auditMark = await member.auditMark();
     const seen =
       through === 'directly'

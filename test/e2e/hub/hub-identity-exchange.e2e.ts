@@ -67,13 +67,13 @@ async function seenAs(token: string): Promise<AuditUser | undefined> {
   return event?.impersonatedUser;
 }
 
-test("P6: without an annotation the gateway's file decides", async () => {
+test("without an annotation the gateway's file decides (CG-06)", async () => {
   const { alice, carol } = site.hub.users;
   assert.equal((await seenAs(alice.token))?.username, 'global-alice');
   assert.deepEqual(await seenAs(carol.token), { username: 'global-carol', groups: ['system:authenticated'] });
 });
 
-test("P5: the cluster's annotation comes first, for whom it names", async () => {
+test("the cluster's annotation comes first, for whom it names (CG-05)", async () => {
   const { alice, carol } = site.hub.users;
   await annotate(annotated);
   const seen = await eventually('the annotation is in force', async () => {
@@ -84,7 +84,7 @@ test("P5: the cluster's annotation comes first, for whom it names", async () => 
   assert.equal((await seenAs(carol.token))?.username, 'global-carol');
 });
 
-test('P5: the same through the hub: kubectl with the hub kubeconfig is the mapped user', async () => {
+test('the same through the hub: kubectl with the hub kubeconfig is the mapped user (CG-05)', async () => {
   const args = ['auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}'];
   const { stdout, stderr, code } = await site.hub.kubectl([
     ...['--kubeconfig', site.hub.users.alice.kubeconfig, '--server', `${site.hub.url}${clusterPath('m1')}`, ...args],
@@ -93,7 +93,7 @@ test('P5: the same through the hub: kubectl with the hub kubeconfig is the mappe
   assert.equal(stdout, 'local-alice');
 });
 
-test('P7: whom no rule names is who they are on the hub; a ServiceAccount of the hub is not one of the member', async () => {
+test('whom no rule names is who they are on the hub; a ServiceAccount of the hub is not one of the member', async () => {
   await site.hub.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot', namespace: 'default' } });
   await site.hub.apply({
     apiVersion: 'rbac.authorization.k8s.io/v1',

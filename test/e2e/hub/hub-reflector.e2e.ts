@@ -159,7 +159,7 @@ async function moveVersion(): Promise<void> {
   }
 }
 
-test('B2: a hub without any of the kinds is a whole answer; their clusters come when they do', async () => {
+test('a hub without any of the kinds is a whole answer; their clusters come when they do', async () => {
   await handle.synced;
   assert.equal(usable(), '');
   await eventually('definitions are watched', () => asked.some((path) => path.includes('customresourcedefinitions')));
@@ -169,7 +169,7 @@ test('B2: a hub without any of the kinds is a whole answer; their clusters come 
   assert.deepEqual(told, []);
 });
 
-test('B2: what is changed, deleted or created anew on the hub is so here, a new UID being another cluster', async () => {
+test('what is changed, deleted or created anew on the hub is so here, a new UID being another cluster', async () => {
   const before = store.get('one');
   await hub.apply(...cluster('one', 'elsewhere'));
   await eventually('the new address', () => hostOf('one') === 'elsewhere.example');
@@ -182,7 +182,7 @@ test('B2: what is changed, deleted or created anew on the hub is so here, a new 
   assert.ok(events.includes('DELETED one') && events.includes('ADDED one'), events.join());
 });
 
-test('B4: a network that is cut for a while leaves nothing behind that the hub no longer has', async () => {
+test('a network that is cut for a while leaves nothing behind that the hub no longer has', async () => {
   await hub.apply(...cluster('gone'), ...cluster('kept'));
   await eventually('all four', () => usable() === 'gone,kept,one,two.with.dots');
   const kept = store.get('kept');
@@ -203,7 +203,7 @@ test('B4: a network that is cut for a while leaves nothing behind that the hub n
   await eventually('no problem', () => handle.problems().length === 0);
 });
 
-test('B4: a line that is dead without a sign of it is noticed, and what it kept back is caught up with', async () => {
+test('a line that is dead without a sign of it is noticed, and what it kept back is caught up with', async () => {
   relay.set('silent');
   await hub.apply(...cluster('one', 'silently'));
   await remove(`${clustersPath}/came`);
@@ -216,7 +216,7 @@ test('B4: a line that is dead without a sign of it is noticed, and what it kept 
   await eventually('the truth', () => usable() === 'kept,one,two.with.dots' && hostOf('one') === 'silently.example');
 });
 
-test('B4: a killed API server and a history it has forgotten (410) lead to a new list, without what was deleted meanwhile', async () => {
+test('a killed API server and a history it has forgotten (410) lead to a new list, without what was deleted meanwhile', async () => {
   relay.set('cut');
   await remove(`${clustersPath}/kept`);
   await remove(`${secretsPath}/kept`);
@@ -237,7 +237,7 @@ test('B4: a killed API server and a history it has forgotten (410) lead to a new
   await eventually('events after it', () => hostOf('late') === 'and-followed.example');
 });
 
-test('B4: an API server that is killed and comes back is followed again without a restart of ours', async () => {
+test('an API server that is killed and comes back is followed again without a restart of ours', async () => {
   await hub.kill();
   await eventually('the outage is told', () =>
     handle.problems().some(({ message }) => message.includes('did not answer')),
@@ -251,7 +251,7 @@ test('B4: an API server that is killed and comes back is followed again without 
   );
 });
 
-test('B2: when a kind is removed from the hub its clusters go, and come back with it', async () => {
+test('when a kind is removed from the hub its clusters go, and come back with it', async () => {
   const folder = join(import.meta.dirname, '../../hub/crds');
   const names = readdirSync(folder)
     .flatMap((file) => parseAllDocuments(readFileSync(join(folder, file), 'utf8')))
@@ -267,7 +267,7 @@ test('B2: when a kind is removed from the hub its clusters go, and come back wit
   await eventually('the cluster', () => usable().split(',').includes('again'), { timeoutMs: 30_000 });
 });
 
-test('B2: without a right the missing rule is told, and its clusters come once it is granted', async () => {
+test('without a right the missing rule is told, and its clusters come once it is granted', async () => {
   const { name, token } = hub.users.bob;
   const file = await writeKubeconfig(join(plane.dir, 'bob.kubeconfig'), [
     { name: 'hub', server: hub.url, caPem: hub.caPem, user: name, credential: { token } },

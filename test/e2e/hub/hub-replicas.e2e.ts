@@ -113,7 +113,7 @@ interface WatchEvent {
   readonly object: { readonly metadata: { readonly name?: string; readonly resourceVersion: string } };
 }
 
-test(`B10: of two replicas one is killed during ${watchCount} watches and ${requestsPerSecond} requests/s`, async (t) => {
+test(`of two replicas one is killed during ${watchCount} watches and ${requestsPerSecond} requests/s`, async (t) => {
   const [member] = site.members;
   const list = JSON.parse((await member!.request('GET', configMaps)).body) as WatchEvent['object'];
   watches = Array.from({ length: watchCount }, () => new ResumingWatch(list.metadata.resourceVersion));

@@ -191,7 +191,7 @@ const isReview = ({ objectRef, user }: AuditEvent): boolean =>
   user.username === `system:serviceaccount:${gatewayAccount.namespace}:${gatewayAccount.name}` &&
   ['tokenreviews', 'subjectaccessreviews'].includes(objectRef?.resource ?? '');
 
-test("B8: the gateway's own credential on the hub is replaced: later reviews are asked with the new one", async (t) => {
+test("the gateway's own credential on the hub is replaced: later reviews are asked with the new one", async (t) => {
   const hubMark = await hub.auditMark();
   const { namespace, name } = gatewayAccount;
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
@@ -226,7 +226,7 @@ test("B8: the gateway's own credential on the hub is replaced: later reviews are
 
 let credentialAtMs = 0;
 
-test('B8 C37 S37: the credential of a member is replaced in its Secret, and the old one revoked', async () => {
+test('the credential of a member is replaced in its Secret, and the old one revoked (ATT-37)', async () => {
   const second = await createAccount(member, 'second');
   await changeSecret('m1', { token: second });
   credentialAtMs = performance.now();
@@ -234,7 +234,7 @@ test('B8 C37 S37: the credential of a member is replaced in its Secret, and the 
   await deleteAccount(member, 'first');
 });
 
-test("B8: a member's authority and serving certificate are replaced, over a bundle of both, and back", async (t) => {
+test("a member's authority and serving certificate are replaced, over a bundle of both, and back", async (t) => {
   const authority = await createAuthority('m1-ca-2');
   const stem = join(member.dir, 'server');
   const old = { certPem: readFileSync(`${stem}.crt`, 'utf8'), keyPem: readFileSync(`${stem}.key`, 'utf8') };
@@ -268,7 +268,7 @@ test("B8: a member's authority and serving certificate are replaced, over a bund
   await trust(member.caPem, true, 'its own authority');
 });
 
-test('B8 C6 S06: an authority for client certificates is added on the hub and removed: the direct listener follows', async (t) => {
+test('an authority for client certificates is added on the hub and removed: the direct listener follows (ATT-06)', async (t) => {
   const authority = await createAuthority('client-ca-2');
   const certificate = await authority.issue({ commonName: 'carol', usage: 'client' });
   const path = `${clusterPath('m1')}/api/v1/namespaces/default`;
@@ -283,7 +283,7 @@ test('B8 C6 S06: an authority for client certificates is added on the hub and re
   agent.destroy();
 });
 
-test("B8 C6 S06: the hub's front-proxy authority and certificate are replaced", async (t) => {
+test("the hub's front-proxy authority and certificate are replaced (ATT-06)", async (t) => {
   const authority = await createAuthority('front-proxy-ca-2');
   const fresh = await authority.issue({ commonName: 'front-proxy-client', usage: 'client' });
   const stranger = await authority.issue({ commonName: 'somebody', usage: 'client' });
@@ -337,7 +337,7 @@ test("B8 C6 S06: the hub's front-proxy authority and certificate are replaced", 
   for (const agent of agents.values()) agent.destroy();
 });
 
-test("B8: the gateway's serving certificate is replaced: new connections are shown the new one", async (t) => {
+test("the gateway's serving certificate is replaced: new connections are shown the new one", async (t) => {
   const pair = await site.authority.issue({
     commonName: serviceHost,
     dnsNames: [serviceHost, 'localhost'],
@@ -349,7 +349,7 @@ test("B8: the gateway's serving certificate is replaced: new connections are sho
   await follows(t, 'serving', () => replacePair(join(site.gateway.dataDir, 'serving'), pair), shown, serialOf(pair));
 });
 
-test('B8: of the requests through the hub and directly not one failed meanwhile', async (t) => {
+test('of the requests through the hub and directly not one failed meanwhile', async (t) => {
   const seen = new Map<string, string | undefined>();
   const records = new Map<Door, readonly LoadRecord[]>();
   await Promise.all(doors.map(async (door) => records.set(door, await loads.get(door)!.stop())));

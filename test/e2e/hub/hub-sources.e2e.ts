@@ -161,7 +161,7 @@ async function live({
 
 for (const registration of registrations) {
   test(
-    `B2: ${registration.title} is reachable, follows its objects, complains and goes away`,
+    `${registration.title} is reachable, follows its objects, complains and goes away`,
     { timeout: 60_000 },
     async (t) => {
       t.diagnostic(await live(registration));
@@ -169,25 +169,21 @@ for (const registration of registrations) {
   );
 }
 
-test(
-  'B2: a cluster whose objects are created anew under its name is another cluster',
-  { timeout: 60_000 },
-  async () => {
-    const pedia = registrations.find(({ source }) => source === 'pediacluster')!;
-    await applied(pedia.objects(ways.m1), pedia.cluster, 'm1');
-    const { uid } = (await clusterObject(pedia.cluster)).metadata;
-    const watch = await client.get(`${clusters}/${pedia.cluster}/proxy/api/v1/configmaps?watch=true`);
-    await watch.until((body) => body.includes('"here"'));
-    await remove(pedia.paths);
-    await applied(pedia.objects(ways.m1), pedia.cluster, 'm1');
-    await watch.ended;
-    assert.notEqual((await clusterObject(pedia.cluster)).metadata.uid, uid);
-    await remove(pedia.paths);
-  },
-);
+test('a cluster whose objects are created anew under its name is another cluster', { timeout: 60_000 }, async () => {
+  const pedia = registrations.find(({ source }) => source === 'pediacluster')!;
+  await applied(pedia.objects(ways.m1), pedia.cluster, 'm1');
+  const { uid } = (await clusterObject(pedia.cluster)).metadata;
+  const watch = await client.get(`${clusters}/${pedia.cluster}/proxy/api/v1/configmaps?watch=true`);
+  await watch.until((body) => body.includes('"here"'));
+  await remove(pedia.paths);
+  await applied(pedia.objects(ways.m1), pedia.cluster, 'm1');
+  await watch.ended;
+  assert.notEqual((await clusterObject(pedia.cluster)).metadata.uid, uid);
+  await remove(pedia.paths);
+});
 
 test(
-  'B2: of two sources that claim one name the first in order has it, the other is listed as a conflict',
+  'of two sources that claim one name the first in order has it, the other is listed as a conflict',
   { timeout: 60_000 },
   async () => {
     const claimed = (kind: 'ocm' | 'karmada', way: Way): readonly object[] => {
@@ -207,7 +203,7 @@ test(
 );
 
 test(
-  'B2: the addresses of a ManagedCluster are tried in order; its taints and its availability are shown',
+  'the addresses of a ManagedCluster are tried in order; its taints and its availability are shown',
   { timeout: 60_000 },
   async () => {
     const { cluster, objects, paths, rest } = registrations[0]!;

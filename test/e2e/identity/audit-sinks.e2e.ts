@@ -73,7 +73,7 @@ function limitFiles(bytes: number | 'unlimited'): boolean {
   return spawnSync('prlimit', ['--pid', String(gateway!.pid), `--fsize=${bytes}:unlimited`]).status === 0;
 }
 
-test('C58: while its file may not grow, the gateway refuses changes, which the cluster never sees, and serves reads', async (t) => {
+test('while its file may not grow, the gateway refuses changes, which the cluster never sees, and serves reads (FLT-18)', async (t) => {
   const log = join(folder, 'limited.log');
   await start(['--audit-log-path', log]);
   assert.equal(await create('before'), 201);
@@ -115,7 +115,7 @@ test('C58: while its file may not grow, the gateway refuses changes, which the c
   );
 });
 
-test('C58: what a silent webhook has not taken is on disk when the gateway ends, and the next one delivers it', async () => {
+test('what a silent webhook has not taken is on disk when the gateway ends, and the next one delivers it (FLT-18)', async () => {
   webhook = await startWebhook();
   webhook.behaviour = 'silent';
   const kubeconfig = join(folder, 'webhook.yaml');

@@ -153,13 +153,13 @@ async function assertSame(userAgent: string, code: number): Promise<readonly Eve
   return ours;
 }
 
-test('C62: there are at least 30 kinds of requests, each of them another one', () => {
+test('there are at least 30 kinds of requests, each of them another one', () => {
   assert.ok(auditKinds.length >= 30);
   assert.equal(new Set(auditKinds.map(({ name }) => name)).size, auditKinds.length);
 });
 
 for (const [i, kind] of auditKinds.entries()) {
-  test(`C62: our events and the cluster's own are equal: ${kind.name}`, async () => {
+  test(`our events and the cluster's own are equal: ${kind.name}`, async () => {
     const userAgent = `audit-kind/${i}`;
     const { token } = users[kind.as ?? 'carol'];
     const headers: Readonly<Record<string, string>> = { 'user-agent': userAgent, ...kind.headers };
@@ -197,7 +197,7 @@ for (const [name, run] of [
   ['WebSocket', execOverWebSocket],
   ['SPDY', execOverSpdy],
 ] as const) {
-  test(`C62: our events and the cluster's own are equal: exec over ${name}, begin and end, with the bytes of both directions`, async () => {
+  test(`our events and the cluster's own are equal: exec over ${name}, begin and end, with the bytes of both directions`, async () => {
     const userAgent = `audit-exec/${name}`;
     const command = ['sh', '-c', 'head -c 5000; echo; seq 1 2000'];
     const session = await run(raw(userAgent), { path: `${prefix}${core}/pods/box/exec`, command, stdin: true });
@@ -215,7 +215,7 @@ for (const [name, run] of [
   });
 }
 
-test("C62: our events and the cluster's own are equal: port-forward, watch and log over an upgrade", async () => {
+test("our events and the cluster's own are equal: port-forward, watch and log over an upgrade", async () => {
   for (const [name, connect] of [
     ['WebSocket', connectForwardOverWebSocket],
     ['SPDY', connectForwardOverSpdy],
@@ -243,7 +243,7 @@ test("C62: our events and the cluster's own are equal: port-forward, watch and l
   }
 });
 
-test("C62: our events and the cluster's own are equal: an exec the cluster refuses", async () => {
+test("our events and the cluster's own are equal: an exec the cluster refuses", async () => {
   const call = { path: `${prefix}${core}/pods/none/exec`, command: ['true'] };
   for (const [name, run] of [
     ['WebSocket', execOverWebSocket],
@@ -254,7 +254,7 @@ test("C62: our events and the cluster's own are equal: an exec the cluster refus
   }
 });
 
-test("C62: our events and the cluster's own are equal: every request of kubectl, which speaks HTTP/2", async () => {
+test("our events and the cluster's own are equal: every request of kubectl, which speaks HTTP/2", async () => {
   for (const args of [
     ['get', 'pods', '-o', 'wide'],
     ['create', 'configmap', 'by-kubectl', '--from-literal=a=b'],

@@ -99,7 +99,7 @@ async function seenAs(token: string, cluster = 'm1', headers: Readonly<Record<st
 
 const everybody = 'system:authenticated';
 
-test('I7: a static rule is all the member sees: nothing of the caller is left', async () => {
+test('a static rule is all the member sees: nothing of the caller is left (CG-14)', async () => {
   assert.deepEqual(await seenAs(ann.token), {
     username: 'member-ann',
     uid: 'member-uid',
@@ -111,20 +111,20 @@ test('I7: a static rule is all the member sees: nothing of the caller is left', 
   assert.equal(who.stdout, 'member-ann', who.stderr);
 });
 
-test('I5: a rule by pattern holds for who matches it, in clusters that match', async () => {
+test('a rule by pattern holds for who matches it, in clusters that match (CG-12)', async () => {
   assert.deepEqual(await seenAs(contractor.token), { username: 'contractors', groups: [everybody] });
   assert.equal((await seenAs(contractor.token, 'm2')).username, 'contractors');
 });
 
-test('I4: a rule for one cluster leaves the others alone', async () => {
+test('a rule for one cluster leaves the others alone (CG-11)', async () => {
   assert.deepEqual(await seenAs(ann.token, 'm2'), { username: 'ann', uid: 'ann-uid', groups: ['dev', everybody] });
 });
 
-test('I1: a privileged rule goes out as the configured user, never as the bare credential', async () => {
+test('a privileged rule goes out as the configured user, never as the bare credential (CG-08)', async () => {
   assert.deepEqual(await seenAs(operator.token), { username: 'hub-admin', groups: [everybody] });
 });
 
-test('I9: whom no rule matches is who they are', async () => {
+test('whom no rule matches is who they are (CG-16)', async () => {
   assert.deepEqual(await seenAs(plain.token), { username: 'paul', groups: ['dev', everybody] });
 });
 

@@ -87,7 +87,7 @@ async function whoami(token: string, ...args: string[]): Promise<UserInfo> {
   return (JSON.parse(stdout) as { status: { userInfo: UserInfo } }).status.userInfo;
 }
 
-test('A4: the member knows exactly the user, uid and groups of a token user', async () => {
+test('the member knows exactly the user, uid and groups of a token user', async () => {
   assert.deepEqual(await whoami(alice.token), {
     username: 'alice',
     uid: 'alice-uid',
@@ -96,7 +96,7 @@ test('A4: the member knows exactly the user, uid and groups of a token user', as
   assert.deepEqual(await whoami(bob.token), { username: 'bob', groups: ['system:authenticated'] });
 });
 
-test('A4: the member knows exactly the user, groups and extra of a client certificate', async () => {
+test('the member knows exactly the user, groups and extra of a client certificate', async () => {
   const result = await kubectlAs(plane.binaries['kubectl']!, gateway, '', '/clusters/m1/proxy', [
     ...['--client-certificate', clientFiles.cert, '--client-key', clientFiles.key],
     ...['auth', 'whoami', '-o', 'json'],
@@ -108,7 +108,7 @@ test('A4: the member knows exactly the user, groups and extra of a client certif
   assert.match(userInfo.extra?.['authentication.kubernetes.io/credential-id']?.[0] ?? '', /^X509SHA256=[0-9a-f]{64}$/);
 });
 
-test("A4: a user without rights gets the member's own 403 that names them", async () => {
+test("a user without rights gets the member's own 403 that names them", async () => {
   const { code, stderr } = await kubectl(bob.token, 'get', 'secrets', '-A');
   assert.equal(code, 1);
   assert.equal(
@@ -117,7 +117,7 @@ test("A4: a user without rights gets the member's own 403 that names them", asyn
   );
 });
 
-test('A4: --as without the grant is 403 at the gateway, and the member hears nothing of it', async () => {
+test('--as without the grant is 403 at the gateway, and the member hears nothing of it', async () => {
   const mark = await member.auditMark();
   const { code, stderr } = await kubectl(alice.token, 'get', 'pods', '--as', 'bob');
   assert.equal(code, 1);
@@ -131,7 +131,7 @@ test('A4: --as without the grant is 403 at the gateway, and the member hears not
   );
 });
 
-test('A4: --as with the grant shows the member the impersonated user only', async () => {
+test('--as with the grant shows the member the impersonated user only', async () => {
   const mark = await member.auditMark();
   const seen = await whoami(
     root.token,
@@ -158,7 +158,7 @@ test('A4: --as with the grant shows the member the impersonated user only', asyn
   assert.match(extra.stderr, /cannot impersonate resource "userextras\/other"/);
 });
 
-test('A4: nobody may act as the probe, granted or not', async () => {
+test('nobody may act as the probe, granted or not', async () => {
   const answer = await ask(gateway, root.token, 'GET', '/clusters/m1/proxy/api/v1/namespaces', undefined, {
     'impersonate-user': 'portcullis:probe',
   });
@@ -176,7 +176,7 @@ function mayBeTheGateway(event: AuditEvent): boolean {
   );
 }
 
-test("A4: in the member's audit log everything with the gateway's credential carries the caller", async () => {
+test("in the member's audit log everything with the gateway's credential carries the caller", async () => {
   await kubectl(alice.token, 'get', 'pods', '-A');
   await kubectl(bob.token, 'get', 'pods');
   const events = (await member.audit()).filter((event) => event.user.username === gatewayUser);
@@ -193,7 +193,7 @@ test("A4: in the member's audit log everything with the gateway's credential car
   ]);
 });
 
-test('A7: where the member refuses impersonation, its 403 comes with a Warning that names the rule', async () => {
+test('where the member refuses impersonation, its 403 comes with a Warning that names the rule', async () => {
   await member.request('DELETE', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/portcullis-gateway');
   const bindings = JSON.parse(
     (await member.request('GET', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings')).body,

@@ -275,7 +275,7 @@ async function conditionsOf(cluster: string, until: string): Promise<readonly Sh
 const execCall = { path: `${pods}/box/exec`, command: ['echo', 'inside'] };
 const execThrough = (kind: Kind) => ({ ...execCall, path: `/clusters/${kind}/proxy${execCall.path}` });
 
-test('B7: where access is not read-only, a cluster-admin does exec by WebSocket and reach pods/proxy', async () => {
+test('where access is not read-only, a cluster-admin does exec by WebSocket and reach pods/proxy', async () => {
   for (const kind of ['classic', 'constrained'] as const) {
     const session = await execOverWebSocket(door(carol.token), execThrough(kind));
     assert.equal((await session.result).stdout.toString(), 'inside\n');
@@ -284,7 +284,7 @@ test('B7: where access is not read-only, a cluster-admin does exec by WebSocket 
   }
 });
 
-test("B7: constrained read-only access: a cluster-admin's exec, attach, port-forward and proxies get 403", async () => {
+test("constrained read-only access: a cluster-admin's exec, attach, port-forward and proxies get 403", async () => {
   const web = await statusOf(execOverWebSocket(door(carol.token), execThrough('readonly')));
   assert.equal(web.status, 403, web.body);
   assert.match(web.body, /cannot impersonate-on:user-info:get resource \\"pods\/exec\\"/);
@@ -302,7 +302,7 @@ test("B7: constrained read-only access: a cluster-admin's exec, attach, port-for
   }
 });
 
-test('B7: constrained read-only access: real kubectl reads what there is, and changes nothing', async () => {
+test('constrained read-only access: real kubectl reads what there is, and changes nothing', async () => {
   const logs = await kubectl('readonly', carol.token, 'logs', 'box', '-n', 'team-a');
   assert.equal(logs.code, 0, logs.stderr);
   const everything = await kubectl('readonly', carol.token, 'get', 'all,nodes,clusterroles,crd', '-A', '-o', 'name');

@@ -145,7 +145,7 @@ async function both(token: string): Promise<{ readonly kube: Said; readonly ours
   return { kube: await send(direct, ''), ours: await send(gateway, '/clusters/m1/proxy') };
 }
 
-test('C61: every expression gives in the gateway what it gives in kube-apiserver', { timeout: 120_000 }, async () => {
+test('every expression gives in the gateway what it gives in kube-apiserver', { timeout: 120_000 }, async () => {
   const token = signToken(
     claims(mapped, {
       sub: 'jürgen',
@@ -214,7 +214,7 @@ const same: Readonly<Record<string, () => Json>> = {
 };
 
 for (const [name, changes] of Object.entries(same)) {
-  test(`C61 C21: of a token with ${name} both say the same`, async () => {
+  test(`of a token with ${name} both say the same`, async () => {
     const { kube, ours } = await both(signToken(claims(plain, changes()), key));
     assert.deepEqual(ours, kube);
     assert.ok(kube.status === 201 || kube.status === 401);
@@ -234,7 +234,7 @@ const stricter: Readonly<Record<string, () => string>> = {
 };
 
 for (const [name, make] of Object.entries(stricter)) {
-  test(`C61 C21: a token with ${name} is 401 here, though kube-apiserver takes it`, async () => {
+  test(`a token with ${name} is 401 here, though kube-apiserver takes it`, async () => {
     const { kube, ours } = await both(make());
     assert.equal(kube.status, 201);
     assert.equal(ours.status, 401);

@@ -87,7 +87,7 @@ async function assertTold(watch: OpenAnswer): Promise<void> {
   assert.deepEqual([type, object.kind], ['ERROR', 'Status']);
 }
 
-test('A8: contexts and credentials rotate under load without a failure, and the new ones are in use after a second', async (t) => {
+test('contexts and credentials rotate under load without a failure, and the new ones are in use after a second', async (t) => {
   const [inlineOld, inlineNew] = [await createAccount(member, 'inline-a'), await createAccount(member, 'inline-b')];
   const [fileOld, fileNew] = [await createAccount(member, 'file-a'), await createAccount(member, 'file-b')];
   const [pairOld, pairNew] = [
@@ -189,7 +189,7 @@ async function assertCredentials(
   }
 }
 
-test('A8: a cluster that was removed is gone from the list, and one whose address changed is another cluster', async () => {
+test('a cluster that was removed is gone from the list, and one whose address changed is another cluster', async () => {
   const uidOf = async (name: string): Promise<string | undefined> => {
     const answer = await ask(gateway, carol.token, 'GET', `/apis/gateway.portcullis.io/v1alpha1/clusters/${name}`);
     return answer.status === 404 ? undefined : (JSON.parse(answer.body.toString()) as Uid).metadata.uid;

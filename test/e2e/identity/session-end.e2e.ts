@@ -18,7 +18,7 @@ after(() => site?.stop());
 /** Longer than two reviews of open streams. */
 const timeoutMs = 90_000;
 
-it('C61: when a token is taken away, kubectl exec over WebSocket and kubectl get --watch end and say why', async () => {
+it('when a token is taken away, kubectl exec over WebSocket and kubectl get --watch end and say why', async () => {
   // A program that reads: a kube-apiserver that translates WebSocket for the kubelet lets any other run on when its client is gone.
   const env = { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: 'true' };
   const exec = site.through.start(['exec', '-i', 'box', '--', 'sh', '-c', 'echo ready; cat'], { env });

@@ -164,7 +164,7 @@ function told(changes: readonly number[]): string {
 const versionOf = (raw: Uint8Array | string): bigint =>
   BigInt(JSON.parse(Buffer.from(raw).toString('utf8')).metadata.resourceVersion);
 
-test('E4: after churn with cuts, silence, a killed member and a killed process the index is the members, and its log only went forward', async () => {
+test('after churn with cuts, silence, a killed member and a killed process the index is the members, and its log only went forward', async () => {
   const directory = mkdtempSync(join(plane.dir, 'index-'));
   site = await start(directory);
   await eventually('all are followed', () =>
@@ -282,7 +282,7 @@ async function memberVersions(members: readonly Member[]): Promise<ReadonlyMap<s
   return new Map([...versions].toSorted());
 }
 
-test('E4: each watcher has in the end what the members have, after kills of gateway and member, cut lines, a wiped member and one set back', async () => {
+test('each watcher has in the end what the members have, after kills of gateway and member, cut lines, a wiped member and one set back', async () => {
   await site?.close();
   site = undefined;
   gateway = await startGateway();

@@ -93,7 +93,7 @@ after(async () => {
 
 const through = (path: string): readonly string[] => ['--server', site.hub.url + path];
 
-test("E13: kubectl uses the index through a hub with the hub's token, and who has no right on the hub is refused there", async () => {
+test("kubectl uses the index through a hub with the hub's token, and who has no right on the hub is refused there", async () => {
   const listed = await alice.run([...through(proxy), 'get', 'configmaps', '-n', 'team-a']);
   assert.equal(listed.code, 0, listed.stderr);
   assert.match(listed.stdout, /^CLUSTER\s+NAME\s+DATA\s+AGE\n(.*\n)*m1\s+there\s+0/m);
@@ -104,7 +104,7 @@ test("E13: kubectl uses the index through a hub with the hub's token, and who ha
   assert.match(refused.stderr, /Forbidden|forbidden/);
 });
 
-test('E13: a watch by the native path outlives what a hub gives to a short request', async () => {
+test('a watch by the native path outlives what a hub gives to a short request', async () => {
   const watching = alice.start([...through(proxy), 'get', 'configmaps', '-n', 'team-a', '-w', '--output-watch-events']);
   await watching.until(/ADDED\s+m1\s+there/);
   const startedMs = performance.now();
@@ -117,7 +117,7 @@ test('E13: a watch by the native path outlives what a hub gives to a short reque
   await watching.stop();
 });
 
-test("E13: Clusterpedia's path ends a watch before the hub would, with a bookmark that is good to go on from", async () => {
+test("Clusterpedia's path ends a watch before the hub would, with a bookmark that is good to go on from", async () => {
   const path = `${resources}/api/v1/namespaces/team-a/configmaps?watch=1&allowWatchBookmarks=true`;
   const { code, stdout, stderr } = await alice.run(['get', '--raw', path]);
   assert.equal(code, 0, stderr);

@@ -227,7 +227,7 @@ function compare(plan: Plan, state: InformerState, wanted: ReadonlyMap<string, r
 }
 
 for (const watchList of [true, false]) {
-  test(`E11: informers of client-go ${watchList ? 'with' : 'without'} WatchList, cut 50 times, have what the members have`, async (context) => {
+  test(`informers of client-go ${watchList ? 'with' : 'without'} WatchList, cut 50 times, have what the members have`, async (context) => {
     const relays: CuttingRelay[] = [];
     const over = new AbortController();
     let program: InformerProgram | undefined;

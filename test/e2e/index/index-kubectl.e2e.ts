@@ -126,7 +126,7 @@ async function ofMembers(...args: readonly string[]): Promise<string[]> {
 }
 const lines = (text: string): string[] => text.trimEnd().split('\n').toSorted();
 
-test('E2: every item of every type is what its member has, but for what is documented', async () => {
+test('every item of every type is what its member has, but for what is documented', async () => {
   const compared = new Map<string, number>();
   const types = lines(await kubectl('api-resources', '-o', 'name', '--no-headers'));
   const known = lines(await direct(plane.member('m1'), 'api-resources', '-o', 'name', '--verbs=list,watch'));
@@ -168,7 +168,7 @@ test('E2: every item of every type is what its member has, but for what is docum
   assert.ok(compared.size > 10, [...compared.keys()].join());
 });
 
-test('E2: what kubectl prints of both members is what it prints of each', async () => {
+test('what kubectl prints of both members is what it prints of each', async () => {
   for (const args of [
     ['get', 'configmaps', '-A', '-o', 'name'],
     ['get', 'things', '-n', 'team-a', '-o', 'name'],
@@ -229,7 +229,7 @@ test('E2: what kubectl prints of both members is what it prints of each', async 
   await assert.rejects(kubectl('get', '--raw', events), /not indexed/);
 });
 
-test('E2: pages, orders and explain are as with one cluster; what is ambiguous is said', async () => {
+test('pages, orders and explain are as with one cluster; what is ambiguous is said', async () => {
   const whole = await kubectl('get', 'clusterroles', '-o', 'name');
   assert.equal(await kubectl('get', 'clusterroles', '-o', 'name', '--chunk-size=7'), whole);
   const sorted = await kubectl(
@@ -256,7 +256,7 @@ test('E2: pages, orders and explain are as with one cluster; what is ambiguous i
   assert.ok(items.every(({ apiVersion }) => apiVersion === 'corpus.example.org/v1beta1'));
 });
 
-test('E9: kubectl goes on behind pages that ended early and are empty, and tells why once', async () => {
+test('kubectl goes on behind pages that ended early and are empty, and tells why once', async () => {
   // So many paths through lists that a page looks into few objects.
   const conditions = [
     "aggregationRule.clusterRoleSelectors[].matchLabels['rbac.authorization.k8s.io/aggregate-to-view']=true",
@@ -274,7 +274,7 @@ test('E9: kubectl goes on behind pages that ended early and are empty, and tells
   assert.equal(stderr.match(/a page ended early/g)?.length, 1, stderr);
 });
 
-test('E2: explain knows the types of one group of which each member has another, and of one type the longer schema', async () => {
+test('explain knows the types of one group of which each member has another, and of one type the longer schema', async () => {
   const text = (description: string): object => ({ type: 'string', description });
   const definition = (name: string, spec: object): object => ({
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -320,7 +320,7 @@ test('E2: explain knows the types of one group of which each member has another,
     assert.equal(await kubectl('explain', asked), await direct(member, 'explain', asked));
 });
 
-test('E2: kubectl get -w tells what happens in either member', async () => {
+test('kubectl get -w tells what happens in either member', async () => {
   const watching = spawn(
     plane.binaries['kubectl']!,
     [
@@ -353,7 +353,7 @@ test('E2: kubectl get -w tells what happens in either member', async () => {
   }
 });
 
-test("E2: one user's list is what that user may list in each member", async () => {
+test("one user's list is what that user may list in each member", async () => {
   const uids = async (path: string): Promise<string[]> => {
     const { body } = await ask(gateway, alice.token, 'GET', path);
     const { items } = JSON.parse(body.toString('utf8')) as {

@@ -69,7 +69,7 @@ async function seen(): Promise<Seen> {
   return { rows: ours.toSorted(), warning: String(headers['warning'] ?? '') };
 }
 
-test('E5: rows of a member that is down stay until its RBAC is too old, over a restart of the gateway; then it is named, and the others stay', async () => {
+test('rows of a member that is down stay until its RBAC is too old, over a restart of the gateway; then it is named, and the others stay', async () => {
   await eventually('both members are indexed', async () => (await seen()).rows.length === 2);
   const member = plane.member('m1');
   await member.kill();

@@ -219,8 +219,8 @@ async function eachCaller(run: (caller: Caller) => Promise<void>): Promise<void>
   await inParallel(users.map(callerOf), run, 6);
 }
 
-describe('E3: what the index answers over HTTP is made of the rows each user may see, and of nothing else', () => {
-  test('E3: lists in pages, under selectors and orders; counts, facets and values', async () => {
+describe('what the index answers over HTTP is made of the rows each user may see, and of nothing else', () => {
+  test('lists in pages, under selectors and orders; counts, facets and values', async () => {
     let visible = 0;
     await eachCaller(async (caller) => {
       const { pick } = caller;
@@ -258,7 +258,7 @@ describe('E3: what the index answers over HTTP is made of the rows each user may
     assert.ok(visible > all / 100 && visible < (all * 19) / 20, `${visible} of ${all}`);
   });
 
-  test('E3: a get without a cluster answers, is not found or names exactly the clusters from which the caller may get it', async () => {
+  test('a get without a cluster answers, is not found or names exactly the clusters from which the caller may get it', async () => {
     const told = new Map<number, number>();
     await eachCaller(async (caller) => {
       for (const type of worldTypes.filter((each) => each.owned !== true)) {
@@ -287,7 +287,7 @@ describe('E3: what the index answers over HTTP is made of the rows each user may
     assert.deepEqual([...told.keys()].toSorted(), [200, 404, 409], 'the world has every outcome');
   });
 
-  test('E3: owners are followed through objects that the caller may see', async () => {
+  test('owners are followed through objects that the caller may see', async () => {
     const [deployments, replicaSets] = ['deployments', 'replicasets'].map((resource) => {
       return worldTypes.find((type) => type.resource === resource)!;
     });
@@ -307,7 +307,7 @@ describe('E3: what the index answers over HTTP is made of the rows each user may
     assert.ok(found > 0, 'somebody sees what something owns');
   });
 
-  test('E3: discovery holds every type of which the caller sees a row, and nothing for who may see nothing', async () => {
+  test('discovery holds every type of which the caller sees a row, and nothing for who may see nothing', async () => {
     await eachCaller(async (caller) => {
       for (const type of worldTypes) {
         if ((await caller.seen('list', type)).length === 0) continue;
@@ -324,7 +324,7 @@ describe('E3: what the index answers over HTTP is made of the rows each user may
     });
   });
 
-  test('E3: a right that is given or taken away in a cluster counts in the index within two seconds', async () => {
+  test('a right that is given or taken away in a cluster counts in the index within two seconds', async () => {
     const type = worldTypes[0]!;
     const [member] = members;
     const path = `${pathOf(type)}?clusters=${member!.name}`;

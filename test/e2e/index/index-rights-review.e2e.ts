@@ -157,7 +157,7 @@ async function listed(user: { readonly token: string }, path: string): Promise<S
 }
 
 describe('a member with an authorizer that its RBAC does not tell of', () => {
-  test('E5: as long as it may not be asked, nothing of it is shown and it is named', async () => {
+  test('as long as it may not be asked, nothing of it is shown and it is named', async () => {
     const seen = await eventually('the index tells that the cluster is hidden', async () => {
       const answer = await listed(jane, indexed);
       return answer.warning.includes('m1') && answer.warning.includes('subjectaccessreviews') && answer;
@@ -165,7 +165,7 @@ describe('a member with an authorizer that its RBAC does not tell of', () => {
     assert.deepEqual([seen.status, seen.rows], [200, []]);
   });
 
-  test('E3a: everybody sees in the index what the cluster gives them through the gateway', async () => {
+  test('everybody sees in the index what the cluster gives them through the gateway', async () => {
     await member.apply(
       ...granted('reviews', gatewayUser, {
         verbs: ['create'],
@@ -190,7 +190,7 @@ describe('a member with an authorizer that its RBAC does not tell of', () => {
     assert.match(gateway.log(), /has authorizers beside RBAC/);
   });
 
-  test('E5: when it is down its rows are hidden once its answers are 10 s old, and it is named; back up, they are back', async () => {
+  test('when it is down its rows are hidden once its answers are 10 s old, and it is named; back up, they are back', async () => {
     assert.deepEqual((await listed(wanda, indexed)).rows, ['n1/in-n1']);
     await member.kill();
     const hidden = await eventually('rows of the dead member are hidden', async () => {

@@ -247,15 +247,15 @@ const told = (text: string): void => {
   );
 };
 
-describe('E3: rows of the index are those the members themselves let each user see', () => {
-  test(`E3: for ${userCount} random users, get, list and watch`, async () => {
+describe('rows of the index are those the members themselves let each user see', () => {
+  test(`for ${userCount} random users, get, list and watch`, async () => {
     const scopes = openScopes();
     const tally = await compare(scopes, users);
     told(`${tally.users} users, ${tally.rows} rows judged, ${tally.visible} visible`);
     scopes.close();
   });
 
-  test('E3: after roles and bindings were changed and taken away, in the scopes that were made before', async () => {
+  test('after roles and bindings were changed and taken away, in the scopes that were made before', async () => {
     const some = users.filter((_, index) => index % 4 === 0);
     const scopes = openScopes();
     for (const user of some) await scopes.scope(user, 'list', worldTypes);
@@ -284,7 +284,7 @@ describe('E3: rows of the index are those the members themselves let each user s
     scopes.close();
   });
 
-  test('E3a: with rules of the gateway that allow clusters, verbs, namespaces and names in part', async () => {
+  test('with rules of the gateway that allow clusters, verbs, namespaces and names in part', async () => {
     const gatekeeper = makeRulesAuthorizer(parseRules(gatewayRules(), 'rules.yaml'));
     const scopes = openScopes({ authorizer: gatekeeper });
     const some = users.filter((_, index) => index % 3 === 1);
@@ -293,7 +293,7 @@ describe('E3: rows of the index are those the members themselves let each user s
     scopes.close();
   });
 
-  test('E3: a cluster of which reviews decide shows what its mirrored RBAC shows', async () => {
+  test('a cluster of which reviews decide shows what its mirrored RBAC shows', async () => {
     const reviews: MemberReviews = {
       isIncomplete: async () => true,
       isAllowed: async ({ spec: { name } }, spec) => {

@@ -198,7 +198,7 @@ function assembled(count: number): readonly string[] {
   );
 }
 
-test('E2: label selectors select what the member selects, and are refused in its words', async (context) => {
+test('label selectors select what the member selects, and are refused in its words', async (context) => {
   const { body } = await member.request('GET', path);
   const all = (JSON.parse(body) as { items: readonly Named[] }).items;
   const outcomes = { selected: 0, refused: 0 };
@@ -322,7 +322,7 @@ const fieldCases: readonly FieldCase[] = [
 ];
 
 for (const { path: at, resource, objects, selectors } of fieldCases) {
-  test(`E2: native field selectors of ${resource} select what the member selects`, async () => {
+  test(`native field selectors of ${resource} select what the member selects`, async () => {
     for (const object of objects) {
       const { status, body } = await member.request('POST', at, object);
       assert.equal(status, 201, body);

@@ -126,7 +126,7 @@ const widgetCrd = (columns: readonly object[] = []): object => ({
   },
 });
 
-test('E2: rows equal the GET of the member for every odd object of the corpus', async () => {
+test('rows equal the GET of the member for every odd object of the corpus', async () => {
   await member.apply(widgetCrd());
   await eventually(
     'widgets are served',
@@ -164,7 +164,7 @@ test('E2: rows equal the GET of the member for every odd object of the corpus', 
   assert.doesNotMatch(texts, /last-applied-configuration|managedFields/);
 });
 
-test('E2: a Secret is kept without its data, counted, and cannot be written back', async () => {
+test('a Secret is kept without its data, counted, and cannot be written back', async () => {
   await send('POST', '/api/v1/namespaces/team-a/secrets', {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -182,7 +182,7 @@ test('E2: a Secret is kept without its data, counted, and cannot be written back
   assert.equal(put.status, 409, put.body);
 });
 
-test('E4: members are followed live: objects, CRDs and their columns', async () => {
+test('members are followed live: objects, CRDs and their columns', async () => {
   await send('POST', collection, configMap('live', { a: '1' }));
   await assertSame(configMaps, 'v1');
   await send('DELETE', `${collection}/live`);
@@ -210,7 +210,7 @@ test('E4: members are followed live: objects, CRDs and their columns', async () 
   assert.equal(await assertSame(widgets, 'v1beta1'), 2);
 });
 
-test('E4: a restart writes only what changed, and lists nothing again; so does the death of the API server', async () => {
+test('a restart writes only what changed, and lists nothing again; so does the death of the API server', async () => {
   const directory = mkdtempSync(join(plane.dir, 'index-'));
   await start(directory);
   await assertSame(configMaps, 'v1');
@@ -244,7 +244,7 @@ test('E4: a restart writes only what changed, and lists nothing again; so does t
   if (!/"code":410/.test(oldest)) assert.deepEqual(await listed(), []);
 });
 
-test('E4: a member restored to an older revision is noticed, though it refuses no watch', async () => {
+test('a member restored to an older revision is noticed, though it refuses no watch', async () => {
   await send('POST', collection, configMap('kept', { a: 'old' }));
   const backup = backUpEtcd(plane, 'etcd-backup');
   await send('PUT', `${collection}/kept`, configMap('kept', { a: 'new' }));
@@ -261,7 +261,7 @@ test('E4: a member restored to an older revision is noticed, though it refuses n
   assert.ok(rows.has('m1/team-a/escapes') && !rows.has('m1/team-a/lost'));
 });
 
-test('E4: a member wiped and made anew behind the same address is another one: no row of its former life stays', async () => {
+test('a member wiped and made anew behind the same address is another one: no row of its former life stays', async () => {
   const [stored] = await site!.store.types();
   const formerId = stored!.incarnation.id;
   await wipeMember(member);

@@ -203,7 +203,7 @@ function keyOf({ metadata }: { readonly metadata: { readonly name: string; reado
   return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
-test("E2: every table equals the member's: columns, cells but for durations, and conditions of rows", async (context) => {
+test("every table equals the member's: columns, cells but for durations, and conditions of rows", async (context) => {
   const types = await servedTypes();
   let rows = 0;
   const withRows = new Set<string>();

@@ -196,7 +196,7 @@ async function writeBack(
 
 const versionOf = (object: string): string => (JSON.parse(object) as Item).metadata.resourceVersion;
 
-test('E12: PUT of every item of the index into its cluster changes nothing there; a Secret is refused', async () => {
+test('PUT of every item of the index into its cluster changes nothing there; a Secret is refused', async () => {
   const statuses = new Map<string, Map<number, number>>();
   const count = (type: string, status: number): void => {
     const ofType = statuses.get(type) ?? new Map<number, number>();
@@ -233,7 +233,7 @@ test('E12: PUT of every item of the index into its cluster changes nothing there
   assert.ok(statuses.size > 20, [...statuses.keys()].join());
 });
 
-test('E12: what was written back is in the index again as the copy of its cluster', async () => {
+test('what was written back is in the index again as the copy of its cluster', async () => {
   const path = '/api/v1/namespaces/team-a/configmaps';
   await eventually('the index has what was written', async () => {
     const { items } = (await read(`${search}/proxy${path}`)) as { readonly items: readonly Item[] };

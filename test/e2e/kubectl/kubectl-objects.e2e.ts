@@ -35,7 +35,7 @@ after(async () => {
 });
 
 for (const [name, scenario] of Object.entries({ reading, writing, watching })) {
-  test(`A2: kubectl ${name} is the same through the gateway as directly`, async (context) => {
+  test(`kubectl ${name} is the same through the gateway as directly`, async (context) => {
     for (const side of [direct, through]) side.outcomes.length = 0;
     await Promise.all([scenario(direct), scenario(through)]);
     assert.equal(through.outcomes.length, direct.outcomes.length);

@@ -60,7 +60,7 @@ after(async () => {
 
 /** Runs the scenario on both ways at once and compares every command. */
 function same(person: 'alice' | 'carol', what: string, make: () => Scenario): void {
-  test(`A2: kubectl ${what} as ${person} is the same through the gateway as directly`, async (context) => {
+  test(`kubectl ${what} as ${person} is the same through the gateway as directly`, async (context) => {
     const [direct, through] = sides.get(person)!;
     const scenario = make();
     for (const side of [direct, through]) side.outcomes.length = 0;
@@ -103,7 +103,7 @@ function columnsBut(text: string, dropped: readonly string[]): readonly string[]
   return [header, ...lines].map(kept);
 }
 
-test('T165: a Deployment of ten replicas in each cluster is printed from the index, wide, as the cluster prints it', async () => {
+test('a Deployment of ten replicas in each cluster is printed from the index, wide, as the cluster prints it (CP-165)', async () => {
   const generate = ['generate', 'member-access', '--index', '--gateway-service-account', 'portcullis/gateway'];
   const { stdout: access } = await run(process.execPath, [program, ...generate]);
   const container = { name: 'c', image: 'registry.example.org/c:1' };

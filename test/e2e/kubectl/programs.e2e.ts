@@ -57,7 +57,7 @@ async function client(program: string, ...args: string[]): Promise<string> {
   return stdout + stderr;
 }
 
-test('A2b: a controller-runtime manager with leader election, protobuf and WatchList reconciles through the gateway', async () => {
+test('a controller-runtime manager with leader election, protobuf and WatchList reconciles through the gateway', async () => {
   const mark = await member.auditMark();
   const names = Array.from({ length: 10 }, (_, i) => `reconciled-${i}`);
   await member.apply(
@@ -95,7 +95,7 @@ test('A2b: a controller-runtime manager with leader election, protobuf and Watch
   );
 });
 
-test('A2b: kubectl three minors older works through the gateway', async () => {
+test('kubectl three minors older works through the gateway', async () => {
   const kubectl = (...args: string[]): Promise<string> => client(binaries['kubectl-old']!, ...args);
   assert.match(await kubectl('version'), /Client Version: v1\.33\.[\s\S]*Server Version: v1\.36\./);
   await kubectl('create', 'configmap', 'old', '-n', 'programs', '--from-literal=k=v');
@@ -106,7 +106,7 @@ test('A2b: kubectl three minors older works through the gateway', async () => {
   await kubectl('delete', 'configmap', 'old', '-n', 'programs', '--wait=true');
 });
 
-test('A2b: Helm installs, upgrades, rolls back and uninstalls through the gateway', async () => {
+test('Helm installs, upgrades, rolls back and uninstalls through the gateway', async () => {
   const chart = join(plane.dir, 'chart');
   mkdirSync(join(chart, 'templates'), { recursive: true });
   writeFileSync(join(chart, 'Chart.yaml'), 'apiVersion: v2\nname: small\nversion: 0.1.0\n');
@@ -146,7 +146,7 @@ spec:
   assert.equal((await member.request('GET', '/api/v1/namespaces/programs/configmaps/small')).status, 404);
 });
 
-test('A2b: @kubernetes/client-node lists, writes, watches and execs through the gateway', async () => {
+test('@kubernetes/client-node lists, writes, watches and execs through the gateway', async () => {
   const config = new KubeConfig();
   config.loadFromFile(kubeconfig);
   const core = config.makeApiClient(CoreV1Api);
@@ -205,7 +205,7 @@ test('A2b: @kubernetes/client-node lists, writes, watches and execs through the 
   assert.equal(output, 'through\n');
 });
 
-test('A2b: the Python client lists, watches, patches, reads logs and execs over v4 through the gateway', async (context) => {
+test('the Python client lists, watches, patches, reads logs and execs over v4 through the gateway', async (context) => {
   const venv = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'portcullis', 'python-client-33');
   const python = join(venv, 'bin', 'python');
   try {

@@ -138,7 +138,7 @@ async function post(
 }
 
 for (const protocol of ['HTTP/1.1', 'HTTP/2'] as const) {
-  test(`A6: over ${protocol} a custom resource of 2 MB passes both ways as it does directly`, async () => {
+  test(`over ${protocol} a custom resource of 2 MB passes both ways as it does directly`, async () => {
     const body = thing(2 * mebibyte);
     const dryRun = `${things}?dryRun=All`;
     const through = await post(throughServer, protocol, dryRun, body);
@@ -151,7 +151,7 @@ for (const protocol of ['HTTP/1.1', 'HTTP/2'] as const) {
     assert.match(stored.body, /larger than max|too large/);
   });
 
-  test(`A6: over ${protocol} the 413 of the member for 4 MB is its own`, async () => {
+  test(`over ${protocol} the 413 of the member for 4 MB is its own`, async () => {
     const body = thing(4 * mebibyte);
     const through = await post(throughServer, protocol, things, body);
     assert.equal(through.status, 413);
@@ -166,7 +166,7 @@ function sameText(a: string, b: string): boolean {
   return createHash('sha256').update(a).digest('hex') === createHash('sha256').update(b).digest('hex');
 }
 
-test('A6: the 413 arrives while the client still has most of its body to send', async () => {
+test('the 413 arrives while the client still has most of its body to send', async () => {
   const socket = connectTls({ host: '127.0.0.1', port: gateway.port, ca: gateway.caPem, ALPNProtocols: ['http/1.1'] });
   await once(socket, 'secureConnect');
   const body = thing(4 * mebibyte);
@@ -183,7 +183,7 @@ test('A6: the 413 arrives while the client still has most of its body to send', 
   socket.destroy();
 });
 
-test('A6: kubectl create says the same through the gateway as directly', async () => {
+test('kubectl create says the same through the gateway as directly', async () => {
   const file = (name: string, bytes: number): string => {
     writeFileSync(join(plane.dir, name), thing(bytes));
     return join(plane.dir, name);
@@ -223,7 +223,7 @@ function gatewayBytes(): number {
   return Number(kibibytes) * 1024;
 }
 
-test('A6: a list of 100 MB arrives byte for byte, plain and with gzip, and a stalled client holds back the member', async (t) => {
+test('a list of 100 MB arrives byte for byte, plain and with gzip, and a stalled client holds back the member', async (t) => {
   const list = await fill();
   const read = async (server: StreamServer, protocol: keyof typeof clients, encoding: string): Promise<Buffer> => {
     const client = await clients[protocol](server);

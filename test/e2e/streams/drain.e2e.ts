@@ -134,7 +134,7 @@ function assertProtobufEvents(body: Buffer): void {
   assert.equal(at, body.length, 'ends between two events');
 }
 
-test('A10: SIGTERM: unready first, short requests finish, watches end cleanly, the rest is cut, exit code 0', async () => {
+test('SIGTERM: unready first, short requests finish, watches end cleanly, the rest is cut, exit code 0', async () => {
   const gateway = await startGateway();
   const server = {
     url: gateway.url,
@@ -228,7 +228,7 @@ async function refuses(gateway: GatewayProcess): Promise<boolean> {
   return answer === undefined || answer.status === 503;
 }
 
-test('A10: with nothing but watches and idle connections it ends long before the grace does', async () => {
+test('with nothing but watches and idle connections it ends long before the grace does', async () => {
   held = Promise.withResolvers();
   const gateway = await startGateway();
   const headers = { authorization: `Bearer ${carol.token}` };
@@ -245,7 +245,7 @@ test('A10: with nothing but watches and idle connections it ends long before the
   watcher.close();
 });
 
-test('A10: after SIGKILL a gateway with the same data folder has the same CA, and old kubeconfigs work', async () => {
+test('after SIGKILL a gateway with the same data folder has the same CA, and old kubeconfigs work', async () => {
   const dataDir = mkdtempSync(join(plane.dir, 'data-'));
   const first = await startGateway({ dataDir });
   const kubeconfig = join(dataDir, 'user.kubeconfig');

@@ -57,7 +57,7 @@ const execs: readonly (readonly [name: string, verb: string, canEndInput: boolea
 ];
 
 for (const [name, verb, canEndInput, run] of execs) {
-  describe(`A3: a raw client over ${name}`, () => {
+  describe(`a raw client over ${name}`, () => {
     it('exec gives both outputs and the exit code, in one request', async () => {
       const mark = await site.member.auditMark();
       const command = ['sh', '-c', 'echo out; echo err >&2; exit 7'];
@@ -127,7 +127,7 @@ for (const [name, verb, canEndInput, run] of execs) {
   });
 }
 
-describe('A3: protocols that are offered', () => {
+describe('protocols that are offered', () => {
   it('several SPDY protocols in lines of their own: the member chooses', async () => {
     const protocols = ['v4.channel.k8s.io', 'v3.channel.k8s.io', 'v2.channel.k8s.io', 'channel.k8s.io'];
     const target = `${pods}/box/exec?stdout=true&command=true`;
@@ -159,7 +159,7 @@ const forwards: readonly (readonly [name: string, verb: string, connect: Forward
 ];
 
 for (const [name, verb, connect] of forwards) {
-  describe(`A3: a raw port-forward over ${name}`, () => {
+  describe(`a raw port-forward over ${name}`, () => {
     it('echoes 10 MB each way, answers pings and tells of a closed port, in one request', async () => {
       const mark = await site.member.auditMark();
       const { session, protocol, closed } = await connect();
@@ -209,7 +209,7 @@ async function makeLimitRange(name: string): Promise<void> {
 }
 
 for (const [protocol, connect] of clients) {
-  describe(`A3: answers that go on, over ${protocol}`, () => {
+  describe(`answers that go on, over ${protocol}`, () => {
     it('logs -f: bytes as they come, and the end of the container is the end', async () => {
       const name = `follow-${protocol.replaceAll(/\W/g, '').toLowerCase()}`;
       await makePod(followedPod(name, 'default'));
@@ -264,7 +264,7 @@ for (const [protocol, connect] of clients) {
   });
 }
 
-describe('A3: a watch and a log over WebSocket', () => {
+describe('a watch and a log over WebSocket', () => {
   it('a watch sends an event in each message, and ends with its client', async () => {
     const before = await openWatches();
     const messages: string[] = [];

@@ -49,7 +49,7 @@ for (const [protocol, webSockets, verb] of [
   const env = { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: webSockets, KUBECTL_PORT_FORWARD_WEBSOCKETS: webSockets };
   const one: readonly SeenRequest[] = [{ verb, code: 101, user: 'carol' }];
 
-  describe(`A3: kubectl over ${protocol}`, () => {
+  describe(`kubectl over ${protocol}`, () => {
     it('exec: standard input to its end, both outputs and the exit code, in one request', async () => {
       const mark = await site.member.auditMark();
       const script = 'cat; echo err >&2; exit 6';

@@ -98,7 +98,7 @@ function protobufEventCount(body: Buffer): number {
   return count;
 }
 
-test(`A5: ${watchCount} watches with one credential see ${changeCount} changes once and in order`, async (t) => {
+test(`${watchCount} watches with one credential see ${changeCount} changes once and in order`, async (t) => {
   const { resourceVersion } = (JSON.parse((await member.request('GET', configMaps)).body) as List).metadata;
   const query = `?watch=true&resourceVersion=${resourceVersion}`;
   watches = await Promise.all(
@@ -142,7 +142,7 @@ async function gatewayMetrics(): Promise<string> {
   return await (await fetch(`${gateway.opsUrl}/metrics`)).text();
 }
 
-test('A5: a client that goes leaves no watch at the member after a second', async (t) => {
+test('a client that goes leaves no watch at the member after a second', async (t) => {
   await eventually('only ours are open', async () => (await openAtMember()) === watchCount);
   const closed = async (what: string, left: number): Promise<void> => {
     const startedMs = performance.now();
@@ -163,7 +163,7 @@ test('A5: a client that goes leaves no watch at the member after a second', asyn
 });
 
 for (const protocol of ['HTTP/1.1', 'HTTP/2'] as const) {
-  test(`A5: WatchList and bookmarks pass over ${protocol}`, async () => {
+  test(`WatchList and bookmarks pass over ${protocol}`, async () => {
     const client = protocol === 'HTTP/2' ? await http2Client(server) : http1Client(server);
     await write('POST', 'one', 1);
     await write('POST', 'two', 2);
@@ -191,7 +191,7 @@ for (const protocol of ['HTTP/1.1', 'HTTP/2'] as const) {
   });
 }
 
-test('A5: when the member is killed every client ends within a second, and watches work again once it is back', async (t) => {
+test('when the member is killed every client ends within a second, and watches work again once it is back', async (t) => {
   clients = [http1Client(server), await http2Client(server)];
   const open = await Promise.all(
     Array.from({ length: 40 }, (_, i) => clientOf(i).get(`${through}?watch=true`, i % 4 < 2 ? {} : protobuf)),

@@ -82,7 +82,7 @@ async function list(path: string, user?: string): Promise<IndexedList> {
 }
 const mine = 'labelSelector=place';
 
-test("T1-T10: Clusterpedia's paths lead where they lead with it", async () => {
+test("Clusterpedia's paths lead where they lead with it (CP-001 to CP-010)", async () => {
   for (const [path, expected] of [
     ['', 200],
     ['/', 200],
@@ -382,7 +382,7 @@ test('freshness and metrics tell how far the index is', async () => {
 testWatches(
   () => site,
   () => {
-    test('E5: rows of a cluster that is down stay, and every answer they are in names it', async () => {
+    test('rows of a cluster that is down stay, and every answer they are in names it', async () => {
       await site.members['beta']!.close();
       const path = `${resources}/api/v1/namespaces/shop/configmaps?${mine}`;
       const warned = await eventually('a warning', async () => {

@@ -48,7 +48,7 @@ export function testEarlyPages(site: () => IndexSite): void {
     encodeURIComponent(['data.phase=two', ...costly.map((path) => `${path}${operator}v`)].join(','));
   const query = `labelSelector=place&filter=${filtered('=')}`;
 
-  test('E9: pages by paths that are not indexed end early and are together the whole list', async () => {
+  test('pages by paths that are not indexed end early and are together the whole list', async () => {
     for (const [path, user] of [
       [`${native}?labelSelector=place&fieldSelector=${filtered('!=')}`, 'admin'],
       [`${clusterpedia}?${query}&orderby=${encodeURIComponent('name desc')}`, 'admin'],
@@ -68,7 +68,7 @@ export function testEarlyPages(site: () => IndexSite): void {
     }
   });
 
-  test('E9: what cannot be answered without a token is refused, not shortened', async () => {
+  test('what cannot be answered without a token is refused, not shortened', async () => {
     const refusals: readonly (readonly [string, RegExp])[] = [
       [`${native}?${query}&limit=4&continue=0`, /leave withContinue and a decimal continue away/],
       [`${native}?${query}&limit=4&withContinue=false`, /go on with the token of each page/],
@@ -88,7 +88,7 @@ export function testEarlyPages(site: () => IndexSite): void {
     assert.deepEqual([offset.items.length, offset.metadata.continue], [1, undefined]);
   });
 
-  test('E9: the count beside a page by such paths is left out, and that is said', async () => {
+  test('the count beside a page by such paths is left out, and that is said', async () => {
     const answer = await get(`${native}?${query}&limit=1&withRemainingCount`);
     const { metadata } = answer.json<Listed>();
     assert.ok(metadata.continue);

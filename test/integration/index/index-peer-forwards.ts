@@ -29,7 +29,7 @@ export function testForwardCases(site: () => IndexSite): void {
       asked.once('error', reject).end();
     });
 
-  test('T130-T136: the forward label asks the cluster itself, with the rest of the selector', async () => {
+  test('the forward label asks the cluster itself, with the rest of the selector (CP-130 to CP-136)', async () => {
     const F = 'search.clusterpedia.io/forward';
     const asked = (selector: string, cluster = '/clusters/alpha'): Promise<Answer> =>
       get(`${cluster}/api/v1/namespaces/ns-1/configmaps?labelSelector=${encodeURIComponent(selector)}`);
@@ -66,7 +66,7 @@ export function testForwardCases(site: () => IndexSite): void {
     assert.equal((await byHeader(`/${configMaps}`)).status, 400);
   });
 
-  test('T137-T140: an allowed subresource is asked of the cluster as the caller, another one is refused', async () => {
+  test('an allowed subresource is asked of the cluster as the caller, another one is refused (CP-137 to CP-140)', async () => {
     const pod = '/clusters/alpha/api/v1/namespaces/own-1/pods/talks';
     const log = await get(`${pod}/log`);
     const direct = await site().ask(`/clusters/alpha/proxy${pod.slice('/clusters/alpha'.length)}/log`);

@@ -114,7 +114,7 @@ export function testObjectCases(site: () => IndexSite): void {
   const store = (cluster: string) => site().members[cluster]!.store;
   const dep = 'uid-Deployment-web';
 
-  test('T88-T96: owners by UID, by name and further up, in any number of clusters', async () => {
+  test('owners by UID, by name and further up, in any number of clusters (CP-088 to CP-096)', async () => {
     const sets = `${apps}/replicasets`;
     const maps = '/api/v1/configmaps';
     const chain = `ownerUID=${dep}&ownerSeniority=1`;
@@ -140,7 +140,7 @@ export function testObjectCases(site: () => IndexSite): void {
     assert.deepEqual(await names(`${sets}?clusters=alpha&ownerName=web&namespaces=own-2`), []);
   });
 
-  test('T97-T98: a get is of exactly the key that is asked for, every part of it', async () => {
+  test('a get is of exactly the key that is asked for, every part of it (CP-097 to CP-098)', async () => {
     const path = '/clusters/alpha/apis/apps/v1/namespaces/own-1/deployments';
     const found = (await get(`${path}/web`)).json<IndexedObject>();
     assert.deepEqual(
@@ -170,7 +170,7 @@ export function testObjectCases(site: () => IndexSite): void {
     }
   });
 
-  test('T99: a list without options is of that type in all clusters, whole and in a stable order', async () => {
+  test('a list without options is of that type in all clusters, whole and in a stable order (CP-099)', async () => {
     const all = (await objects(`${apps}/deployments`)).map(
       ({ kind, metadata }) => `${kind} ${metadata.annotations?.[annotation]}/${metadata.namespace}/${metadata.name}`,
     );
@@ -178,7 +178,7 @@ export function testObjectCases(site: () => IndexSite): void {
     assert.equal((await get(`${apps}/deployments`)).json<IndexedList>().metadata.continue, undefined);
   });
 
-  test('T100-T102: what is made, changed and deleted in a cluster is one row, that row changed, and no row', async () => {
+  test('what is made, changed and deleted in a cluster is one row, that row changed, and no row (CP-100 to CP-102)', async () => {
     const path = `${apps}/deployments?names=life&namespaces=own-1,own-2`;
     const byOwner = `${apps}/deployments?ownerUID=`;
     const life = (place: string, replicas: number): JsonObject => {
@@ -214,7 +214,7 @@ export function testObjectCases(site: () => IndexSite): void {
       assert.equal((await get(`/clusters/${cluster}${apps}/namespaces/${place}/deployments/life`)).status, 200);
   });
 
-  test('T141-T142: a Table has the cluster first; what cannot be made of it is told to whoever asked', async () => {
+  test('a Table has the cluster first; what cannot be made of it is told to whoever asked (CP-141 to CP-142)', async () => {
     const asTable = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
     for (const type of [`${apps}/deployments`, '/apis/example.org/v1beta1/gizmos']) {
       const table = (await get(type, asTable)).json<{
@@ -237,7 +237,7 @@ export function testObjectCases(site: () => IndexSite): void {
     assert.equal((await get(`${apps}/deployments`, other)).status, 406);
   });
 
-  test('T143-T144, T146: other parameters disturb nothing, an enhanced field selector is read as ours, a path has a cluster or none', async () => {
+  test('other parameters disturb nothing, an enhanced field selector is read as ours, a path has a cluster or none (CP-143 to CP-144, CP-146)', async () => {
     assert.equal((await get('/api?key1=value1&key2=value2')).text, (await get('/api')).text);
     const list = '/api/v1/namespaces/ns-1/configmaps';
     // kube-apiserver itself would refuse this path in a field selector of ConfigMaps.
@@ -248,7 +248,7 @@ export function testObjectCases(site: () => IndexSite): void {
     assert.deepEqual(await names(`/clusters/beta${list}?names=name-1`), ['beta/name-1']);
   });
 
-  test('T149-T157, T160-T161: one row a version serves all; a version nobody serves is none', async () => {
+  test('one row a version serves all; a version nobody serves is none (CP-149 to CP-157, CP-160 to CP-161)', async () => {
     // A built-in type is kept as its cluster prefers it, whatever version is asked for.
     assert.equal((await objects(`${apps}/deployments?names=web`))[0]!.apiVersion, 'apps/v1');
     assert.match((await get('/apis/apps/v1beta1/deployments')).text, /in version v1beta1 is not indexed/);
@@ -267,7 +267,7 @@ export function testObjectCases(site: () => IndexSite): void {
     }
   });
 
-  test('T162: what is told of types follows what is there: served versions, and a type whose definition goes', async () => {
+  test('what is told of types follows what is there: served versions, and a type whose definition goes (CP-162)', async () => {
     const told = async (): Promise<readonly unknown[]> => {
       const { clusters } = (await site().ask(`${freshness}?resource=gizmos.example.org`)).json<{
         clusters: { cluster: string; resources: { resource: string; phase: string; whole: boolean }[] }[];
@@ -302,7 +302,7 @@ export function testObjectCases(site: () => IndexSite): void {
     assert.equal((await get('/apis/example.org/v1beta2/gizmos')).status, 404);
   });
 
-  test('T163: changes of one object that come together are told as what they came to; another uid is DELETED, then ADDED', async () => {
+  test('changes of one object that come together are told as what they came to; another uid is DELETED, then ADDED (CP-163)', async () => {
     const path = `${base}/clusters/beta/api/v1/namespaces/ns-1/configmaps`;
     const from = (await site().ask(path)).json<IndexedList>().metadata.resourceVersion;
     const watching = site().watch(`${path}?watch=1&resourceVersion=${from}`, 'admin');

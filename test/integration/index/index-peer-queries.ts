@@ -111,7 +111,7 @@ export function testQueryCases(site: () => IndexSite): void {
     assert.match(answer.json<{ message: string }>().message, message);
   };
 
-  test('T11-T17: clusters, namespaces, names and a window of creation, by URL and by label', async () => {
+  test('clusters, namespaces, names and a window of creation, by URL and by label (CP-011 to CP-017)', async () => {
     const within = ({ created }: Case): boolean =>
       created >= `2022-03-04${midnight}` && created < `2022-03-15${midnight}`;
     const inNs1 = ({ namespace }: Case): boolean => namespace === 'ns-1';
@@ -141,7 +141,7 @@ export function testQueryCases(site: () => IndexSite): void {
     await selects(label('S/since=2022-03-04,S/before=2022-03-15'), within);
   });
 
-  test('T18-T25, T147-T148: label selectors of every operator, matching and not', async () => {
+  test('label selectors of every operator, matching and not (CP-018 to CP-025, CP-147 to CP-148)', async () => {
     const and = (value: string | undefined): boolean => value === 'value2';
     await selects(label('key1=value1'), ({ labels }) => labels['key1'] === 'value1');
     await selects(label('key1.io=value1'), ({ labels }) => labels['key1.io'] === 'value1');
@@ -171,7 +171,7 @@ export function testQueryCases(site: () => IndexSite): void {
     }
   });
 
-  test('T26-T34: field selectors on any path; none is ignored, whatever path the question comes by', async () => {
+  test('field selectors on any path; none is ignored, whatever path the question comes by (CP-026 to CP-034)', async () => {
     await selects(field('data.field11=value1'), ({ data }) => data['field11'] === 'value1');
     await selects(field("data['field12.io']=value1"), ({ data }) => data['field12.io'] === 'value1');
     await selects(field('data.empty='), ({ data }) => data['empty'] === '');
@@ -191,7 +191,7 @@ export function testQueryCases(site: () => IndexSite): void {
     assert.deepEqual(places(answer.json<IndexedList>()), ['alpha/ns-1/name-1']);
   });
 
-  test('T35-T39: orders of columns and of paths, each way; raw SQL is no order', async () => {
+  test('orders of columns and of paths, each way; raw SQL is no order (CP-035 to CP-039)', async () => {
     const all = await list('');
     const version = new Map(places(all).map((place, i) => [place, BigInt(all.items[i]!.metadata.resourceVersion)]));
     type Key = (each: Case) => string | bigint;
@@ -222,7 +222,7 @@ export function testQueryCases(site: () => IndexSite): void {
       await refuses(`orderby=${encodeURIComponent(order)}`, 400, /orderby|path/);
   });
 
-  test('T40-T47: limits and offsets; an offset that is none is refused', async () => {
+  test('limits and offsets; an offset that is none is refused (CP-040 to CP-047)', async () => {
     const all = places(await list(''));
     assert.equal(all.length, cases.length);
     assert.deepEqual(places(await list('limit=10')), all.slice(0, 10));
@@ -232,7 +232,7 @@ export function testQueryCases(site: () => IndexSite): void {
     for (const text of ['-1', 'abdfdf']) await refuses(`continue=${text}`, 400, /continue/);
   });
 
-  test('T48-T60, T62-T67, T73-T81, T83-T87: SQL in a request is refused with a hint, readable or not', async () => {
+  test('SQL in a request is refused with a hint, readable or not (CP-048 to CP-060, CP-062 to CP-067, CP-073 to CP-081, CP-083 to CP-087)', async () => {
     for (const query of [
       'whereSQL=namespace%3D1',
       'whereSQLStatement=namespace%3D1',
@@ -246,7 +246,7 @@ export function testQueryCases(site: () => IndexSite): void {
       await refuses(query, 400, /not supported: SQL is never taken from a request.*filter=|SQL is never taken/);
   });
 
-  test('T61, T68-T72, T82: without SQL nothing is filtered, and values never become syntax', async () => {
+  test('without SQL nothing is filtered, and values never become syntax (CP-061, CP-068 to CP-072, CP-082)', async () => {
     await selects('', () => true);
     for (const text of hostile) {
       await selects(`filter=${encodeURIComponent(`data.field11="${text}"`)}`, ({ data }) => data['field11'] === text);
@@ -255,7 +255,7 @@ export function testQueryCases(site: () => IndexSite): void {
     }
   });
 
-  test('T103-T106: a selector means the same however it is spaced, ordered and doubled', async () => {
+  test('a selector means the same however it is spaced, ordered and doubled (CP-103 to CP-106)', async () => {
     const wanted = ({ data }: Case): boolean => oneOf(data['field11'], 'value1', 'value2');
     for (const selector of [
       'data.field11 in (value1,value2)',
@@ -272,7 +272,7 @@ export function testQueryCases(site: () => IndexSite): void {
     await refuses(label('key1 in (value1'), 400, /./);
   });
 
-  test('T107-T129: paths and selectors that are read, and those that are refused', async () => {
+  test('paths and selectors that are read, and those that are refused (CP-107 to CP-129)', async () => {
     for (const path of [
       'metadata.name',
       '.metadata.name',
@@ -299,12 +299,12 @@ export function testQueryCases(site: () => IndexSite): void {
       await refuses(field(selector), 400, /field/);
   });
 
-  test('T145: of a repeated parameter the first counts; one without a value is as if it were not there', async () => {
+  test('of a repeated parameter the first counts; one without a value is as if it were not there (CP-145)', async () => {
     await selects('names=name-1&names=name-2', ({ name }) => name === 'name-1');
     await selects('names=', () => true);
   });
 
-  test('T166-T173: selectors as the Go client builds them', async () => {
+  test('selectors as the Go client builds them (CP-166 to CP-173)', async () => {
     await selects(label('S/clusters in (aaa,alpha,beta)'), () => true);
     await selects(
       label('S/clusters in (aaa,bbb,beta),S/namespaces=ns-2'),

@@ -179,7 +179,7 @@ export function testWatches(site: () => IndexSite, before: () => void): void {
     assert.equal(told(won).at(-1), 'ADDED alpha/ops/there');
   });
 
-  test('E5: a watch that goes on where rights were others is told what they brought and took meanwhile', async () => {
+  test('a watch that goes on where rights were others is told what they brought and took meanwhile', async () => {
     const listed = async (): Promise<readonly string[]> => {
       const { items } = (await site().ask(path, 'viewer')).json<IndexedList>();
       return items.map(({ metadata }) => `alpha/${metadata.namespace}/${metadata.name}`);

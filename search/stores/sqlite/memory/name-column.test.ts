@@ -11,7 +11,7 @@ import { Sql } from '../sql.ts';
 const t = 1;
 const place = 2 ** 20;
 
-test('E7: objects that come and go while all names are being read are counted once, or not at all', () => {
+test('objects that come and go while all names are being read are counted once, or not at all', () => {
   const db = new DatabaseSync(':memory:');
   createSchema(db, 1, '');
   const insert = db.prepare(

@@ -126,7 +126,7 @@ describe('what only bodies can tell', () => {
 
   for (const [number, grant] of grants.entries()) {
     for (const order of orders) {
-      test(`E9: pages ordered by ${JSON.stringify(order)} for scope ${number} end early, and are together all rows in order`, async () => {
+      test(`pages ordered by ${JSON.stringify(order)} for scope ${number} end early, and are together all rows in order`, async () => {
         for (const query of [
           { ...wanted, order },
           { ...wanted, order, labels: [{ key: 'app', operator: 'In', values: ['app-0'] }] },
@@ -161,7 +161,7 @@ describe('what only bodies can tell', () => {
     }
   }
 
-  test('E9: the warning names the paths, and is the same on every page', async () => {
+  test('the warning names the paths, and is the same on every page', async () => {
     const query = {
       ...allOf(pods),
       fields: [onA('Equals', 'no')],
@@ -182,7 +182,7 @@ describe('what only bodies can tell', () => {
     assert.match((await list(half, { limit: 3, overBudget: 'end' })).warnings![0]!, /: "spec\.a" is not indexed/);
   });
 
-  test('E9: a page that cannot go on by cursor is refused, where it would read more', async () => {
+  test('a page that cannot go on by cursor is refused, where it would read more', async () => {
     const toToken = {
       code: 'BAD_REQUEST',
       message: /^"spec\.a" is not indexed.*leave withContinue.*token of each page.*narrow/,
@@ -194,7 +194,7 @@ describe('what only bodies can tell', () => {
     assert.deepEqual((await list(few, { limit: 3, offset: 0, overBudget: 'refuse' })).uids, ['2']);
   });
 
-  test('E9: without a limit, or where nobody said what then, everything is read', async () => {
+  test('without a limit, or where nobody said what then, everything is read', async () => {
     const expected = listModel(rows, wanted, { digest: '', grants: grants[0]! }).map(({ uid }) => uid);
     for (const page of [{}, { overBudget: 'end' as const }, { limit: 100 }]) {
       const { uids, next, warnings } = await list(wanted, page);
@@ -203,7 +203,7 @@ describe('what only bodies can tell', () => {
     assert.equal(await reader.operations.count({ query: wanted, scope: scopeOf(0) }), expected.length);
   });
 
-  test('E9: what follows a page is counted, or left out with a warning where that would read more', async () => {
+  test('what follows a page is counted, or left out with a warning where that would read more', async () => {
     const app: ListQuery['labels'][number] = { key: 'app', operator: 'In', values: ['app-0'] };
     const few = { ...wanted, fields: [onA('Exists')], namespaces: ['few'], labels: [app] };
     const whole = await list(few, { limit: 1, overBudget: 'end', withRemaining: true });
@@ -218,7 +218,7 @@ describe('what only bodies can tell', () => {
     assert.deepEqual([early.remaining, early.warnings!.length], [undefined, 2]);
   });
 
-  test('E9: counts, facets, values and orders that would read more are refused, and answered whole once narrowed', async () => {
+  test('counts, facets, values and orders that would read more are refused, and answered whole once narrowed', async () => {
     const ask = (query: ListQuery) => {
       const asked = { query, scope: scopeOf(0), limit: 10 };
       const path = { path: 'spec.a' };
@@ -263,7 +263,7 @@ describe('what only bodies can tell', () => {
     assert.deepEqual(await uidsOf(few.filteredList()), ['1', '5', '2']);
   });
 
-  test('E9: a page that has taken long ends early, but not before it has looked at some hundred', async () => {
+  test('a page that has taken long ends early, but not before it has looked at some hundred', async () => {
     const services = typeInfo('', 'services');
     const many = Array.from({ length: 300 }, (_, i) => ({
       ...rowAt(0, services),
@@ -296,7 +296,7 @@ describe('what only bodies can tell', () => {
     }
   });
 
-  test('E9: pages go on behind what was looked at while rows come and go, without losing or doubling one', async () => {
+  test('pages go on behind what was looked at while rows come and go, without losing or doubling one', async () => {
     const kept = { ...wanted, fields: [onA('In', 'v2', 'v3')] };
     for (const order of orders.filter((_, i) => i % 2 === 0)) {
       const query = { ...kept, order };
@@ -328,14 +328,14 @@ describe('what only bodies can tell', () => {
   });
 });
 
-test('E9: a few large bodies are as many as may be read, and one is always', () => {
+test('a few large bodies are as many as may be read, and one is always', () => {
   const budget = new BodyBudget([pods]);
   budget.isFor(['spec.a']);
   budget.read(defaultBodyLimits.bytes);
   assert.throws(() => budget.read(1), { code: 'BAD_REQUEST', message: /1500 of them or 8 MiB/ });
 });
 
-test('E9: where much is read in each body, as many fewer are', () => {
+test('where much is read in each body, as many fewer are', () => {
   const most = (...paths: readonly string[]): number => {
     const budget = new BodyBudget([pods]);
     budget.isFor(paths);
