@@ -40,7 +40,7 @@ export const chain = linked(
   forward, //      stream or upgrade ──► end
 );
 
-/** The chain of standalone `--identity=self` (DESIGN rule 1): the person's own credential, no impersonation; everything else is the same. */
+/** The chain of standalone `--identity=self` (rule "no identity, no bytes"): the person's own credential, no impersonation; everything else is the same. */
 export const selfChain = linked(
   receive,
   recover,

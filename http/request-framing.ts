@@ -28,7 +28,7 @@ const hostBytes = /^[0-9A-Za-z!$%&()*+,\-.:;=['\]_~]*$/;
 
 /**
  * Judges framing, Host and connection headers of an HTTP/1.1 request.
- * @throws HttpFault BAD_HEADERS for anything two servers could read differently (security.md A-25, A-37), HEADERS_TOO_LARGE for a field over
+ * @throws HttpFault BAD_HEADERS for anything two servers could read differently, HEADERS_TOO_LARGE for a field over
  * its bound
  */
 export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead => {

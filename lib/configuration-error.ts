@@ -1,4 +1,4 @@
-// What is wrong with a file the operator wrote, all faults at once with file, line and reason (row A11). Easy to get wrong: a message
+// What is wrong with a file the operator wrote, all faults at once with file, line and reason. Easy to get wrong: a message
 // must never quote the file, since the line at fault may be the one with the token.
 
 /** One fault in one file. */

@@ -9,7 +9,7 @@ import type { BigIntStats } from 'node:fs';
 export interface FileWatchOptions {
   /** Called after a change, never twice at a time; changes during the call are noticed after it. Must not reject. */
   readonly onChange: () => Promise<void>;
-  /** Between two looks at all files. Row A8 wants a change in use within 1 s: this, the rest and the reload together. */
+  /** Between two looks at all files. A change is in use within a second: this, the rest and the reload together. */
   readonly pollMs?: number;
   /** A change counts once nothing changed for this long, but at most four times as long after it was seen. */
   readonly restMs?: number;

@@ -1,5 +1,5 @@
 // Reads header values from flat raw arrays. Easy to get wrong: Node hands values over as latin1, one character for each byte, while
-// identities are UTF-8; and `headers` objects join or drop repeats (DESIGN rule 3).
+// identities are UTF-8; and `headers` objects join or drop repeats (rule "raw headers only").
 
 const plain = /^[\t\x20-\x7e]*$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

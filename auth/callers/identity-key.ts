@@ -1,5 +1,5 @@
 // Tells identities apart by everything they consist of. Easy to get wrong: name alone is not an identity; the same name with another group is
-// somebody with other rights (DESIGN rule 10).
+// somebody with other rights (rule "keys hold the whole identity").
 import { makeRecent } from '../../lib/recent.ts';
 import type { User } from '../../cache/model/user.ts';
 

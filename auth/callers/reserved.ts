@@ -1,5 +1,5 @@
 // Names that mean something to every Kubernetes API server, and the ones that are ours. Easy to get wrong: `portcullis:*` is refused to
-// every caller, whichever authenticator vouches for it and also behind `--as`, since probes go out under such a name (DESIGN rule 17).
+// every caller, whichever authenticator vouches for it and also behind `--as`, since probes go out under such a name (rule "reserved identities decided once").
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 

@@ -1,5 +1,5 @@
 // cluster-gateway's ClusterGatewayProxyConfiguration: what the file or a cluster's annotation may say, and reading it. Easy to get wrong: the
-// peer lets a bad pattern match and an empty source match everybody; here one fault refuses the whole document (DESIGN rule 11).
+// peer lets a bad pattern match and an empty source match everybody; here one fault refuses the whole document (rule "fail closed, serve stale").
 import { z } from 'zod';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';

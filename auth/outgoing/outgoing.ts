@@ -1,4 +1,4 @@
-// As whom a request goes to a member: one function for stream, upgrade, fan-out and index (DESIGN section 8). Easy to get wrong: the order.
+// As whom a request goes to a member: one function for stream, upgrade, fan-out and index. Easy to get wrong: the order.
 // Exchange rules see the caller as the hub knows them and their result is the operator's own word; only who matches no rule is subject to what
 // a hub may not give away; then comes what the operator lets out of an identity at all.
 import { GatewayError } from '../../cache/model/errors.ts';

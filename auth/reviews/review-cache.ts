@@ -11,7 +11,7 @@ export interface Reviewed<Answer> {
   readonly ttlMs: number;
 }
 
-/** Answers by key. Keys must tell everything apart that the answer depends on (DESIGN rule 10). */
+/** Answers by key. Keys must tell everything apart that the answer depends on (rule "keys hold the whole identity"). */
 export interface ReviewCache<Answer extends object> {
   /** The answer, while it may be used. */
   known(key: string): Answer | undefined;

@@ -1,6 +1,6 @@
 // Asks the hub's RBAC whether a user may do something, by SubjectAccessReview, and remembers the answer for seconds (apiserver:plugin/pkg/
 // authorizer/webhook). Easy to get wrong: for a request to a cluster the hub is asked about the resource whose `proxy` subresource was called,
-// with the verb of what happens behind it, and the answer holds for exactly this identity, cluster registration and verb (DESIGN rule 10).
+// with the verb of what happens behind it, and the answer holds for exactly this identity, cluster registration and verb (rule "keys hold the whole identity").
 import type { User } from '../../cache/model/user.ts';
 import { decideEarly, noHints } from '../rules/authorize.ts';
 import type { Attributes } from '../rules/attributes.ts';

@@ -1,6 +1,6 @@
 // Judges what a TLS peer presented against one pool of authorities. Easy to get wrong: what the TLS library decided at the handshake says
 // nothing now; the chain is judged against today's pool and the clock on every request, also on resumed sessions and connections that outlive
-// the certificate (DESIGN rule 13). Each purpose has a pool and a judge of its own.
+// the certificate (rule "certificates judged on every request"). Each purpose has a pool and a judge of its own.
 import { createHash } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';

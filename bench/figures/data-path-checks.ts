@@ -1,4 +1,4 @@
-// The bounds of the data path (rows D1 to D4, D6, D7), as data; checks.ts judges them with all others. Easy to get wrong: a bound from below is written as one
+// The bounds of the data path as data; checks.ts judges them with all others. Easy to get wrong: a bound from below is written as one
 // from above, of the inverse ratio.
 import type { Check } from './check.ts';
 import { identityLanes } from '../scenarios/identities.ts';

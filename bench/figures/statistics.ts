@@ -21,7 +21,7 @@ export interface BootstrapOptions {
 /** What an estimate says about an upper bound. Only `holds` passes. */
 export type Verdict = 'holds' | 'unresolved' | 'fails';
 
-/** Rounds below which no check can hold (issue 3, deliver item 11). */
+/** Rounds below which no check can hold. */
 export const minimumRounds = 20;
 const minimumResamples = 2_000;
 

@@ -1,5 +1,5 @@
 // The immutable record of one cluster: what every source produces, and the only thing a request reads about a cluster. Easy to get
-// wrong: never change a record in place; build a whole new one and swap it (DESIGN rule 9).
+// wrong: never change a record in place; build a whole new one and swap it (rule "records swap whole").
 import type { AddressRule } from './address-rule.ts';
 
 /** Where the API server of a cluster listens. Always https unless the kubeconfig said http. */

@@ -1,11 +1,11 @@
 // Who is asking: the user object of Kubernetes (k8s.io/apiserver/pkg/authentication/user). Easy to get wrong: an empty name is not a
-// user; makeUser is the only way to build one and refuses it, so that holding a User means holding an identity (DESIGN rule 1).
+// user; makeUser is the only way to build one and refuses it, so that holding a User means holding an identity (rule "no identity, no bytes").
 import { GatewayError } from './errors.ts';
 
 /**
  * Who vouches for an identity: `operator` is what the operator of this gateway wrote down (token file, `--client-ca-file`, the owner of
- * `--identity=self`), `hub` whatever a hub or identity provider says. Names that members reserve are trusted only from the first (DESIGN
- * rule 17).
+ * `--identity=self`), `hub` whatever a hub or identity provider says. Names that members reserve are trusted only from the first (
+ * rule "reserved identities decided once").
  */
 export type UserOrigin = 'operator' | 'hub';
 

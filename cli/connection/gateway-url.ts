@@ -5,7 +5,7 @@ import { usageFailure } from '../failure.ts';
 /** Path of the cluster list below the gateway's root. */
 export const clustersPath = '/apis/gateway.portcullis.io/v1alpha1/clusters';
 
-// The short form, then the aggregated form of ours and of the drop-in groups (DESIGN section 3).
+// The short form, then the aggregated form of ours and of the drop-in groups.
 const clusterSuffix = /(?:\/apis\/[^/]+\/[^/]+\/(?:clusters|clustergateways)|\/clusters)\/[^/]+\/proxy$/;
 /** Where the index has native Kubernetes paths; long-running for a hub's kube-apiserver, so that watches live. */
 const indexPath = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import { isListable } from '../../auth/outgoing/trust.ts';
 
-/** Rules of the outgoing identity (DESIGN rule 17). Paths are absolute. */
+/** Rules of the outgoing identity (rule "reserved identities decided once"). Paths are absolute. */
 export interface IdentityConfig {
   /** cluster-gateway's ClusterGatewayProxyConfiguration. */
   readonly exchangeFile: string | undefined;

@@ -1,5 +1,5 @@
 // The process log: JSON lines by pino on standard error. Easy to get wrong: whole objects of requests or credentials in a log call; log
-// named fields only. The redaction list is the second fence, not the first (DESIGN rule 16).
+// named fields only. The redaction list is the second fence, not the first (rule "secrets stay inside").
 import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
 

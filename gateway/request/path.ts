@@ -1,4 +1,4 @@
-// The one path parser (DESIGN rule 4): its segments feed authorization, routing, audit and the upstream request line. Easy to get wrong:
+// The one path parser (rule "one path parser"): its segments feed authorization, routing, audit and the upstream request line. Easy to get wrong:
 // a second reading of the same bytes anywhere else; a parser differential is how requests cross a cluster's border.
 import { GatewayError } from '../../cache/model/errors.ts';
 

@@ -39,7 +39,7 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
   return described(state, reading, upgrade);
 }
 
-/** Subresources that may be upgraded (DESIGN rule 6); log and watch over WebSocket are a GET on the resource itself. */
+/** Subresources that may be upgraded (rule "upgrades are closed until 101"); log and watch over WebSocket are a GET on the resource itself. */
 const upgradedSubresources: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward', 'proxy', 'log']);
 
 function refuseOddUpgrade(state: Observed, surface: Surface, info: RequestInfo, query: string): void {

@@ -158,7 +158,7 @@ export class Http1UpgradeInbound implements InboundUpgrade {
     return this.closed || this.socket.write(chunk);
   }
 
-  /** A refused upgrade ends the connection: bytes that followed it can never be read as another request (security.md A-30). */
+  /** A refused upgrade ends the connection: bytes that followed it can never be read as another request. */
   end(): void {
     this.#finished = true;
     endLingering(this.socket);

@@ -1,5 +1,5 @@
 // Which headers travel, both ways. Every list towards a member is built from nothing by upstreamHeaders, which both stream.ts and
-// upgrade.ts call (DESIGN rule 2). Easy to get wrong: an edit "in place" would let Connection-named or look-alike headers decide who we are.
+// upgrade.ts call (rule "headers from an empty list"). Easy to get wrong: an edit "in place" would let Connection-named or look-alike headers decide who we are.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Credential } from '../../cache/model/records.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
@@ -130,7 +130,7 @@ export interface HeaderParts {
 
 /**
  * The whole header list towards a member, the caller impersonated: Host, allow-listed copies, then `Impersonate-*` and `Authorization`.
- * @throws GatewayError IDENTITY_REFUSED when the user is not one (DESIGN rule 1: no identity, no bytes)
+ * @throws GatewayError IDENTITY_REFUSED when the user is not one (no identity, no bytes)
  */
 export function upstreamHeaders(parts: HeaderParts, user: User): string[] {
   const headers = copiedHeaders(parts);

@@ -1,5 +1,5 @@
 // One ordinary request: sends it, streams the answer back, and classifies how it ended. Easy to get wrong: a cut answer must reach the
-// client as cut (DESIGN rule 7, R9), so only onEnd of the member may lead to end() of the client.
+// client as cut (rule "no redirects"), so only onEnd of the member may lead to end() of the client.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { eventBoundary } from './event-boundary.ts';
 import type { EventBoundary } from './event-boundary.ts';
@@ -50,7 +50,7 @@ export interface Forwarding {
   readonly isWatch: boolean;
   /** Longest wait for the first byte of a short request, milliseconds. */
   readonly firstByteTimeoutMs: number;
-  /** Turns the Location of a 3xx into one below the gateway's prefix, or undefined to refuse it (DESIGN rule 7). */
+  /** Turns the Location of a 3xx into one below the gateway's prefix, or undefined to refuse it (rule "no redirects"). */
   readonly rewriteLocation: (location: string) => string | undefined;
   /** Whether an answer must not become a page of the gateway's own origin. */
   readonly sandboxes: (answer: RelayedHeaders) => boolean;

@@ -1,6 +1,6 @@
 // One upgraded connection (exec, attach, port-forward, watch over WebSocket): asks the member, and only after its 101 joins the two
 // sockets. Easy to get wrong: anything but 101 is an ordinary answer that closes both sides (CVE-2018-1002105); a byte of the client
-// sent before the 101 would run on a connection that is authenticated as the gateway (DESIGN rule 6).
+// sent before the 101 would run on a connection that is authenticated as the gateway (rule "upgrades are closed until 101").
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Breaker } from '../members/breaker.ts';

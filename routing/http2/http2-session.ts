@@ -1,5 +1,5 @@
 // One HTTP/2 connection to a member and its streams. Easy to get wrong: a stream beyond the member's limit is not
-// refused, Node queues it in silence and a watch would hang, so the limit is kept here (DESIGN rule 18) and nothing is
+// refused, Node queues it in silence and a watch would hang, so the limit is kept here (rule "HTTP/2 limits are set") and nothing is
 // sent before the member's SETTINGS are known.
 import { connect } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';

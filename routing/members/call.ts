@@ -36,7 +36,7 @@ export class Call implements UpstreamCall {
   over = false;
   /** onHeaders was called. */
   answered = false;
-  /** Already repeated once on a fresh connection (DESIGN rule 8). */
+  /** Already repeated once on a fresh connection (rule "retry only what is safe"). */
   retried = false;
   /** Everything the caller will write was written. */
   bodyEnded: boolean;
@@ -115,7 +115,7 @@ export class Call implements UpstreamCall {
     this.detour?.onTaken();
   }
 
-  /** The one repeat of DESIGN rule 8: the call looks for a connection once more, wherever there is one. */
+  /** The one repeat (rule "retry only what is safe"): the call looks for a connection once more, wherever there is one. */
   repeat(): void {
     this.retried = true;
     this.#taken = false;

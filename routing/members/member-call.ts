@@ -14,12 +14,12 @@ const heldAnswerBytes = 64 * 1024;
 
 /** A request of our own to a member; one of a caller is a `MemberRequest` (member-request.ts). */
 export interface MemberCall {
-  /** As whom: a user that is impersonated, or `self`, the credential alone (DESIGN rule 1). There is no default. */
+  /** As whom: a user that is impersonated, or `self`, the credential alone (rule "no identity, no bytes"). There is no default. */
   readonly identity: OutgoingIdentity;
   readonly method: string;
   /** Path and query as the member knows them, with a leading slash; the endpoint's base path is put before it. */
   readonly path: string;
-  /** As a client would send them; what may not travel is left out (DESIGN rule 2). */
+  /** As a client would send them; what may not travel is left out (rule "headers from an empty list"). */
   readonly headers: RawHeaders;
   readonly body?: Buffer | undefined;
   /** Longest wait for the head of the answer, connecting included, milliseconds. */
@@ -52,7 +52,7 @@ export interface MemberAnswer {
 /**
  * Sends one request and resolves with the head of its answer.
  * @throws GatewayError (rejects) what the breaker and the transport say; MEMBER_TIMEOUT; MEMBER_CREDENTIAL for a 401, which is about the
- *   gateway's credential and makes it look for another; MEMBER_REDIRECT for a 3xx with a Location (DESIGN rule 7); IDENTITY_REFUSED when
+ *   gateway's credential and makes it look for another; MEMBER_REDIRECT for a 3xx with a Location (rule "no redirects"); IDENTITY_REFUSED when
  *   there is nobody to send it as, and then nothing was sent
  */
 export async function callMember(target: Target, request: MemberCall): Promise<MemberAnswer> {

@@ -36,7 +36,7 @@ export class MemberRequest implements UpstreamRequest {
   readonly #identity: OutgoingIdentity;
   #headers: readonly string[] | undefined;
 
-  /** @throws GatewayError IDENTITY_REFUSED when the user is not one (DESIGN rule 1) */
+  /** @throws GatewayError IDENTITY_REFUSED when the user is not one (rule "no identity, no bytes") */
   constructor(
     { method, target, body, longRunning }: Pick<UpstreamRequest, 'method' | 'target' | 'body' | 'longRunning'>,
     parts: HeaderParts,
@@ -62,7 +62,7 @@ export class MemberRequest implements UpstreamRequest {
 
 /**
  * The header list of a request that goes out as `identity`: the one place that chooses between the two.
- * @throws GatewayError IDENTITY_REFUSED when the user is not one (DESIGN rule 1)
+ * @throws GatewayError IDENTITY_REFUSED when the user is not one (rule "no identity, no bytes")
  */
 export function headersOf(parts: HeaderParts, identity: OutgoingIdentity): string[] {
   return identity === 'self' ? selfUpstreamHeaders(parts) : upstreamHeaders(parts, identity);

@@ -1,5 +1,5 @@
 // From a cluster's name to what a request needs to reach it: record, credential, connections, breaker. Easy to get wrong: the record is
-// read once; a request must never mix the credential of one record with the address of another (security.md A-96).
+// read once; a request must never mix the credential of one record with the address of another.
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord, ClusterSpec, Credential } from '../../cache/model/records.ts';

@@ -1,4 +1,4 @@
-// What DESIGN section 11 says of files: at most 400 lines, kebab-case names, an opening sentence, no forbidden words in names.
+// What holds for every file: at most 400 lines, kebab-case names, an opening sentence, no forbidden words in names.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';

@@ -1,4 +1,4 @@
-// The walls of the house (DESIGN section 4): which room may import which. Easy to get wrong: a type-only import counts as well, since it ties
+// The walls of the house: which room may import which. Easy to get wrong: a type-only import counts as well, since it ties
 // two rooms together just the same.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';

@@ -22,7 +22,7 @@ test('a path that is not there is noticed', () => {
     './charts/portcullis',
   ];
   const anyName = [
-    'gateway/front/http2-*.ts',
+    'http/http2/http2-*.ts',
     'search/{query,rights}',
     'test/e2e/<name>.e2e.ts',
     'docs/decisions/0001-….md',

@@ -1,4 +1,4 @@
-// Row C63 and the limits of row C39 by what users notice: who floods is held back or refused, who asks little is answered, a slow cluster is
+// The limits by what users notice: who floods is held back or refused, who asks little is answered, a slow cluster is
 // nobody else's. Order decides, never time: the member answers when the test says so.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';

@@ -69,7 +69,7 @@ export function onlyPlan(
 }
 
 /**
- * How the certificate of a member is verified: by `ca`, or by the system roots when it is '' (never not at all, DESIGN rule 14).
+ * How the certificate of a member is verified: by `ca`, or by the system roots when it is '' (rule "verification is never silently off").
  * @param insecure what the object says in so many words
  * @throws GatewayError CLUSTER_UNUSABLE when both are given, as client-go does, or when the CA holds no certificate
  */

@@ -1,5 +1,5 @@
 // The source of Clusterpedia's PediaCluster objects, which hold address and credential themselves. Easy to get wrong: Clusterpedia verifies
-// nothing when `caData` is empty; here that means the system roots (DESIGN rule 14).
+// nothing when `caData` is empty; here that means the system roots (rule "verification is never silently off").
 import type { HubObject, HubSource } from '../../hub/hub-types.ts';
 import type { SourceIndexing } from '../../model/records.ts';
 import { onlyPlan, trustIn } from './hub-credential.ts';

@@ -1,4 +1,4 @@
-// `--identity-exchange` against a real kube-apiserver, whose audit log says who it was told to see: rows I1-I9 and P5-P7 end to end as far as a
+// `--identity-exchange` against a real kube-apiserver, whose audit log says who it was told to see end to end as far as a
 // file reaches, hot reload, and a process that refuses what is not safe.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -1,4 +1,4 @@
-// Objects and commands of the kubectl matrix (row A2) that need no node: reading, writing, patching, rights. Each command runs on both sides.
+// Objects and commands of the kubectl matrix that need no node: reading, writing, patching, rights. Each command runs on both sides.
 // Easy to get wrong: a command whose output depends on timing; such ones wait for a state first, in a silent command.
 import type { Side } from './sides.ts';
 

@@ -1,4 +1,4 @@
-// Real kubectl against the simulator (issue 3, row A12): what the gateway tests and the demo rely on. Easy to get wrong: kubectl keeps
+// Real kubectl against the simulator: what the gateway tests and the demo rely on. Easy to get wrong: kubectl keeps
 // discovery in HOME, so each run has its own.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
