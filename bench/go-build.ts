@@ -1,5 +1,5 @@
-// Builds the bench's Go programs once, into a cache outside the tree keyed by their sources. Easy to get wrong: two runs may build at the same moment, so
-// the binary appears by rename, whole or not at all.
+// Builds the bench's Go programs once, into a cache outside the tree keyed by their sources. Easy to get wrong: two
+// runs may build at the same moment, so the binary appears by rename, whole or not at all.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -9,7 +9,10 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-/** A cold build compiles net/http and crypto/tls, about a minute on two busy cores; the rival of the index compiles a Kubernetes API server. */
+/**
+ * A cold build compiles net/http and crypto/tls, about a minute on two busy cores; the rival of the index compiles a
+ * Kubernetes API server.
+ */
 const buildTimeoutMs = 30 * 60_000;
 
 /** Folder of one Go program below bench/, and the name of its binary. */

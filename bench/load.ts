@@ -1,5 +1,6 @@
-// Drives one process of the load generator (bench/load): its protocol is a line of JSON in, "ready" out, "go" in, a result out. Easy to get
-// wrong: read the target's CPU between ready and go, so that handshakes and warm-up are not counted.
+// Drives one process of the load generator (bench/load): its protocol is a line of JSON in, "ready" out, "go" in, a
+// result out. Easy to get wrong: read the target's CPU between ready and go, so that handshakes and warm-up are not
+// counted.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
@@ -84,7 +85,10 @@ export interface WatchResult {
   readonly firstError?: string;
 }
 
-/** What all watches together saw while their events were timed; from the member's write to our reading of the line, milliseconds. */
+/**
+ * What all watches together saw while their events were timed; from the member's write to our reading of the line,
+ * milliseconds.
+ */
 export interface EventsResult {
   readonly event: 'events';
   readonly events: number;

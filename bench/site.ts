@@ -1,5 +1,6 @@
-// The ground all targets stand on: one certificate, one table of 10,000 users, one member, one folder. Easy to get wrong: a target with an
-// easier ground (fewer users, another key type) would win for that alone, so nothing here is made per target.
+// The ground all targets stand on: one certificate, one table of 10,000 users, one member, one folder. Easy to get
+// wrong: a target with an easier ground (fewer users, another key type) would win for that alone, so nothing here is
+// made per target.
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -23,7 +24,10 @@ export interface BenchUser {
 /** Files and facts shared by all targets. */
 export interface Site {
   readonly dir: string;
-  /** Serving certificate of every target, for 127.0.0.1 and localhost (ECDSA P-256), its key, and both in one file for haproxy. */
+  /**
+   * Serving certificate of every target, for 127.0.0.1 and localhost (ECDSA P-256), its key, and both in one file for
+   * haproxy.
+   */
   readonly certFile: string;
   readonly keyFile: string;
   readonly bundleFile: string;

@@ -1,5 +1,6 @@
-// `portcullis check`: the flags of serve, what is weak in what they mean, and how it is printed. Easy to get wrong: a flag of serve must never
-// be refused here, or somebody checks another configuration than the one that runs; so they are serve's own, not written down again.
+// `portcullis check`: the flags of serve, what is weak in what they mean, and how it is printed. Easy to get wrong: a
+// flag of serve must never be refused here, or somebody checks another configuration than the one that runs; so they
+// are serve's own, not written down again.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { checkExitCode, checkJson, checkSummary, checkTable } from '../cli/check-report.ts';

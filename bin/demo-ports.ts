@@ -1,5 +1,5 @@
-// Looks whether the demo's addresses can be had, before anything of it runs. Easy to get wrong: each taken one must be named at once, or
-// somebody who chooses another for the first only meets the second.
+// Looks whether the demo's addresses can be had, before anything of it runs. Easy to get wrong: each taken one must be
+// named at once, or somebody who chooses another for the first only meets the second.
 import { createServer } from 'node:net';
 import { Failure } from '../cli/failure.ts';
 import { formatHostPort } from '../lib/text/host-port.ts';

@@ -1,5 +1,5 @@
-// `portcullis demo`: simulated clusters and a gateway in one process, a kubeconfig, and commands to try. Easy to get wrong: the printed
-// commands must work as they stand, so every name in them is taken from what really runs.
+// `portcullis demo`: simulated clusters and a gateway in one process, a kubeconfig, and commands to try. Easy to get
+// wrong: the printed commands must work as they stand, so every name in them is taken from what really runs.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -190,7 +190,10 @@ function membersKubeconfig(simulators: readonly Simulator[], tokens: ReadonlyMap
   });
 }
 
-/** What a person uses: `portcullis` for the gateway itself, `portcullis-<cluster>` as the first user, `<user>@portcullis-<cluster>` as the others. */
+/**
+ * What a person uses: `portcullis` for the gateway itself, `portcullis-<cluster>` as the first user,
+ * `<user>@portcullis-<cluster>` as the others.
+ */
 function usersKubeconfig(
   gateway: Gateway,
   simulators: readonly Simulator[],

@@ -1,5 +1,5 @@
-// The flags of `serve` for the index. Easy to get wrong: their defaults are told here from the one place that has them, so that --help cannot say
-// something else than what holds.
+// The flags of `serve` for the index. Easy to get wrong: their defaults are told here from the one place that has them,
+// so that --help cannot say something else than what holds.
 import type { Command } from 'commander';
 import { indexDefaults } from '../gateway/config/index-config.ts';
 

@@ -1,5 +1,5 @@
-// Flags of `serve` and `demo` as typed by the person: text, unchecked, undefined where not given. Easy to get wrong: no default is filled
-// in for `serve`, because a value in --config must win over a default and lose to a flag.
+// Flags of `serve` and `demo` as typed by the person: text, unchecked, undefined where not given. Easy to get wrong: no
+// default is filled in for `serve`, because a value in --config must win over a default and lose to a flag.
 import type { ConfigInput } from '../gateway/config/config.ts';
 
 /** Raw flags of `portcullis serve`; `HOST:PORT` and paths are checked with the rest of the configuration. */
@@ -17,7 +17,10 @@ export interface DemoOptions {
   readonly kubeconfigOut?: string;
 }
 
-/** What runs a gateway until it is told to stop. Resolves with the exit code; a rejection is printed and its `exitCode` used, else 1. */
+/**
+ * What runs a gateway until it is told to stop. Resolves with the exit code; a rejection is printed and its `exitCode`
+ * used, else 1.
+ */
 export interface LongRunningVerbs {
   serve(options: ServeOptions): Promise<number | void>;
   demo(options: DemoOptions): Promise<number | void>;

@@ -182,7 +182,10 @@ test('the executable runs under both names', () => {
   }
 });
 
-/** A folder in which the executable believes to run on Node 20; `pinned` is a shell script in place of the Node of npm ci. */
+/**
+ * A folder in which the executable believes to run on Node 20; `pinned` is a shell script in place of the Node of npm
+ * ci.
+ */
 function oldNodeFolder(pinned: string | undefined): { readonly path: string; readonly args: readonly string[] } {
   const path = mkdtempSync(join(tmpdir(), 'portcullis-old-'));
   mkdirSync(join(path, 'bin'));

@@ -1,4 +1,5 @@
-// The flags of `serve` for traces. Easy to get wrong: the environment variables of OpenTelemetry ask for them as well, so both are told here.
+// The flags of `serve` for traces. Easy to get wrong: the environment variables of OpenTelemetry ask for them as well,
+// so both are told here.
 import type { Command } from 'commander';
 
 /** Adds them; what was typed is checked with the rest of the configuration. */

@@ -1,5 +1,5 @@
-// Prints what `portcullis check` found. Easy to get wrong: names of clusters and words of members are somebody else's, so control characters
-// must not reach the terminal.
+// Prints what `portcullis check` found. Easy to get wrong: names of clusters and words of members are somebody else's,
+// so control characters must not reach the terminal.
 import { printable } from './failure.ts';
 import { align } from './table.ts';
 
@@ -34,7 +34,10 @@ export function checkJson({ weaknesses, unread }: CheckReport, accepted: Accepte
   return `${JSON.stringify({ weaknesses: list, unread }, null, 4)}\n`;
 }
 
-/** What counts, worst first: a line of the table, below it what is the matter and what to do; then what could not be read. */
+/**
+ * What counts, worst first: a line of the table, below it what is the matter and what to do; then what could not be
+ * read.
+ */
 export function checkTable({ weaknesses, unread }: CheckReport, accepted: Accepted): string {
   const counted = weaknesses.filter(({ name }) => !accepted.has(name));
   const rows = counted.map(({ severity, name, where }) => [severity, name, where].map(oneLine));

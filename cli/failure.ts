@@ -1,5 +1,5 @@
-// The one error type the command line throws on purpose: a message and the next step to take. Easy to get wrong: the message is
-// printed as it is, so it must never carry a token or a key.
+// The one error type the command line throws on purpose: a message and the next step to take. Easy to get wrong: the
+// message is printed as it is, so it must never carry a token or a key.
 
 /** What a process of ours may exit with: done, tried and failed, or asked for something impossible. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;
@@ -33,8 +33,8 @@ export function usageFailure(message: string, nextStep: string, cause?: unknown)
 const accidents = [TypeError, ReferenceError, RangeError, SyntaxError, URIError];
 
 /**
- * How an error is shown: `portcullis: message`, then the next step on its own line. Control characters are made visible. An error that
- * the language throws, not we, is a bug and keeps its stack.
+ * How an error is shown: `portcullis: message`, then the next step on its own line. Control characters are made
+ * visible. An error that the language throws, not we, is a bug and keeps its stack.
  */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return `portcullis: ${printable(String(error))}\n`;
@@ -56,8 +56,8 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /**
- * Text that cannot move the cursor or recolour the terminal: escape sequences in a server's answer become visible, as kubectl does.
- * Line feeds and tabs stay.
+ * Text that cannot move the cursor or recolour the terminal: escape sequences in a server's answer become visible, as
+ * kubectl does. Line feeds and tabs stay.
  */
 export function printable(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, (character) =>

@@ -1,5 +1,5 @@
-// A gateway just real enough to test the command line against: TLS with its own CA, tokens and client certificates, one cluster list. Only
-// tests of this room import it; it is no part of the product.
+// A gateway just real enough to test the command line against: TLS with its own CA, tokens and client certificates, one
+// cluster list. Only tests of this room import it; it is no part of the product.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { webcrypto } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -1,5 +1,6 @@
-// Everything the steps of the chain may use, passed in as one object of functions: there are no singletons. Easy to get wrong: what is
-// replaced while running (rules, tokens, certificates) is behind a function that reads the current value.
+// Everything the steps of the chain may use, passed in as one object of functions: there are no singletons. Easy to get
+// wrong: what is replaced while running (rules, tokens, certificates) is behind a function that reads the current
+// value.
 import type { RequestAuthenticator } from '../auth/callers/authenticate.ts';
 import type { Authorizer } from '../auth/rules/authorize.ts';
 import type { ClusterStore } from '../cache/model/store.ts';
@@ -28,7 +29,10 @@ export interface ChainDependencies {
   readonly tracing?: Tracing | undefined;
   readonly clusters: Pick<ClusterStore, 'get' | 'list' | 'subscribe'>;
   readonly connections: Connections;
-  /** Whom a member is told to see: auth/outgoing/outgoing.ts with the rules of this moment. Throws for whom nobody may be sent as. */
+  /**
+   * Whom a member is told to see: auth/outgoing/outgoing.ts with the rules of this moment. Throws for whom nobody may
+   * be sent as.
+   */
   readonly outgoingIdentity: (user: User, cluster: ClusterSpec) => User;
   /** Ends streams whose outgoing identity the rules have changed; absent where none can last. */
   readonly outgoingStreams?: OutgoingStreams;

@@ -1,6 +1,6 @@
-// READ THIS FIRST. Every request, upgrade or not, passes these steps from top to bottom; each is a small function in a file of its own
-// below gateway/steps/. Easy to get wrong: the order. Nothing may be authorized before it is described by the one path parser, and
-// nothing may be sent before an identity was put on it.
+// READ THIS FIRST. Every request, upgrade or not, passes these steps from top to bottom; each is a small function in a
+// file of its own below gateway/steps/. Easy to get wrong: the order. Nothing may be authorized before it is described
+// by the one path parser, and nothing may be sent before an identity was put on it.
 //
 //   a step takes the state the steps before it have built and returns a richer one (gateway/exchange.ts has the types),
 //   or throws a GatewayError, which `recover` has arranged to become a metav1.Status,
@@ -40,7 +40,10 @@ export const chain = linked(
   forward, //      stream or upgrade ──► end
 );
 
-/** The chain of standalone `--identity=self` (rule "no identity, no bytes"): the person's own credential, no impersonation; everything else is the same. */
+/**
+ * The chain of standalone `--identity=self` (rule "no identity, no bytes"): the person's own credential, no
+ * impersonation; everything else is the same.
+ */
 export const selfChain = linked(
   receive,
   recover,

@@ -1,6 +1,6 @@
-// The state of one request at each stage of the chain, as types that build on one another: a step can only use what an earlier step
-// has established. Easy to get wrong: from Authorized on steps read
-// `headers`, which hold no credential of the caller, and never `inbound.headers` again, so they cannot leak one.
+// The state of one request at each stage of the chain, as types that build on one another: a step can only use what an
+// earlier step has established. Easy to get wrong: from Authorized on steps read `headers`, which hold no credential of
+// the caller, and never `inbound.headers` again, so they cannot leak one.
 import type { AttributesCluster } from '../auth/rules/attributes.ts';
 import type { Decision } from '../auth/rules/authorize.ts';
 import type { ClusterRecord, Credential, ClusterSpec } from '../cache/model/records.ts';
@@ -18,15 +18,17 @@ import type { RequestInfo } from './request/request-info.ts';
 import type { Surface } from './request/routes.ts';
 
 /**
- * A stage while the one step that reaches it writes it. The state of a request is one object that only grows: copying it at every step made each
- * copy another shape and cost more than all steps together (measured). The types of the stages are readonly, so no step changes what another
- * established; the functions that write are below, each behind its stage, and name every part (a loop over names cost 2 % of a request).
+ * A stage while the one step that reaches it writes it. The state of a request is one object that only grows: copying
+ * it at every step made each copy another shape and cost more than all steps together (measured). The types of the
+ * stages are readonly, so no step changes what another established; the functions that write are below, each behind its
+ * stage, and name every part (a loop over names cost 2 % of a request).
  */
 type Open<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * The object behind the stages below, every part there from the start: V8 turns an object that gains more than a dozen properties by name
- * into a dictionary, and then each read of each step is a look-up (measured: an eighth of a request). `receive` makes it, nothing else.
+ * The object behind the stages below, every part there from the start: V8 turns an object that gains more than a dozen
+ * properties by name into a dictionary, and then each read of each step is a look-up (measured: an eighth of a
+ * request). `receive` makes it, nothing else.
  */
 export class RequestState {
   readonly inbound: Inbound;
@@ -149,7 +151,10 @@ export function authenticated(state: Described, caller: User): Authenticated {
   return open;
 }
 
-/** After `authorize`: `user` is the caller, or whom the caller may impersonate; the raw inbound headers hold nothing secret any more. */
+/**
+ * After `authorize`: `user` is the caller, or whom the caller may impersonate; the raw inbound headers hold nothing
+ * secret any more.
+ */
 export interface Authorized extends Omit<Authenticated, 'caller'> {
   readonly user: User;
   readonly headers: RawHeaders;

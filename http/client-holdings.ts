@@ -1,12 +1,16 @@
-// What clients make the process hold before it knows them: unfinished request heads above all. One budget for all connections; beyond it those are closed
-// that held the most for the longest. Easy to get wrong: whose head is largest is no measure, because a user in 500 groups would go before five thousand
-// attackers with a little each. A head of somebody honest is there in milliseconds, so bytes times the time they are held tells the two apart.
+// What clients make the process hold before it knows them: unfinished request heads above all. One budget for all
+// connections; beyond it those are closed that held the most for the longest. Easy to get wrong: whose head is largest
+// is no measure, because a user in 500 groups would go before five thousand attackers with a little each. A head of
+// somebody honest is there in milliseconds, so bytes times the time they are held tells the two apart.
 
 /** What one connection holds. */
 export interface Holding {
   /** A request on this connection has been authenticated. */
   isProven(): boolean;
-  /** So many bytes now, for its unfinished head; while it is not proven, for everything else that was kept of it as well. */
+  /**
+   * So many bytes now, for its unfinished head; while it is not proven, for everything else that was kept of it as
+   * well.
+   */
   hold(bytes: number): void;
   /** The connection is over, or became a tunnel. */
   end(): void;
@@ -20,7 +24,10 @@ export interface ClientHoldings {
    * @param close ends the connection, and tells its client why where that is possible; it must end the holding
    */
   open(peer: object | undefined, close: () => void): Holding;
-  /** Memory is short: closes a tenth of the connections that had time to log in and did not, also those that hold nothing but themselves. */
+  /**
+   * Memory is short: closes a tenth of the connections that had time to log in and did not, also those that hold
+   * nothing but themselves.
+   */
   relieve(): void;
   /** Held now. */
   readonly bytes: number;

@@ -1,10 +1,12 @@
-// Bounds of the header fields that are read before anybody knows who asks: what stands in them is split, hashed or decoded for strangers. A head may hold
-// 1 MiB for the sake of callers in thousands of groups; none of these fields is about that.
+// Bounds of the header fields that are read before anybody knows who asks: what stands in them is split, hashed or
+// decoded for strangers. A head may hold 1 MiB for the sake of callers in thousands of groups; none of these fields is
+// about that.
 import { HttpFault } from './http-fault.ts';
 
 /**
- * Longest value in bytes, of all lines of that name together where lines may repeat. Authorization holds the longest token that is looked at
- * (64 KiB) and its scheme; Sec-WebSocket-Protocol the same token as base64url beside the protocols.
+ * Longest value in bytes, of all lines of that name together where lines may repeat. Authorization holds the longest
+ * token that is looked at (64 KiB) and its scheme; Sec-WebSocket-Protocol the same token as base64url beside the
+ * protocols.
  */
 export const maxFieldBytes = {
   Host: 1024,

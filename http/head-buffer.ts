@@ -1,5 +1,6 @@
-// Collects a head that comes in pieces. Easy to get wrong: what is dropped must be free at once. Garbage waits for a collection, and a flood of heads makes
-// more of it than the heads themselves (each size on the way to 1 MiB), so buffers are handed back to the system instead.
+// Collects a head that comes in pieces. Easy to get wrong: what is dropped must be free at once. Garbage waits for a
+// collection, and a flood of heads makes more of it than the heads themselves (each size on the way to 1 MiB), so
+// buffers are handed back to the system instead.
 
 const noBytes: Buffer = Buffer.alloc(0);
 

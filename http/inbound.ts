@@ -1,6 +1,6 @@
-// The front end of one request as the forwarding code sees it: HTTP/1.1 and HTTP/2 sit behind the same few verbs, so either can be
-// replaced. Easy to get wrong: after abort() or once the client is gone, every method must be a harmless no-op (node:http2 throws and
-// would kill the process).
+// The front end of one request as the forwarding code sees it: HTTP/1.1 and HTTP/2 sit behind the same few verbs, so
+// either can be replaced. Easy to get wrong: after abort() or once the client is gone, every method must be a harmless
+// no-op (node:http2 throws and would kill the process).
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from './raw-headers.ts';
 
@@ -35,11 +35,16 @@ export interface Inbound {
   /** Sends a piece of body; false means wait for onDrain. */
   write(chunk: Buffer): boolean;
   end(): void;
-  /** Ends the answer so that the client sees it as truncated: HTTP/1.1 destroys the socket, HTTP/2 resets the stream. */
+  /**
+   * Ends the answer so that the client sees it as truncated: HTTP/1.1 destroys the socket, HTTP/2 resets the stream.
+   */
   abort(): void;
   /** Registers what happens when the client takes more after write() returned false. One listener. */
   onDrain(listener: () => void): void;
-  /** Adds what happens when the exchange is over, for whatever reason; called once. `aborted` is false when the answer was sent completely. */
+  /**
+   * Adds what happens when the exchange is over, for whatever reason; called once. `aborted` is false when the answer
+   * was sent completely.
+   */
   onClose(listener: (aborted: boolean) => void): void;
 }
 

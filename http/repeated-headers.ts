@@ -1,13 +1,13 @@
-// Remembers what was read from a header list that a connection sends again and again: clients repeat all their headers with every request,
-// and only the request line differs. Easy to get wrong: only pure readings of the list alone may be remembered here. Whether a token is
-// still good, or what its user may do, is looked up for each request.
+// Remembers what was read from a header list that a connection sends again and again: clients repeat all their headers
+// with every request, and only the request line differs. Easy to get wrong: only pure readings of the list alone may be
+// remembered here. Whether a token is still good, or what its user may do, is looked up for each request.
 
 /** Readings of one list, by the function that made them. */
 type Readings = Map<(headers: readonly string[]) => unknown, unknown>;
 
 /**
- * The list carries its readings itself: they go when it goes, and one that came only once costs a single look. (A WeakMap costs a hash per
- * look and work per garbage collection, measured.)
+ * The list carries its readings itself: they go when it goes, and one that came only once costs a single look. (A
+ * WeakMap costs a hash per look and work per garbage collection, measured.)
  */
 const readings = Symbol('readings');
 type RepeatedList = readonly string[] & { readonly [readings]?: Readings };
@@ -26,7 +26,8 @@ export function isRepeated(headers: readonly string[]): boolean {
 
 /**
  * A reading of a header list that is made once for a list that repeats.
- * @param read pure: the same list gives the same answer for ever; never gives undefined. What it throws is thrown anew each time.
+ * @param read pure: the same list gives the same answer for ever; never gives undefined. What it throws is thrown anew
+ *   each time.
  */
 export function readOnce<T extends {} | null>(read: (headers: readonly string[]) => T): typeof read {
   return (headers) => {

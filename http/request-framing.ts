@@ -1,5 +1,6 @@
-// What the two front ends share: reading the framing of a request and the list of what may not be in one. Easy to get wrong: framing is
-// judged here for the whole request, before anything else; a second opinion about where a body ends is how requests are smuggled.
+// What the two front ends share: reading the framing of a request and the list of what may not be in one. Easy to get
+// wrong: framing is judged here for the whole request, before anything else; a second opinion about where a body ends
+// is how requests are smuggled.
 import { HttpFault } from './http-fault.ts';
 import { readOnce } from './repeated-headers.ts';
 import type { BodyFraming } from './inbound.ts';

@@ -1,5 +1,5 @@
-// How long to wait before asking again after failures: growing, bounded and spread, so that replicas do not come back as one. Easy to get wrong:
-// a success that fails again at once must not start over from the shortest wait.
+// How long to wait before asking again after failures: growing, bounded and spread, so that replicas do not come back
+// as one. Easy to get wrong: a success that fails again at once must not start over from the shortest wait.
 
 /** Waits of one loop. */
 export interface Backoff {
@@ -9,7 +9,9 @@ export interface Backoff {
   reset(): void;
 }
 
-/** Waits double from `firstMs` up to `maxMs` (client-go's reflector: 800 ms to 30 s), each spread over its upper half. */
+/**
+ * Waits double from `firstMs` up to `maxMs` (client-go's reflector: 800 ms to 30 s), each spread over its upper half.
+ */
 export function makeBackoff(firstMs: number, maxMs: number, random: () => number): Backoff {
   let baseMs = firstMs;
   return {
@@ -26,15 +28,19 @@ export function makeBackoff(firstMs: number, maxMs: number, random: () => number
 
 /** Waits of one loop for a server that asks for a moment: 429 with `Retry-After`. */
 export interface BusyWaits {
-  /** Milliseconds to wait without telling anybody; undefined when it has asked for a moment for so long that somebody should know. */
+  /**
+   * Milliseconds to wait without telling anybody; undefined when it has asked for a moment for so long that somebody
+   * should know.
+   */
   next(retryAfterMs: number): number | undefined;
   /** It has answered. */
   reset(): void;
 }
 
 /**
- * A kube-apiserver asks so while the watch cache of a kind that has just come is filled ("storage is (re)initializing"), when it has too much to do
- * and when it stops; client-go waits and repeats without a word, ten times.
+ * A kube-apiserver asks so while the watch cache of a kind that has just come is filled ("storage is
+ * (re)initializing"), when it has too much to do and when it stops; client-go waits and repeats without a word, ten
+ * times.
  * @param firstMs at least this, also where `Retry-After` is 0
  * @param graceMs since the first such answer
  */

@@ -1,5 +1,5 @@
-// What is wrong with a file the operator wrote, all faults at once with file, line and reason. Easy to get wrong: a message
-// must never quote the file, since the line at fault may be the one with the token.
+// What is wrong with a file the operator wrote, all faults at once with file, line and reason. Easy to get wrong: a
+// message must never quote the file, since the line at fault may be the one with the token.
 
 /** One fault in one file. */
 export interface ConfigurationFault {

@@ -1,6 +1,6 @@
-// Notices that files changed: written in place, replaced by rename, or behind a symlink that was swapped (Secret volumes). Easy to get
-// wrong: notices of the system get lost or come while a file is half written, so a slow poll of every file stands behind them and a change
-// counts only once the files have been at rest for a moment.
+// Notices that files changed: written in place, replaced by rename, or behind a symlink that was swapped (Secret
+// volumes). Easy to get wrong: notices of the system get lost or come while a file is half written, so a slow poll of
+// every file stands behind them and a change counts only once the files have been at rest for a moment.
 import { watch as watchFolder, type FSWatcher } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
@@ -26,7 +26,9 @@ export interface FileWatch {
   close(): void;
 }
 
-/** Says whether a file is the one we read: device, inode, size and times; the error code when it cannot be looked at. */
+/**
+ * Says whether a file is the one we read: device, inode, size and times; the error code when it cannot be looked at.
+ */
 export function signatureOf(stats: BigIntStats): string {
   return [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(':');
 }

@@ -1,5 +1,6 @@
-// Memory of what was used last, which starts empty and grows with what it holds. Easy to get wrong: LRUCache given `max` sets aside room for all
-// of it at once (34 ms for 200,000 entries, measured), which every start would pay for what nobody has asked yet; so the number is bounded here.
+// Memory of what was used last, which starts empty and grows with what it holds. Easy to get wrong: LRUCache given
+// `max` sets aside room for all of it at once (34 ms for 200,000 entries, measured), which every start would pay for
+// what nobody has asked yet; so the number is bounded here.
 import { LRUCache } from 'lru-cache';
 
 /** What bounds one memory; what was used longest ago goes first. */

@@ -1,9 +1,12 @@
-// Cuts the bytes of a watch into lines, one event each. Easy to get wrong: chunk borders fall anywhere, also inside a character, and an object
-// of 1.5 MB comes in dozens of chunks; joining them again with every chunk would cost the square of its size.
+// Cuts the bytes of a watch into lines, one event each. Easy to get wrong: chunk borders fall anywhere, also inside a
+// character, and an object of 1.5 MB comes in dozens of chunks; joining them again with every chunk would cost the
+// square of its size.
 
 import { MalformedAnswer } from './json/malformed-json.ts';
 
-/** No object of etcd is longer than about 1.5 MB (its request limit); its JSON with base64 and escapes stays below this. */
+/**
+ * No object of etcd is longer than about 1.5 MB (its request limit); its JSON with base64 and escapes stays below this.
+ */
 export const maxWatchLineBytes = 32 * 1024 * 1024;
 
 /**

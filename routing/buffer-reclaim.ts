@@ -1,6 +1,7 @@
-// Keeps the dead read buffers of large answers from piling up. Node allocates one for every TLS record (16 KB); V8 lets those that died in the
-// young generation lie until they are twice its largest size together, 64 MB, and a few lists a minute hold that for ever. Easy to get wrong:
-// a collection by hand is worth its millisecond only per megabytes; small requests must never come to one.
+// Keeps the dead read buffers of large answers from piling up. Node allocates one for every TLS record (16 KB); V8 lets
+// those that died in the young generation lie until they are twice its largest size together, 64 MB, and a few lists a
+// minute hold that for ever. Easy to get wrong: a collection by hand is worth its millisecond only per megabytes; small
+// requests must never come to one.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
@@ -19,8 +20,8 @@ export function fullCollector(): Collector | undefined {
 }
 
 /**
- * V8's own collector of the young generation, which a flag makes reachable in a running process. The flags that size that generation are read
- * at start only, and a smaller one would cost every small request.
+ * V8's own collector of the young generation, which a flag makes reachable in a running process. The flags that size
+ * that generation are read at start only, and a smaller one would cost every small request.
  * @returns undefined where this V8 has none
  */
 export function youngCollector(): Collector | undefined {
@@ -28,8 +29,8 @@ export function youngCollector(): Collector | undefined {
 }
 
 /**
- * The same as {@link fullCollector}, but nothing is kept for later: the young generation is small again, and empty pages go back to the system. Takes
- * twice as long.
+ * The same as {@link fullCollector}, but nothing is kept for later: the young generation is small again, and empty
+ * pages go back to the system. Takes twice as long.
  * @returns undefined where this V8 has none
  */
 export function shrinkingCollector(): Collector | undefined {
@@ -44,7 +45,10 @@ function collectorOf(type: 'minor' | 'major', flavor: 'regular' | 'last-resort' 
   return () => void collect({ type, flavor });
 }
 
-/** Counts bytes of answers that passed, and has what they leave behind collected every `everyBytes`, once the present turn is over. */
+/**
+ * Counts bytes of answers that passed, and has what they leave behind collected every `everyBytes`, once the present
+ * turn is over.
+ */
 export function makeBufferReclaim(
   collect: Collector | undefined,
   everyBytes: number = defaultEveryBytes,

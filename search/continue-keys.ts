@@ -1,5 +1,6 @@
-// The secret that seals continue tokens. Easy to get wrong: replicas that answer for one another must share it, or a client that meets another one is
-// told that its token is not valid; it lives beside the index, whose pages the tokens are for.
+// The secret that seals continue tokens. Easy to get wrong: replicas that answer for one another must share it, or a
+// client that meets another one is told that its token is not valid; it lives beside the index, whose pages the tokens
+// are for.
 import { randomBytes } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +8,10 @@ import type { ContinueKeys } from './query/continue.ts';
 
 const keyBytes = 32;
 
-/** Reads the key of a folder, or makes one there (mode 0600). @throws Error with the system's code when the folder cannot be written */
+/**
+ * Reads the key of a folder, or makes one there (mode 0600). @throws Error with the system's code when the folder
+ * cannot be written
+ */
 export function readContinueKeys(folder: string): ContinueKeys {
   const file = join(folder, 'continue.key');
   const known = readIfThere(file);

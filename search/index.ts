@@ -1,5 +1,6 @@
-// Puts the index together: the store, what follows members into it, who may see what of it, and the answers. Easy to get wrong: everything that knows
-// who somebody is (authorizer, outgoing identity) and whatever answers a request comes from the gateway as functions; nothing here decides it again.
+// Puts the index together: the store, what follows members into it, who may see what of it, and the answers. Easy to
+// get wrong: everything that knows who somebody is (authorizer, outgoing identity) and whatever answers a request comes
+// from the gateway as functions; nothing here decides it again.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Authorizer } from '../auth/rules/authorize.ts';
@@ -69,7 +70,10 @@ export interface IndexOptions {
   /** `version.Info` of the gateway. */
   readonly version: () => object;
   readonly log: IndexLog;
-  /** The store cannot go on: whoever started the index closes it and starts another. May be called several times, and before this one has started. */
+  /**
+   * The store cannot go on: whoever started the index closes it and starts another. May be called several times, and
+   * before this one has started.
+   */
   readonly onBroken: () => void;
   readonly timing?: Partial<SyncTiming>;
   /** By what the index's own times are shortened for a test; 1 otherwise. */
@@ -81,7 +85,9 @@ export interface Index {
   /** Answers one request; resolves when the exchange is over. @throws GatewayError (rejects) while nothing was sent */
   answer(request: IndexRequest): Promise<void>;
   state(): readonly ClusterState[];
-  /** Called when clusters, types, phases or faults changed; progress alone does not count. Returns the way to end it. */
+  /**
+   * Called when clusters, types, phases or faults changed; progress alone does not count. Returns the way to end it.
+   */
   onChange(listener: () => void): () => void;
   /** Resolves once each cluster was read for the first time or has a fault, or after a few seconds. */
   settled(): Promise<void>;
@@ -101,13 +107,19 @@ export interface RightsSamples {
 
 /** A hub's kube-apiserver cuts what it takes for a short request after 60 s. */
 const aggregatedWatchMs = 50_000;
-/** How long after its start the index lets questions wait for what is being read for the first time, and one question at most. */
+/**
+ * How long after its start the index lets questions wait for what is being read for the first time, and one question at
+ * most.
+ */
 const settlingMs = 20_000;
 const longestWaitMs = 5_000;
 /** What changes rights without an event (authorizer, reviews, ages) is looked at so often for watches. */
 const rightsPollMs = 8_000;
 
-/** Starts it. @throws GatewayError (rejects) INDEX_UNAVAILABLE, Error with the system's code, or Error for a selection that cannot be read */
+/**
+ * Starts it. @throws GatewayError (rejects) INDEX_UNAVAILABLE, Error with the system's code, or Error for a selection
+ * that cannot be read
+ */
 export async function startIndex(options: IndexOptions): Promise<Index> {
   const { folder, records, connections, identity, log, openStreams } = options;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -217,7 +229,10 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   }
 }
 
-/** Soon after a start, what is being read for the first time is worth a short wait: an answer without it would be a beginning only. */
+/**
+ * Soon after a start, what is being read for the first time is worth a short wait: an answer without it would be a
+ * beginning only.
+ */
 function makeSettled(sync: SyncHandle, startedAtMs: number): () => Promise<void> {
   let isOver = false;
   return async () => {

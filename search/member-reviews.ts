@@ -1,5 +1,6 @@
-// What members are asked about rights, over the connections that requests use. Easy to get wrong: a review is about somebody else and goes out with the
-// gateway's own credential; only the question whether rules are complete impersonates, and then a name of the gateway's own.
+// What members are asked about rights, over the connections that requests use. Easy to get wrong: a review is about
+// somebody else and goes out with the gateway's own credential; only the question whether rules are complete
+// impersonates, and then a name of the gateway's own.
 import { GatewayError } from '../cache/model/errors.ts';
 import type { ClusterRecord } from '../cache/model/records.ts';
 import type { User } from '../cache/model/user.ts';

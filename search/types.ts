@@ -1,5 +1,6 @@
-// The words all parts of the index share: what a type, a row and a member's incarnation are. Easy to get wrong: a cluster's name is not its
-// identity. A member that was made anew under the same name and address is another incarnation, and nothing of the old one may be resumed.
+// The words all parts of the index share: what a type, a row and a member's incarnation are. Easy to get wrong: a
+// cluster's name is not its identity. A member that was made anew under the same name and address is another
+// incarnation, and nothing of the old one may be resumed.
 
 /** A type of resources, without a version: the index keeps one version of each object. */
 export interface ResourceType {
@@ -27,13 +28,15 @@ export interface TypeInfo extends ResourceType {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly namespaced: boolean;
-  /** A custom resource whose conversion strategy is None: every version is the stored object with another apiVersion. */
+  /**
+   * A custom resource whose conversion strategy is None: every version is the stored object with another apiVersion.
+   */
   readonly convertible: boolean;
   /** Of a custom resource, by version: `additionalPrinterColumns` of its CRD. */
   readonly printerColumns?: Readonly<Record<string, readonly PrinterColumn[]>>;
   /**
-   * What shaped the rows that are kept: filters, form of the documents. Rows kept in another way are never resumed, so a store must give it
-   * back as it got it.
+   * What shaped the rows that are kept: filters, form of the documents. Rows kept in another way are never resumed, so
+   * a store must give it back as it got it.
    */
   readonly keptAs?: string;
 }

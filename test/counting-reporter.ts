@@ -1,5 +1,6 @@
-// A node:test reporter that writes nothing but the counts, a line of JSON a test, for whoever adds several runs up. Easy to get wrong: suites are
-// reported as tests too and must not be counted; and a process that is ended does not come to its end here.
+// A node:test reporter that writes nothing but the counts, a line of JSON a test, for whoever adds several runs up.
+// Easy to get wrong: suites are reported as tests too and must not be counted; and a process that is ended does not
+// come to its end here.
 import { relative } from 'node:path';
 import type { TestEvent } from 'node:test/reporters';
 
@@ -14,7 +15,10 @@ export interface Counts {
   readonly skipped: number;
   /** Name and reason of every skipped test. */
   readonly skips: readonly string[];
-  /** File and name of every failed test, and the first lines of why: closing lines are all that is left of a run elsewhere. */
+  /**
+   * File and name of every failed test, and the first lines of why: closing lines are all that is left of a run
+   * elsewhere.
+   */
   readonly failures: readonly string[];
 }
 

@@ -1,11 +1,14 @@
-// `npm test`: types, lint, format and every test but those on real control planes. Needs neither Go nor a network. Easy to get wrong: every
-// part runs even when an earlier one failed, so that one run tells everything; what takes longest starts first, or one core idles at the end.
+// `npm test`: types, lint, format and every test but those on real control planes. Needs neither Go nor a network. Easy
+// to get wrong: every part runs even when an earlier one failed, so that one run tells everything; what takes longest
+// starts first, or one core idles at the end.
 import { basename } from 'node:path';
 import type { Counts } from './counting-reporter.ts';
 import { conclude, runProgram, runTests, testFiles } from './runner.ts';
 import type { Output } from './runner.ts';
 
-/** One more than the cores of a small machine, since tests that wait leave room; with more, tests of deadlines starve. */
+/**
+ * One more than the cores of a small machine, since tests that wait leave room; with more, tests of deadlines starve.
+ */
 const atOnce = 3;
 /** A process of socket tests that takes longer hangs. */
 const timeoutMs = 240_000;
@@ -22,7 +25,8 @@ const counts: Counts[] = [];
 const checks: Part = {
   title: 'types, lint and format',
   run: async (output) => {
-    // One thread is half the work of two for types that nearly every file shares; collecting garbage (tsc is a Go program) is a quarter of it.
+    // One thread is half the work of two for types that nearly every file shares; collecting garbage (tsc is a Go
+    // program) is a quarter of it.
     const commands = [
       ['types', 'env', 'GOGC=off', 'tsc', '--noEmit', '--singleThreaded'],
       ['lint', 'oxlint', '--deny-warnings'],
@@ -49,8 +53,8 @@ const sockets = (files: readonly string[]): Part => ({
 });
 
 /**
- * Files that share a process: short ones that load a whole gateway. Whatever reads the memory of its process, replaces functions of Node, or
- * keeps cores busy has one of its own.
+ * Files that share a process: short ones that load a whole gateway. Whatever reads the memory of its process, replaces
+ * functions of Node, or keeps cores busy has one of its own.
  */
 const groups = [
   ['index', 'index-api'],

@@ -1,5 +1,5 @@
-// Runs checks and test files one after the other and adds their counts up. Easy to get wrong: a run that executed nothing must fail, or a
-// typo in a pattern would pass for ever.
+// Runs checks and test files one after the other and adds their counts up. Easy to get wrong: a run that executed
+// nothing must fail, or a typo in a pattern would pass for ever.
 import { spawn } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,9 @@ import { countsOf, type Counts } from './counting-reporter.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 
-/** Each test file is a process, and many start gateways: types are stripped and modules compiled once for all of them. */
+/**
+ * Each test file is a process, and many start gateways: types are stripped and modules compiled once for all of them.
+ */
 const compileCache = join(root, 'node_modules', '.cache', 'node-compile');
 
 /** Takes what a program prints in place of the terminal, for programs that run beside each other. */
@@ -55,7 +57,10 @@ export function runProgram(
 /** What a run of tests is given beside its files. */
 export interface RunOptions {
   readonly output?: Output;
-  /** All files in one process, each a suite of its own (test/group.ts); otherwise each is a process unless the flags say something else. */
+  /**
+   * All files in one process, each a suite of its own (test/group.ts); otherwise each is a process unless the flags say
+   * something else.
+   */
   readonly isGroup?: boolean;
   /** After which the process is ended and the run has failed; none unless said. */
   readonly timeoutMs?: number;

@@ -1,5 +1,6 @@
-// Callers without any credential, where the operator lets them in (apiserver:pkg/authentication/request/anonymous). Easy to get wrong: who sent a
-// credential that is no good is not anonymous; that is decided by whoever asks this last, and here for headers nobody else looks at.
+// Callers without any credential, where the operator lets them in (apiserver:pkg/authentication/request/anonymous).
+// Easy to get wrong: who sent a credential that is no good is not anonymous; that is decided by whoever asks this last,
+// and here for headers nobody else looks at.
 import { makeUser } from '../../cache/model/user.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';
 import type { Authenticator } from './authenticate.ts';
@@ -11,7 +12,8 @@ import { readWebSocketToken } from './websocket-token.ts';
 const anonymous = makeUser({ name: anonymousName, groups: [unauthenticatedGroup] });
 
 /**
- * Gives `system:anonymous` to requests that carry no credential. To be asked last, and only when no other authenticator failed.
+ * Gives `system:anonymous` to requests that carry no credential. To be asked last, and only when no other authenticator
+ * failed.
  * @param config read anew for each request
  */
 export function makeAnonymousAuthenticator(config: () => AnonymousConfig): Authenticator {

@@ -1,6 +1,7 @@
-// Finds out who is asking: runs the authenticators in order and turns the first success into the user of the request. Easy to get wrong:
-// an error of one authenticator must not hide the success of another, but it must hide "no opinion": a bad credential is never anonymous
-// (apiserver:pkg/authentication/request/union and authenticatorfactory/delegating.go).
+// Finds out who is asking: runs the authenticators in order and turns the first success into the user of the request.
+// Easy to get wrong: an error of one authenticator must not hide the success of another, but it must hide "no opinion":
+// a bad credential is never anonymous (apiserver:pkg/authentication/request/union and
+// authenticatorfactory/delegating.go).
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -11,7 +12,8 @@ import type { AuthenticationRequest } from './authentication-request.ts';
 
 /**
  * One way to recognise a caller. Undefined is "no opinion": its kind of credential was not presented.
- * @throws GatewayError UNAUTHENTICATED when a credential was presented and is bad, IDENTITY_REFUSED when its user may not exist here
+ * @throws GatewayError UNAUTHENTICATED when a credential was presented and is bad, IDENTITY_REFUSED when its user may
+ *   not exist here
  */
 export type Authenticator = (request: AuthenticationRequest) => Promise<User | undefined> | User | undefined;
 
@@ -21,11 +23,12 @@ export type RequestAuthenticator = (request: AuthenticationRequest) => User | Pr
 const advice = 'send a bearer token or a client certificate that this gateway knows';
 
 /**
- * Joins authenticators into one; order matters when a request carries several credentials (kube-apiserver: certificates, then tokens).
- * The returned function adds `system:authenticated` as an API server does, refuses `portcullis:*` names, and takes nothing but bearer tokens from
- * web pages of other origins.
- * @throws GatewayError UNAUTHENTICATED when nobody knows the caller, BAD_HEADERS for two Authorization headers, IDENTITY_REFUSED,
- * FORBIDDEN for such a page without a token, INTERNAL when an authenticator failed in an unforeseen way and no other succeeded (all from the returned function)
+ * Joins authenticators into one; order matters when a request carries several credentials (kube-apiserver:
+ * certificates, then tokens). The returned function adds `system:authenticated` as an API server does, refuses
+ * `portcullis:*` names, and takes nothing but bearer tokens from web pages of other origins.
+ * @throws GatewayError UNAUTHENTICATED when nobody knows the caller, BAD_HEADERS for two Authorization headers,
+ *   IDENTITY_REFUSED, FORBIDDEN for such a page without a token, INTERNAL when an authenticator failed in an unforeseen
+ *   way and no other succeeded (all from the returned function)
  * @param anonymous asked last, and only when no credential was presented: a bad one is never anonymous
  * @param hubOrigins origins of the hub in front of us, as auth/callers/web-page.ts compares them
  */
@@ -90,7 +93,10 @@ function accept(user: User): User {
   return settled ? user : makeUser({ ...user, groups: [...groups, authenticatedGroup] });
 }
 
-/** One error for the caller out of all that happened; the worst first: our own fault, then a refused identity, then bad credentials. */
+/**
+ * One error for the caller out of all that happened; the worst first: our own fault, then a refused identity, then bad
+ * credentials.
+ */
 function refusal({ errors, hint }: Met): GatewayError {
   const unforeseen = errors.find((error) => !(error instanceof GatewayError));
   if (unforeseen !== undefined) {

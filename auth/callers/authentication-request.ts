@@ -6,7 +6,10 @@ export interface AuthenticationRequest {
   readonly rawHeaders: readonly string[];
   /** DER certificates the TLS peer presented and proved to own, leaf first; empty when it presented none. */
   readonly peerCertificates: readonly Uint8Array[];
-  /** What the TLS library thought when the connection was made. For logs only: it outlives expiry and CA removal (rule "certificates judged on every request"). */
+  /**
+   * What the TLS library thought when the connection was made. For logs only: it outlives expiry and CA removal (rule
+   * "certificates judged on every request").
+   */
   readonly tlsAuthorized: boolean;
   /** Stands for the connection: the same object for every request on it. */
   readonly connection?: object;

@@ -1,11 +1,14 @@
-// Finds the bearer token of a request by kube-apiserver's rules (apiserver:pkg/authentication/request/bearertoken). Easy to get wrong: two
-// Authorization headers are refused, never one of them picked, and a malformed header is "no opinion", not an error.
+// Finds the bearer token of a request by kube-apiserver's rules (apiserver:pkg/authentication/request/bearertoken).
+// Easy to get wrong: two Authorization headers are refused, never one of them picked, and a malformed header is "no
+// opinion", not an error.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { withoutEnds } from '../../lib/text/text-ends.ts';
 import { headerValues } from './header-values.ts';
 
-/** What the Authorization header says. At most one of the two is set; both are undefined when there is no such header. */
+/**
+ * What the Authorization header says. At most one of the two is set; both are undefined when there is no such header.
+ */
 export interface BearerHeader {
   /** The token as latin1 bytes, never empty. A secret. */
   readonly token: string | undefined;
@@ -17,7 +20,8 @@ export interface BearerHeader {
 const isWhiteSpace = (code: number): boolean => code === 0x20 || (code >= 0x09 && code <= 0x0d);
 
 /**
- * Reads the token: outer white space trimmed, split at single spaces, scheme without regard to case, words after the token ignored.
+ * Reads the token: outer white space trimmed, split at single spaces, scheme without regard to case, words after the
+ * token ignored.
  * @throws GatewayError BAD_HEADERS when there is more than one Authorization header
  */
 export const readBearerToken = readOnce((rawHeaders): BearerHeader => {

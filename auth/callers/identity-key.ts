@@ -1,5 +1,5 @@
-// Tells identities apart by everything they consist of. Easy to get wrong: name alone is not an identity; the same name with another group is
-// somebody with other rights (rule "keys hold the whole identity").
+// Tells identities apart by everything they consist of. Easy to get wrong: name alone is not an identity; the same name
+// with another group is somebody with other rights (rule "keys hold the whole identity").
 import { makeRecent } from '../../lib/recent.ts';
 import type { User } from '../../cache/model/user.ts';
 
@@ -21,8 +21,8 @@ const rememberedIdentities = 50_000;
 const rememberedKeyLength = 16 * 1024 * 1024;
 
 /**
- * Numbers identities: equal ones share a number, different ones never do. An identity that was forgotten gets a new number, so that a
- * number never comes to mean somebody else.
+ * Numbers identities: equal ones share a number, different ones never do. An identity that was forgotten gets a new
+ * number, so that a number never comes to mean somebody else.
  */
 export function makeIdentityNumbers(): IdentityNumber {
   const numbers = makeRecent<number>({ maxEntries: rememberedIdentities, maxKeyLength: rememberedKeyLength });

@@ -1,6 +1,7 @@
-// Users that a front proxy vouches for: an aggregating API server that sends the caller in headers, by kube-apiserver's rules
-// (apiserver:pkg/authentication/request/headerrequest, x509.Verifier). Easy to get wrong: the headers mean nothing unless the certificate of
-// this very connection is signed by the front proxies' own authority now, and bears an allowed name; the authority for users is another one.
+// Users that a front proxy vouches for: an aggregating API server that sends the caller in headers, by kube-apiserver's
+// rules (apiserver:pkg/authentication/request/headerrequest, x509.Verifier). Easy to get wrong: the headers mean
+// nothing unless the certificate of this very connection is signed by the front proxies' own authority now, and bears
+// an allowed name; the authority for users is another one.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
@@ -35,7 +36,8 @@ export const authenticationConfigMap = {
 } as const;
 
 /**
- * Reads the front proxy's part of that ConfigMap's data; undefined when it names no authority: then there is no front proxy.
+ * Reads the front proxy's part of that ConfigMap's data; undefined when it names no authority: then there is no front
+ * proxy.
  * @throws GatewayError INVALID naming the key that cannot be used
  */
 export function parseFrontProxyTrust(data: Readonly<Record<string, unknown>>): FrontProxyTrust | undefined {
@@ -73,7 +75,8 @@ const rememberedLength = 16 * 1024;
  */
 export function makeRequestHeaderAuthenticator(now: () => number = Date.now): RequestHeaderAuthenticator {
   let current: CurrentTrust | undefined;
-  // The same caller comes with every request of a busy front proxy: one user object, so that what is known of it is found again.
+  // The same caller comes with every request of a busy front proxy: one user object, so that what is known of it is
+  // found again.
   const users = makeRecent<User>({ maxEntries: rememberedUsers });
   return {
     authenticate: ({ rawHeaders, peerCertificates }) => {
@@ -119,7 +122,8 @@ const rememberedNames = 512;
 
 /** Names of headers depend on the trust, so each trust has a reader of its own. */
 function claimReader(trust: FrontProxyTrust): CurrentTrust['claim'] {
-  // What was found out about header names as received: in lower case, or '' for those that say nothing of the caller. Bounded.
+  // What was found out about header names as received: in lower case, or '' for those that say nothing of the caller.
+  // Bounded.
   const names = new Map<string, string>();
   return readOnce((rawHeaders) => {
     const sent = identityHeaders(rawHeaders, trust, names);
@@ -192,7 +196,10 @@ function readUser(sent: readonly string[], trust: FrontProxyTrust): User | undef
   return makeUser({ name, uid: firstValue(sent, trust.uidHeaders), groups, extra, origin: 'hub' });
 }
 
-/** Of each header only the first line counts; the first header whose first line is not empty decides (Go's Header.Get in a loop). */
+/**
+ * Of each header only the first line counts; the first header whose first line is not empty decides (Go's Header.Get in
+ * a loop).
+ */
 function firstValue(sent: readonly string[], headers: readonly string[]): string {
   for (const header of headers) {
     const [value = ''] = valuesOf(sent, header);

@@ -1,5 +1,6 @@
-// Names that mean something to every Kubernetes API server, and the ones that are ours. Easy to get wrong: `portcullis:*` is refused to
-// every caller, whichever authenticator vouches for it and also behind `--as`, since probes go out under such a name (rule "reserved identities decided once").
+// Names that mean something to every Kubernetes API server, and the ones that are ours. Easy to get wrong:
+// `portcullis:*` is refused to every caller, whichever authenticator vouches for it and also behind `--as`, since
+// probes go out under such a name (rule "reserved identities decided once").
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 
@@ -9,7 +10,10 @@ export const authenticatedGroup = 'system:authenticated';
 export const unauthenticatedGroup = 'system:unauthenticated';
 /** Name of a caller without credentials; such a caller is never in {@link authenticatedGroup} by itself. */
 export const anonymousName = 'system:anonymous';
-/** kube-apiserver's always-allow group; decided before any authorizer (pkg/authorization/authorizerfactory, PrivilegedGroups). */
+/**
+ * kube-apiserver's always-allow group; decided before any authorizer (pkg/authorization/authorizerfactory,
+ * PrivilegedGroups).
+ */
 export const mastersGroup = 'system:masters';
 /** User and group names that only the gateway itself may go by. */
 export const ownPrefix = 'portcullis:';
@@ -24,7 +28,10 @@ export interface AccountName {
   readonly name: string;
 }
 
-/** Takes `system:serviceaccount:<namespace>:<name>` apart; undefined when it is not exactly that (serviceaccount.SplitUsername). */
+/**
+ * Takes `system:serviceaccount:<namespace>:<name>` apart; undefined when it is not exactly that
+ * (serviceaccount.SplitUsername).
+ */
 export function splitAccountName(userName: string): AccountName | undefined {
   if (!userName.startsWith(accountPrefix)) return undefined;
   const parts = userName.slice(accountPrefix.length).split(':');

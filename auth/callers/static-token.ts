@@ -1,5 +1,6 @@
-// Users from a token file, by kube-apiserver's rules (apiserver:pkg/authentication/token/tokenfile). Easy to get wrong: tokens are secrets,
-// so faults name file and line but never what stands there, and look-up goes over keyed digests so that timing says nothing about them.
+// Users from a token file, by kube-apiserver's rules (apiserver:pkg/authentication/token/tokenfile). Easy to get wrong:
+// tokens are secrets, so faults name file and line but never what stands there, and look-up goes over keyed digests so
+// that timing says nothing about them.
 import { hash, randomBytes } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
@@ -27,7 +28,8 @@ export interface TokenFile {
 }
 
 /**
- * Reads `token,user,uid[,"group1,group2"]` records; further columns are ignored, records with a blank token are skipped.
+ * Reads `token,user,uid[,"group1,group2"]` records; further columns are ignored, records with a blank token are
+ * skipped.
  * @param text the file, decoded from UTF-8
  * @param file its name for messages
  * @throws GatewayError INVALID listing every fault with file and line; never a token
@@ -82,8 +84,8 @@ function readEntry(token: string, record: CsvRecord, place: string, faults: stri
 type TokenDigest = (token: string) => string;
 
 /**
- * SHA-256 under a secret random prefix, so neither a guess nor the time of a look-up tells anything about the tokens; the digests never
- * leave here, which is why a prefix is enough and the slower HMAC is not needed.
+ * SHA-256 under a secret random prefix, so neither a guess nor the time of a look-up tells anything about the tokens;
+ * the digests never leave here, which is why a prefix is enough and the slower HMAC is not needed.
  */
 function makeTokenDigest(): TokenDigest {
   const key = randomBytes(32).toString('latin1');

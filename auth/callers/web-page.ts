@@ -1,6 +1,7 @@
-// Requests that a web page of another origin makes the caller's browser send. The browser shows a client certificate by itself, and a hub's front proxy
-// vouches for whoever the browser was to the hub, so neither says that the person wants the request; a bearer token is only there when somebody
-// wrote it. A page cannot forge Origin (RFC 6454) nor Sec-Fetch-Site (W3C Fetch Metadata), nor keep the browser from sending them.
+// Requests that a web page of another origin makes the caller's browser send. The browser shows a client certificate by
+// itself, and a hub's front proxy vouches for whoever the browser was to the hub, so neither says that the person wants
+// the request; a bearer token is only there when somebody wrote it. A page cannot forge Origin (RFC 6454) nor
+// Sec-Fetch-Site (W3C Fetch Metadata), nor keep the browser from sending them.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';
@@ -14,15 +15,19 @@ interface PageHeaders {
 }
 
 const noPage: PageHeaders = { origins: [], sites: [] };
-/** Our own page, and nobody's: an address somebody typed. `cross-site`, `same-site` and words yet to come are other pages. */
+/**
+ * Our own page, and nobody's: an address somebody typed. `cross-site`, `same-site` and words yet to come are other
+ * pages.
+ */
 const ownSites: ReadonlySet<string> = new Set(['same-origin', 'none']);
 const longestQuoted = 200;
 
 /**
- * The request as far as it may authenticate: whole for programs and for our own pages. Of a page of another origin only a bearer token counts, also
- * beside a certificate, so that no page gets past with a token it has made up.
+ * The request as far as it may authenticate: whole for programs and for our own pages. Of a page of another origin only
+ * a bearer token counts, also beside a certificate, so that no page gets past with a token it has made up.
  * @param hubOrigins further origins that are our own, in lower case: addresses of the hub in front of us
- * @throws GatewayError FORBIDDEN for such a page without a token; BAD_HEADERS and UNAUTHENTICATED as the readers of tokens do
+ * @throws GatewayError FORBIDDEN for such a page without a token; BAD_HEADERS and UNAUTHENTICATED as the readers of
+ *   tokens do
  */
 export function withoutAmbientCredentials(
   request: AuthenticationRequest,

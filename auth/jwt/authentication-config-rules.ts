@@ -1,5 +1,6 @@
-// What kube-apiserver demands of one entry of `jwt` beyond its shape (apiserver:pkg/apis/apiserver/validation/validation.go). Easy to get wrong:
-// the same file must be good or bad in both places; where this gateway demands more, the message says so.
+// What kube-apiserver demands of one entry of `jwt` beyond its shape
+// (apiserver:pkg/apis/apiserver/validation/validation.go). Easy to get wrong: the same file must be good or bad in both
+// places; where this gateway demands more, the message says so.
 import { X509Certificate } from 'node:crypto';
 import type { AuthenticatorInput } from './authenticator-schema.ts';
 import { ExpressionError, readExpression } from './claim-expression.ts';

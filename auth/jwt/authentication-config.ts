@@ -1,5 +1,6 @@
-// Reads kube-apiserver's AuthenticationConfiguration (apiserver:pkg/apis/apiserver/v1/types.go), every fault at its line. Easy to get wrong: a
-// field that is not understood may be the one that keeps somebody out, so unknown fields and expressions refuse the whole file.
+// Reads kube-apiserver's AuthenticationConfiguration (apiserver:pkg/apis/apiserver/v1/types.go), every fault at its
+// line. Easy to get wrong: a field that is not understood may be the one that keeps somebody out, so unknown fields and
+// expressions refuse the whole file.
 import { z } from 'zod';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { checkAuthenticator } from './authentication-config-rules.ts';

@@ -1,4 +1,5 @@
-// The shape of one JWT authenticator of an AuthenticationConfiguration, as written in the file. What the fields mean is checked elsewhere.
+// The shape of one JWT authenticator of an AuthenticationConfiguration, as written in the file. What the fields mean is
+// checked elsewhere.
 import { z } from 'zod';
 
 /** As Go reads YAML: a field without a value is a field that is not there. */

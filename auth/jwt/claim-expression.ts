@@ -1,6 +1,6 @@
-// CEL expressions over the claims of a token or the user made from them. Easy to get wrong: an expression that means something else here
-// than in kube-apiserver gives somebody another identity, so only what is known to mean the same is let through, form by form; the rest is
-// refused when the file is read.
+// CEL expressions over the claims of a token or the user made from them. Easy to get wrong: an expression that means
+// something else here than in kube-apiserver gives somebody another identity, so only what is known to mean the same is
+// let through, form by form; the rest is refused when the file is read.
 import type { ASTNode, Environment, ParseResult } from '@marcbachmann/cel-js';
 import { addPattern, makeClaimEnvironment, ownMethods, ownName, setFunctions } from './claim-functions.ts';
 import type { Patterns } from './claim-functions.ts';
@@ -29,7 +29,10 @@ export class ExpressionError extends Error {
   }
 }
 
-/** kube-apiserver stops at a cost of this many steps (PerCallLimit); here loops within loops are counted before they run. */
+/**
+ * kube-apiserver stops at a cost of this many steps (PerCallLimit); here loops within loops are counted before they
+ * run.
+ */
 const maxSteps = 1_000_000;
 const maxExpressionLength = 4_096;
 /** Names that kube-apiserver rewrites (apiserver:pkg/cel/escaping.go) would mean themselves here. */
@@ -50,7 +53,8 @@ const plainMethods: ReadonlyMap<string, number> = new Map([
 
 /**
  * Reads an expression.
- * @throws ExpressionError for what is no CEL, does not fit the types, or is not known to mean the same as in kube-apiserver
+ * @throws ExpressionError for what is no CEL, does not fit the types, or is not known to mean the same as in
+ *   kube-apiserver
  */
 export function readExpression(source: string, subject: ExpressionSubject): ClaimExpression {
   if (source.length > maxExpressionLength) throw new ExpressionError('is too long');

@@ -1,5 +1,6 @@
-// The functions of Kubernetes' CEL library that expressions over claims use, with cel-go's meaning. Easy to get wrong: cel-go counts in
-// code points and lowers ASCII alone, while the library at hand counts in UTF-16 units and lowers every letter; so these stand in for its own.
+// The functions of Kubernetes' CEL library that expressions over claims use, with cel-go's meaning. Easy to get wrong:
+// cel-go counts in code points and lowers ASCII alone, while the library at hand counts in UTF-16 units and lowers
+// every letter; so these stand in for its own.
 import { Environment } from '@marcbachmann/cel-js';
 import { compileGoPattern, maxPatternText } from '../../lib/text/go-pattern.ts';
 import type { GoPattern } from '../../lib/text/go-pattern.ts';
@@ -30,7 +31,10 @@ class Sets {
   readonly name = 'sets';
 }
 
-/** Patterns that {@link makeClaimEnvironment}'s `matches` knows: compiled while the expression is read, so that a bad one is refused then. */
+/**
+ * Patterns that {@link makeClaimEnvironment}'s `matches` knows: compiled while the expression is read, so that a bad
+ * one is refused then.
+ */
 export type Patterns = Map<string, GoPattern>;
 
 /** A CEL environment with one variable, a map of names to anything, and the functions above. */
@@ -121,7 +125,8 @@ function pointsBefore(text: string, at: number): bigint {
 /** strings.Replace: the empty text stands before every code point and at the end. */
 function replaced(text: string, old: string, by: string, limit: bigint): string {
   const parts = old === '' ? ['', ...text, ''] : text.split(old);
-  // Between the code points of a text without separator there is one place fewer than parts: nothing stands before the first.
+  // Between the code points of a text without separator there is one place fewer than parts: nothing stands before the
+  // first.
   const places = parts.length - 1;
   const count = limit < 0n || limit > BigInt(places) ? places : Number(limit);
   return parts.map((part, i) => (i === 0 ? '' : i <= count ? by : old) + part).join('');

@@ -1,5 +1,6 @@
-// Fetches a JSON document of an identity provider. Easy to get wrong: it is asked with that provider's authority alone, no redirect is
-// followed, and neither a slow nor an endless answer may hold anything up; what was answered never reaches a message.
+// Fetches a JSON document of an identity provider. Easy to get wrong: it is asked with that provider's authority alone,
+// no redirect is followed, and neither a slow nor an endless answer may hold anything up; what was answered never
+// reaches a message.
 import { request } from 'node:https';
 import type { RequestOptions } from 'node:https';
 import { isIP } from 'node:net';
@@ -25,7 +26,8 @@ const defaultMaxBytes = 1024 * 1024;
 
 /**
  * Gets a document and parses it.
- * @throws IssuerFault for another scheme than https, a link-local address, anything but 200, a body that is too long, too late or no JSON
+ * @throws IssuerFault for another scheme than https, a link-local address, anything but 200, a body that is too long,
+ *   too late or no JSON
  */
 export async function fetchIssuerDocument(address: string, options: IssuerFetchOptions): Promise<unknown> {
   const { certificateAuthority, timeoutMs = defaultTimeoutMs, maxBytes = defaultMaxBytes } = options;

@@ -1,5 +1,6 @@
-// Follows the keys of one identity provider: discovery, then its JWKS, again and again. Easy to get wrong: a key that is new must be found
-// at once and by one fetch however many ask, yet tokens with made-up key ids must not make us flood the provider.
+// Follows the keys of one identity provider: discovery, then its JWKS, again and again. Easy to get wrong: a key that
+// is new must be found at once and by one fetch however many ask, yet tokens with made-up key ids must not make us
+// flood the provider.
 import { fetchIssuerDocument } from './issuer-fetch.ts';
 import { fetchSigningKeys } from './signing-keys.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -19,7 +20,9 @@ export interface IssuerKeys {
   current(): SigningKeys | undefined;
   /** The first keys, once the fetch under way has ended; undefined when it failed or none is under way. */
   first(): Promise<SigningKeys | undefined>;
-  /** Other keys than the ones that were tried, from a fetch that began after the call; undefined when there are none. */
+  /**
+   * Other keys than the ones that were tried, from a fetch that began after the call; undefined when there are none.
+   */
   changed(tried: SigningKeys): Promise<SigningKeys | undefined>;
   /** Why the last fetch failed. */
   fault(): string | undefined;

@@ -1,5 +1,6 @@
-// Takes a compact JWT apart without believing a word of it. Easy to get wrong: header and claims must be read in one way only, and what a
-// header says about keys (`jku`, `jwk`, `x5u`, `x5c`) is what its sender wishes, so it is not even read.
+// Takes a compact JWT apart without believing a word of it. Easy to get wrong: header and claims must be read in one
+// way only, and what a header says about keys (`jku`, `jwk`, `x5u`, `x5c`) is what its sender wishes, so it is not even
+// read.
 import { decodeHeaderText } from '../callers/header-values.ts';
 import { isJsonObject, readStrictJson } from '../../lib/json/strict-json.ts';
 import type { JsonObject } from '../../lib/json/strict-json.ts';

@@ -1,5 +1,5 @@
-// Makes the user of a verified token, as kube-apiserver does (apiserver:plugin/pkg/authenticator/token/oidc). Easy to get wrong: a claim of another
-// type than the mapping wants is no claim that is missing; it refuses the token.
+// Makes the user of a verified token, as kube-apiserver does (apiserver:plugin/pkg/authenticator/token/oidc). Easy to
+// get wrong: a claim of another type than the mapping wants is no claim that is missing; it refuses the token.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -13,12 +13,16 @@ import type { ReservedOptions } from '../outgoing/trust.ts';
 /** Extra key under which Kubernetes names the credential (user.CredentialIDKey). */
 const credentialIdKey = 'authentication.kubernetes.io/credential-id';
 
-/** What the operator says about all providers: a reserved group that does not count is left out, so that it rules nothing here nor at a hub. */
+/**
+ * What the operator says about all providers: a reserved group that does not count is left out, so that it rules
+ * nothing here nor at a hub.
+ */
 export type JwtUserOptions = ReservedOptions;
 
 /**
  * The user these claims stand for.
- * @throws GatewayError UNAUTHENTICATED when a claim is missing, of another type or fails a rule; IDENTITY_REFUSED when the user may not exist
+ * @throws GatewayError UNAUTHENTICATED when a claim is missing, of another type or fails a rule; IDENTITY_REFUSED when
+ *   the user may not exist
  */
 export function userOfClaims(
   claims: JsonObject,

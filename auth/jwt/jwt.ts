@@ -1,5 +1,6 @@
-// Users by tokens of identity providers (OpenID Connect), with kube-apiserver's rules. Easy to get wrong: nothing a token says counts before its
-// signature does, and what was found out about a token counts only as long as its time, its provider's keys and the configuration stay.
+// Users by tokens of identity providers (OpenID Connect), with kube-apiserver's rules. Easy to get wrong: nothing a
+// token says counts before its signature does, and what was found out about a token counts only as long as its time,
+// its provider's keys and the configuration stay.
 import { hash, randomBytes } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
@@ -25,10 +26,14 @@ export interface JwtOptions extends JwtUserOptions {
   readonly now?: () => number;
 }
 
-/** Recognises callers by tokens of the configured providers; others' tokens are UNAUTHENTICATED, no token is no opinion. */
+/**
+ * Recognises callers by tokens of the configured providers; others' tokens are UNAUTHENTICATED, no token is no opinion.
+ */
 export interface JwtAuthenticator {
   readonly authenticate: Authenticator;
-  /** Swaps the configuration; keys of a provider whose address stays are kept, what was found out about tokens is not. */
+  /**
+   * Swaps the configuration; keys of a provider whose address stays are kept, what was found out about tokens is not.
+   */
   replace(list: readonly JwtAuthenticatorConfig[]): void;
   /** What is wrong with providers now, one text each. */
   faults(): readonly string[];

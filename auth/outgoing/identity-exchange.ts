@@ -1,6 +1,6 @@
-// Identity exchange as in cluster-gateway: rules of the cluster's annotation first, then those of the gateway's file, the first match in each
-// wins, and without one the caller is who they are. Easy to get wrong: a cluster whose annotation cannot be read must be refused, never handed
-// on to the file's rules, which were not written for it.
+// Identity exchange as in cluster-gateway: rules of the cluster's annotation first, then those of the gateway's file,
+// the first match in each wins, and without one the caller is who they are. Easy to get wrong: a cluster whose
+// annotation cannot be read must be refused, never handed on to the file's rules, which were not written for it.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
@@ -10,16 +10,22 @@ import type { GoPattern } from '../../lib/text/go-pattern.ts';
 import { parseClusterIdentityRules } from './identity-rules.ts';
 import type { IdentityRule, IdentityRuleLimits, IdentitySource } from './identity-rules.ts';
 
-/** What exchange needs of a cluster; pass the record's own `spec`, since what its annotation says is remembered for that object. */
+/**
+ * What exchange needs of a cluster; pass the record's own `spec`, since what its annotation says is remembered for that
+ * object.
+ */
 export type ExchangeCluster = Pick<ClusterSpec, 'name' | 'identityExchange'>;
 
 /** Answers as whom a user goes out. Synchronous. */
 export interface IdentityExchange {
-  /** False when no rule can ever apply to this cluster, so that callers can remember one answer for all such clusters. */
+  /**
+   * False when no rule can ever apply to this cluster, so that callers can remember one answer for all such clusters.
+   */
   concerns(cluster: ExchangeCluster): boolean;
   /**
    * Whom a rule puts in place of the user; undefined when none matches.
-   * @throws GatewayError CLUSTER_UNUSABLE when the cluster's annotation cannot be used, IDENTITY_REFUSED for a name no pattern is asked about
+   * @throws GatewayError CLUSTER_UNUSABLE when the cluster's annotation cannot be used, IDENTITY_REFUSED for a name no
+   *   pattern is asked about
    */
   exchange(user: User, cluster: ExchangeCluster): User | undefined;
   /** What is wrong with the cluster's annotation, in words for its conditions. */

@@ -1,5 +1,6 @@
-// cluster-gateway's ClusterGatewayProxyConfiguration: what the file or a cluster's annotation may say, and reading it. Easy to get wrong: the
-// peer lets a bad pattern match and an empty source match everybody; here one fault refuses the whole document (rule "fail closed, serve stale").
+// cluster-gateway's ClusterGatewayProxyConfiguration: what the file or a cluster's annotation may say, and reading it.
+// Easy to get wrong: the peer lets a bad pattern match and an empty source match everybody; here one fault refuses the
+// whole document (rule "fail closed, serve stale").
 import { z } from 'zod';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -38,7 +39,9 @@ export interface IdentityRule {
 
 /** What the process allows rules to say. */
 export interface IdentityRuleLimits {
-  /** Whom PrivilegedIdentityExchanger rules impersonate; undefined refuses such rules (`--allow-privileged-identity`). */
+  /**
+   * Whom PrivilegedIdentityExchanger rules impersonate; undefined refuses such rules (`--allow-privileged-identity`).
+   */
   readonly privilegedUser: string | undefined;
   /** `--impersonation-mode=username`: a target that names more than a user would be cut silently, so it is refused. */
   readonly usernameOnly: boolean;
@@ -86,7 +89,9 @@ const rule = z.strictObject({
 });
 type GivenRule = z.output<typeof rule>;
 
-/** The document; `place` is where it was written, since a cluster's own annotation may say less than the gateway's file. */
+/**
+ * The document; `place` is where it was written, since a cluster's own annotation may say less than the gateway's file.
+ */
 function documentSchema(limits: IdentityRuleLimits, place: 'file' | 'annotation') {
   return z.strictObject({
     apiVersion: z.literal('cluster.core.oam.dev/v1alpha1').optional(),
@@ -155,8 +160,8 @@ export function parseIdentityRules(source: string, file: string, limits: Identit
 }
 
 /**
- * Rules of a cluster's annotation. They are about that cluster whatever they say of clusters, as in cluster-gateway, which overwrites
- * `source.cluster` with the cluster's name.
+ * Rules of a cluster's annotation. They are about that cluster whatever they say of clusters, as in cluster-gateway,
+ * which overwrites `source.cluster` with the cluster's name.
  * @throws ConfigurationError with every fault
  */
 export function parseClusterIdentityRules(

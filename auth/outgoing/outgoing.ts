@@ -1,6 +1,7 @@
-// As whom a request goes to a member: one function for stream, upgrade, fan-out and index. Easy to get wrong: the order.
-// Exchange rules see the caller as the hub knows them and their result is the operator's own word; only who matches no rule is subject to what
-// a hub may not give away; then comes what the operator lets out of an identity at all.
+// As whom a request goes to a member: one function for stream, upgrade, fan-out and index. Easy to get wrong: the
+// order. Exchange rules see the caller as the hub knows them and their result is the operator's own word; only who
+// matches no rule is subject to what a hub may not give away; then comes what the operator lets out of an identity at
+// all.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { makeUser } from '../../cache/model/user.ts';
@@ -36,9 +37,10 @@ export function makeOutgoingRules(settings: OutgoingSettings): OutgoingRules {
 }
 
 /**
- * Whom the member is told to see. Users and specs are frozen objects that live as long as what they stand for, so each answer is made once.
- * @throws GatewayError IDENTITY_REFUSED for identities that may not go out, CLUSTER_UNUSABLE when the cluster's own rules cannot be used;
- * neither is remembered
+ * Whom the member is told to see. Users and specs are frozen objects that live as long as what they stand for, so each
+ * answer is made once.
+ * @throws GatewayError IDENTITY_REFUSED for identities that may not go out, CLUSTER_UNUSABLE when the cluster's own
+ *   rules cannot be used; neither is remembered
  */
 export function outgoingIdentity(user: User, cluster: ClusterSpec, rules: OutgoingRules): User {
   const { everywhere, inCluster } = rules.remembered;

@@ -1,6 +1,6 @@
-// As whom a member may see a caller, decided once for every path: names that mean something to every API server are not a
-// hub's to give. Easy to get wrong: a member takes `system:serviceaccount:a:b` for its own account of that name, who is somebody else; and
-// what is dropped from a name must be dropped from its groups too.
+// As whom a member may see a caller, decided once for every path: names that mean something to every API server are not
+// a hub's to give. Easy to get wrong: a member takes `system:serviceaccount:a:b` for its own account of that name, who
+// is somebody else; and what is dropped from a name must be dropped from its groups too.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -13,22 +13,31 @@ export interface TrustOptions {
   /** Further reserved users and groups that go on as they are, by their whole name; none if absent. */
   readonly forwardReserved?: readonly string[];
   /**
-   * ServiceAccounts of the hub: `prefixed` puts {@link hubPrefix} before their names and their groups, `as-is` makes them the member's
-   * accounts of the same name, `refuse` lets none through.
+   * ServiceAccounts of the hub: `prefixed` puts {@link hubPrefix} before their names and their groups, `as-is` makes
+   * them the member's accounts of the same name, `refuse` lets none through.
    */
   readonly serviceAccountIdentity: 'prefixed' | 'as-is' | 'refuse';
 }
 
-/** Stands before the name and the groups of a hub's ServiceAccount; the form is OCM cluster-proxy's, so its RBAC keeps working. */
+/**
+ * Stands before the name and the groups of a hub's ServiceAccount; the form is OCM cluster-proxy's, so its RBAC keeps
+ * working.
+ */
 export const hubPrefix = 'cluster:hub:';
 
 const accountName = 'system:serviceaccount:';
 const accountsGroup = 'system:serviceaccounts';
-/** Nodes, who is about to join as one, and the control plane's own components; a member grants them rights by these names. */
+/**
+ * Nodes, who is about to join as one, and the control plane's own components; a member grants them rights by these
+ * names.
+ */
 const componentName = /^system:(?:node:|bootstrap:|kube-)/;
 const componentGroup = /^system:(?:nodes$|node:|bootstrappers(?:$|:)|kube-)/;
 
-/** What Kubernetes keeps for itself (RBAC, "default roles and role bindings"), and kubeadm, which binds such a group to cluster-admin since 1.29. */
+/**
+ * What Kubernetes keeps for itself (RBAC, "default roles and role bindings"), and kubeadm, which binds such a group to
+ * cluster-admin since 1.29.
+ */
 const reservedName = /^(?:system|kubeadm):/;
 /** Without `system:unauthenticated` a member would take the same user for an authenticated one. */
 const everybodysGroups: ReadonlySet<string> = new Set([authenticatedGroup, unauthenticatedGroup]);
@@ -36,7 +45,10 @@ const everybodysGroups: ReadonlySet<string> = new Set([authenticatedGroup, unaut
 /** What {@link isWithheld} looks at. */
 export type ReservedOptions = Pick<TrustOptions, 'forwardSystemMasters' | 'forwardReserved'>;
 
-/** True for a group that a hub or identity provider cannot give and that is left out (decision 0013); groups that are refused are not. */
+/**
+ * True for a group that a hub or identity provider cannot give and that is left out (decision 0013); groups that are
+ * refused are not.
+ */
 export function isWithheld(group: string, { forwardSystemMasters, forwardReserved }: ReservedOptions): boolean {
   if (!reservedName.test(group) || everybodysGroups.has(group)) return false;
   if (isAccountsGroup(group) || componentGroup.test(group)) return false;
@@ -47,7 +59,10 @@ function isAccountsGroup(group: string): boolean {
   return group === accountsGroup || group.startsWith(`${accountsGroup}:`);
 }
 
-/** Whether an operator can list the name as one that goes out: reserved, and decided neither for good nor by another option. */
+/**
+ * Whether an operator can list the name as one that goes out: reserved, and decided neither for good nor by another
+ * option.
+ */
 export function isListable(name: string): boolean {
   const isDecided =
     componentName.test(name) || componentGroup.test(name) || name.startsWith(accountName) || isAccountsGroup(name);
@@ -55,10 +70,12 @@ export function isListable(name: string): boolean {
 }
 
 /**
- * The identity that stands for this user in a member. Users of the operator's own files go as written; of a hub's, reserved groups such as
- * `system:masters` are left out, and ServiceAccounts follow the options, by their name and by every group of theirs, whoever carries it.
- * @throws GatewayError IDENTITY_REFUSED for names and groups of nodes, joining ones too, and of control plane components, for users with another reserved
- * name, for refused ServiceAccounts, and for names that already look like a prefixed ServiceAccount
+ * The identity that stands for this user in a member. Users of the operator's own files go as written; of a hub's,
+ * reserved groups such as `system:masters` are left out, and ServiceAccounts follow the options, by their name and by
+ * every group of theirs, whoever carries it.
+ * @throws GatewayError IDENTITY_REFUSED for names and groups of nodes, joining ones too, and of control plane
+ *   components, for users with another reserved name, for refused ServiceAccounts, and for names that already look like
+ *   a prefixed ServiceAccount
  */
 export function forwardedIdentity(user: User, options: TrustOptions): User {
   if (user.origin === 'operator') return user;

@@ -1,5 +1,6 @@
-// Asks the hub for one review and reads its status. Easy to get wrong: whatever goes wrong between us and the hub is the hub's fault or ours,
-// never the caller's: it becomes 503, because a 401 would send kubectl into a new login and a 403 would name a decision nobody made.
+// Asks the hub for one review and reads its status. Easy to get wrong: whatever goes wrong between us and the hub is
+// the hub's fault or ours, never the caller's: it becomes 503, because a 401 would send kubectl into a new login and a
+// 403 would name a decision nobody made.
 import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubAnswer, HubClient } from '../../cache/hub/hub-types.ts';
@@ -25,7 +26,10 @@ const groups: Readonly<Record<ReviewKind, string>> = {
 };
 const defaultDeadlineMs = 5_000;
 const defaultRetryDelayMs = 500;
-/** What client-go's webhook backoff takes for passing (apiserver:pkg/util/webhook DefaultShouldRetry), and answers of balancers before a hub. */
+/**
+ * What client-go's webhook backoff takes for passing (apiserver:pkg/util/webhook DefaultShouldRetry), and answers of
+ * balancers before a hub.
+ */
 const passing: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 
 /** A review is asked for once more when the first answer failed in a passing way and the deadline leaves room. */

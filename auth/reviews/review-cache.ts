@@ -1,6 +1,6 @@
-// Remembers answers of reviews (TokenReview, SubjectAccessReview) for seconds and lets everybody who wants the same at the same time share one
-// call. Easy to get wrong: an error is nobody's answer and is never remembered, and time counts from when the question was asked, since the
-// answer may be as old as that, unless the hub remembers it, too.
+// Remembers answers of reviews (TokenReview, SubjectAccessReview) for seconds and lets everybody who wants the same at
+// the same time share one call. Easy to get wrong: an error is nobody's answer and is never remembered, and time counts
+// from when the question was asked, since the answer may be as old as that, unless the hub remembers it, too.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 
@@ -29,15 +29,16 @@ export interface ReviewCacheOptions<Answer> {
   /** Characters of all keys together. */
   readonly maxKeyLength: number;
   /**
-   * Answers that anybody can have made, and how many of those are kept: they have room of their own and push no other out.
-   * Without it all answers share the room.
+   * Answers that anybody can have made, and how many of those are kept: they have room of their own and push no other
+   * out. Without it all answers share the room.
    */
   readonly refusals?: { readonly is: (answer: Answer) => boolean; readonly maxEntries: number };
   /** Questions under way at the same time; those beyond are refused, so that a slow hub does not fill the memory. */
   readonly maxPending: number;
   /**
-   * From when an answer's time counts; `question` unless said otherwise. `answer` where the hub itself remembers for as long: then the next
-   * question comes after the hub has forgotten, instead of just before, which would take its old answer for twice the time.
+   * From when an answer's time counts; `question` unless said otherwise. `answer` where the hub itself remembers for as
+   * long: then the next question comes after the hub has forgotten, instead of just before, which would take its old
+   * answer for twice the time.
    */
   readonly countFrom?: 'question' | 'answer';
   /** Milliseconds of any clock that never goes back. */

@@ -1,5 +1,5 @@
-// A hub that answers reviews in tests: it records what it was asked and answers by a function. Easy to get wrong: an answer may be held back, so that
-// a test decides what happens meanwhile.
+// A hub that answers reviews in tests: it records what it was asked and answers by a function. Easy to get wrong: an
+// answer may be held back, so that a test decides what happens meanwhile.
 import type { HubAnswer, HubCall, HubClient } from '../../cache/hub/hub-types.ts';
 import { makeHubReview } from './hub-review.ts';
 import type { HubReview } from './hub-review.ts';

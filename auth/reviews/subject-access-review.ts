@@ -1,6 +1,7 @@
-// Asks the hub's RBAC whether a user may do something, by SubjectAccessReview, and remembers the answer for seconds (apiserver:plugin/pkg/
-// authorizer/webhook). Easy to get wrong: for a request to a cluster the hub is asked about the resource whose `proxy` subresource was called,
-// with the verb of what happens behind it, and the answer holds for exactly this identity, cluster registration and verb (rule "keys hold the whole identity").
+// Asks the hub's RBAC whether a user may do something, by SubjectAccessReview, and remembers the answer for seconds
+// (apiserver:plugin/pkg/ authorizer/webhook). Easy to get wrong: for a request to a cluster the hub is asked about the
+// resource whose `proxy` subresource was called, with the verb of what happens behind it, and the answer holds for
+// exactly this identity, cluster registration and verb (rule "keys hold the whole identity").
 import type { User } from '../../cache/model/user.ts';
 import { decideEarly, noHints } from '../rules/authorize.ts';
 import type { Attributes } from '../rules/attributes.ts';
@@ -13,7 +14,10 @@ import type { Reviewed } from './review-cache.ts';
 /** What the hub is asked, and for how long its answer is taken. */
 export interface HubAuthorizerOptions {
   readonly review: HubReview;
-  /** `real`: what happens in the cluster, an upgrade is `create`. `http`: the HTTP method, as an aggregating API server asks. */
+  /**
+   * `real`: what happens in the cluster, an upgrade is `create`. `http`: the HTTP method, as an aggregating API server
+   * asks.
+   */
   readonly authorizeVerb: 'real' | 'http';
   /** Ask also about the request behind `proxy`; see {@link innerGroup}. */
   readonly subpathAuthorization: boolean;
@@ -144,8 +148,8 @@ function asIs(attributes: Attributes, number: number): Asked {
 }
 
 /**
- * API group that stands for a group of one cluster in the hub's RBAC under sub-path authorization. The cluster is one label, so that no two
- * clusters and groups share a name.
+ * API group that stands for a group of one cluster in the hub's RBAC under sub-path authorization. The cluster is one
+ * label, so that no two clusters and groups share a name.
  */
 export function innerGroup(apiGroup: string, cluster: string): string {
   return `${apiGroup === '' ? 'core' : apiGroup}.${cluster}.clusters.gateway.portcullis.io`;

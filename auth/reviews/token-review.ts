@@ -1,6 +1,7 @@
-// Users by bearer token, asked from the hub by TokenReview and remembered for seconds, as kube-apiserver's delegated authentication does
-// (apiserver:plugin/pkg/authenticator/token/webhook, pkg/authentication/token/cache). Easy to get wrong: `user` is filled in for tokens that are
-// not authenticated too (CVE-2023-48312), and an answer about other audiences says nothing.
+// Users by bearer token, asked from the hub by TokenReview and remembered for seconds, as kube-apiserver's delegated
+// authentication does (apiserver:plugin/pkg/authenticator/token/webhook, pkg/authentication/token/cache). Easy to get
+// wrong: `user` is filled in for tokens that are not authenticated too (CVE-2023-48312), and an answer about other
+// audiences says nothing.
 import { hash, randomBytes } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
@@ -48,7 +49,10 @@ const digestLength = 44;
 /** Tokens that are reviewed at the same time. */
 const maxPending = 1_000;
 
-/** Makes one that remembers nothing yet. Tokens are remembered by a digest under a secret of this process, never as they are. */
+/**
+ * Makes one that remembers nothing yet. Tokens are remembered by a digest under a secret of this process, never as they
+ * are.
+ */
 export function makeTokenReviewAuthenticator(options: TokenReviewOptions): TokenReviewAuthenticator {
   const { review, audiences, ttlMs } = options;
   const holders = makeReviewCache<Holder>({
@@ -63,7 +67,8 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
   // Audiences are the same for every review here, so they need not be in the key.
   const secret = randomBytes(32).toString('base64');
   const digest = (token: string): string => hash('sha256', secret + token, 'base64');
-  // A connection mostly repeats its token. Remembered for it alone: comparing with tokens of others would tell something about them.
+  // A connection mostly repeats its token. Remembered for it alone: comparing with tokens of others would tell
+  // something about them.
   const lastOf = new WeakMap<object, { readonly token: string; readonly key: string }>();
   const keyOf = (token: string, connection: object | undefined): string => {
     if (connection === undefined) return digest(token);
@@ -117,17 +122,20 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
 
 /**
  * The user of a TokenReview's status, undefined when the token is nobody's.
- * @throws GatewayError UNAUTHENTICATED when the hub met an error, HUB_UNAVAILABLE for a status that cannot be read, IDENTITY_REFUSED
+ * @throws GatewayError UNAUTHENTICATED when the hub met an error, HUB_UNAVAILABLE for a status that cannot be read,
+ *   IDENTITY_REFUSED
  */
 function holderIn(status: Readonly<Record<string, unknown>>, audiences: readonly string[]): User | undefined {
   if (status['authenticated'] !== true) {
     const { error } = status;
-    // With an error the hub could not tell, or will not say for how long: it is asked again next time, as kube-apiserver does.
+    // With an error the hub could not tell, or will not say for how long: it is asked again next time, as
+    // kube-apiserver does.
     if (typeof error === 'string' && error !== '') throw bad(error);
     return undefined;
   }
   if (audiences.length > 0) {
-    // Stricter than kube-apiserver, which takes no audiences for its own: a hub that does not know of audiences vouches for none of ours.
+    // Stricter than kube-apiserver, which takes no audiences for its own: a hub that does not know of audiences vouches
+    // for none of ours.
     const confirmed = status['audiences'] ?? [];
     if (!isTextList(confirmed)) throw unreadable();
     if (!confirmed.some((audience) => audiences.includes(audience))) return undefined;

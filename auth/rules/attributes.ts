@@ -15,7 +15,10 @@ export interface Attributes {
   readonly verb: string;
   /** Undefined for requests that the gateway answers itself: its `clusters` API, discovery, health. */
   readonly cluster: AttributesCluster | undefined;
-  /** Only of a request to a cluster; absent where the question is about what the other fields say, as with verb `impersonate`. */
+  /**
+   * Only of a request to a cluster; absent where the question is about what the other fields say, as with verb
+   * `impersonate`.
+   */
   readonly outer?: AttributesOuter | undefined;
   readonly resourceRequest: boolean;
   /** '' is the core group. This field and the next five are '' for non-resource requests. */
@@ -25,7 +28,9 @@ export interface Attributes {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** Percent-decoded path below `/proxy`, with its leading slash, without query; only read for non-resource requests. */
+  /**
+   * Percent-decoded path below `/proxy`, with its leading slash, without query; only read for non-resource requests.
+   */
   readonly path: string;
 }
 

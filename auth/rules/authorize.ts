@@ -1,6 +1,7 @@
-// May this user do this? The attributes that every decision is made on, and the two authorizers of the standalone gateway. Easy to get
-// wrong: the attributes describe the *inner* request, the one the cluster will see; and behind `--as` first the caller must be allowed to
-// impersonate every part of the identity, then the impersonated user must be allowed the request itself.
+// May this user do this? The attributes that every decision is made on, and the two authorizers of the standalone
+// gateway. Easy to get wrong: the attributes describe the *inner* request, the one the cluster will see; and behind
+// `--as` first the caller must be allowed to impersonate every part of the identity, then the impersonated user must be
+// allowed the request itself.
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { authenticatedGroup, isMaster } from '../callers/reserved.ts';
@@ -29,8 +30,8 @@ export interface Decision {
 export interface Authorizer {
   authorize(attributes: Attributes): Decision | Promise<Decision>;
   /**
-   * Which namespaces and names of a type it might allow although it refuses the type as a whole (attributes without namespace and name): what
-   * the index asks about one by one. Decides nothing. Absent: anywhere.
+   * Which namespaces and names of a type it might allow although it refuses the type as a whole (attributes without
+   * namespace and name): what the index asks about one by one. Decides nothing. Absent: anywhere.
    */
   hints?(attributes: Attributes): AuthorityHints;
 }
@@ -48,7 +49,10 @@ export interface RulesAuthorizer extends Authorizer {
   replace(rules: AuthorizationRules): void;
 }
 
-/** Allows what a rule of the file allows, and members of `system:masters` everything but the empty verb, as kube-apiserver does. */
+/**
+ * Allows what a rule of the file allows, and members of `system:masters` everything but the empty verb, as
+ * kube-apiserver does.
+ */
 export function makeRulesAuthorizer(initial: AuthorizationRules): RulesAuthorizer {
   let current = initial;
   return {
@@ -71,8 +75,8 @@ export function makeRulesAuthorizer(initial: AuthorizationRules): RulesAuthorize
 }
 
 /**
- * For a gateway without a rules file: every authenticated user may use every cluster, since each cluster's own RBAC decides; nobody but
- * `system:masters` may impersonate, because then the cluster would decide about someone else.
+ * For a gateway without a rules file: every authenticated user may use every cluster, since each cluster's own RBAC
+ * decides; nobody but `system:masters` may impersonate, because then the cluster would decide about someone else.
  */
 export function allowAuthenticated(): Authorizer {
   return {
@@ -93,8 +97,8 @@ export function allowAuthenticated(): Authorizer {
 }
 
 /**
- * Several authorizers as one, as kube-apiserver's `--authorization-mode` joins them: the first that allows decides, a final refusal ends the
- * search, and an error of one is forgotten when a later one allows.
+ * Several authorizers as one, as kube-apiserver's `--authorization-mode` joins them: the first that allows decides, a
+ * final refusal ends the search, and an error of one is forgotten when a later one allows.
  * @throws GatewayError (or rejects with it) the first error, when nobody allowed
  */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
@@ -148,7 +152,10 @@ function isSettled(decision: Decision, met: Met): boolean {
   return false;
 }
 
-/** What every authorizer decides alike: the empty verb is refused, `system:masters` allowed. Undefined: not decided by that. */
+/**
+ * What every authorizer decides alike: the empty verb is refused, `system:masters` allowed. Undefined: not decided by
+ * that.
+ */
 export function decideEarly(attributes: Attributes): Decision | undefined {
   if (attributes.verb === '') return { allowed: false, reason: 'the HTTP method stands for no verb' };
   if (isMaster(attributes.user)) return { allowed: true, reason: 'the user is in group system:masters' };

@@ -1,6 +1,7 @@
-// Nested impersonation, `kubectl --as`, by kube-apiserver's rules (apiserver:pkg/endpoints/filters/impersonation): who is asked for, what
-// the caller must be allowed, who that makes, and which groups go out. Easy to get wrong: a header that only looks like impersonation must
-// stop the request, since another server further on may read it as one; and every single value needs its own permission.
+// Nested impersonation, `kubectl --as`, by kube-apiserver's rules (apiserver:pkg/endpoints/filters/impersonation): who
+// is asked for, what the caller must be allowed, who that makes, and which groups go out. Easy to get wrong: a header
+// that only looks like impersonation must stop the request, since another server further on may read it as one; and
+// every single value needs its own permission.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { makeUser } from '../../cache/model/user.ts';
@@ -27,13 +28,17 @@ export interface RequestedImpersonation {
 }
 
 const extraPrefix = 'impersonate-extra-';
-/** `Impersonate-…` and every spelling that a sloppy receiver may fold into it: `Impersonate_User`, `impersonate.user`. */
+/**
+ * `Impersonate-…` and every spelling that a sloppy receiver may fold into it: `Impersonate_User`, `impersonate.user`.
+ */
 const looksLikeImpersonation = /^impersonate[^a-z0-9]/i;
 
 /**
- * Reads the Impersonate-* headers; undefined when there are none. Stricter than kube-apiserver, which silently takes the first of
- * repeated Impersonate-User or -Uid, ignores an empty user and lets unknown Impersonate-* headers pass: all of these are refused here.
- * @throws GatewayError BAD_IMPERSONATION for headers that make no identity, IDENTITY_REFUSED for an identity that nobody may have
+ * Reads the Impersonate-* headers; undefined when there are none. Stricter than kube-apiserver, which silently takes
+ * the first of repeated Impersonate-User or -Uid, ignores an empty user and lets unknown Impersonate-* headers pass:
+ * all of these are refused here.
+ * @throws GatewayError BAD_IMPERSONATION for headers that make no identity, IDENTITY_REFUSED for an identity that
+ *   nobody may have
  */
 export function readImpersonation(rawHeaders: readonly string[]): RequestedImpersonation | undefined {
   return readRequested(rawHeaders) ?? undefined;
@@ -73,7 +78,8 @@ const readRequested = readOnce((rawHeaders): RequestedImpersonation | null => {
 });
 
 /**
- * What the caller must be allowed, all of it, before anything else is decided: one question for each value, verb `impersonate`.
+ * What the caller must be allowed, all of it, before anything else is decided: one question for each value, verb
+ * `impersonate`.
  * @param cluster the cluster the request is for: rules may grant impersonation for some clusters only
  */
 export function impersonationChecks(
@@ -101,8 +107,8 @@ export function impersonationChecks(
 }
 
 /**
- * The user that the headers describe. Given groups are authoritative; a ServiceAccount without any gets its own; `system:authenticated` is
- * added unless the user is anonymous or that question was answered by a group.
+ * The user that the headers describe. Given groups are authoritative; a ServiceAccount without any gets its own;
+ * `system:authenticated` is added unless the user is anonymous or that question was answered by a group.
  * @param origin the caller's: whom a user of the hub may act as is vouched for by the hub alone
  * @throws GatewayError IDENTITY_REFUSED
  */
@@ -114,10 +120,11 @@ export function impersonatedUser(requested: RequestedImpersonation, origin: User
 
 /**
  * The identity to write into Impersonate-* headers so that the member arrives at exactly this user. The member adds
- * `system:authenticated` (or, for anonymous, `system:unauthenticated`) by itself, and gives a ServiceAccount without groups its own; these
- * are left out wherever the member would add them, and only there, so that the gateway's credential needs no right to impersonate them and
- * KEP-5284's serviceaccount mode, which takes a name alone, applies. Elsewhere leaving them out would change the identity: a user in
- * `system:unauthenticated` would become authenticated, and a ServiceAccount without its groups would get them.
+ * `system:authenticated` (or, for anonymous, `system:unauthenticated`) by itself, and gives a ServiceAccount without
+ * groups its own; these are left out wherever the member would add them, and only there, so that the gateway's
+ * credential needs no right to impersonate them and KEP-5284's serviceaccount mode, which takes a name alone, applies.
+ * Elsewhere leaving them out would change the identity: a user in `system:unauthenticated` would become authenticated,
+ * and a ServiceAccount without its groups would get them.
  */
 export function outgoingUser(user: User): User {
   const implied = user.name === anonymousName ? unauthenticatedGroup : authenticatedGroup;
@@ -128,7 +135,10 @@ export function outgoingUser(user: User): User {
   return groups === undefined ? user : makeUser({ name: user.name, uid: user.uid, groups, extra: user.extra });
 }
 
-/** At whom a member arrives that is sent this identity: what its audit log shows as `impersonatedUser`. Each is made once. */
+/**
+ * At whom a member arrives that is sent this identity: what its audit log shows as `impersonatedUser`. Each is made
+ * once.
+ */
 export function memberView(outgoing: User): User {
   let seen = memberViews.get(outgoing);
   if (seen === undefined) {
@@ -156,7 +166,9 @@ function apiServerGroups(name: string, given: readonly string[]): readonly strin
   return settled ? groups : [...groups, authenticatedGroup];
 }
 
-/** Key of `userextras/<key>`. Lower case again at the end: `%41` is the same key as `a` by the time it reaches a member. */
+/**
+ * Key of `userextras/<key>`. Lower case again at the end: `%41` is the same key as `a` by the time it reaches a member.
+ */
 function extraKey(escaped: string): string {
   const key = unescapeHeaderKey(escaped);
   if (key === undefined) throw bad(`the key of header ${JSON.stringify(extraPrefix + escaped)} is not valid UTF-8`);

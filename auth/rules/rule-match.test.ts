@@ -29,8 +29,8 @@ function ask(parts: Partial<Attributes>): Attributes {
   return { user: dev, verb: 'get', cluster: m1, resourceRequest: true, ...empty, ...parts };
 }
 
-// kubernetes:plugin/pkg/auth/authorizer/rbac/rbac_test.go TestRuleMatches, with get and list for its verb1 and verb2: "*" stands for known
-// verbs only here.
+// kubernetes:plugin/pkg/auth/authorizer/rbac/rbac_test.go TestRuleMatches, with get and list for its verb1 and verb2:
+// "*" stands for known verbs only here.
 describe("RBAC's own TestRuleMatches", () => {
   const everyRequest = ['get', 'list'].flatMap((verb) =>
     ['resource1', 'resource2'].flatMap((resource) =>

@@ -1,12 +1,15 @@
-// Does one rule cover one request? RBAC's own evaluation (kubernetes:pkg/apis/rbac/v1/evaluation_helpers.go, rbac.go RuleAllows) with two
-// fields of ours in front, subjects and clusters. Easy to get wrong: "*" in verbs stands for the verbs known here, never for one that
-// Kubernetes may invent tomorrow; such a verb must be listed literally.
+// Does one rule cover one request? RBAC's own evaluation (kubernetes:pkg/apis/rbac/v1/evaluation_helpers.go, rbac.go
+// RuleAllows) with two fields of ours in front, subjects and clusters. Easy to get wrong: "*" in verbs stands for the
+// verbs known here, never for one that Kubernetes may invent tomorrow; such a verb must be listed literally.
 import type { User } from '../../cache/model/user.ts';
 import type { Attributes, AttributesCluster } from './attributes.ts';
 import { accountUserName } from '../callers/reserved.ts';
 import type { ClusterSelector, Rule, RuleSubject } from './rules.ts';
 
-/** What "*" in `verbs` stands for: resource verbs, `impersonate` included as in RBAC, and the HTTP verbs of non-resource requests. */
+/**
+ * What "*" in `verbs` stands for: resource verbs, `impersonate` included as in RBAC, and the HTTP verbs of non-resource
+ * requests.
+ */
 export const knownVerbs: ReadonlySet<string> = new Set(
   'get list watch create update patch delete deletecollection proxy impersonate head post put options'.split(' '),
 );
@@ -55,13 +58,16 @@ function subjectMatches(subject: RuleSubject, user: User): boolean {
 function clusterMatches(rule: Rule, cluster: AttributesCluster | undefined): boolean {
   const everyName = rule.clusters.length === 0 || rule.clusters.includes('*');
   if (cluster === undefined) return everyName && rule.clusterSelector === undefined;
-  // A request for every cluster begins by whatever rule allows it in some cluster: each cluster is then asked about by its own name.
+  // A request for every cluster begins by whatever rule allows it in some cluster: each cluster is then asked about by
+  // its own name.
   if (cluster.name === '*') return true;
   if (!everyName && !rule.clusters.includes(cluster.name)) return false;
   return rule.clusterSelector === undefined || selectorMatches(rule.clusterSelector, cluster.labels);
 }
 
-/** apimachinery's LabelSelectorAsSelector: all must hold; NotIn and DoesNotExist also hold where the label is missing. */
+/**
+ * apimachinery's LabelSelectorAsSelector: all must hold; NotIn and DoesNotExist also hold where the label is missing.
+ */
 function selectorMatches(selector: ClusterSelector, labels: Readonly<Record<string, string>>): boolean {
   const label = (key: string) => (Object.hasOwn(labels, key) ? labels[key] : undefined);
   if (!selector.matchLabels.every(([key, value]) => label(key) === value)) return false;

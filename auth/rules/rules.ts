@@ -1,5 +1,6 @@
-// The authorization rules file: what it may say, and reading it. Easy to get wrong: a list that is empty or misspelt must never widen a
-// rule, so unknown fields, empty lists and patterns that RBAC does not have are faults, and one fault refuses the whole file.
+// The authorization rules file: what it may say, and reading it. Easy to get wrong: a list that is empty or misspelt
+// must never widen a rule, so unknown fields, empty lists and patterns that RBAC does not have are faults, and one
+// fault refuses the whole file.
 import { z } from 'zod';
 import { faultText } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -20,7 +21,10 @@ export interface ClusterSelector {
   }[];
 }
 
-/** One rule: who may do what where. RBAC's PolicyRule, its subjects, and clusters. Fields left out of the file are empty lists. */
+/**
+ * One rule: who may do what where. RBAC's PolicyRule, its subjects, and clusters. Fields left out of the file are empty
+ * lists.
+ */
 export interface Rule {
   readonly subjects: readonly RuleSubject[];
   /** Names or "*". Empty with no selector: every cluster and the gateway's own API. With a selector, both must hold. */
@@ -33,7 +37,10 @@ export interface Rule {
   readonly resources: readonly string[];
   /** Empty: every name, and requests without one. */
   readonly resourceNames: readonly string[];
-  /** Empty: every namespace, requests over all of them, and cluster-scoped resources; otherwise only requests in one of these. */
+  /**
+   * Empty: every namespace, requests over all of them, and cluster-scoped resources; otherwise only requests in one of
+   * these.
+   */
   readonly namespaces: readonly string[];
   /** "*", exact paths, or prefixes that end in "*". */
   readonly nonResourceURLs: readonly string[];

@@ -1,5 +1,6 @@
-// Chains from a presented certificate to a pool of trusted ones, by the rules of Go's crypto/x509, since that is what decides at
-// kube-apiserver. Easy to get wrong: validity in time is left out on purpose; the result may be kept, the clock must be asked each time.
+// Chains from a presented certificate to a pool of trusted ones, by the rules of Go's crypto/x509, since that is what
+// decides at kube-apiserver. Easy to get wrong: validity in time is left out on purpose; the result may be kept, the
+// clock must be asked each time.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readCertificate } from './certificate.ts';
 import type { Certificate } from './certificate.ts';
@@ -10,7 +11,10 @@ export interface CertificatePool {
   readonly bySubject: ReadonlyMap<string, readonly Certificate[]>;
 }
 
-/** One way from leaf to pool, its signatures and constraints in order, and when all of it is valid. Unix milliseconds, both inclusive. */
+/**
+ * One way from leaf to pool, its signatures and constraints in order, and when all of it is valid. Unix milliseconds,
+ * both inclusive.
+ */
 export interface VerifiedChain {
   readonly validFromMs: number;
   readonly validToMs: number;
@@ -56,7 +60,9 @@ export function parseCaBundle(pem: string, file: string): CertificatePool {
   return makePool(certificates);
 }
 
-/** Searches all chains from the leaf to the pool for client authentication. The order of intermediates does not matter. */
+/**
+ * Searches all chains from the leaf to the pool for client authentication. The order of intermediates does not matter.
+ */
 export function findChains(
   leaf: Certificate,
   intermediates: readonly Certificate[],

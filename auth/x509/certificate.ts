@@ -1,5 +1,6 @@
-// One certificate, read for what client authentication depends on: names, what its holder may sign, and what it may be used for. Easy to
-// get wrong: Node's `subject` string folds repeated and multi-valued attributes together, so the name is read from the DER itself.
+// One certificate, read for what client authentication depends on: names, what its holder may sign, and what it may be
+// used for. Easy to get wrong: Node's `subject` string folds repeated and multi-valued attributes together, so the name
+// is read from the DER itself.
 import { X509Certificate, createHash } from 'node:crypto';
 import { booleanOf, derTags, oidText, readElements, readOne, smallIntegerOf, stringOf } from './der.ts';
 import type { DerElement } from './der.ts';

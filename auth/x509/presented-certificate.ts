@@ -1,6 +1,7 @@
-// Judges what a TLS peer presented against one pool of authorities. Easy to get wrong: what the TLS library decided at the handshake says
-// nothing now; the chain is judged against today's pool and the clock on every request, also on resumed sessions and connections that outlive
-// the certificate (rule "certificates judged on every request"). Each purpose has a pool and a judge of its own.
+// Judges what a TLS peer presented against one pool of authorities. Easy to get wrong: what the TLS library decided at
+// the handshake says nothing now; the chain is judged against today's pool and the clock on every request, also on
+// resumed sessions and connections that outlive the certificate (rule "certificates judged on every request"). Each
+// purpose has a pool and a judge of its own.
 import { createHash } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
@@ -12,7 +13,8 @@ import type { CertificatePool, VerifiedChain } from './certificate-chain.ts';
 /** One pool and what was found out about certificates with it. */
 export interface CertificateJudge {
   /**
-   * The leaf, when a chain from it to the pool is valid now; the same object for the same certificate as long as the pool stays.
+   * The leaf, when a chain from it to the pool is valid now; the same object for the same certificate as long as the
+   * pool stays.
    * @param presented DER, leaf first, not empty; the same array for every request of a connection is judged fastest
    * @throws GatewayError UNAUTHENTICATED
    */
@@ -71,7 +73,8 @@ export function makeCertificateJudge(options: CertificateJudgeOptions): Certific
   const judgeWhole = (presented: readonly Uint8Array[]): Judgement => {
     const judgement = judgeOnce(presented);
     if (judgement.chains.length > 0 || presented.length > 1) return judgement;
-    // OpenSSL keeps only the leaf in a TLS session, so a resumed connection comes without the intermediates it once showed.
+    // OpenSSL keeps only the leaf in a TLS session, so a resumed connection comes without the intermediates it once
+    // showed.
     const others = companions.get(digestOf(presented));
     return others === undefined ? judgement : judgeOnce([...presented, ...others]);
   };

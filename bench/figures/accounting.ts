@@ -1,5 +1,6 @@
-// What a target costs: CPU time and resident memory of its whole process tree, read from /proc. Easy to get wrong: /proc/PID/stat counts in
-// ticks of 10 ms, far too coarse for a two-second sample of a cheap proxy, so threads are read from schedstat (nanoseconds) where it is there.
+// What a target costs: CPU time and resident memory of its whole process tree, read from /proc. Easy to get wrong:
+// /proc/PID/stat counts in ticks of 10 ms, far too coarse for a two-second sample of a cheap proxy, so threads are read
+// from schedstat (nanoseconds) where it is there.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -58,7 +59,9 @@ export function cpuSecondsBetween(before: CpuReading, after: CpuReading): number
   return coarse - fine > toleratedLossSeconds ? coarse : fine;
 }
 
-/** Cores a process tree uses during so many seconds in which nobody asks it anything: its watches, probes and timers. */
+/**
+ * Cores a process tree uses during so many seconds in which nobody asks it anything: its watches, probes and timers.
+ */
 export async function restingCores(pid: number, seconds: number): Promise<number> {
   const before = readCpu(pid);
   await delay(seconds * 1000);
@@ -70,7 +73,10 @@ export function residentBytes(pid: number): number {
   return statusBytes(pid, 'VmRSS');
 }
 
-/** Highest resident memory of the tree in bytes since the last {@link resetPeak} (VmHWM; the sum over processes, whose peaks may be at different times). */
+/**
+ * Highest resident memory of the tree in bytes since the last {@link resetPeak} (VmHWM; the sum over processes, whose
+ * peaks may be at different times).
+ */
 export function peakBytes(pid: number): number {
   return statusBytes(pid, 'VmHWM');
 }

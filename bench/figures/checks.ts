@@ -1,5 +1,5 @@
-// The bounds of the acceptance rows that the bench decides, as data, and what the samples of a run say about each. Easy to get wrong: a check
-// that was not measured is not a check that passed.
+// The bounds of the acceptance rows that the bench decides, as data, and what the samples of a run say about each. Easy
+// to get wrong: a check that was not measured is not a check that passed.
 import { dataPathChecks, rowRatio } from './data-path-checks.ts';
 import type { Sample } from '../scenarios/scenario.ts';
 import { fairnessLanes } from '../scenarios/fairness.ts';

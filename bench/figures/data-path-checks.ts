@@ -1,5 +1,5 @@
-// The bounds of the data path as data; checks.ts judges them with all others. Easy to get wrong: a bound from below is written as one
-// from above, of the inverse ratio.
+// The bounds of the data path as data; checks.ts judges them with all others. Easy to get wrong: a bound from below is
+// written as one from above, of the inverse ratio.
 import type { Check } from './check.ts';
 import { identityLanes } from '../scenarios/identities.ts';
 import { observabilityLanes } from '../scenarios/observability.ts';

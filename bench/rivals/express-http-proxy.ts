@@ -1,5 +1,6 @@
-// The rival express + http-proxy as a process of its own, written the way its documentation shows, doing the same work as every other target.
-// Easy to get wrong: http-proxy without a keep-alive agent makes a TLS connection for every request, which nobody would compare with.
+// The rival express + http-proxy as a process of its own, written the way its documentation shows, doing the same work
+// as every other target. Easy to get wrong: http-proxy without a keep-alive agent makes a TLS connection for every
+// request, which nobody would compare with.
 import { readFileSync } from 'node:fs';
 import { Agent, createServer } from 'node:https';
 
@@ -53,7 +54,8 @@ function start(settings: Settings): void {
     if ('writeHead' in response && !response.headersSent) response.writeHead(502).end();
     else response.destroy();
   });
-  // http-proxy 1.18 leaves the upstream request open when the client goes; without this a dropped watch would never end.
+  // http-proxy 1.18 leaves the upstream request open when the client goes; without this a dropped watch would never
+  // end.
   proxy.on('proxyReq', (outgoing, _request, response) => {
     response.on('close', () => outgoing.destroy());
   });

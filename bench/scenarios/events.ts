@@ -1,5 +1,6 @@
-// How long an event of a member is on its way to the watch it is for, with many watches open. Easy to get wrong: the clock is that of the one machine, read by
-// the member when it writes and by the load generator when it has the whole line, so both wait for a core beside the target.
+// How long an event of a member is on its way to the watch it is for, with many watches open. Easy to get wrong: the
+// clock is that of the one machine, read by the member when it writes and by the load generator when it has the whole
+// line, so both wait for a core beside the target.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { cpuSecondsBetween, readCpu } from '../figures/accounting.ts';
@@ -12,7 +13,9 @@ const eventsPerSecond = 1_000;
 const counts: Readonly<Record<string, number>> = { 'events-1k': 1_000, 'events-10k': 10_000 };
 const mostWatches = Math.max(...Object.values(counts));
 const sampleSeconds = 5;
-/** Some 30,000 events, as of requests: V8 takes about so many of them to compile everything on the path (requests.ts). */
+/**
+ * Some 30,000 events, as of requests: V8 takes about so many of them to compile everything on the path (requests.ts).
+ */
 const firstWarmupSeconds = 30;
 const quickWatches = 50;
 const leastShare = 0.75;

@@ -1,6 +1,7 @@
-// One user asks fifty times as much as another of the same cluster, more than there are places: what does the small one notice? Easy to get wrong:
-// with places for everybody nothing would be shared and any gateway would pass; with a first-come queue the small user's time is that of the
-// whole queue (four times as long here), and that is what the check tells apart.
+// One user asks fifty times as much as another of the same cluster, more than there are places: what does the small one
+// notice? Easy to get wrong: with places for everybody nothing would be shared and any gateway would pass; with a
+// first-come queue the small user's time is that of the whole queue (four times as long here), and that is what the
+// check tells apart.
 import { configMapPath } from '../member.ts';
 import { openLoad, type LoadGroup } from '../load.ts';
 import { startPortcullis } from '../targets/portcullis.ts';
@@ -9,8 +10,8 @@ import { errorsOf, interleave, slowRounds, type Bench, type Scenario } from './s
 import { startMembers } from './stall.ts';
 
 /**
- * Places of the cluster. The member answers in 50 ms, so they serve 1,000 requests a second: fifty times what one connection asks (20), and a
- * fraction of what one core does.
+ * Places of the cluster. The member answers in 50 ms, so they serve 1,000 requests a second: fifty times what one
+ * connection asks (20), and a fraction of what one core does.
  */
 const places = 50;
 /** Four times as many as there are places: three in four requests of the big user wait. */

@@ -1,5 +1,6 @@
-// Peak memory of a target while a large list streams through it. Easy to get wrong: memory once taken is rarely given back, so every round has
-// a fresh process, warmed by five lists, and the peak is reset (clear_refs) before each measured one.
+// Peak memory of a target while a large list streams through it. Easy to get wrong: memory once taken is rarely given
+// back, so every round has a fresh process, warmed by five lists, and the peak is reset (clear_refs) before each
+// measured one.
 import { peakBytes, resetPeak } from '../figures/accounting.ts';
 import { openLoad } from '../load.ts';
 import type { RunningTarget } from '../targets/target.ts';
@@ -17,12 +18,17 @@ import {
 const warmupLists = 5;
 const smallMb = 10;
 const largeMb = 100;
-/** Slower than any target and the stub can be: only then would a target that does not hold the member back fill its memory. */
+/**
+ * Slower than any target and the stub can be: only then would a target that does not hold the member back fill its
+ * memory.
+ */
 const readMbPerSecond = 25;
 /** A stub would not notice a gateway that buffers everything if the list ended early. */
 const leastShare = 0.95;
 
-/** Always on the stub: a kube-apiserver needs minutes to be filled with 100 MB, and its own memory is not the question. */
+/**
+ * Always on the stub: a kube-apiserver needs minutes to be filled with 100 MB, and its own memory is not the question.
+ */
 export const memory: Scenario = {
   names: ['memory'],
   run: (outer) =>

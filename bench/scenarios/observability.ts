@@ -1,5 +1,6 @@
-// What it costs to be told what a gateway does: the same gateway without more than it always counts, with scrapes and one trace in a hundred, and with an audit
-// event for every request. Easy to get wrong: the collector must take the spans, or the cheapest thing is measured, dropping them.
+// What it costs to be told what a gateway does: the same gateway without more than it always counts, with scrapes and
+// one trace in a hundred, and with an audit event for every request. Easy to get wrong: the collector must take the
+// spans, or the cheapest thing is measured, dropping them.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { writeFile } from 'node:fs/promises';
@@ -31,7 +32,10 @@ interface Collector {
   readonly close: () => void;
 }
 
-/** GETs of a 1 KB ConfigMap over 64 connections of HTTP/1.1; metrics are counted and the log is at its default level in every lane. */
+/**
+ * GETs of a 1 KB ConfigMap over 64 connections of HTTP/1.1; metrics are counted and the log is at its default level in
+ * every lane.
+ */
 export const observability: Scenario = {
   names: ['observability'],
   onDemand: true,

@@ -1,5 +1,6 @@
-// What registered clusters cost that nobody asks for: the same load on a gateway whose hub knows 2 clusters and on one whose hub knows 2,000.
-// Easy to get wrong: both must spread their requests over equally many connections to the member, or pooling is measured instead.
+// What registered clusters cost that nobody asks for: the same load on a gateway whose hub knows 2 clusters and on one
+// whose hub knows 2,000. Easy to get wrong: both must spread their requests over equally many connections to the
+// member, or pooling is measured instead.
 import { readFileSync } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -36,7 +37,10 @@ export interface Fleet {
   readonly startSeconds: number;
 }
 
-/** Both fleets live at once, so that rounds can be paired; users and rights come from the hub, by TokenReview and SubjectAccessReview. */
+/**
+ * Both fleets live at once, so that rounds can be paired; users and rights come from the hub, by TokenReview and
+ * SubjectAccessReview.
+ */
 export const registrations: Scenario = {
   names: ['registrations'],
   run: async (bench) => {
@@ -65,7 +69,9 @@ export const registrations: Scenario = {
   },
 };
 
-/** Starts a hub that knows so many clusters and people, and a gateway that has them all; a smoke test has 50 at most. */
+/**
+ * Starts a hub that knows so many clusters and people, and a gateway that has them all; a smoke test has 50 at most.
+ */
 export async function startFleet(
   bench: Bench,
   lane: string,

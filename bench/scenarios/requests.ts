@@ -1,5 +1,6 @@
-// Short requests in a closed loop: throughput, latency and the target's CPU per request. Easy to get wrong: the CPU of a target is read while
-// nobody sends, right before and right after the measured part, so that it belongs to exactly the counted requests.
+// Short requests in a closed loop: throughput, latency and the target's CPU per request. Easy to get wrong: the CPU of
+// a target is read while nobody sends, right before and right after the measured part, so that it belongs to exactly
+// the counted requests.
 import { cpuSecondsBetween, readCpu } from '../figures/accounting.ts';
 import { openLoad, type HeaderPairs, type LoadGroup } from '../load.ts';
 import { configMapPath } from '../member.ts';
@@ -88,8 +89,9 @@ function hasTls({ target }: Lane): boolean {
 }
 
 /**
- * A gateway runs for weeks, so its steady state is what counts. Measured: V8 takes some 30,000 requests to compile everything on the path,
- * and the first 2,000 cost three times as much as those after them; Go and C are there at once. All get the same, and at most so long.
+ * A gateway runs for weeks, so its steady state is what counts. Measured: V8 takes some 30,000 requests to compile
+ * everything on the path, and the first 2,000 cost three times as much as those after them; Go and C are there at once.
+ * All get the same, and at most so long.
  */
 const firstWarmup = { requests: 60_000, seconds: 60 };
 const warmupSeconds = 0.3;

@@ -1,5 +1,6 @@
-// What a scenario is and what it leaves behind: one sample per lane and round. Easy to get wrong: lanes are run in a new random order in every
-// round, so that a machine that slows down or a neighbour that wakes up hits all of them alike.
+// What a scenario is and what it leaves behind: one sample per lane and round. Easy to get wrong: lanes are run in a
+// new random order in every round, so that a machine that slows down or a neighbour that wakes up hits all of them
+// alike.
 import { mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -41,7 +42,10 @@ export interface Bench {
   readonly record: (sample: Sample) => void;
 }
 
-/** Rounds after which slow scenarios leave out targets that no check reads: they are for orientation and take most of the time. */
+/**
+ * Rounds after which slow scenarios leave out targets that no check reads: they are for orientation and take most of
+ * the time.
+ */
 export const orientationRounds = 5;
 
 /** A part of the bench that can be chosen by name. */
@@ -53,7 +57,10 @@ export interface Scenario {
   readonly run: (bench: Bench, chosen: readonly string[]) => Promise<void>;
 }
 
-/** Runs a scenario on the stub, started for it where the run has a real member: what a proxy itself costs is the question then. */
+/**
+ * Runs a scenario on the stub, started for it where the run has a real member: what a proxy itself costs is the
+ * question then.
+ */
 export async function onStub(outer: Bench, run: (bench: Bench) => Promise<void>): Promise<void> {
   if (outer.site.member.kind === 'stub') return await run(outer);
   const dir = await mkdtemp(path.join(outer.site.dir, 'stub-'));

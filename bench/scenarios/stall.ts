@@ -1,5 +1,6 @@
-// One member of twenty accepts connections and never answers: what do the users of the other nineteen notice? Easy to get wrong: somebody has
-// to keep asking the stalled member, and to give up and ask again, or the gateway holds nothing for it and the test proves nothing.
+// One member of twenty accepts connections and never answers: what do the users of the other nineteen notice? Easy to
+// get wrong: somebody has to keep asking the stalled member, and to give up and ask again, or the gateway holds nothing
+// for it and the test proves nothing.
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -127,12 +128,14 @@ async function measure(bench: Bench, gateway: RunningTarget, names: readonly str
     const { pooled } = result;
     if (pooled === undefined) throw new Error('the load generator gave no pooled result');
     const values = {
-      // Over all requests to the nineteen: a member that shares something with the stalled one is 5 % of them, and shows.
+      // Over all requests to the nineteen: a member that shares something with the stalled one is 5 % of them, and
+      // shows.
       p99Ms: pooled.p99Ms,
       p50Ms: pooled.p50Ms,
       requests: pooled.requests,
       requestsPerSecond: pooled.requestsPerSecond,
-      // For orientation: with 200 requests a member, the worst of nineteen p99 is close to the slowest request of the round.
+      // For orientation: with 200 requests a member, the worst of nineteen p99 is close to the slowest request of the
+      // round.
       worstMemberP99Ms: Math.max(...others.map((group) => group.p99Ms)),
       gaveUp: stalled?.timeouts ?? 0,
       loadCpuShare: result.cpuShare,

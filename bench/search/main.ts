@@ -1,5 +1,6 @@
-// `npm run bench -- search`: the index against Clusterpedia's schema on PostgreSQL, the store alone and over HTTP, with the same objects and questions. Easy to get wrong: the
-// load and the questions of both sides run one after the other on one machine, so ratios are asserted and milliseconds only printed.
+// `npm run bench -- search`: the index against Clusterpedia's schema on PostgreSQL, the store alone and over HTTP, with
+// the same objects and questions. Easy to get wrong: the load and the questions of both sides run one after the other
+// on one machine, so ratios are asserted and milliseconds only printed.
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -107,8 +108,9 @@ const pageRounds = 20;
 const pagesOfRound = 20;
 
 /**
- * CPU of a page that goes on where the last one ended, of this store and of one with fewer clusters, in turns. Judged in the order that a list has by itself. By creation
- * the rows of a page lie anywhere in the file, and the smaller store fits into the reader's page cache: that is printed, and is what memory costs.
+ * CPU of a page that goes on where the last one ended, of this store and of one with fewer clusters, in turns. Judged
+ * in the order that a list has by itself. By creation the rows of a page lie anywhere in the file, and the smaller
+ * store fits into the reader's page cache: that is printed, and is what memory costs.
  */
 async function pages(
   directory: string,
@@ -261,7 +263,10 @@ function runsOf(ms: number, rounds: number): number {
   return Math.max(rounds, Math.min(mostRuns, Math.ceil(runsForMs / ms)));
 }
 
-/** Each side is asked for so long before it counts: a question of half a millisecond is asked some thousand times before V8 has compiled the way to its answer. */
+/**
+ * Each side is asked for so long before it counts: a question of half a millisecond is asked some thousand times before
+ * V8 has compiled the way to its answer.
+ */
 const warmMs = 2000;
 const mostPieces = 10;
 /** Slow questions are asked a few times, in one piece. */

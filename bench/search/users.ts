@@ -1,5 +1,6 @@
-// The same questions asked by users who may see little, much and everything: CPU of the reader against the administrator's (E8). Easy to get wrong: what is
-// asked first pays for what a reader remembers afterwards, so the first answer is printed apart and not compared.
+// The same questions asked by users who may see little, much and everything: CPU of the reader against the
+// administrator's (E8). Easy to get wrong: what is asked first pays for what a reader remembers afterwards, so the
+// first answer is printed apart and not compared.
 import type { ListQuery } from '../../search/query/list-query.ts';
 import type { Grant } from '../../search/rights/scope.ts';
 import { openReader, type Reader } from '../../search/stores/sqlite/read/reader.ts';

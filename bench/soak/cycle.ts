@@ -1,5 +1,6 @@
-// One cycle of the soak: watches of both clusters, requests of all users, execs that come and go, rotations, and faults of one line in an order that the seed
-// decides. Easy to get wrong: each watch must have every change once and in order whatever happened, so a cycle ends only when all of them have caught up.
+// One cycle of the soak: watches of both clusters, requests of all users, execs that come and go, rotations, and faults
+// of one line in an order that the seed decides. Easy to get wrong: each watch must have every change once and in order
+// whatever happened, so a cycle ends only when all of them have caught up.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { execOverWebSocket } from '../../test/clients/websocket-client.ts';

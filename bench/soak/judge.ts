@@ -1,5 +1,5 @@
-// What a cycle of the soak must leave behind: the same as the cycle before it. Easy to get wrong: a slope through few points is mostly noise, so it is the median
-// of all pairs (Theil-Sen), which one odd cycle does not move.
+// What a cycle of the soak must leave behind: the same as the cycle before it. Easy to get wrong: a slope through few
+// points is mostly noise, so it is the median of all pairs (Theil-Sen), which one odd cycle does not move.
 import type { Holdings } from '../../test/faults/witness.ts';
 
 /** One cycle and what was held when it was over. */
@@ -10,8 +10,8 @@ export interface CycleRecord {
 }
 
 /**
- * Sockets and descriptors that may differ from one idle moment to another: a probe of a member may be under way, and a connection pool is
- * either there for it or not.
+ * Sockets and descriptors that may differ from one idle moment to another: a probe of a member may be under way, and a
+ * connection pool is either there for it or not.
  */
 const probeSlack = 3;
 
@@ -23,7 +23,10 @@ export function handleFaults(reference: Holdings, found: Holdings, streams: numb
   return streams === 0 ? faults : [...faults, `${streams} streams are open`];
 }
 
-/** Growth from one value to the next as a share of the first, by the median slope of all pairs. @param values two at least */
+/**
+ * Growth from one value to the next as a share of the first, by the median slope of all pairs. @param values two at
+ * least
+ */
 export function growthPerCycle(values: readonly number[]): number {
   const slopes: number[] = [];
   for (let from = 0; from < values.length; from++)

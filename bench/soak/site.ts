@@ -1,5 +1,6 @@
-// Where the soak runs: one real member with a kubelet, reached by two clusters of the gateway, straight and through the fault proxy, with users of their own
-// rights. Easy to get wrong: "idle" means that the gateway has closed its kept connections too, so the soak waits for its idle times, shortened by the time scale.
+// Where the soak runs: one real member with a kubelet, reached by two clusters of the gateway, straight and through the
+// fault proxy, with users of their own rights. Easy to get wrong: "idle" means that the gateway has closed its kept
+// connections too, so the soak waits for its idle times, shortened by the time scale.
 import { join } from 'node:path';
 
 import type { StreamServer } from '../../test/clients/stream-client.ts';
@@ -19,7 +20,10 @@ import { tokenLine } from '../../test/gateway-process.ts';
 import type { TestUser } from '../../test/gateway-process.ts';
 
 const userCount = 20;
-/** Idle connections go after half a minute; a machine that is busy with the soak's own clients must still keep the connect and probe deadlines. */
+/**
+ * Idle connections go after half a minute; a machine that is busy with the soak's own clients must still keep the
+ * connect and probe deadlines.
+ */
 const timeScale = '0.5';
 
 export interface SoakSite {
@@ -29,7 +33,10 @@ export interface SoakSite {
   /** Users in turn; whom the member must see is in the query of each request. */
   readonly users: readonly TestUser[];
   serverOf(user: TestUser): StreamServer;
-  /** Gives the gateway's token file a new line and takes the one before away: the file is read again, and nobody in use is changed. */
+  /**
+   * Gives the gateway's token file a new line and takes the one before away: the file is read again, and nobody in use
+   * is changed.
+   */
   rotateTokens(): void;
   /** Writes the kubeconfig anew with another label: records are replaced, connections stay. */
   rotateContexts(): void;
@@ -105,7 +112,8 @@ export async function startSoakSite(): Promise<SoakSite> {
         },
         { timeoutMs: 120_000, everyMs: 500 },
       );
-      // Short connections beyond the probe's own have their idle time, too; clients' connections were closed by the clients.
+      // Short connections beyond the probe's own have their idle time, too; clients' connections were closed by the
+      // clients.
       await new Promise((resolve) => setTimeout(resolve, 31_000));
     },
     openStreams,

@@ -1,5 +1,6 @@
-// Runs one credential plugin to its end: no shell, no stdin, a process group of its own, bounded output and time. Easy to get wrong: a
-// plugin's own children keep its pipes open, so waiting for the pipes alone may never end, and killing the plugin alone is not enough.
+// Runs one credential plugin to its end: no shell, no stdin, a process group of its own, bounded output and time. Easy
+// to get wrong: a plugin's own children keep its pipes open, so waiting for the pipes alone may never end, and killing
+// the plugin alone is not enough.
 import { spawn, type ChildProcess } from 'node:child_process';
 
 /** What to run and within which bounds. */
@@ -52,7 +53,8 @@ export function runExec(run: ExecRun): Promise<ExecResult> {
       clearTimeout(timer);
       clearTimeout(linger);
       run.signal?.removeEventListener('abort', abort);
-      // Whatever is left of the group has no business any more; after a clean end there is nothing and this fails silently.
+      // Whatever is left of the group has no business any more; after a clean end there is nothing and this fails
+      // silently.
       killGroup(child.pid);
       child.stdout?.destroy();
       child.stderr?.destroy();
@@ -89,7 +91,9 @@ export function runExec(run: ExecRun): Promise<ExecResult> {
   });
 }
 
-/** The started child, or the error code when the system refused at once (E2BIG: arguments and environment are too long). */
+/**
+ * The started child, or the error code when the system refused at once (E2BIG: arguments and environment are too long).
+ */
 function startChild(run: ExecRun): ChildProcess | string {
   try {
     return spawn(run.command, [...run.args], {

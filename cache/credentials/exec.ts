@@ -1,6 +1,6 @@
-// A credential from an exec plugin: run when needed, kept until shortly before it expires, one run at a time whoever asks. Easy to get
-// wrong: a plugin may open a browser window or cost seconds, so neither a burst of requests, nor a failing plugin, nor a member that
-// answers 401 to everything may start it again and again.
+// A credential from an exec plugin: run when needed, kept until shortly before it expires, one run at a time whoever
+// asks. Easy to get wrong: a plugin may open a browser window or cost seconds, so neither a burst of requests, nor a
+// failing plugin, nor a member that answers 401 to everything may start it again and again.
 import { basename } from 'node:path';
 import { GatewayError } from '../model/errors.ts';
 import type { Credential, CredentialSource } from '../model/records.ts';
@@ -39,7 +39,9 @@ export interface ExecCredentialOptions {
 }
 
 const maxStdoutBytes = 1024 * 1024;
-/** Asked anew this long before it expires (a tenth of its life when that is shorter), while the old one still serves. */
+/**
+ * Asked anew this long before it expires (a tenth of its life when that is shorter), while the old one still serves.
+ */
 const refreshMarginMs = 60_000;
 /** After a failure: 1 s, doubled each time, at most 30 s, during which the error is repeated. */
 const firstBackoffMs = 1_000;
@@ -61,7 +63,10 @@ export function execCredential(options: ExecCredentialOptions): CredentialSource
   const run = options.run ?? runExec;
   let held: Held | undefined;
   let running: Promise<Credential> | undefined;
-  /** The member refused what is held. It may be wrong: an API server also passes on the 401 of a kubelet or of another API server behind it. */
+  /**
+   * The member refused what is held. It may be wrong: an API server also passes on the 401 of a kubelet or of another
+   * API server behind it.
+   */
   let isRefused = false;
   let failure: { readonly error: GatewayError; readonly retryAtMs: number; readonly backoffMs: number } | undefined;
 
@@ -175,7 +180,10 @@ function credentialOf(options: ExecCredentialOptions, result: ExecResult, nowMs:
   return Object.freeze({ ...credential, clientCertificate: options.clientCertificate });
 }
 
-/** Values the kubeconfig gives the plugin under a name that sounds secret: a plugin that prints its settings must not print these. */
+/**
+ * Values the kubeconfig gives the plugin under a name that sounds secret: a plugin that prints its settings must not
+ * print these.
+ */
 function secretsOf(plan: ExecPlan): readonly string[] {
   const secretName = /token|secret|password|passwd|credential|key/i;
   const fromEnv = plan.env.filter((item) => secretName.test(item.name)).map((item) => item.value);

@@ -1,5 +1,6 @@
-// Credentials that are known when the record is built: tokens, passwords, certificates, or nothing. Rotation of the file they came from
-// makes a new record, so nothing here changes. Easy to get wrong: a token with a newline in it would end the header it is written to.
+// Credentials that are known when the record is built: tokens, passwords, certificates, or nothing. Rotation of the
+// file they came from makes a new record, so nothing here changes. Easy to get wrong: a token with a newline in it
+// would end the header it is written to.
 import { GatewayError } from '../model/errors.ts';
 import type { Credential, CredentialSource } from '../model/records.ts';
 

@@ -1,5 +1,6 @@
-// Checks PEM text before it reaches a TLS socket: a certificate authority bundle, a client certificate with its key. Easy to get wrong:
-// OpenSSL finds out about a key of another certificate only at the first connection, and then the error names neither file nor cluster.
+// Checks PEM text before it reaches a TLS socket: a certificate authority bundle, a client certificate with its key.
+// Easy to get wrong: OpenSSL finds out about a key of another certificate only at the first connection, and then the
+// error names neither file nor cluster.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { GatewayError } from '../model/errors.ts';
@@ -16,8 +17,8 @@ export interface KeyPair {
 }
 
 /**
- * The certificates of a bundle as one PEM text; as in client-go, text around them and blocks that do not parse are left out as long as
- * one certificate remains.
+ * The certificates of a bundle as one PEM text; as in client-go, text around them and blocks that do not parse are left
+ * out as long as one certificate remains.
  * @param what names the field or file in the error
  * @throws GatewayError CLUSTER_UNUSABLE when none is left: an empty bundle must never come to mean the system roots
  */
@@ -41,7 +42,8 @@ export function readKeyPair(what: string, cert: string, key: string): KeyPair & 
   }
   let belongs: boolean;
   try {
-    // The first finds keys of another type, which OpenSSL would keep beside the certificate; the second everything else it refuses.
+    // The first finds keys of another type, which OpenSSL would keep beside the certificate; the second everything else
+    // it refuses.
     belongs = leaf.checkPrivateKey(createPrivateKey(key));
     if (belongs) createSecureContext({ cert, key });
   } catch (error) {
@@ -53,7 +55,10 @@ export function readKeyPair(what: string, cert: string, key: string): KeyPair & 
   return { cert, key, expiresAtMs: leaf.validToDate.getTime() };
 }
 
-/** Without a regular expression: one that looks from every beginning for an end costs the square of a text of beginnings, and others write these texts. */
+/**
+ * Without a regular expression: one that looks from every beginning for an end costs the square of a text of
+ * beginnings, and others write these texts.
+ */
 function certificatesOf(pem: string): readonly string[] {
   const blocks: string[] = [];
   for (let from = pem.indexOf(blockStart); from >= 0;) {

@@ -1,12 +1,13 @@
-// Cuts what a foreign program printed down to one line that may be shown. Easy to get wrong: programs print tokens when they fail, and
-// escape sequences at any time; what looks like a secret goes, even if some harmless text goes with it.
+// Cuts what a foreign program printed down to one line that may be shown. Easy to get wrong: programs print tokens when
+// they fail, and escape sequences at any time; what looks like a secret goes, even if some harmless text goes with it.
 
 const maxLineLength = 200;
 
 /**
- * The last line of `output` that is not blank, without control characters, with everything that looks like a secret replaced, at most 200
- * characters. '' when there is none.
- * @param secrets texts that are known to be secret (values given to the program); shorter than 6 characters are not looked for
+ * The last line of `output` that is not blank, without control characters, with everything that looks like a secret
+ * replaced, at most 200 characters. '' when there is none.
+ * @param secrets texts that are known to be secret (values given to the program); shorter than 6 characters are not
+ *   looked for
  */
 export function lastLineRedacted(output: string, secrets: readonly string[]): string {
   // oxlint-disable-next-line no-control-regex
@@ -28,7 +29,10 @@ export function lastLineRedacted(output: string, secrets: readonly string[]): st
   return text.length > maxLineLength ? `${text.slice(0, maxLineLength - 1)}…` : text;
 }
 
-/** Long runs with digits, upper and lower case letters, or of hexadecimal digits only: tokens and keys. Words and most paths are neither. */
+/**
+ * Long runs with digits, upper and lower case letters, or of hexadecimal digits only: tokens and keys. Words and most
+ * paths are neither.
+ */
 function looksRandom(run: string): boolean {
   if (run.length >= 32 && /^[0-9a-f]+$/i.test(run)) return true;
   return /\d/.test(run) && /[a-z]/.test(run) && /[A-Z]/.test(run);

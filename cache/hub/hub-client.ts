@@ -1,6 +1,6 @@
-// Asks the hub's API server as the gateway itself: whole answers for lists and reviews, open ones for watches. Easy to get wrong: an answer
-// that was cut must throw, since half a list reads like a whole one; and a hub that stops answering without closing anything must end the
-// watches, or the caches behind them go stale in silence.
+// Asks the hub's API server as the gateway itself: whole answers for lists and reviews, open ones for watches. Easy to
+// get wrong: an answer that was cut must throw, since half a list reads like a whole one; and a hub that stops
+// answering without closing anything must end the watches, or the caches behind them go stale in silence.
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { pipeline } from 'node:stream';
@@ -186,7 +186,10 @@ export function makeHubClient(connection: HubConnection, options: HubClientOptio
     }
   }
 
-  /** A connection can be dead without a sign of it for minutes; an API server that lives answers `/livez`, whatever the status. */
+  /**
+   * A connection can be dead without a sign of it for minutes; an API server that lives answers `/livez`, whatever the
+   * status.
+   */
   async function askForSign(): Promise<void> {
     if (asking || open.size === 0 || performance.now() - heardAtMs < silenceMs) return;
     asking = true;
@@ -234,7 +237,10 @@ export function makeHubClient(connection: HubConnection, options: HubClientOptio
   return client;
 }
 
-/** Whoever reads them gets `error`: of the answer, since destroying the request would only say that the connection was cut. */
+/**
+ * Whoever reads them gets `error`: of the answer, since destroying the request would only say that the connection was
+ * cut.
+ */
 function endStreams(streams: Iterable<Sent>, error: Error): void {
   for (const { answer } of streams) answer.destroy(error);
 }

@@ -1,6 +1,6 @@
-// Where the hub is and as whom we ask it, from a kubeconfig file or from the pod we run in, kept fresh while its files change. Easy to get
-// wrong: a ServiceAccount token is replaced on disk every hour, so nothing read here may be kept beyond `current()`; a bad edit keeps what
-// worked.
+// Where the hub is and as whom we ask it, from a kubeconfig file or from the pod we run in, kept fresh while its files
+// change. Easy to get wrong: a ServiceAccount token is replaced on disk every hour, so nothing read here may be kept
+// beyond `current()`; a bad edit keeps what worked.
 import { resolve } from 'node:path';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { watchFiles, type FileWatchOptions } from '../../lib/file-watch.ts';
@@ -78,7 +78,8 @@ async function readCurrentContext(path: string): Promise<Read> {
 }
 
 /**
- * The ServiceAccount of the pod this process runs in (client-go `rest.InClusterConfig`); undefined when it runs in none.
+ * The ServiceAccount of the pod this process runs in (client-go `rest.InClusterConfig`); undefined when it runs in
+ * none.
  * @throws ConfigurationError when it runs in a pod whose ServiceAccount files cannot be used
  */
 export async function inClusterConnection(

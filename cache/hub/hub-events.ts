@@ -1,5 +1,6 @@
-// Reads what the hub's lists and watches are made of: pages, events, objects, and the Status of an error. Easy to get wrong: one object without
-// a name or uid would make a cache entry nothing can ever delete again, so it spoils the whole answer and that is asked for anew.
+// Reads what the hub's lists and watches are made of: pages, events, objects, and the Status of an error. Easy to get
+// wrong: one object without a name or uid would make a cache entry nothing can ever delete again, so it spoils the
+// whole answer and that is asked for anew.
 import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
 import type { HubObject } from './hub-types.ts';
 
@@ -77,8 +78,9 @@ function statusOf(status: Json | undefined): StatusAnswer {
 }
 
 /**
- * The object without what no source reads: managedFields, and kubectl's copy of the whole object, which of a Secret would put its data where
- * annotations are shown. Lists of built-in kinds leave out the kind of their items; it is filled in from the list.
+ * The object without what no source reads: managedFields, and kubectl's copy of the whole object, which of a Secret
+ * would put its data where annotations are shown. Lists of built-in kinds leave out the kind of their items; it is
+ * filled in from the list.
  */
 function readObject(value: unknown, kind?: string, apiVersion?: unknown): HubObject {
   const object = recordOf(value);

@@ -1,5 +1,6 @@
-// Turns whatever kept the hub from answering into one GatewayError that says where, why and what to look at. Easy to get wrong: the message
-// reaches users and logs, so it is made of our own words, the address and the system's error code, never of what a library quotes.
+// Turns whatever kept the hub from answering into one GatewayError that says where, why and what to look at. Easy to
+// get wrong: the message reaches users and logs, so it is made of our own words, the address and the system's error
+// code, never of what a library quotes.
 import { GatewayError } from '../model/errors.ts';
 
 const reasons: ReadonlyMap<string, string> = new Map([

@@ -1,5 +1,5 @@
-// Paths and names of what is watched on the hub. Easy to get wrong: the RBAC rule named in an error must be exactly the one that is missing, or
-// an operator grants too much to make the message go away.
+// Paths and names of what is watched on the hub. Easy to get wrong: the RBAC rule named in an error must be exactly the
+// one that is missing, or an operator grants too much to make the message go away.
 import type { WatchedResource } from './hub-types.ts';
 
 /** Path of the collection with its selectors and `query`. */

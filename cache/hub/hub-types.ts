@@ -1,5 +1,6 @@
-// What the rooms know of the hub: how to ask it, what its objects look like, and how a source of clusters is built from watched objects.
-// Easy to get wrong: nothing here may be called for a proxied request; requests read records, and reviews are cached (rule "records swap whole").
+// What the rooms know of the hub: how to ask it, what its objects look like, and how a source of clusters is built from
+// watched objects. Easy to get wrong: nothing here may be called for a proxied request; requests read records, and
+// reviews are cached (rule "records swap whole").
 import type { ClusterSpec } from '../model/records.ts';
 
 /** One request to the hub's API server as the gateway itself. */
@@ -81,8 +82,8 @@ export interface HubSource {
   readonly name: string;
   readonly watches: readonly WatchedResource[];
   /**
-   * Clusters of these objects, in a stable order; pure but for remembering what unchanged objects gave before. Never throws: an object that
-   * makes no cluster gives a spec with `problem`.
+   * Clusters of these objects, in a stable order; pure but for remembering what unchanged objects gave before. Never
+   * throws: an object that makes no cluster gives a spec with `problem`.
    * @param objects one map for each of `watches`, in that order; an empty one while its kind does not exist on the hub
    */
   compile(objects: readonly HubObjects[]): readonly ClusterSpec[];

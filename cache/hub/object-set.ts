@@ -1,5 +1,6 @@
-// The objects a reflector holds, and what each list or event changes in them. Easy to get wrong: whoever got the map earlier must not see it
-// change under their hands, and an object that did not change must stay the very same one, since sources remember by it.
+// The objects a reflector holds, and what each list or event changes in them. Easy to get wrong: whoever got the map
+// earlier must not see it change under their hands, and an object that did not change must stay the very same one,
+// since sources remember by it.
 import type { HubObject, HubObjects } from './hub-types.ts';
 
 /** One difference. `old` is what a MODIFIED object was before. */
@@ -8,7 +9,10 @@ export type ObjectChange =
   | { readonly type: 'MODIFIED'; readonly key: string; readonly object: HubObject; readonly old: HubObject }
   | { readonly type: 'DELETED'; readonly key: string; readonly object: HubObject };
 
-/** Objects by `namespace/name`, or `name`. Every method says what it changed; an object that was created anew is a deletion and an addition. */
+/**
+ * Objects by `namespace/name`, or `name`. Every method says what it changed; an object that was created anew is a
+ * deletion and an addition.
+ */
 export interface ObjectSet {
   /** As of now; never changed afterwards. */
   current(): HubObjects;
@@ -24,8 +28,8 @@ export function keyOf({ metadata }: HubObject): string {
 }
 
 /**
- * Whether `a` is surely older than `b`: both decimal (KEP-5504), which tells a replayed event from a new one. Of anything else nothing is
- * known.
+ * Whether `a` is surely older than `b`: both decimal (KEP-5504), which tells a replayed event from a new one. Of
+ * anything else nothing is known.
  */
 export function isOlder(a: string, b: string): boolean {
   if (!/^[1-9]\d*$/.test(a) || !/^[1-9]\d*$/.test(b)) return false;

@@ -1,5 +1,6 @@
-// What a reflector is asked for and what it tells: the shapes only. Easy to get wrong: `synced` says that a whole list was seen once, not that the
-// objects are fresh; how fresh they are is `lastConfirmedAtMs`, and what stands in the way is `fault`.
+// What a reflector is asked for and what it tells: the shapes only. Easy to get wrong: `synced` says that a whole list
+// was seen once, not that the objects are fresh; how fresh they are is `lastConfirmedAtMs`, and what stands in the way
+// is `fault`.
 import type { HubClient, HubObjects, WatchedResource } from './hub-types.ts';
 import type { ObjectChange } from './object-set.ts';
 
@@ -10,7 +11,10 @@ export interface ReflectorFault {
   readonly message: string;
 }
 
-/** Frozen; a new one at every change of phase or fault. A hub that asked for a moment is neither until `busyGraceMs` are over. */
+/**
+ * Frozen; a new one at every change of phase or fault. A hub that asked for a moment is neither until `busyGraceMs` are
+ * over.
+ */
 export interface ReflectorState {
   /** `missing`: the hub does not have this kind; the objects are none, and that is a whole answer, too. */
   readonly phase: 'listing' | 'watching' | 'missing' | 'failing' | 'closed';
@@ -31,7 +35,10 @@ export interface Reflector {
   /** An immutable map of now; unchanged objects stay the same objects over relists. */
   readonly objects: HubObjects;
   state(): ReflectorState;
-  /** Something says that the resource may have come or be allowed now: whoever waits asks at once, and closely for a while. */
+  /**
+   * Something says that the resource may have come or be allowed now: whoever waits asks at once, and closely for a
+   * while.
+   */
   lookAgain(): void;
   close(): void;
 }
@@ -42,7 +49,9 @@ export interface ReflectorTiming {
   readonly listTimeoutMs: number;
   /** The head of a watch. */
   readonly openTimeoutMs: number;
-  /** `timeoutSeconds` of a watch is spread over this range, so that the watches of all replicas are not renewed as one. */
+  /**
+   * `timeoutSeconds` of a watch is spread over this range, so that the watches of all replicas are not renewed as one.
+   */
   readonly watchSecondsMin: number;
   readonly watchSecondsMax: number;
   /** How long after its `timeoutSeconds` a watch that is still open counts as dead. */

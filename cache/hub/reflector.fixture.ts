@@ -1,5 +1,5 @@
-// A reflector on a pretend hub for the tests of both: what it asked, what it told, and a place to put faults. Easy to get wrong: everything is fast
-// here, so a test that means a long wait must say so in its own timing.
+// A reflector on a pretend hub for the tests of both: what it asked, what it told, and a place to put faults. Easy to
+// get wrong: everything is fast here, so a test that means a long wait must say so in its own timing.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { makeHubClient } from './hub-client.ts';

@@ -1,6 +1,7 @@
-// Keeps a copy of one resource of the hub by list and watch, through everything that can go wrong with either. Easy to get wrong: the copy must
-// never be quietly old. Whatever ends a watch leads back to one, from where it stopped or from a new list; the objects stay until the hub
-// itself says otherwise, and `state` says since when nobody has confirmed them.
+// Keeps a copy of one resource of the hub by list and watch, through everything that can go wrong with either. Easy to
+// get wrong: the copy must never be quietly old. Whatever ends a watch leads back to one, from where it stopped or from
+// a new list; the objects stay until the hub itself says otherwise, and `state` says since when nobody has confirmed
+// them.
 import { makeBackoff, makeBusyWaits } from '../../lib/backoff.ts';
 import { GatewayError } from '../model/errors.ts';
 import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
@@ -24,7 +25,10 @@ export type { Reflector, ReflectorFault, ReflectorOptions, ReflectorState } from
 const pageSize = '500';
 const statusBytes = 64 * 1024;
 
-/** What the loop does next. `check`: resume, unless the hub's clock of versions has gone back (etcd restored from a backup). */
+/**
+ * What the loop does next. `check`: resume, unless the hub's clock of versions has gone back (etcd restored from a
+ * backup).
+ */
 type Step = 'list' | 'check' | 'watch';
 
 /** A failure that is waited out before `next`. */
@@ -124,7 +128,10 @@ export function startReflector(options: ReflectorOptions): Reflector {
     return readPage(answer.body);
   }
 
-  /** Reads all pages. The pages of one list show one moment; when that is forgotten in the middle, it starts over without pages. */
+  /**
+   * Reads all pages. The pages of one list show one moment; when that is forgotten in the middle, it starts over
+   * without pages.
+   */
   async function list(): Promise<void> {
     const items: HubObject[] = [];
     let page = await getPage(unpaged ? {} : { limit: pageSize });
@@ -259,7 +266,8 @@ export function startReflector(options: ReflectorOptions): Reflector {
   /** What to do about an error, after the wait that is due. */
   async function recover(error: unknown, doing: Step): Promise<Step> {
     if (error instanceof Expired) {
-      // The first new list is made at once; should the next watch fail the same way, a hub in trouble is not made to list again and again.
+      // The first new list is made at once; should the next watch fail the same way, a hub in trouble is not made to
+      // list again and again.
       const recent = performance.now() - listedAtMs < timing.healthyMs;
       if (!recent) return 'list';
       setState('failing', {
@@ -346,7 +354,10 @@ export function startReflector(options: ReflectorOptions): Reflector {
   };
 }
 
-/** kube-apiserver's answer for an unknown group is plain text, for an unknown resource of a known one a Status; a balancer's is neither. */
+/**
+ * kube-apiserver's answer for an unknown group is plain text, for an unknown resource of a known one a Status; a
+ * balancer's is neither.
+ */
 function isOwnNotFound(body: Buffer): boolean {
   return body.toString('utf8', 0, 64).trim() === '404 page not found' || readStatus(body).code === 404;
 }

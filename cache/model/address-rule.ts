@@ -1,5 +1,6 @@
-// Which addresses a cluster may have that somebody else than the operator registered. Easy to get wrong: a name says nothing, only what it resolves to
-// at the moment of the connection does (CVE-2020-8562), so the rule is asked when objects are read and again for every address that is dialled.
+// Which addresses a cluster may have that somebody else than the operator registered. Easy to get wrong: a name says
+// nothing, only what it resolves to at the moment of the connection does (CVE-2020-8562), so the rule is asked when
+// objects are read and again for every address that is dialled.
 import { addressBytes, isWithin, parseRange, readingsOf } from '../../lib/text/ip-address.ts';
 import type { AddressRange } from '../../lib/text/ip-address.ts';
 
@@ -7,7 +8,10 @@ import type { AddressRange } from '../../lib/text/ip-address.ts';
 export interface AddressRule {
   /** Whether nobody may be connected to an IP address. What is no IP address is refused. */
   refuses(address: string): boolean;
-  /** Whether a host as objects write it (a literal without brackets, or a name) is known to be refused before anything is resolved. */
+  /**
+   * Whether a host as objects write it (a literal without brackets, or a name) is known to be refused before anything
+   * is resolved.
+   */
   refusesHost(host: string): boolean;
 }
 
@@ -20,8 +24,8 @@ export interface AddressRuleOptions {
 }
 
 /**
- * Addresses that are no API server of a cluster but things of the machine or network the gateway runs in. Private ranges are not among them: members
- * are there.
+ * Addresses that are no API server of a cluster but things of the machine or network the gateway runs in. Private
+ * ranges are not among them: members are there.
  */
 export const neverMembers: readonly string[] = [
   '0.0.0.0/8', // this host: connect() takes it for loopback

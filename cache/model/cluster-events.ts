@@ -1,5 +1,6 @@
-// Tells listeners what changed in a store of clusters, in order, and remembers enough of it for a watch to go on where it stopped. Easy to get wrong: a
-// listener that changes the store must not get ahead of listeners that have not been told the first event yet.
+// Tells listeners what changed in a store of clusters, in order, and remembers enough of it for a watch to go on where
+// it stopped. Easy to get wrong: a listener that changes the store must not get ahead of listeners that have not been
+// told the first event yet.
 import { GatewayError } from './errors.ts';
 import type { ClusterRecord } from './records.ts';
 

@@ -1,8 +1,11 @@
-// The closed list of reasons for which Portcullis itself refuses or fails a request. Every room throws GatewayError; only
-// gateway/status.ts turns one into bytes. Easy to get wrong: `message` is shown to callers, so it must never hold a secret; put
-// anything private into `cause`, which is only logged.
+// The closed list of reasons for which Portcullis itself refuses or fails a request. Every room throws GatewayError;
+// only gateway/status.ts turns one into bytes. Easy to get wrong: `message` is shown to callers, so it must never hold
+// a secret; put anything private into `cause`, which is only logged.
 
-/** What one error code means on the wire: HTTP status and `metav1.Status` reason (apimachinery/pkg/apis/meta/v1/types.go). */
+/**
+ * What one error code means on the wire: HTTP status and `metav1.Status` reason
+ * (apimachinery/pkg/apis/meta/v1/types.go).
+ */
 export interface ErrorKind {
   readonly status: number;
   readonly reason: string;

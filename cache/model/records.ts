@@ -1,5 +1,5 @@
-// The immutable record of one cluster: what every source produces, and the only thing a request reads about a cluster. Easy to get
-// wrong: never change a record in place; build a whole new one and swap it (rule "records swap whole").
+// The immutable record of one cluster: what every source produces, and the only thing a request reads about a cluster.
+// Easy to get wrong: never change a record in place; build a whole new one and swap it (rule "records swap whole").
 import type { AddressRule } from './address-rule.ts';
 
 /** Where the API server of a cluster listens. Always https unless the kubeconfig said http. */
@@ -22,7 +22,9 @@ export interface TlsTrust {
   readonly insecure: boolean;
 }
 
-/** What a connection to a member goes through: `proxy-url` of a kubeconfig, or a tunnel server such as konnectivity's. */
+/**
+ * What a connection to a member goes through: `proxy-url` of a kubeconfig, or a tunnel server such as konnectivity's.
+ */
 export interface ProxyAddress {
   /** `unix` speaks HTTP CONNECT over the socket at `socketPath`. */
   readonly scheme: 'http' | 'https' | 'socks5' | 'unix';
@@ -32,7 +34,10 @@ export interface ProxyAddress {
   readonly userinfo: { readonly username: string; readonly password: string } | undefined;
   /** With scheme unix: absolute path of the socket. */
   readonly socketPath?: string;
-  /** With scheme https: PEMs that verify the proxy and that prove who we are to it; absent means system roots and no certificate. */
+  /**
+   * With scheme https: PEMs that verify the proxy and that prove who we are to it; absent means system roots and no
+   * certificate.
+   */
   readonly tls?: {
     readonly ca?: string;
     readonly cert?: string;
@@ -57,7 +62,9 @@ export interface SourceCondition {
   readonly message: string;
 }
 
-/** What cluster-gateway's own API shows of a cluster (cluster.core.oam.dev/v1alpha1 ClusterGateway). Holds no secret. */
+/**
+ * What cluster-gateway's own API shows of a cluster (cluster.core.oam.dev/v1alpha1 ClusterGateway). Holds no secret.
+ */
 export interface ClusterGatewayView {
   /** `ServiceAccountToken`, `X509Certificate`, `Dynamic`. */
   readonly credentialType: string;
@@ -95,12 +102,18 @@ export interface Credential {
   readonly expiresAtMs: number | undefined;
 }
 
-/** Gives the credential now. Synchronous when it is at hand; a promise while an exec plugin runs (single-flight, 30 s limit). */
+/**
+ * Gives the credential now. Synchronous when it is at hand; a promise while an exec plugin runs (single-flight, 30 s
+ * limit).
+ */
 export interface CredentialSource {
   readonly kind: 'none' | 'token' | 'token-file' | 'client-certificate' | 'basic' | 'exec';
   /** @throws GatewayError MEMBER_CREDENTIAL (or a promise rejected with it) when there is none to be had */
   current(): Credential | Promise<Credential>;
-  /** The member answered 401: the next `current()` asks anew. A cached credential that lasts is given on only when there is no other to be had. */
+  /**
+   * The member answered 401: the next `current()` asks anew. A cached credential that lasts is given on only when there
+   * is no other to be had.
+   */
   invalidate(): void;
 }
 
@@ -133,13 +146,19 @@ export interface ClusterSpec {
   readonly tls: TlsTrust;
   readonly proxy: ProxyAddress | undefined;
   readonly credential: CredentialSource | undefined;
-  /** Equal keys mean that pooled connections may be kept: a digest of endpoint, trust, proxy and client certificate. Token changes do not change it. */
+  /**
+   * Equal keys mean that pooled connections may be kept: a digest of endpoint, trust, proxy and client certificate.
+   * Token changes do not change it.
+   */
   readonly transportKey: string;
   /** Tried in order after `endpoint`; absent means there is one way only. */
   readonly fallbacks?: readonly EndpointOption[];
   /** What the objects of the source say about the cluster, told with the probe's conditions. */
   readonly conditions?: readonly SourceCondition[];
-  /** The per-cluster rules of cluster-gateway's identity exchange, as written in the annotation; auth/outgoing/identity-exchange.ts reads them. */
+  /**
+   * The per-cluster rules of cluster-gateway's identity exchange, as written in the annotation;
+   * auth/outgoing/identity-exchange.ts reads them.
+   */
   readonly identityExchange?: string;
   readonly clusterGateway?: ClusterGatewayView;
   /** Absent: the configuration decides what is indexed. */
@@ -157,7 +176,10 @@ export interface ClusterStatus {
   readonly version: string;
   /** Round trip of the last successful probe. */
   readonly latencyMs: number | undefined;
-  /** How it stands in the index, in a word and as a condition; absent while there is no index of it. Kept by the index, not by the probe. */
+  /**
+   * How it stands in the index, in a word and as a condition; absent while there is no index of it. Kept by the index,
+   * not by the probe.
+   */
   readonly indexed?: { readonly summary: string; readonly condition: Condition };
 }
 

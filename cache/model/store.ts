@@ -1,5 +1,6 @@
-// Every cluster the gateway knows, as frozen records keyed by name, fed by sources and by the probe. Easy to get wrong: listeners are
-// called only after the whole swap is in place, so that whoever reacts to one event already reads the state after all of them.
+// Every cluster the gateway knows, as frozen records keyed by name, fed by sources and by the probe. Easy to get wrong:
+// listeners are called only after the whole swap is in place, so that whoever reacts to one event already reads the
+// state after all of them.
 import { isDeepStrictEqual } from 'node:util';
 import { makeClusterEvents } from './cluster-events.ts';
 import type { ClusterHistory } from './cluster-events.ts';
@@ -15,12 +16,15 @@ export interface ClusterReader {
   getByUid(uid: string): ClusterRecord | undefined;
   /** All records, sorted by name; the same frozen array until something changes. */
   list(): readonly ClusterRecord[];
-  /** Of the last change; decimal, strictly increasing, also over restarts (it starts from the clock in microseconds). */
+  /**
+   * Of the last change; decimal, strictly increasing, also over restarts (it starts from the clock in microseconds).
+   */
   readonly resourceVersion: string;
   /** Calls the listener for every later event, in order. Returns the function that ends it. */
   subscribe(listener: ClusterListener): () => void;
   /**
-   * Events after that resourceVersion, oldest first; `expired` when the history no longer reaches back (answer 410, the client relists).
+   * Events after that resourceVersion, oldest first; `expired` when the history no longer reaches back (answer 410, the
+   * client relists).
    * @throws GatewayError BAD_REQUEST when it is not a decimal number
    */
   eventsSince(resourceVersion: string): readonly ClusterEvent[] | 'expired';
@@ -29,8 +33,9 @@ export interface ClusterReader {
 /** With what sources and probes write to. */
 export interface ClusterStore extends ClusterReader {
   /**
-   * Swaps the whole contribution of one source. A name asked for twice belongs to the first (order of the sources' first apply, then of
-   * the list); the next is listed as {@link conflictName} with problem `NameConflict` and without a credential.
+   * Swaps the whole contribution of one source. A name asked for twice belongs to the first (order of the sources'
+   * first apply, then of the list); the next is listed as {@link conflictName} with problem `NameConflict` and without
+   * a credential.
    * @throws Error when two specs have the same uid; nothing is changed then
    */
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
@@ -140,7 +145,10 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
   };
 }
 
-/** Whether two specs say the same. Credentials are compared by instance: a source keeps the instance while its inputs are equal. */
+/**
+ * Whether two specs say the same. Credentials are compared by instance: a source keeps the instance while its inputs
+ * are equal.
+ */
 export function sameSpec(a: ClusterSpec, b: ClusterSpec): boolean {
   if (a === b) return true;
   if (a.credential !== b.credential) return false;

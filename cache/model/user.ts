@@ -1,11 +1,12 @@
-// Who is asking: the user object of Kubernetes (k8s.io/apiserver/pkg/authentication/user). Easy to get wrong: an empty name is not a
-// user; makeUser is the only way to build one and refuses it, so that holding a User means holding an identity (rule "no identity, no bytes").
+// Who is asking: the user object of Kubernetes (k8s.io/apiserver/pkg/authentication/user). Easy to get wrong: an empty
+// name is not a user; makeUser is the only way to build one and refuses it, so that holding a User means holding an
+// identity (rule "no identity, no bytes").
 import { GatewayError } from './errors.ts';
 
 /**
- * Who vouches for an identity: `operator` is what the operator of this gateway wrote down (token file, `--client-ca-file`, the owner of
- * `--identity=self`), `hub` whatever a hub or identity provider says. Names that members reserve are trusted only from the first (
- * rule "reserved identities decided once").
+ * Who vouches for an identity: `operator` is what the operator of this gateway wrote down (token file,
+ * `--client-ca-file`, the owner of `--identity=self`), `hub` whatever a hub or identity provider says. Names that
+ * members reserve are trusted only from the first ( rule "reserved identities decided once").
  */
 export type UserOrigin = 'operator' | 'hub';
 
@@ -18,14 +19,20 @@ export interface User {
   readonly groups: readonly string[];
   /** Keys are lower case. A list of pairs, not an object: `__proto__` is a legal key. */
   readonly extra: readonly (readonly [key: string, values: readonly string[]])[];
-  /** Unix milliseconds when the credential that proved it ends, where that is known. No part of the identity: it says nothing of who it is. */
+  /**
+   * Unix milliseconds when the credential that proved it ends, where that is known. No part of the identity: it says
+   * nothing of who it is.
+   */
   readonly expiresAtMs?: number;
 }
 
 const controlCharacter = /[\u0000-\u001f\u007f\u0080-\u009f\u2028\u2029]/;
 const loneSurrogate = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
-/** Why this text may not be part of an identity, or undefined when it may: receivers trim white space, and CR, LF split headers. */
+/**
+ * Why this text may not be part of an identity, or undefined when it may: receivers trim white space, and CR, LF split
+ * headers.
+ */
 export function identityTextFault(text: string): string | undefined {
   if (controlCharacter.test(text)) return 'contains a control character';
   if (loneSurrogate.test(text)) return 'is not valid Unicode';
@@ -35,7 +42,8 @@ export function identityTextFault(text: string): string | undefined {
 
 /**
  * Builds a frozen {@link User}.
- * @throws GatewayError IDENTITY_REFUSED when the name is empty or any part could change its meaning on the way as a header
+ * @throws GatewayError IDENTITY_REFUSED when the name is empty or any part could change its meaning on the way as a
+ *   header
  */
 export function makeUser(parts: {
   readonly name: string;

@@ -1,5 +1,6 @@
-// Reads the two addresses of a kubeconfig cluster, `server` and `proxy-url`. Easy to get wrong: URL parsers repair what they read (dot
-// segments, numeric hosts, backslashes), and then we would talk to a place nobody wrote; here everything unusual is refused instead.
+// Reads the two addresses of a kubeconfig cluster, `server` and `proxy-url`. Easy to get wrong: URL parsers repair what
+// they read (dot segments, numeric hosts, backslashes), and then we would talk to a place nobody wrote; here everything
+// unusual is refused instead.
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Endpoint, ProxyAddress } from '../model/records.ts';
 import { unusable } from './unusable.ts';
@@ -31,10 +32,11 @@ export function parseServer(text: string, field = 'server'): Endpoint {
 }
 
 /**
- * Parses `clusters[].cluster.proxy-url`. Default ports 80, 443 and 1080. `socks5h` is read as `socks5`: as in Go, the proxy always
- * resolves the name.
+ * Parses `clusters[].cluster.proxy-url`. Default ports 80, 443 and 1080. `socks5h` is read as `socks5`: as in Go, the
+ * proxy always resolves the name.
  * @param field what the address is called where it was written, for messages
- * @throws GatewayError CLUSTER_UNUSABLE with the reason; the value itself, which may hold a password, is not in the message
+ * @throws GatewayError CLUSTER_UNUSABLE with the reason; the value itself, which may hold a password, is not in the
+ *   message
  */
 export function parseProxy(text: string, field = 'proxy-url'): ProxyAddress {
   const parts = split(field, text);

@@ -47,7 +47,9 @@ function sourceOf(name: string, ...resources: readonly string[]): HubSource & { 
   };
 }
 
-/** A hub with the collections `as`, `bs` and the definitions of kinds; `gates` keeps requests for a collection from it. */
+/**
+ * A hub with the collections `as`, `bs` and the definitions of kinds; `gates` keeps requests for a collection from it.
+ */
 async function scene(t: TestContext) {
   const collections: Record<string, TestCollection> = {
     as: makeTestCollection(),

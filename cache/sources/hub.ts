@@ -1,5 +1,6 @@
-// Follows everything the sources of a hub watch and keeps their clusters in the store. Easy to get wrong: which source keeps a name must never
-// depend on which list came first, so a source is applied for the first time only after those before it; and no source may take another along.
+// Follows everything the sources of a hub watch and keeps their clusters in the store. Easy to get wrong: which source
+// keeps a name must never depend on which list came first, so a source is applied for the first time only after those
+// before it; and no source may take another along.
 import type { HubClient, HubSource, WatchedResource } from '../hub/hub-types.ts';
 import { resourceKey, resourceLabel } from '../hub/hub-paths.ts';
 import type { ReflectorTiming } from '../hub/reflector-types.ts';
@@ -10,7 +11,10 @@ export interface HubSourcesOptions extends SourceReports {
   readonly client: HubClient;
   /** In order of precedence. */
   readonly sources: readonly HubSource[];
-  /** Every source applies under its own name; who wants names of other sources between them applies those first, if only to nothing. */
+  /**
+   * Every source applies under its own name; who wants names of other sources between them applies those first, if only
+   * to nothing.
+   */
   readonly store: ClusterSink;
   /** A fault of ours: of a listener of the store or of a source. For the log, it may name anything. */
   readonly onError?: (error: unknown) => void;
@@ -113,7 +117,10 @@ export function startHubSources(options: HubSourcesOptions): HubSourcesHandle {
     }
   }
 
-  /** Tells when a kind that is awaited comes. Where we may not see definitions, those that are missing are asked for by the clock. */
+  /**
+   * Tells when a kind that is awaited comes. Where we may not see definitions, those that are missing are asked for by
+   * the clock.
+   */
   function followDefinitions(): void {
     if (kinds !== undefined || kindsRefused) return;
     const definitionsNow = startReflector({

@@ -1,5 +1,5 @@
-// A source of a hub whose clusters must have addresses that others may register. Easy to get wrong: an unchanged cluster must stay the very same spec,
-// and the operator's own tunnel server is no address that an object chose.
+// A source of a hub whose clusters must have addresses that others may register. Easy to get wrong: an unchanged
+// cluster must stay the very same spec, and the operator's own tunnel server is no address that an object chose.
 import type { AddressRule } from '../model/address-rule.ts';
 import type { HubSource } from '../hub/hub-types.ts';
 import type { ClusterSpec, ProxyAddress } from '../model/records.ts';
@@ -8,8 +8,8 @@ import type { ClusterSpec, ProxyAddress } from '../model/records.ts';
 export const allowFlag = '--allow-member-addresses';
 
 /**
- * The same source with its clusters judged: one whose endpoint, fallback or proxy is refused gets the problem AddressRefused and neither address nor
- * credential; every other one carries the rule, for its connections.
+ * The same source with its clusters judged: one whose endpoint, fallback or proxy is refused gets the problem
+ * AddressRefused and neither address nor credential; every other one carries the rule, for its connections.
  * @param clusterProxy the tunnel server of the operator: with it, names are resolved and reached on the other side
  */
 export function judgedSource(source: HubSource, rule: AddressRule, clusterProxy: ProxyAddress | undefined): HubSource {

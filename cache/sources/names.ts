@@ -1,4 +1,5 @@
-// Names of the sources that watch a hub, apart from the sources themselves: the command line lists them and must not load a gateway for that.
+// Names of the sources that watch a hub, apart from the sources themselves: the command line lists them and must not
+// load a gateway for that.
 
 /** As in `--sources`, in the order of precedence where nothing else is said. */
 export const hubSourceNames = [

@@ -1,6 +1,7 @@
-// What every source of clusters is: objects in, records out. A source reads its objects (files here, watches of a hub later), builds the
-// whole list of specs anew at every change and swaps it into the store. Easy to get wrong: a spec whose inputs did not change must keep
-// its CredentialSource instance, otherwise plugin caches are lost and every reload is a MODIFIED event.
+// What every source of clusters is: objects in, records out. A source reads its objects (files here, watches of a hub
+// later), builds the whole list of specs anew at every change and swaps it into the store. Easy to get wrong: a spec
+// whose inputs did not change must keep its CredentialSource instance, otherwise plugin caches are lost and every
+// reload is a MODIFIED event.
 import type { ClusterSpec } from '../model/records.ts';
 
 /** The part of the store a source writes to. */

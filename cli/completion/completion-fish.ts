@@ -1,4 +1,5 @@
-// The fish completion script. Easy to get wrong: without -f fish offers file names everywhere, also where only a command can stand.
+// The fish completion script. Easy to get wrong: without -f fish offers file names everywhere, also where only a
+// command can stand.
 import { everyCommand, programNames } from './command-shape.ts';
 import type { CommandShape, FlagShape } from './command-shape.ts';
 

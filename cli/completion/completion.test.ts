@@ -63,7 +63,10 @@ describe('bash completion', { skip: !has('bash') && 'no bash here' }, () => {
   before(() => void (folder = makeFolder()));
   after(() => folder.remove());
 
-  /** What bash would offer for the words, the last of them being completed; each is one of COMP_WORDS as bash splits them. */
+  /**
+   * What bash would offer for the words, the last of them being completed; each is one of COMP_WORDS as bash splits
+   * them.
+   */
   const offer = (...words: string[]): string[] => {
     const quoted = ['portcullis', ...words].map((word) => `'${word}'`).join(' ');
     const lines = shell('bash', [

@@ -1,5 +1,5 @@
-// Builds the connection to the gateway from flags or from a kubeconfig. Easy to get wrong: with --server the kubeconfig is left alone, so
-// that the token of one server is never sent to another.
+// Builds the connection to the gateway from flags or from a kubeconfig. Easy to get wrong: with --server the kubeconfig
+// is left alone, so that the token of one server is never sent to another.
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { usageFailure } from '../failure.ts';
@@ -46,8 +46,8 @@ export function connectionFromFlags(
 }
 
 /**
- * The connection for verbs that may use a kubeconfig: flags alone when --server is given, else the chosen context, whose credential
- * --token replaces.
+ * The connection for verbs that may use a kubeconfig: flags alone when --server is given, else the chosen context,
+ * whose credential --token replaces.
  * @param rootOf what of a kubeconfig's `server` is asked: the gateway's root, or with `serverRoot` the server itself
  * @throws Failure (usage) when anything needed is missing or not supported
  */

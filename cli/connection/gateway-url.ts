@@ -1,5 +1,6 @@
-// URLs of the gateway: its root from any address a kubeconfig may hold, and the address of one cluster below it. Easy to get wrong: a
-// root may itself have a path (a gateway behind another one), so only a trailing `…/<name>/proxy` of ours is cut off.
+// URLs of the gateway: its root from any address a kubeconfig may hold, and the address of one cluster below it. Easy
+// to get wrong: a root may itself have a path (a gateway behind another one), so only a trailing `…/<name>/proxy` of
+// ours is cut off.
 import { usageFailure } from '../failure.ts';
 
 /** Path of the cluster list below the gateway's root. */
@@ -11,7 +12,8 @@ const clusterSuffix = /(?:\/apis\/[^/]+\/[^/]+\/(?:clusters|clustergateways)|\/c
 const indexPath = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy';
 
 /**
- * Checks the value of `--server` or a kubeconfig's `server` and cuts it down to the gateway's root, without a trailing slash.
+ * Checks the value of `--server` or a kubeconfig's `server` and cuts it down to the gateway's root, without a trailing
+ * slash.
  * @param what where the value comes from, for the message
  * @throws Failure (usage) when it is not an https URL or holds a user, query or fragment
  */

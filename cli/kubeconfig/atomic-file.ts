@@ -1,5 +1,6 @@
-// Replaces a whole file so that a reader sees the old text or the new one, never half of it, with mode 0600. Easy to get wrong: a rename
-// over a symbolic link would replace the link, and people keep their kubeconfig as a link into a dotfiles repository.
+// Replaces a whole file so that a reader sees the old text or the new one, never half of it, with mode 0600. Easy to
+// get wrong: a rename over a symbolic link would replace the link, and people keep their kubeconfig as a link into a
+// dotfiles repository.
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
@@ -17,8 +18,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { Failure, usageFailure } from '../failure.ts';
 
 /**
- * Writes `text` to `path`, or to what it links to: a temporary file in the same folder, flushed, then renamed. Mode 0600.
- * Missing folders are made (0700).
+ * Writes `text` to `path`, or to what it links to: a temporary file in the same folder, flushed, then renamed. Mode
+ * 0600. Missing folders are made (0700).
  * @throws Failure when the file cannot be written; the old one is then untouched
  */
 export function replaceFile(path: string, text: string): void {
@@ -85,7 +86,9 @@ export function readIfPresent(path: string): string {
   }
 }
 
-/** Where a path leads in the end, also when the last link points at nothing yet. @throws the error of node:fs on a loop */
+/**
+ * Where a path leads in the end, also when the last link points at nothing yet. @throws the error of node:fs on a loop
+ */
 function linkTarget(path: string): string {
   try {
     return realpathSync(path);

@@ -1,5 +1,5 @@
-// Puts our entries into the text of a kubeconfig and leaves everything else, comments included, as it was. Easy to get wrong: names are
-// not proof of ownership; only an entry whose server is this gateway is ours to change or remove.
+// Puts our entries into the text of a kubeconfig and leaves everything else, comments included, as it was. Easy to get
+// wrong: names are not proof of ownership; only an entry whose server is this gateway is ours to change or remove.
 import { isMap, isScalar, isSeq, parseDocument } from 'yaml';
 import type { Document, ParsedNode, YAMLMap, YAMLSeq } from 'yaml';
 import { usageFailure } from '../failure.ts';
@@ -139,7 +139,9 @@ interface Sections {
   readonly contexts: YAMLSeq;
 }
 
-/** Names are shared with the person's own entries and with other gateways; taking one over would send traffic elsewhere. */
+/**
+ * Names are shared with the person's own entries and with other gateways; taking one over would send traffic elsewhere.
+ */
 function refuseConflicts({ clusters, contexts }: Sections, entries: GatewayEntries, file: string): void {
   const remedy =
     'Choose other names with --prefix NAME, write another file with --output FILE, or remove it with kubectl config.';
@@ -168,7 +170,10 @@ function refuseConflicts({ clusters, contexts }: Sections, entries: GatewayEntri
   }
 }
 
-/** Removes what is ours and gone; a cluster that a context of the person's own still uses stays. Returns removed contexts. */
+/**
+ * Removes what is ours and gone; a cluster that a context of the person's own still uses stays. Returns removed
+ * contexts.
+ */
 function removeGone(clusters: YAMLSeq, contexts: YAMLSeq, entries: GatewayEntries): readonly string[] {
   const kept = new Set(entries.clusters.map((name) => `${entries.prefix}-${name}`));
   const all = indexServer(entries.root);

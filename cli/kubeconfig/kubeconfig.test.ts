@@ -180,7 +180,8 @@ describe('portcullis kubeconfig', () => {
     );
     await run({ output });
     await run({ merge, all: true });
-    // Never the synchronous form: some kubectls ask the server for its version first, and the stub lives in this process.
+    // Never the synchronous form: some kubectls ask the server for its version first, and the stub lives in this
+    // process.
     const kubectl = async (...args: string[]): Promise<unknown> =>
       JSON.parse((await promisify(execFile)('kubectl', args)).stdout);
     const version = { major: '1', minor: '32', gitVersion: 'v1.32.4' };

@@ -1,5 +1,6 @@
-// `portcullis kubeconfig`: one kubectl context for every cluster behind a gateway, as a new file, on stdout, or merged into an existing
-// file. Easy to get wrong: the result holds the caller's credential, so it is written 0600 and named nowhere else.
+// `portcullis kubeconfig`: one kubectl context for every cluster behind a gateway, as a new file, on stdout, or merged
+// into an existing file. Easy to get wrong: the result holds the caller's credential, so it is written 0600 and named
+// nowhere else.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { editFile, readIfPresent, replaceFile } from './atomic-file.ts';
@@ -95,7 +96,10 @@ interface ListedCluster {
   readonly unusable: string | undefined;
 }
 
-/** Names to write: those asked for, in that order, or all that can be used. @throws Failure when one asked for cannot be had */
+/**
+ * Names to write: those asked for, in that order, or all that can be used. @throws Failure when one asked for cannot be
+ * had
+ */
 function chooseClusters(
   list: JsonObject,
   asked: readonly string[] | undefined,

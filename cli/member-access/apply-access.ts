@@ -1,5 +1,6 @@
-// Applies RBAC in a member with the context of one of its administrators, object by object, by server-side apply (KEP-555). Easy to get wrong: the API server
-// refuses who would grant more than they have, so each refusal is told with what was applied before it.
+// Applies RBAC in a member with the context of one of its administrators, object by object, by server-side apply
+// (KEP-555). Easy to get wrong: the API server refuses who would grant more than they have, so each refusal is told
+// with what was applied before it.
 import { explainConnection, statusMessage } from '../connection/explain.ts';
 import { Failure } from '../failure.ts';
 import { defaultLimits, send } from '../connection/http.ts';

@@ -1,5 +1,6 @@
-// `portcullis generate member-access`: prints the RBAC that a member cluster needs, to be read and applied there, or applies it. Easy to get wrong: it is the
-// whole right the gateway gets, so what is printed must say how to check it and nothing may be granted that was not asked for.
+// `portcullis generate member-access`: prints the RBAC that a member cluster needs, to be read and applied there, or
+// applies it. Easy to get wrong: it is the whole right the gateway gets, so what is printed must say how to check it
+// and nothing may be granted that was not asked for.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
@@ -48,7 +49,8 @@ Examples:
 
 /**
  * Prints the objects as YAML, or applies them.
- * @throws Failure (usage) for flags that contradict each other; Failure when the member cannot be asked what it serves, or refuses what is applied
+ * @throws Failure (usage) for flags that contradict each other; Failure when the member cannot be asked what it serves,
+ *   or refuses what is applied
  */
 export async function generateMemberAccess(flags: MemberAccessFlags, terminal: Terminal): Promise<void> {
   const { head, objects } = await madeOf(flags, terminal);

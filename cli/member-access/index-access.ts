@@ -1,12 +1,16 @@
-// The rights that following a member for the index needs there: of the user `portcullis:index`, whom the gateway impersonates. Easy to get wrong: Secrets are
-// readable only when somebody has chosen them, and a star among the resources chooses them, too.
+// The rights that following a member for the index needs there: of the user `portcullis:index`, whom the gateway
+// impersonates. Easy to get wrong: Secrets are readable only when somebody has chosen them, and a star among the
+// resources chooses them, too.
 import { usageFailure } from '../failure.ts';
 import type { PolicyRule } from './policy-rule.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const follow = ['list', 'watch'];
 
-/** Read of every indexed cluster, since rights and types are decided by them (search/sync/discover/selection.ts, rightsTypes). */
+/**
+ * Read of every indexed cluster, since rights and types are decided by them (search/sync/discover/selection.ts,
+ * rightsTypes).
+ */
 const always: readonly PolicyRule[] = [
   // Its kube-system Namespace says which life of a cluster this is.
   { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch'] },
@@ -15,7 +19,10 @@ const always: readonly PolicyRule[] = [
   { apiGroups: ['apiregistration.k8s.io'], resources: ['apiservices'], verbs: follow },
 ];
 
-/** As `--index-resources` of the gateway by default (search/sync/discover/selection.ts, defaultResources; a test compares them). */
+/**
+ * As `--index-resources` of the gateway by default (search/sync/discover/selection.ts, defaultResources; a test
+ * compares them).
+ */
 export const defaultIndexResources: readonly string[] = [
   'pods',
   'services',
@@ -46,7 +53,10 @@ export const defaultIndexResources: readonly string[] = [
   `clusterrolebindings.${rbac}`,
 ];
 
-/** Of `portcullis:index`: rules for what is always read and for what is chosen. @param chosen undefined: the default list */
+/**
+ * Of `portcullis:index`: rules for what is always read and for what is chosen. @param chosen undefined: the default
+ * list
+ */
 export function indexRules(chosen: readonly string[] = defaultIndexResources): readonly PolicyRule[] {
   const groups = new Map<string, Set<string>>();
   for (const entry of chosen) {

@@ -1,6 +1,7 @@
-// The least RBAC a member cluster must give the gateway's credential: to impersonate, and to ask what it may. Easy to get wrong: in the
-// read-only form a WebSocket exec is a `get`, so resources are named one by one and nothing that opens a stream is among them; and RBAC has no
-// patterns for verbs, so "impersonate-on:user-info:*" would mean nothing and "*" everything.
+// The least RBAC a member cluster must give the gateway's credential: to impersonate, and to ask what it may. Easy to
+// get wrong: in the read-only form a WebSocket exec is a `get`, so resources are named one by one and nothing that
+// opens a stream is among them; and RBAC has no patterns for verbs, so "impersonate-on:user-info:*" would mean nothing
+// and "*" everything.
 import { indexRules, reviewRules } from './index-access.ts';
 import type { MemberResource } from './member-discovery.ts';
 import type { PolicyRule } from './policy-rule.ts';
@@ -10,7 +11,10 @@ export interface MemberAccess {
   readonly account: { readonly namespace: string; readonly name: string };
   /** Constrained impersonation (KEP-5284), on by default from Kubernetes 1.36. */
   readonly constrained: boolean;
-  /** Resources of the member that may be read; undefined lets everything be asked that the caller's own RBAC allows. Only with `constrained`. */
+  /**
+   * Resources of the member that may be read; undefined lets everything be asked that the caller's own RBAC allows.
+   * Only with `constrained`.
+   */
   readonly readable: readonly MemberResource[] | undefined;
   /** As the gateway's `--impersonation-mode`. */
   readonly usernameOnly: boolean;
@@ -20,7 +24,10 @@ export interface MemberAccess {
   readonly index?: readonly string[] | 'default' | undefined;
 }
 
-/** Extra keys that Kubernetes itself gives: to client certificates and ServiceAccount tokens (serviceaccount/util.go, x509.go). */
+/**
+ * Extra keys that Kubernetes itself gives: to client certificates and ServiceAccount tokens (serviceaccount/util.go,
+ * x509.go).
+ */
 export const kubernetesExtraKeys: readonly string[] = [
   'authentication.kubernetes.io/credential-id',
   'authentication.kubernetes.io/node-name',
@@ -70,8 +77,8 @@ const selfReviews: readonly MemberResource[] = [
 ];
 
 /**
- * Subresources that only show something. A list of what is known, since "only exec and its like are streams" is not true of other APIs:
- * KubeVirt's console is a `get` too.
+ * Subresources that only show something. A list of what is known, since "only exec and its like are streams" is not
+ * true of other APIs: KubeVirt's console is a `get` too.
  */
 const readableSubresources: ReadonlySet<string> = new Set(['status', 'scale']);
 const readablePodSubresources: ReadonlySet<string> = new Set(['log', 'ephemeralcontainers', 'resize']);
@@ -128,8 +135,8 @@ function classicRules({ usernameOnly, extra }: MemberAccess): readonly PolicyRul
 }
 
 /**
- * Whom the gateway may be, then what it may do as them (apiserver:pkg/endpoints/filters/impersonation/mode.go). ServiceAccounts are sent by
- * name alone, which is all the serviceaccount mode takes.
+ * Whom the gateway may be, then what it may do as them (apiserver:pkg/endpoints/filters/impersonation/mode.go).
+ * ServiceAccounts are sent by name alone, which is all the serviceaccount mode takes.
  */
 function constrainedRules({ usernameOnly, extra, readable }: MemberAccess): readonly PolicyRule[] {
   const identity = usernameOnly ? ['users'] : ['groups', 'uids', 'users', ...userExtras(extra)];

@@ -1,5 +1,6 @@
-// What a cluster serves, from its own discovery: asked of the cluster, or in a file that somebody saved there. Easy to get wrong: the list that
-// `kubectl api-resources` prints has no subresources, so without them read-only access would have no logs.
+// What a cluster serves, from its own discovery: asked of the cluster, or in a file that somebody saved there. Easy to
+// get wrong: the list that `kubectl api-resources` prints has no subresources, so without them read-only access would
+// have no logs.
 import { parseAllDocuments } from 'yaml';
 import { Failure, usageFailure } from '../failure.ts';
 import { getJson, isJsonObject } from '../connection/http.ts';
@@ -76,7 +77,9 @@ export function readDiscovery(file: string): readonly MemberResource[] {
   return resources;
 }
 
-/** Everything one document names; what is not shaped as expected is left out, since nothing may be granted by guessing. */
+/**
+ * Everything one document names; what is not shaped as expected is left out, since nothing may be granted by guessing.
+ */
 function resourcesOf(document: JsonObject): readonly MemberResource[] {
   if (document['kind'] === 'APIResourceList') {
     const groupVersion = textOf(document['groupVersion']);

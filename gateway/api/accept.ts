@@ -1,5 +1,6 @@
-// Content negotiation for our own answers, as much as Kubernetes clients use: JSON, and JSON as Table, PartialObjectMetadata or aggregated
-// discovery. Easy to get wrong: protobuf-only clients must get 406, so that they fall back, not JSON they cannot read.
+// Content negotiation for our own answers, as much as Kubernetes clients use: JSON, and JSON as Table,
+// PartialObjectMetadata or aggregated discovery. Easy to get wrong: protobuf-only clients must get 406, so that they
+// fall back, not JSON they cannot read.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import { headerValues } from '../../routing/forward/headers.ts';

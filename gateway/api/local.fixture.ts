@@ -1,5 +1,6 @@
-// Asks the local answers of a gateway without a socket: what tests of served objects share. Easy to get wrong: the request takes the one path
-// parser and the one route table as in the chain, or a test would pass for a path that nobody can ask for.
+// Asks the local answers of a gateway without a socket: what tests of served objects share. Easy to get wrong: the
+// request takes the one path parser and the one route table as in the chain, or a test would pass for a path that
+// nobody can ask for.
 import { createClusterStore } from '../../cache/model/store.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterGatewayView, ClusterSpec } from '../../cache/model/records.ts';
@@ -68,7 +69,10 @@ export function clusterSpec(name: string, changes: Partial<ClusterSpec> = {}): C
   };
 }
 
-/** What the source tells of the cluster's Secret; its annotations hold the Secret once more, as `kubectl apply` leaves it. */
+/**
+ * What the source tells of the cluster's Secret; its annotations hold the Secret once more, as `kubectl apply` leaves
+ * it.
+ */
 export function gatewayView(name: string, metadata: Partial<ClusterGatewayView['metadata']> = {}): ClusterGatewayView {
   return {
     credentialType: 'ServiceAccountToken',

@@ -1,5 +1,6 @@
-// Answers what the gateway serves itself: health, version, discovery, OpenAPI, its objects. Easy to get wrong: all of it but one write is
-// answered from memory, before any member or the hub is asked, or discovery would be as slow as the slowest of them.
+// Answers what the gateway serves itself: health, version, discovery, OpenAPI, its objects. Easy to get wrong: all of
+// it but one write is answered from memory, before any member or the hub is asked, or discovery would be as slow as the
+// slowest of them.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { IdentityMode } from '../../cache/model/records.ts';

@@ -1,10 +1,14 @@
-// The whole body of a request that the gateway answers itself, as JSON. Easy to get wrong: a client chooses how long its body is and how slowly
-// it comes, so both are bounded here; the listener's own limits are for requests that are streamed on.
+// The whole body of a request that the gateway answers itself, as JSON. Easy to get wrong: a client chooses how long
+// its body is and how slowly it comes, so both are bounded here; the listener's own limits are for requests that are
+// streamed on.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
 import type { Inbound } from '../../http/inbound.ts';
 
-/** As kube-apiserver's limit for a request body (3 MiB) would be generous: the objects written here are a few hundred bytes. */
+/**
+ * As kube-apiserver's limit for a request body (3 MiB) would be generous: the objects written here are a few hundred
+ * bytes.
+ */
 const maxBodyBytes = 256 * 1024;
 const bodyTimeoutMs = 10_000;
 

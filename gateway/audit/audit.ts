@@ -1,5 +1,6 @@
-// The audit log of one gateway: when an event of a request is made, and whether a request may go on that could not be recorded. Easy to get
-// wrong: that question is asked before anything is sent to a cluster; afterwards a change has happened and its events must be taken.
+// The audit log of one gateway: when an event of a request is made, and whether a request may go on that could not be
+// recorded. Easy to get wrong: that question is asked before anything is sent to a cluster; afterwards a change has
+// happened and its events must be taken.
 import { join } from 'node:path';
 import type { Registry } from 'prom-client';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
@@ -177,7 +178,10 @@ export function makeAudit({ policy, overflow, sinks, counts }: AuditRules): Audi
     make(state, trail, 'ResponseStarted');
   };
 
-  /** A request without an identity has one event when it is answered, at stage ResponseStarted (endpoints/filters/authn_audit.go). */
+  /**
+   * A request without an identity has one event when it is answered, at stage ResponseStarted
+   * (endpoints/filters/authn_audit.go).
+   */
   const unauthenticated = (state: AuditedState): void => {
     const { error } = state.observation;
     if (!(error instanceof GatewayError && error.code === 'UNAUTHENTICATED') || state.surface === undefined) return;
@@ -241,7 +245,9 @@ function countLevel(counts: AuditCounts, isRecorded: boolean): void {
   else counts.none += 1;
 }
 
-/** Requests whose object kube-apiserver reads for its audit log: creates and updates, but for those it only connects. */
+/**
+ * Requests whose object kube-apiserver reads for its audit log: creates and updates, but for those it only connects.
+ */
 function readsBody({ surface, info, inbound, observation }: Authenticated): boolean {
   return (
     surface.kind === 'member' &&

@@ -1,5 +1,6 @@
-// The part of the configuration that says what is audited and where to, by kube-apiserver's flags and defaults. Easy to get wrong: a sink
-// without a policy records nothing; kube-apiserver says so in its log, here it is refused, since nobody would look there.
+// The part of the configuration that says what is audited and where to, by kube-apiserver's flags and defaults. Easy to
+// get wrong: a sink without a policy records nothing; kube-apiserver says so in its log, here it is refused, since
+// nobody would look there.
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { parseDuration } from '../../lib/duration.ts';

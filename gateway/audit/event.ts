@@ -1,5 +1,6 @@
-// One audit.k8s.io/v1 Event as a line of JSON, fields in kube-apiserver's order. Easy to get wrong: an event is written by hand for speed, so
-// whatever came from outside goes through JSON.stringify, and no header but User-Agent is ever looked at.
+// One audit.k8s.io/v1 Event as a line of JSON, fields in kube-apiserver's order. Easy to get wrong: an event is written
+// by hand for speed, so whatever came from outside goes through JSON.stringify, and no header but User-Agent is ever
+// looked at.
 import type { User } from '../../cache/model/user.ts';
 import type { AuditStage } from './policy.ts';
 
@@ -108,7 +109,9 @@ export function userJson(user: User): string {
 
 const longestUserAgent = 1024;
 
-/** The header as Go reads it: UTF-8, cut where kube-apiserver cuts it. @param value as received, one character a byte */
+/**
+ * The header as Go reads it: UTF-8, cut where kube-apiserver cuts it. @param value as received, one character a byte
+ */
 export function auditedUserAgent(value: string | undefined): string {
   if (value === undefined) return '';
   const cut = value.length > longestUserAgent;

@@ -1,4 +1,5 @@
-// What is counted of auditing. Easy to get wrong: the hot path only adds to plain numbers; prom-client reads them when somebody scrapes.
+// What is counted of auditing. Easy to get wrong: the hot path only adds to plain numbers; prom-client reads them when
+// somebody scrapes.
 import type { Registry } from 'prom-client';
 import { by, registerRead, single } from '../operations/read-metric.ts';
 import type { Aggregator, MetricValues } from '../operations/read-metric.ts';

@@ -1,6 +1,6 @@
-// The four texts of an object's metadata in the protobuf form of Kubernetes (k8s.io/apimachinery/pkg/runtime/generated.proto Unknown,
-// pkg/apis/meta/v1/generated.proto ObjectMeta). Easy to get wrong: the bytes are a stranger's and may end anywhere, so every length is
-// checked against what is there.
+// The four texts of an object's metadata in the protobuf form of Kubernetes
+// (k8s.io/apimachinery/pkg/runtime/generated.proto Unknown, pkg/apis/meta/v1/generated.proto ObjectMeta). Easy to get
+// wrong: the bytes are a stranger's and may end anywhere, so every length is checked against what is there.
 import type { BodyMetadata } from './body-metadata.ts';
 
 /** In front of every Unknown (runtime/serializer/protobuf). */

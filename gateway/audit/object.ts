@@ -1,6 +1,6 @@
-// What a request body says of its object, read while it passes: kube-apiserver fills the objectRef of a create or update from there, and
-// without it nobody could see in our events what was created. Easy to get wrong: a body may be megabytes and come in any pieces, so only
-// these four short texts are ever kept of it.
+// What a request body says of its object, read while it passes: kube-apiserver fills the objectRef of a create or
+// update from there, and without it nobody could see in our events what was created. Easy to get wrong: a body may be
+// megabytes and come in any pieces, so only these four short texts are ever kept of it.
 import { protobufMetadata } from './object-protobuf.ts';
 import type { BodyMetadata } from './body-metadata.ts';
 
@@ -11,7 +11,10 @@ export interface BodyMetadataReader {
   found(): BodyMetadata;
 }
 
-/** A reader for that Content-Type, or undefined for formats that are not read (YAML, CBOR): then the objectRef has what the path says. */
+/**
+ * A reader for that Content-Type, or undefined for formats that are not read (YAML, CBOR): then the objectRef has what
+ * the path says.
+ */
 export function bodyMetadataReader(contentType: string | undefined): BodyMetadataReader | undefined {
   const type = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase();
   if (type === 'application/vnd.kubernetes.protobuf') return new ProtobufReader();
@@ -19,7 +22,10 @@ export function bodyMetadataReader(contentType: string | undefined): BodyMetadat
   return type === 'application/json' || type === '' ? new JsonReader() : undefined;
 }
 
-/** ObjectMeta begins with name, generateName, namespace, selfLink, uid and resourceVersion, and Go writes fields in order. */
+/**
+ * ObjectMeta begins with name, generateName, namespace, selfLink, uid and resourceVersion, and Go writes fields in
+ * order.
+ */
 const protobufPrefix = 8 * 1024;
 
 class ProtobufReader implements BodyMetadataReader {

@@ -1,6 +1,6 @@
-// What happens to a request whose events cannot be stored: it is refused, or it goes on and its events are dropped and counted. The choice
-// stands in a small file of its own, because audit.k8s.io/v1 Policy has no field for it and kube-apiserver must be able to read the same
-// policy. Easy to get wrong: an exec by GET is no read.
+// What happens to a request whose events cannot be stored: it is refused, or it goes on and its events are dropped and
+// counted. The choice stands in a small file of its own, because audit.k8s.io/v1 Policy has no field for it and
+// kube-apiserver must be able to read the same policy. Easy to get wrong: an exec by GET is no read.
 import { z } from 'zod';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';

@@ -1,5 +1,6 @@
-// The audit policy file, kube-apiserver's own format (audit.k8s.io/v1 Policy): what is recorded of which request. Easy to get wrong: no rule
-// means no event, and levels that record bodies are refused rather than recorded as less than the operator thinks.
+// The audit policy file, kube-apiserver's own format (audit.k8s.io/v1 Policy): what is recorded of which request. Easy
+// to get wrong: no rule means no event, and levels that record bodies are refused rather than recorded as less than the
+// operator thinks.
 import { z } from 'zod';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
@@ -56,8 +57,8 @@ const policyFile = z.strictObject({
 /**
  * Reads a policy.
  * @param file its name for messages
- * @throws ConfigurationError with every fault at its line. Unlike kube-apiserver, which warns of unknown fields and goes on, a misspelt
- * field refuses the file: a rule that lost its `namespaces` would silence everything.
+ * @throws ConfigurationError with every fault at its line. Unlike kube-apiserver, which warns of unknown fields and
+ *   goes on, a misspelt field refuses the file: a rule that lost its `namespaces` would silence everything.
  */
 export function readAuditPolicy(source: string, file: string): AuditPolicy {
   const read = readYaml(source, file, policyFile);

@@ -1,5 +1,6 @@
-// Which requests a rule of an audit policy is for, by kube-apiserver's reading of one (k8s.io/apiserver/pkg/audit/policy/checker.go). Easy to
-// get wrong: the rule is asked about the caller, never about whom the caller acts as, and `resources: [pods]` does not mean `pods/log`.
+// Which requests a rule of an audit policy is for, by kube-apiserver's reading of one
+// (k8s.io/apiserver/pkg/audit/policy/checker.go). Easy to get wrong: the rule is asked about the caller, never about
+// whom the caller acts as, and `resources: [pods]` does not mean `pods/log`.
 import { z } from 'zod';
 import type { User } from '../../cache/model/user.ts';
 

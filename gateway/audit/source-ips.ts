@@ -1,5 +1,5 @@
-// Where a request came from, in kube-apiserver's order (k8s.io/apimachinery/pkg/util/net SourceIPs). Easy to get wrong: all but the last may
-// be invented by the client; only the last is the address of the connection.
+// Where a request came from, in kube-apiserver's order (k8s.io/apimachinery/pkg/util/net SourceIPs). Easy to get wrong:
+// all but the last may be invented by the client; only the last is the address of the connection.
 import { isIP } from 'node:net';
 import { headerValues } from '../../routing/forward/headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';

@@ -1,5 +1,6 @@
-// What an audit event says of one request, put together from the state of its chain. Easy to get wrong: events tell what was asked for in the
-// words of the cluster's own audit log (an exec by GET is `get` there), so that both can be laid side by side.
+// What an audit event says of one request, put together from the state of its chain. Easy to get wrong: events tell
+// what was asked for in the words of the cluster's own audit log (an exec by GET is `get` there), so that both can be
+// laid side by side.
 import { memberView } from '../../auth/rules/impersonation.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -75,7 +76,10 @@ export function responseStatus({ observation, progress }: Observed): ResponseSta
   return { status: 'Failure', message: error.message, reason: error.reason, code: progress.status };
 }
 
-/** What is said of a request nobody could be authenticated for (endpoints/filters/authn_audit.go): which ways were tried. */
+/**
+ * What is said of a request nobody could be authenticated for (endpoints/filters/authn_audit.go): which ways were
+ * tried.
+ */
 export function failedAuthentication({ inbound, peer }: Observed): ResponseStatus {
   const tried: string[] = [];
   const [authorization = ''] = headerValues(inbound.headers, 'authorization');
@@ -108,8 +112,8 @@ function canonical(user: User): string {
 }
 
 /**
- * kube-apiserver adds what the body says once it has authorized the request and read the object, so not to a request it refused: from outside
- * a 403 of admission cannot be told from one of RBAC, which is the common one.
+ * kube-apiserver adds what the body says once it has authorized the request and read the object, so not to a request it
+ * refused: from outside a 403 of admission cannot be told from one of RBAC, which is the common one.
  */
 function bodyMetadata(body: BodyMetadataReader | undefined, status: ResponseStatus | undefined): BodyMetadata {
   if (body === undefined || status === undefined || status.code === 401 || status.code === 403) return {};

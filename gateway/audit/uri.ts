@@ -1,9 +1,11 @@
-// The request target as an audit event shows it: the bytes the client sent, but for the values of query parameters that Kubernetes does not
-// know. Easy to get wrong: a list of names that sound secret always lacks one, so the list here is of names that are known to be none.
+// The request target as an audit event shows it: the bytes the client sent, but for the values of query parameters that
+// Kubernetes does not know. Easy to get wrong: a list of names that sound secret always lacks one, so the list here is
+// of names that are known to be none.
 
 /**
- * Parameters of the Kubernetes API (meta/v1 ListOptions, CreateOptions, PatchOptions, DeleteOptions; core/v1 PodExecOptions, PodAttachOptions,
- * PodLogOptions, PodPortForwardOptions; apiserver's health, discovery and Table parameters) and of our own surfaces.
+ * Parameters of the Kubernetes API (meta/v1 ListOptions, CreateOptions, PatchOptions, DeleteOptions; core/v1
+ * PodExecOptions, PodAttachOptions, PodLogOptions, PodPortForwardOptions; apiserver's health, discovery and Table
+ * parameters) and of our own surfaces.
  */
 const known: ReadonlySet<string> = new Set([
   ...['labelSelector', 'fieldSelector', 'limit', 'continue', 'watch', 'allowWatchBookmarks', 'sendInitialEvents'],
@@ -33,7 +35,8 @@ const redacted = 'REDACTED';
 
 /**
  * @param target origin form, checked by the one path parser
- * @returns the same text when every parameter is known; otherwise with `REDACTED` for the values of others, and for others without value
+ * @returns the same text when every parameter is known; otherwise with `REDACTED` for the values of others, and for
+ *   others without value
  */
 export function auditedUri(target: string): string {
   const mark = target.indexOf('?');

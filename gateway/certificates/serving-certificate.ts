@@ -1,5 +1,6 @@
-// The gateway's own CA, made once and kept in the data directory, and the serving certificate it signs at every start. Easy to get wrong:
-// the CA's key must never be half-written or readable by others, or a restart would hand every client a new trust problem.
+// The gateway's own CA, made once and kept in the data directory, and the serving certificate it signs at every start.
+// Easy to get wrong: the CA's key must never be half-written or readable by others, or a restart would hand every
+// client a new trust problem.
 import 'reflect-metadata';
 import { randomBytes, webcrypto, X509Certificate } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -50,7 +51,8 @@ export async function loadAuthority(dataDir: string): Promise<Authority> {
   const made = await makeAuthority();
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    // The key first: a certificate without its key would be served to nobody, a key alone is replaced at the next start.
+    // The key first: a certificate without its key would be served to nobody, a key alone is replaced at the next
+    // start.
     writeWhole(keyFile, made.key, 0o600);
     writeWhole(certFile, made.cert, 0o644);
   } catch (error) {
@@ -113,7 +115,10 @@ export async function makeAuthority(nowMs = Date.now()): Promise<Authority> {
   return { cert: `${certificate.toString('pem')}\n`, key: await privatePem(keys.privateKey) };
 }
 
-/** Signs a serving certificate for the names a client may use: localhost, the listen address, this host, and the cluster domain. */
+/**
+ * Signs a serving certificate for the names a client may use: localhost, the listen address, this host, and the cluster
+ * domain.
+ */
 export async function issueServingCertificate(
   authority: Authority,
   listenHost: string,

@@ -1,5 +1,6 @@
-// The rules of the shared serving certificate as a pure state: a CA, the CA that follows it, and the leaf every replica shows. Easy to get wrong: a
-// new CA must be trusted everywhere before it signs anything, so it waits in `nextAuthority` for one whole life of a leaf.
+// The rules of the shared serving certificate as a pure state: a CA, the CA that follows it, and the leaf every replica
+// shows. Easy to get wrong: a new CA must be trusted everywhere before it signs anything, so it waits in
+// `nextAuthority` for one whole life of a leaf.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { makeAuthority, signServingCertificate } from './serving-certificate.ts';
@@ -37,7 +38,10 @@ export function bundleCovers(bundle: string, wanted: string): boolean {
   return splitBundle(wanted).every((pem) => there.has(new X509Certificate(pem).fingerprint256));
 }
 
-/** Reads the Secret's data (base64 values); undefined when it holds no usable pair and authority, which then are made anew. */
+/**
+ * Reads the Secret's data (base64 values); undefined when it holds no usable pair and authority, which then are made
+ * anew.
+ */
 export function readMaterial(data: Readonly<Record<string, string>> | undefined): ServingMaterial | undefined {
   const text = (key: string): string => Buffer.from(data?.[key] ?? '', 'base64').toString('utf8');
   try {
@@ -62,7 +66,10 @@ export function readMaterial(data: Readonly<Record<string, string>> | undefined)
   }
 }
 
-/** The Secret's data for this material. `ca.crt` starts with the signing authority and is the whole bundle, so that it can be mounted as it is. */
+/**
+ * The Secret's data for this material. `ca.crt` starts with the signing authority and is the whole bundle, so that it
+ * can be mounted as it is.
+ */
 export function writeMaterial(material: ServingMaterial): Readonly<Record<string, string>> {
   const encode = (text: string): string => Buffer.from(text).toString('base64');
   return {

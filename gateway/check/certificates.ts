@@ -1,5 +1,5 @@
-// Certificates that are over or soon will be. Easy to get wrong: of a bundle every certificate counts by itself; a CA that is over is left out
-// by whoever verifies, and clients of it are locked out one morning.
+// Certificates that are over or soon will be. Easy to get wrong: of a bundle every certificate counts by itself; a CA
+// that is over is left out by whoever verifies, and clients of it are locked out one morning.
 import { X509Certificate } from 'node:crypto';
 import type { Unread, Weakness } from './weakness.ts';
 

@@ -1,5 +1,5 @@
-// Looks at everything `serve` would read, without serving. Easy to get wrong: one file that cannot be read must not hide what is weak in the
-// others, and nothing is written: no data directory, no Secret in the hub.
+// Looks at everything `serve` would read, without serving. Easy to get wrong: one file that cannot be read must not
+// hide what is weak in the others, and nothing is written: no data directory, no Secret in the hub.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readAuthenticationConfig } from '../../auth/jwt/authentication-config.ts';

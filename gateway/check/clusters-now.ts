@@ -1,5 +1,6 @@
-// The clusters a configuration has now, from its files and its hub, and what each of them says of the gateway's credential. Easy to get wrong:
-// the sources are the gateway's own, so they follow their files until they are closed, or the check would never end.
+// The clusters a configuration has now, from its files and its hub, and what each of them says of the gateway's
+// credential. Easy to get wrong: the sources are the gateway's own, so they follow their files until they are closed,
+// or the check would never end.
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeHubClient } from '../../cache/hub/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';

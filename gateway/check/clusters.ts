@@ -1,5 +1,5 @@
-// What is weak in how a cluster, or the hub, is reached and who the gateway is there. Easy to get wrong: specs of every source look the same
-// here, so what a kubeconfig and what a Secret of the hub say is judged by one rule.
+// What is weak in how a cluster, or the hub, is reached and who the gateway is there. Easy to get wrong: specs of every
+// source look the same here, so what a kubeconfig and what a Secret of the hub say is judged by one rule.
 import type { ClusterSpec, Credential, CredentialSource } from '../../cache/model/records.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
 import { certificateWeaknesses } from './certificates.ts';
@@ -113,7 +113,10 @@ export function credentialWeaknesses(
   return found;
 }
 
-/** `exp` of a JWT in Unix milliseconds; undefined for other tokens and for those without an end. It is read, not trusted. */
+/**
+ * `exp` of a JWT in Unix milliseconds; undefined for other tokens and for those without an end. It is read, not
+ * trusted.
+ */
 function tokenEndMs(authorization: string | undefined): number | undefined {
   const payload = /^Bearer [\w-]+\.([\w-]+)\.[\w-]*$/.exec(authorization ?? '')?.[1];
   if (payload === undefined) return undefined;

@@ -1,5 +1,5 @@
-// Who else may read or change the files that hold secrets and decisions. Easy to get wrong: the mode of the file a link points to counts, which
-// is what mounted Secrets are made of.
+// Who else may read or change the files that hold secrets and decisions. Easy to get wrong: the mode of the file a link
+// points to counts, which is what mounted Secrets are made of.
 import { statSync } from 'node:fs';
 import type { Unread, Weakness } from './weakness.ts';
 

@@ -1,5 +1,5 @@
-// What is weak between the gateway and its hub: the settings, and what the gateway's own account may read there. Easy to get wrong: nothing
-// is written; a SelfSubjectAccessReview is a question although it is a POST.
+// What is weak between the gateway and its hub: the settings, and what the gateway's own account may read there. Easy
+// to get wrong: nothing is written; a SelfSubjectAccessReview is a question although it is a POST.
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { HubConfig } from '../config/hub-config.ts';
 import type { CheckResult, Weakness } from './weakness.ts';

@@ -1,5 +1,5 @@
-// Kubeconfig files as files: which of their parts are secret, and what the one context of a hub or a webhook says. Easy to get wrong: the
-// key may stand in a file of its own, so that a kubeconfig nobody can read is not enough.
+// Kubeconfig files as files: which of their parts are secret, and what the one context of a hub or a webhook says. Easy
+// to get wrong: the key may stand in a file of its own, so that a kubeconfig nobody can read is not enough.
 import { readFileSync } from 'node:fs';
 import { unusable } from '../../cache/sources/unusable.ts';
 import { draftClusters } from '../../cache/sources/kubeconfig/kubeconfig-cluster.ts';

@@ -1,5 +1,5 @@
-// Asks each member what the gateway's credential may do there, with the probe's own questions. Easy to get wrong: no answer is not a good
-// answer; a member that was not asked is unread.
+// Asks each member what the gateway's credential may do there, with the probe's own questions. Easy to get wrong: no
+// answer is not a good answer; a member that was not asked is unread.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import { locate } from '../../routing/members/target.ts';

@@ -1,5 +1,5 @@
-// What is weak in the settings themselves, before any file is opened. Easy to get wrong: a default is a setting, too; what nobody wrote down
-// can be weak.
+// What is weak in the settings themselves, before any file is opened. Easy to get wrong: a default is a setting, too;
+// what nobody wrote down can be weak.
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
 import type { Config } from '../config/configuration.ts';

@@ -1,4 +1,5 @@
-// What is weak in the files that say who users are and what they may do. Easy to get wrong: a token is named by its user and line only.
+// What is weak in the files that say who users are and what they may do. Easy to get wrong: a token is named by its
+// user and line only.
 import type { AuthenticationConfig } from '../../auth/jwt/authentication-config.ts';
 import type { AuthorizationRules, Rule } from '../../auth/rules/rules.ts';
 import type { TokenFile } from '../../auth/callers/static-token.ts';

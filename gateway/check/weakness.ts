@@ -1,5 +1,5 @@
-// What `portcullis check` finds. Easy to get wrong: a text is printed as it is and may end in a CI log, so it names files, clusters and users,
-// never a token or key.
+// What `portcullis check` finds. Easy to get wrong: a text is printed as it is and may end in a CI log, so it names
+// files, clusters and users, never a token or key.
 
 /** How much is lost when somebody uses it: others' rights, some rights, or a step on the way there. */
 export type Severity = 'high' | 'medium' | 'low';

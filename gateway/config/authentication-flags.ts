@@ -1,5 +1,6 @@
-// The flags that say who may log in through identity providers, or without any credential: kube-apiserver's names and meaning. Easy to get
-// wrong: both ways to allow anonymous requests at once are refused, since one of them may have been meant to forbid it.
+// The flags that say who may log in through identity providers, or without any credential: kube-apiserver's names and
+// meaning. Easy to get wrong: both ways to allow anonymous requests at once are refused, since one of them may have
+// been meant to forbid it.
 import { z } from 'zod';
 
 /** What of the configuration concerns them. Paths are absolute. */

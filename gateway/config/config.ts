@@ -1,5 +1,6 @@
-// Flags and the configuration file → one frozen Config, every fault reported at once. Easy to get wrong: a value of the file wins over a
-// default and loses to a flag; combinations that would weaken identity are refused here, before any socket opens.
+// Flags and the configuration file → one frozen Config, every fault reported at once. Easy to get wrong: a value of the
+// file wins over a default and loses to a flag; combinations that would weaken identity are refused here, before any
+// socket opens.
 import { homedir } from 'node:os';
 import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

@@ -1,5 +1,6 @@
-// The part of the configuration that a hub brings: where it is, which sources, who decides. Easy to get wrong: in a pod the hub is the
-// cluster the pod runs in unless something else is said, so that the chart needs no flag; on a laptop there is none.
+// The part of the configuration that a hub brings: where it is, which sources, who decides. Easy to get wrong: in a pod
+// the hub is the cluster the pod runs in unless something else is said, so that the chart needs no flag; on a laptop
+// there is none.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -35,7 +36,10 @@ export interface HubConfig {
   readonly managedServiceAccount: string;
   /** Namespace of Karmada's Secrets. */
   readonly karmadaNamespace: string;
-  /** Command lines that credentials in cluster-gateway's Secrets may run; a hub's objects are not the operator's own files, so none by default. */
+  /**
+   * Command lines that credentials in cluster-gateway's Secrets may run; a hub's objects are not the operator's own
+   * files, so none by default.
+   */
   readonly allowExec: readonly string[];
   /** Environment variables they may set to anything. */
   readonly allowExecEnv: readonly string[];
@@ -144,7 +148,8 @@ const namespaceForm = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 /**
  * The hub's part, or undefined without a hub. Faults are handed to `fault`, one for each flag.
  * @param file what the configuration file says, paths made absolute by the caller
- * @param inPod whether the process runs in a pod, where the hub is the pod's own cluster unless `--hub-kubeconfig ""` says there is none
+ * @param inPod whether the process runs in a pod, where the hub is the pod's own cluster unless `--hub-kubeconfig ""`
+ *   says there is none
  * @param environment where a pod finds the address of that cluster
  */
 export function readHubConfig(

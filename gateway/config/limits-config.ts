@@ -1,5 +1,6 @@
-// The part of the configuration that bounds what users, clusters and clients may take of the gateway. Easy to get wrong: 0 means "no limit"
-// here as with kube-apiserver's flags, so it becomes Infinity once and nothing behind this file has to know of it.
+// The part of the configuration that bounds what users, clusters and clients may take of the gateway. Easy to get
+// wrong: 0 means "no limit" here as with kube-apiserver's flags, so it becomes Infinity once and nothing behind this
+// file has to know of it.
 import { totalmem } from 'node:os';
 import { z } from 'zod';
 import { parseDuration } from '../../lib/duration.ts';
@@ -186,7 +187,10 @@ export function readLimitsConfig(
   });
 }
 
-/** Bytes this process may use: Node reads the limit of the control group, which is absent or beyond all memory where there is none. */
+/**
+ * Bytes this process may use: Node reads the limit of the control group, which is absent or beyond all memory where
+ * there is none.
+ */
 function memoryOfProcess(): number {
   const constrained = process.constrainedMemory();
   const machine = totalmem();

@@ -1,5 +1,6 @@
-// Shortens every TTL and deadline of a gateway by one factor, so that tests of what takes minutes take seconds. For tests only. Easy to get wrong: a
-// factor above 1 would weaken every bound at once, so it is refused, and a gateway with another factor than 1 says so when it starts.
+// Shortens every TTL and deadline of a gateway by one factor, so that tests of what takes minutes take seconds. For
+// tests only. Easy to get wrong: a factor above 1 would weaken every bound at once, so it is refused, and a gateway
+// with another factor than 1 says so when it starts.
 import { connectTimeoutMs } from '../../lib/limits.ts';
 import { defaultBreakerLimits } from '../../routing/members/breaker.ts';
 import type { BreakerLimits } from '../../routing/members/breaker.ts';
@@ -11,7 +12,9 @@ import { clientLostMs } from '../../http/http2/http2-liveness.ts';
 import { defaultProbeTiming } from '../probe/probe.ts';
 import { defaultIntervalMs } from '../open-streams/stream-reviews.ts';
 
-/** Environment variable that holds the factor, for example `0.2`. There is no flag and no key of the configuration file. */
+/**
+ * Environment variable that holds the factor, for example `0.2`. There is no flag and no key of the configuration file.
+ */
 export const timeScaleVariable = 'PORTCULLIS_TEST_TIME_SCALE';
 
 /** Below this a busy machine alone would break every deadline. */

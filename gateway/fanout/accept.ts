@@ -1,5 +1,5 @@
-// Which forms members are asked for: JSON only, whatever else the client would take, because answers are joined as JSON. Easy to get wrong: a
-// client that takes nothing but protobuf must hear 406, not get bytes it cannot read.
+// Which forms members are asked for: JSON only, whatever else the client would take, because answers are joined as
+// JSON. Easy to get wrong: a client that takes nothing but protobuf must hear 406, not get bytes it cannot read.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import { acceptedRanges } from '../api/accept.ts';

@@ -1,5 +1,6 @@
-// The client's end of a fan-out: head, pieces with back-pressure, and one place that knows when to give up. Easy to get wrong: a fault after
-// the head can only be told by cutting the answer, so nothing may end it properly but its last byte.
+// The client's end of a fan-out: head, pieces with back-pressure, and one place that knows when to give up. Easy to get
+// wrong: a fault after the head can only be told by cutting the answer, so nothing may end it properly but its last
+// byte.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStream } from '../../routing/forward/open-streams.ts';
 import type { Authorized } from '../exchange.ts';

@@ -1,5 +1,6 @@
-// A request for every cluster: which of the few things it can ask, and what is refused. Easy to get wrong: a write to all clusters must be meant,
-// so it needs a selector; and what is a stream of one object (logs, exec) has no meaning for many.
+// A request for every cluster: which of the few things it can ask, and what is refused. Easy to get wrong: a write to
+// all clusters must be meant, so it needs a selector; and what is a stream of one object (logs, exec) has no meaning
+// for many.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Authorized } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';

@@ -1,5 +1,6 @@
-// Joins the discovery documents of several clusters. Easy to get wrong: a version or resource that one cluster lacks must stay, and the order of the
-// first cluster decides what is preferred, so that the same clusters always give the same document.
+// Joins the discovery documents of several clusters. Easy to get wrong: a version or resource that one cluster lacks
+// must stay, and the order of the first cluster decides what is preferred, so that the same clusters always give the
+// same document.
 
 /** Which document of the API's root paths. */
 export type DiscoveryDocument = 'api' | 'apis' | 'group' | 'resources' | 'openapi-v3';

@@ -1,5 +1,6 @@
-// Discovery of every cluster as one, so that kubectl finds each type that some cluster serves. Easy to get wrong: documents come in an old and an
-// aggregated form and clients choose by what they get, so a member that answers in another form is asked for the one the others gave.
+// Discovery of every cluster as one, so that kubectl finds each type that some cluster serves. Easy to get wrong:
+// documents come in an old and an aggregated form and clients choose by what they get, so a member that answers in
+// another form is asked for the one the others gave.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
@@ -81,7 +82,10 @@ interface Form {
   readonly isAggregated: boolean;
 }
 
-/** Aggregated where the client likes it best; every kube-apiserver since 1.26 has it, others are left out then, so it is asked for only if so. */
+/**
+ * Aggregated where the client likes it best; every kube-apiserver since 1.26 has it, others are left out then, so it is
+ * asked for only if so.
+ */
 function formOf({ state }: ListParts, question: Question): Form {
   const json = { accept: 'application/json', contentType: 'application/json', isAggregated: false };
   if (question !== 'api' && question !== 'apis') return json;

@@ -1,5 +1,5 @@
-// Get of one name over many clusters: the object when exactly one has it. Easy to get wrong: "not found" may only be said when every cluster has
-// answered; one that could not be asked may have it.
+// Get of one name over many clusters: the object when exactly one has it. Easy to get wrong: "not found" may only be
+// said when every cluster has answered; one that could not be asked may have it.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';

@@ -1,5 +1,6 @@
-// Which clusters a fan-out asks, and how one of them is asked: judged, found and sent to by the functions that a request to it alone passes. Easy
-// to get wrong: a cluster the caller may not reach is absent everywhere; it is not an error, not missing, and its name is never written.
+// Which clusters a fan-out asks, and how one of them is asked: judged, found and sent to by the functions that a
+// request to it alone passes. Easy to get wrong: a cluster the caller may not reach is absent everywhere; it is not an
+// error, not missing, and its name is never written.
 import { isAsJudged } from '../../auth/rules/authorize.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -47,7 +48,8 @@ export interface FanoutMembers {
   ask(cluster: ClusterSpec, question: MemberQuestion): Promise<MemberAnswer>;
   readonly access: ClusterAccess;
   /**
-   * While a stream is open: calls `end` once the caller may no longer reach the cluster, or would be somebody else there.
+   * While a stream is open: calls `end` once the caller may no longer reach the cluster, or would be somebody else
+   * there.
    * @returns what stops it
    */
   follow(cluster: ClusterSpec, end: (reason: GatewayError) => void): () => void;
@@ -117,7 +119,8 @@ export function makeFanoutMembers(
 }
 
 /**
- * The cluster as it is now. Since it was judged another server may have taken its name, or its labels, which rules judge by, may have changed.
+ * The cluster as it is now. Since it was judged another server may have taken its name, or its labels, which rules
+ * judge by, may have changed.
  * @throws GatewayError CLUSTER_NOT_FOUND when it is another, or one the caller may not reach any more
  */
 async function locateJudged(
@@ -173,7 +176,10 @@ function released(answer: MemberAnswer, leave: () => void, open: Set<() => void>
   return { status: answer.status, headers: answer.headers, chunks: chunks(), cancel };
 }
 
-/** Runs `work` for each, at most `atOnce` at a time; results are in the order of the items. Rejects with the first fault. */
+/**
+ * Runs `work` for each, at most `atOnce` at a time; results are in the order of the items. Rejects with the first
+ * fault.
+ */
 export async function inTurns<T, R>(
   items: readonly T[],
   atOnce: number,

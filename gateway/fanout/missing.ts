@@ -1,5 +1,6 @@
-// What is told of clusters whose part of an answer is missing: Warnings, an annotation, or a Status that names them all. Easy to get wrong: only
-// clusters the caller may reach come here, and a reason is shown to people, so it holds no address and is cut to a line.
+// What is told of clusters whose part of an answer is missing: Warnings, an annotation, or a Status that names them
+// all. Easy to get wrong: only clusters the caller may reach come here, and a reason is shown to people, so it holds no
+// address and is cut to a line.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
@@ -92,7 +93,8 @@ export function missingText(missing: readonly Missing[]): string {
 }
 
 /**
- * `metav1.Status` about several clusters, one cause each: `reason` is the member's reason, `field` the cluster, `message` what it said.
+ * `metav1.Status` about several clusters, one cause each: `reason` is the member's reason, `field` the cluster,
+ * `message` what it said.
  * @param error says code, reason and message of the whole
  */
 export function statusOfMany(error: GatewayError, causes: readonly Missing[]): object {

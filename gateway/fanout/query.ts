@@ -1,5 +1,6 @@
-// The query of a request to many clusters: what is ours is read and taken out, the rest goes to every member byte for byte. Easy to get wrong:
-// a resourceVersion or continue token belongs to one member; sent to another it would be a wrong answer that looks right.
+// The query of a request to many clusters: what is ours is read and taken out, the rest goes to every member byte for
+// byte. Easy to get wrong: a resourceVersion or continue token belongs to one member; sent to another it would be a
+// wrong answer that looks right.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { labelMatcher } from '../api/clusters/selectors.ts';
 import type { LabelMatcher } from '../api/clusters/selectors.ts';
@@ -62,8 +63,8 @@ export function readFanoutQuery(query: string): FanoutQuery {
 }
 
 /**
- * Go drops a pair that it cannot read, and takes the first of two. Here that would choose clusters that nobody meant, and a request for all of them may
- * be a write.
+ * Go drops a pair that it cannot read, and takes the first of two. Here that would choose clusters that nobody meant,
+ * and a request for all of them may be a write.
  */
 function readClusterSelector(query: string): string {
   const pairs = query

@@ -1,5 +1,6 @@
-// A write to each of several clusters, chosen by a selector. Easy to get wrong: there is no transaction; what one refused the others have done, so
-// the answer says of each cluster what became of it, and is a success only when all are.
+// A write to each of several clusters, chosen by a selector. Easy to get wrong: there is no transaction; what one
+// refused the others have done, so the answer says of each cluster what became of it, and is a success only when all
+// are.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
@@ -73,8 +74,8 @@ export async function answerWrite(parts: ListParts, clusters: readonly ClusterSp
 const selectionKeys: ReadonlySet<string> = new Set(['clusterSelector', 'partial']);
 
 /**
- * `metav1.Status` of a write: a cause for each cluster (`field` its name, `reason` `Success` or the member's, `message`); code 200 when all
- * have done it, else the highest code there was.
+ * `metav1.Status` of a write: a cause for each cluster (`field` its name, `reason` `Success` or the member's,
+ * `message`); code 200 when all have done it, else the highest code there was.
  */
 function statusOfWrite(outcomes: readonly Outcome[]): { readonly status: number; readonly document: object } {
   const failed = outcomes.filter(({ isDone }) => !isDone);

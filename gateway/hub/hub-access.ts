@@ -1,5 +1,6 @@
-// Everything by which a hub decides who calls and what they may do: its trust, token reviews, access reviews. Easy to get wrong: reviews cost the
-// hub a call each, so all who ask (requests, open streams, scrapes) ask through the same caches.
+// Everything by which a hub decides who calls and what they may do: its trust, token reviews, access reviews. Easy to
+// get wrong: reviews cost the hub a call each, so all who ask (requests, open streams, scrapes) ask through the same
+// caches.
 import { makeHubReview } from '../../auth/reviews/hub-review.ts';
 import { makeHubAuthorizer } from '../../auth/reviews/subject-access-review.ts';
 import { makeTokenReviewAuthenticator } from '../../auth/reviews/token-review.ts';
@@ -20,7 +21,10 @@ export interface HubAccess {
   readonly authorizer: Authorizer;
   /** For the operations listener. */
   readonly metrics: MetricsReviews;
-  /** Resolves when the hub has said whom it trusts; until then nobody comes through its front proxy or with a certificate of its. */
+  /**
+   * Resolves when the hub has said whom it trusts; until then nobody comes through its front proxy or with a
+   * certificate of its.
+   */
   readonly synced: Promise<void>;
   /** What is wrong with the trust now. */
   faults(): readonly string[];

@@ -1,5 +1,6 @@
-// The serving certificate that all replicas share through one Secret of the hub, renewed by whichever is first, and the `caBundle` of our APIServices
-// kept in step. Easy to get wrong: a pair is shown only after the hub trusts its authority, or discovery of the whole hub fails meanwhile.
+// The serving certificate that all replicas share through one Secret of the hub, renewed by whichever is first, and the
+// `caBundle` of our APIServices kept in step. Easy to get wrong: a pair is shown only after the hub trusts its
+// authority, or discovery of the whole hub fails meanwhile.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubAnswer, HubClient, HubObject, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
@@ -27,7 +28,10 @@ export interface HubServingOptions {
   readonly namespace: string;
   /** The Secret must exist (the chart makes it empty), so that no right to create Secrets is needed. */
   readonly secretName: string;
-  /** `v1alpha1.gateway.portcullis.io`; each gets the bundle while it points to a Service that `names` has as `<name>.<namespace>.svc`. */
+  /**
+   * `v1alpha1.gateway.portcullis.io`; each gets the bundle while it points to a Service that `names` has as
+   * `<name>.<namespace>.svc`.
+   */
   readonly apiServices: readonly string[];
   /** DNS names and IP addresses clients use. */
   readonly names: readonly string[];
@@ -38,7 +42,10 @@ export interface HubServingOptions {
   readonly startTimeoutMs?: number;
 }
 
-/** The shared certificate as the listener uses it; `Serving` of gateway/certificates/serving.ts but that the CA is no file. */
+/**
+ * The shared certificate as the listener uses it; `Serving` of gateway/certificates/serving.ts but that the CA is no
+ * file.
+ */
 export interface HubServing {
   readonly caFile: undefined;
   /** PEM bundle that clients of the direct listener must trust. */
@@ -87,8 +94,8 @@ export async function startHubServing(options: HubServingOptions): Promise<HubSe
     const bundle = trustBundle(wanted);
     for (const [name, object] of apiServices) {
       const { caBundle: shown = '', service } = (object['spec'] ?? {}) as ApiServiceSpec;
-      // The aggregator verifies this name. One that points elsewhere (cluster-gateway before it is taken over, or after it is given back) has
-      // another CA, and ours in its place would cut it off.
+      // The aggregator verifies this name. One that points elsewhere (cluster-gateway before it is taken over, or after
+      // it is given back) has another CA, and ours in its place would cut it off.
       if (!names.includes(`${service?.name}.${service?.namespace}.svc`)) continue;
       if (covers(Buffer.from(shown, 'base64').toString('utf8'), bundle)) continue;
       const answer = await client.request({
@@ -105,7 +112,8 @@ export async function startHubServing(options: HubServingOptions): Promise<HubSe
   };
 
   const renew = async (): Promise<void> => {
-    // Its version and its content must be of one moment, and `secret` moves with every event: hence a variable of our own.
+    // Its version and its content must be of one moment, and `secret` moves with every event: hence a variable of our
+    // own.
     let held = secret;
     for (;;) {
       if (held === undefined) throw missing(label);
@@ -186,7 +194,8 @@ export async function startHubServing(options: HubServingOptions): Promise<HubSe
 }
 
 function watched(group: string, version: string, resource: string, name: string, namespace?: string): WatchedResource {
-  // With the name as field selector, RBAC's resourceNames holds for list and watch too (apiserver/pkg/endpoints/request/requestinfo.go).
+  // With the name as field selector, RBAC's resourceNames holds for list and watch too
+  // (apiserver/pkg/endpoints/request/requestinfo.go).
   return {
     group,
     version,

@@ -1,6 +1,7 @@
-// Whom the hub trusts to say who calls: its client authority and its front proxy, from the ConfigMap that every API server publishes, followed
-// for change. Easy to get wrong: a bad edit keeps the last good trust and is told, but a key that was taken away takes the trust with it; and
-// each of the two has a pool of its own, although the listener asks clients for certificates of both.
+// Whom the hub trusts to say who calls: its client authority and its front proxy, from the ConfigMap that every API
+// server publishes, followed for change. Easy to get wrong: a bad edit keeps the last good trust and is told, but a key
+// that was taken away takes the trust with it; and each of the two has a pool of its own, although the listener asks
+// clients for certificates of both.
 import { isDeepStrictEqual } from 'node:util';
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { Authenticator } from '../../auth/callers/authenticate.ts';

@@ -1,5 +1,6 @@
-// The hub as one gateway uses it: its client, its word on callers, and the serving certificate that replicas share through it. Easy to get wrong: a
-// hub that is down must not keep a gateway from starting or serving what it knows, so nothing here waits for it but the shared certificate.
+// The hub as one gateway uses it: its client, its word on callers, and the serving certificate that replicas share
+// through it. Easy to get wrong: a hub that is down must not keep a gateway from starting or serving what it knows, so
+// nothing here waits for it but the shared certificate.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { makeHubClient } from '../../cache/hub/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
@@ -26,8 +27,8 @@ export interface Hub {
 
 /**
  * Connects to the hub of a configuration.
- * @throws ConfigurationError when its kubeconfig or the pod's ServiceAccount cannot be read, or the certificate's Secret cannot be used;
- * GatewayError HUB_UNAVAILABLE when that Secret is needed and the hub does not tell
+ * @throws ConfigurationError when its kubeconfig or the pod's ServiceAccount cannot be read, or the certificate's
+ *   Secret cannot be used; GatewayError HUB_UNAVAILABLE when that Secret is needed and the hub does not tell
  */
 export async function startHub(config: HubConfig, log: Log, version: string): Promise<Hub> {
   const onProblem = (fault: string | undefined): void => {

@@ -1,6 +1,7 @@
-// Asks the hub for reviews over connections of the data path, which cost a fraction of node:https; with many users and clusters reviews are the dearest thing that
-// requests cause (each pair every ten seconds). Easy to get wrong: whatever is not an ordinary answer (a refused credential, a connection that was closed
-// while it idled, another trust than before) goes to the client of the hub, which knows what to do about it, so that there is one opinion about that.
+// Asks the hub for reviews over connections of the data path, which cost a fraction of node:https; with many users and
+// clusters reviews are the dearest thing that requests cause (each pair every ten seconds). Easy to get wrong: whatever
+// is not an ordinary answer (a refused credential, a connection that was closed while it idled, another trust than
+// before) goes to the client of the hub, which knows what to do about it, so that there is one opinion about that.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { isReview } from '../../cache/hub/hub-client.ts';
 import type { HubAccess, HubConnection } from '../../cache/hub/hub-connection.ts';

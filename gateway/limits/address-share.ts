@@ -1,4 +1,5 @@
-// Which addresses count as one client: an IPv4 address, or the /64 an IPv6 address is in, because whoever has one address of it has all of them.
+// Which addresses count as one client: an IPv4 address, or the /64 an IPv6 address is in, because whoever has one
+// address of it has all of them.
 import { addressBytes } from '../../lib/text/ip-address.ts';
 
 /** A key for {@link Map}s; the text itself where it is no address. */

@@ -1,6 +1,7 @@
-// Who may have a request or a stream under way, and who waits for it: bounds of the whole gateway, of each user and of each cluster. A short
-// request takes a place of its user in its cluster, of its user, of its cluster and of the gateway, always in this order, and waits in the fair
-// queue of the first that is full. Easy to get wrong: a place must come back in every ending, and whoever is let through at once must cost next to nothing.
+// Who may have a request or a stream under way, and who waits for it: bounds of the whole gateway, of each user and of
+// each cluster. A short request takes a place of its user in its cluster, of its user, of its cluster and of the
+// gateway, always in this order, and waits in the fair queue of the first that is full. Easy to get wrong: a place must
+// come back in every ending, and whoever is let through at once must cost next to nothing.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
@@ -35,8 +36,8 @@ export interface Admission {
   /** The same for what may stay open; it never waits, since nobody knows when another stream ends. */
   enterStream(user: User, cluster: string, inbound: Inbound): void;
   /**
-   * A place in one of the clusters that a request already let in asks (`*`). It never waits: it holds places of its user and the gateway
-   * meanwhile, for which others wait who hold one of this cluster.
+   * A place in one of the clusters that a request already let in asks (`*`). It never waits: it holds places of its
+   * user and the gateway meanwhile, for which others wait who hold one of this cluster.
    * @returns what gives it back
    * @throws GatewayError TOO_MANY_REQUESTS
    */

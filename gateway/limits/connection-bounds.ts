@@ -1,5 +1,6 @@
-// How many connections clients may have, together and from one address, decided before the handshake, which is what a flood makes dear. Easy to get
-// wrong: a load balancer or a hub is one address for all its users, so the bound of one address is no small number.
+// How many connections clients may have, together and from one address, decided before the handshake, which is what a
+// flood makes dear. Easy to get wrong: a load balancer or a hub is one address for all its users, so the bound of one
+// address is no small number.
 import type { Server } from 'node:tls';
 import type { Socket } from 'node:net';
 import { addressKey } from './address-share.ts';

@@ -1,6 +1,7 @@
-// Holds back whoever tries credentials: from an address with too many failures no more are tried for a while, since each may cost a call to the hub or a
-// signature. Easy to get wrong: many honest users may share that address (a NAT, a load balancer), so a connection that has proved itself is
-// never held back for another's failures; but it is for its own, or one good token would let its holder try as many others as they like.
+// Holds back whoever tries credentials: from an address with too many failures no more are tried for a while, since
+// each may cost a call to the hub or a signature. Easy to get wrong: many honest users may share that address (a NAT, a
+// load balancer), so a connection that has proved itself is never held back for another's failures; but it is for its
+// own, or one good token would let its holder try as many others as they like.
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { anonymousName } from '../../auth/callers/reserved.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -26,7 +27,8 @@ export interface GuardedLogins {
 }
 
 /**
- * Guards an authenticator. The `connection` of a request is the one with an `address`; without one nothing is held back.
+ * Guards an authenticator. The `connection` of a request is the one with an `address`; without one nothing is held
+ * back.
  * @throws GatewayError (the returned function) TOO_MANY_REQUESTS beside what the authenticator throws
  */
 export function guardLogins(

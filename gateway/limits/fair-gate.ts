@@ -1,6 +1,7 @@
-// A bounded number of places, and a fair queue in front of them: users take turns, each with its own requests in order of arrival, so that
-// whoever asks little passes whoever floods (API Priority and Fairness does the same by shuffle sharding; here every user has a queue of its
-// own). Easy to get wrong: a place that gets free goes to the next in turn, never to who happens to come in that moment.
+// A bounded number of places, and a fair queue in front of them: users take turns, each with its own requests in order
+// of arrival, so that whoever asks little passes whoever floods (API Priority and Fairness does the same by shuffle
+// sharding; here every user has a queue of its own). Easy to get wrong: a place that gets free goes to the next in
+// turn, never to who happens to come in that moment.
 
 /** One request that waits. */
 export interface Waiting {

@@ -1,6 +1,7 @@
-// Gives memory back that V8 keeps for nothing. Lists of thousands of objects and as many handshakes leave a young generation grown to its largest size and
-// half-empty pages, and V8 holds them for as long as anything allocates, which probes always do (100 MB with 2,000 clusters, measured). Easy to get wrong: such
-// a collection stops the process (some 2 ms for each megabyte that is used): only while next to nothing is done, when much is to be had, and seldom.
+// Gives memory back that V8 keeps for nothing. Lists of thousands of objects and as many handshakes leave a young
+// generation grown to its largest size and half-empty pages, and V8 holds them for as long as anything allocates, which
+// probes always do (100 MB with 2,000 clusters, measured). Easy to get wrong: such a collection stops the process (some
+// 2 ms for each megabyte that is used): only while next to nothing is done, when much is to be had, and seldom.
 import { getHeapStatistics } from 'node:v8';
 import type { Collector } from '../../routing/buffer-reclaim.ts';
 

@@ -1,5 +1,5 @@
-// All bounds of one gateway, started together, and what metrics and readyz tell of them. Easy to get wrong: a gateway that is full is not
-// unhealthy; were it taken out of service, the others would be full next.
+// All bounds of one gateway, started together, and what metrics and readyz tell of them. Easy to get wrong: a gateway
+// that is full is not unhealthy; were it taken out of service, the others would be full next.
 import type { Registry } from 'prom-client';
 import { fullCollector, shrinkingCollector } from '../../routing/buffer-reclaim.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';

@@ -1,5 +1,6 @@
-// Sheds load before the process dies of memory: first the clients that do not take their answers are cut off, the longest blocked first, then new
-// requests are refused. Easy to get wrong: a heap holds garbage until somebody collects it, so a collection comes before any client is cut.
+// Sheds load before the process dies of memory: first the clients that do not take their answers are cut off, the
+// longest blocked first, then new requests are refused. Easy to get wrong: a heap holds garbage until somebody collects
+// it, so a collection comes before any client is cut.
 import { getHeapStatistics } from 'node:v8';
 import type { Collector } from '../../routing/buffer-reclaim.ts';
 

@@ -1,6 +1,7 @@
-// Ends answers whose client takes nothing: short ones and watches after a time, as kube-apiserver ends what is not written within its request time-out
-// and watchers that do not keep up; anything, the longest blocked first, when memory is short. Easy to get wrong: `kubectl logs -f | less` stands still
-// for an hour with good reason, so logs, sessions and proxied services have no time limit.
+// Ends answers whose client takes nothing: short ones and watches after a time, as kube-apiserver ends what is not
+// written within its request time-out and watchers that do not keep up; anything, the longest blocked first, when
+// memory is short. Easy to get wrong: `kubectl logs -f | less` stands still for an hour with good reason, so logs,
+// sessions and proxied services have no time limit.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 

@@ -1,5 +1,6 @@
-// A rate with a burst, refilled by arithmetic when somebody asks: no timer, no memory of single requests (golang.org/x/time/rate counts alike).
-// Easy to get wrong: the clock must never go back, or a bucket would stay empty until it has caught up.
+// A rate with a burst, refilled by arithmetic when somebody asks: no timer, no memory of single requests
+// (golang.org/x/time/rate counts alike). Easy to get wrong: the clock must never go back, or a bucket would stay empty
+// until it has caught up.
 
 /** See the file comment. Times are monotonic milliseconds. */
 export class TokenBucket {

@@ -4,7 +4,9 @@ import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
 import { drain } from './drain.ts';
 
-/** A drain of the given streams that writes down what happens; the last connection closes when `disconnect` is called. */
+/**
+ * A drain of the given streams that writes down what happens; the last connection closes when `disconnect` is called.
+ */
 function draining(openStreams: OpenStreams, graceMs: number) {
   const happened: string[] = [];
   const { promise: disconnected, resolve: disconnect } = Promise.withResolvers<void>();

@@ -1,11 +1,14 @@
-// The end of the process in good order (kube-apiserver's shutdown sequence): unready, stop taking, let short requests finish, end watches
-// between two events, abort the rest when the grace is over. Easy to get wrong: a list that is cut must look cut, so that kubectl exits
-// non-zero; only a watch may end cleanly; and an answer that is written has not left yet.
+// The end of the process in good order (kube-apiserver's shutdown sequence): unready, stop taking, let short requests
+// finish, end watches between two events, abort the rest when the grace is over. Easy to get wrong: a list that is cut
+// must look cut, so that kubectl exits non-zero; only a watch may end cleanly; and an answer that is written has not
+// left yet.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Listener } from '../start/tls-server.ts';
 
-/** How long the end of the process waits for a webhook, whose events wait on disk then, and for a collector of spans. */
+/**
+ * How long the end of the process waits for a webhook, whose events wait on disk then, and for a collector of spans.
+ */
 export const flushMs = 3000;
 
 /** What is drained and how long it may take. */
@@ -47,8 +50,8 @@ export async function drain(parts: DrainParts): Promise<void> {
 }
 
 /**
- * Ends watches a few at a time: their clients open them again elsewhere at once, and thousands in one moment would be a storm for whoever
- * takes over and for the members.
+ * Ends watches a few at a time: their clients open them again elsewhere at once, and thousands in one moment would be a
+ * storm for whoever takes over and for the members.
  */
 function endWatches(openStreams: OpenStreams, graceMs: number): { stop(): void } {
   const watches = [...openStreams].filter(({ kind }) => kind === 'watch');

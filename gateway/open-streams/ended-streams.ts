@@ -1,5 +1,6 @@
-// Ends what is open before its time, and tells the client why where it can be told. Easy to get wrong: what has no stream yet (the member has not
-// answered) can only be cut; and a registration that is gone or closed must take its streams with it, or they would outlive every right.
+// Ends what is open before its time, and tells the client why where it can be told. Easy to get wrong: what has no
+// stream yet (the member has not answered) can only be cut; and a registration that is gone or closed must take its
+// streams with it, or they would outlive every right.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Inbound } from '../../http/inbound.ts';
@@ -14,8 +15,8 @@ export function endStream(open: OpenStream | Inbound, reason: GatewayError): voi
 }
 
 /**
- * Ends the streams of a registration that is removed, and of one that lost its credential or may not be used any more. A credential that is
- * replaced by another leaves them be: rotation must not be noticed.
+ * Ends the streams of a registration that is removed, and of one that lost its credential or may not be used any more.
+ * A credential that is replaced by another leaves them be: rotation must not be noticed.
  */
 export function followRegistrations(
   store: Pick<ClusterStore, 'subscribe'>,

@@ -1,5 +1,6 @@
-// Asks again, for every stream that is open, whether its caller is still who it was and may still do this, and ends those of whom that is no
-// longer so. Easy to get wrong: a hub that cannot be asked says nothing about anybody, so its silence must not cut every watch of every user.
+// Asks again, for every stream that is open, whether its caller is still who it was and may still do this, and ends
+// those of whom that is no longer so. Easy to get wrong: a hub that cannot be asked says nothing about anybody, so its
+// silence must not cut every watch of every user.
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { forbidden } from '../../auth/rules/authorize.ts';

@@ -1,5 +1,6 @@
-// Tells of each cluster how it stands in the index: in its record, where `kubectl get clusters` and its watches see it, and in one line when the gateway starts.
-// Easy to get wrong: each change of a record is an event for whoever watches clusters, so progress is told in tens of percent.
+// Tells of each cluster how it stands in the index: in its record, where `kubectl get clusters` and its watches see it,
+// and in one line when the gateway starts. Easy to get wrong: each change of a record is an event for whoever watches
+// clusters, so progress is told in tens of percent.
 import type { ClusterSpec, ClusterStatus } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Index } from '../../search/index.ts';
@@ -67,7 +68,10 @@ function mendOf(spec: ClusterSpec | undefined, resources: Resources): string {
   return mendCommand(spec?.source === 'kubeconfig' ? spec.originalName : undefined, resources);
 }
 
-/** One line about the clusters that the index may not read, with the command that mends it; undefined when there are none. */
+/**
+ * One line about the clusters that the index may not read, with the command that mends it; undefined when there are
+ * none.
+ */
 export async function forbiddenLine(
   index: Followed,
   records: Records,

@@ -1,5 +1,6 @@
-// The process log: JSON lines by pino on standard error. Easy to get wrong: whole objects of requests or credentials in a log call; log
-// named fields only. The redaction list is the second fence, not the first (rule "secrets stay inside").
+// The process log: JSON lines by pino on standard error. Easy to get wrong: whole objects of requests or credentials in
+// a log call; log named fields only. The redaction list is the second fence, not the first (rule "secrets stay
+// inside").
 import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
 
@@ -9,7 +10,10 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 const secretFields = ['authorization', 'token', 'password', 'key', 'cert', 'credential', 'clientCertificate', 'cookie'];
 
-/** @param destination standard error unless a test says otherwise; written synchronously, so that the last lines before an exit are not lost */
+/**
+ * @param destination standard error unless a test says otherwise; written synchronously, so that the last lines before
+ * an exit are not lost
+ */
 export function makeLog(level: LogLevel, destination?: DestinationStream): Log {
   return pino(
     {

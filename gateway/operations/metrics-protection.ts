@@ -1,5 +1,6 @@
-// Who may scrape `/metrics` where others can reach it: a token the hub knows, of a user the hub lets `get /metrics`. Easy to get wrong: the names of
-// all clusters and how busy they are stand there, so a hub that cannot be asked means no, never yes.
+// Who may scrape `/metrics` where others can reach it: a token the hub knows, of a user the hub lets `get /metrics`.
+// Easy to get wrong: the names of all clusters and how busy they are stand there, so a hub that cannot be asked means
+// no, never yes.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 
@@ -7,7 +8,10 @@ import type { User } from '../../cache/model/user.ts';
 export interface MetricsReviews {
   /** Whose token this is, undefined when nobody's (TokenReview). @throws GatewayError HUB_UNAVAILABLE */
   holderOf(token: string): Promise<User | undefined>;
-  /** Whether RBAC allows the verb `get` on this nonResourceURL (SubjectAccessReview). @throws GatewayError HUB_UNAVAILABLE */
+  /**
+   * Whether RBAC allows the verb `get` on this nonResourceURL (SubjectAccessReview). @throws GatewayError
+   * HUB_UNAVAILABLE
+   */
   mayGet(user: User, path: string): Promise<boolean>;
 }
 

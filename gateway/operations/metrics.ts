@@ -1,5 +1,5 @@
-// What is counted, and how it is exported. Easy to get wrong: the hot path only adds to plain numbers; prom-client reads them when
-// somebody scrapes. Label values are bounded: clusters only from records, unknown resources never.
+// What is counted, and how it is exported. Easy to get wrong: the hot path only adds to plain numbers; prom-client
+// reads them when somebody scrapes. Label values are bounded: clusters only from records, unknown resources never.
 import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { MetricValue } from 'prom-client';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
@@ -66,7 +66,8 @@ export function makeMetrics(sources: MetricSources): RequestMetrics & { readonly
   const allSeries = (): Series[] => [...series.values()].flatMap((ofCluster) => [...ofCluster.values()]);
   const seriesOf = (state: Observed): Series => {
     const { observation } = state;
-    // The name of the record, not that of the request: a string that was a key before is found faster than a new one of the same letters.
+    // The name of the record, not that of the request: a string that was a key before is found faster than a new one of
+    // the same letters.
     const cluster = observation.cluster === '' ? '' : (sources.store.get(observation.cluster)?.spec.name ?? '');
     const verb = observation.verb === '' ? 'unknown' : observation.verb;
     let ofCluster = series.get(cluster);

@@ -1,5 +1,6 @@
-// The operations listener: plain HTTP/1.1 on loopback with metrics and health, or TLS where others reach it, with nothing but protected metrics. Easy
-// to get wrong: nothing here may reach a cluster, and whoever may read it learns the names of all clusters, so it never binds elsewhere by itself.
+// The operations listener: plain HTTP/1.1 on loopback with metrics and health, or TLS where others reach it, with
+// nothing but protected metrics. Easy to get wrong: nothing here may reach a cluster, and whoever may read it learns
+// the names of all clusters, so it never binds elsewhere by itself.
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -38,8 +39,8 @@ export interface OperationsProtection {
 }
 
 /**
- * @param protection used when `at` is not a loopback address: `/metrics` alone is served, over TLS, to whom `admit` lets pass; undefined when there
- *   is nobody to ask (no hub), and then the operator's choice of address stands
+ * @param protection used when `at` is not a loopback address: `/metrics` alone is served, over TLS, to whom `admit`
+ *   lets pass; undefined when there is nobody to ask (no hub), and then the operator's choice of address stands
  * @throws Error with the system's code when the address cannot be had
  */
 export async function startOperations(

@@ -1,5 +1,5 @@
-// One small request of the probe, over the same connections that requests use. Easy to get wrong: it must go past the breaker (it is what
-// closes it again) and its deadline is for the whole answer.
+// One small request of the probe, over the same connections that requests use. Easy to get wrong: it must go past the
+// breaker (it is what closes it again) and its deadline is for the whole answer.
 import type { IdentityMode } from '../../cache/model/records.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import { callMember, readWhole } from '../../routing/members/member-call.ts';
@@ -17,7 +17,8 @@ export interface ProbeAnswer {
 
 /**
  * Sends GET, or POST when there is a body, and collects the answer.
- * @throws GatewayError (rejects) as the transport does, MEMBER_TIMEOUT after `timeoutMs`, MEMBER_BAD_RESPONSE for more than 1 MiB
+ * @throws GatewayError (rejects) as the transport does, MEMBER_TIMEOUT after `timeoutMs`, MEMBER_BAD_RESPONSE for more
+ *   than 1 MiB
  */
 export async function ask(
   target: Target,

@@ -1,6 +1,7 @@
-// Asks a member what the gateway's own credential may impersonate there, so that the cluster's condition can name a missing rule before a
-// user runs into it. Easy to get wrong: these reviews go out as the gateway itself, everything else impersonates; and a member before
-// Kubernetes 1.36 says yes to the verbs of constrained impersonation without knowing what they mean.
+// Asks a member what the gateway's own credential may impersonate there, so that the cluster's condition can name a
+// missing rule before a user runs into it. Easy to get wrong: these reviews go out as the gateway itself, everything
+// else impersonates; and a member before Kubernetes 1.36 says yes to the verbs of constrained impersonation without
+// knowing what they mean.
 import type { Condition } from '../../cache/model/records.ts';
 import type { Target } from '../../routing/members/target.ts';
 import { ask } from './probe-request.ts';
@@ -13,13 +14,17 @@ interface Right {
   readonly always: boolean;
 }
 
-/** Rights that every user needs, then those that only ServiceAccounts, users with a uid or with extra (client certificates) need. */
+/**
+ * Rights that every user needs, then those that only ServiceAccounts, users with a uid or with extra (client
+ * certificates) need.
+ */
 const impersonationRights: readonly Right[] = [
   { group: '', resource: 'users', always: true },
   { group: '', resource: 'groups', always: true },
   { group: '', resource: 'serviceaccounts', always: false },
   { group: authentication, resource: 'uids', always: false },
-  // RBAC can grant userextras only key by key; this is the one that client certificates and ServiceAccount tokens bring.
+  // RBAC can grant userextras only key by key; this is the one that client certificates and ServiceAccount tokens
+  // bring.
   {
     group: authentication,
     resource: 'userextras',
@@ -28,7 +33,10 @@ const impersonationRights: readonly Right[] = [
   },
 ];
 
-/** The same in constrained impersonation (KEP-5284, on by default from Kubernetes 1.36), whose users and groups are in another group. */
+/**
+ * The same in constrained impersonation (KEP-5284, on by default from Kubernetes 1.36), whose users and groups are in
+ * another group.
+ */
 const constrainedRights = [
   { verb: 'impersonate:user-info', group: authentication, resource: 'users' },
   { verb: 'impersonate:user-info', group: authentication, resource: 'groups' },
@@ -43,7 +51,8 @@ class ReviewFailed extends Error {}
 
 /**
  * The condition `ImpersonationAllowed`.
- * @param readyStatus what `/readyz` answered the probe's own impersonation: 403 tells that impersonation does not work after all
+ * @param readyStatus what `/readyz` answered the probe's own impersonation: 403 tells that impersonation does not work
+ *   after all
  * @throws GatewayError (rejects) when the member does not answer; SyntaxError when its answer is no JSON
  */
 export async function impersonationFinding(target: Target, timeoutMs: number, readyStatus: number): Promise<Finding> {

@@ -1,6 +1,6 @@
-// Asks a member whether the gateway's credential may do more there than impersonate: whoever steals it would be that, and a bug of ours that
-// loses an identity could do that. Easy to get wrong: what every authenticated user may do is no fault of the credential, so it is asked as
-// the probe's own impersonated user and taken off.
+// Asks a member whether the gateway's credential may do more there than impersonate: whoever steals it would be that,
+// and a bug of ours that loses an identity could do that. Easy to get wrong: what every authenticated user may do is no
+// fault of the credential, so it is asked as the probe's own impersonated user and taken off.
 import type { Target } from '../../routing/members/target.ts';
 import { ask } from './probe-request.ts';
 import type { Finding } from './probe-rights.ts';
@@ -16,7 +16,9 @@ export interface ReviewedRule {
 
 const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
 const accessPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-/** Rules are asked for in one namespace only, which tells all cluster-wide ones; the default namespace is always there. */
+/**
+ * Rules are asked for in one namespace only, which tells all cluster-wide ones; the default namespace is always there.
+ */
 const namespace = 'default';
 const shownRules = 3;
 
@@ -48,7 +50,8 @@ export async function scopeFinding(target: Target, timeoutMs: number): Promise<F
   if (own === undefined) return undefined;
   const everybodys = (await rulesOf(target, 'impersonate', timeoutMs))?.rules ?? [];
   const broader = broaderRules(own.rules, everybodys);
-  // An authorizer that cannot list its rules (webhook, AlwaysAllow in part) can still be asked about everything at once.
+  // An authorizer that cannot list its rules (webhook, AlwaysAllow in part) can still be asked about everything at
+  // once.
   if (broader.length === 0 && own.incomplete && (await mayDoEverything(target, timeoutMs)))
     broader.push({ verbs: ['*'], apiGroups: ['*'], resources: ['*'] });
   if (broader.length === 0) return undefined;

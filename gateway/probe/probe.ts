@@ -1,5 +1,6 @@
-// Asks every cluster at a jittered interval how it is: version, readiness, latency, credential, the right to impersonate. Easy to get
-// wrong: probes go out as `portcullis:probe`, a name refused to callers; only the selfsubject reviews that ask for our own rights do not.
+// Asks every cluster at a jittered interval how it is: version, readiness, latency, credential, the right to
+// impersonate. Easy to get wrong: probes go out as `portcullis:probe`, a name refused to callers; only the selfsubject
+// reviews that ask for our own rights do not.
 import type { ClusterRecord, ClusterSpec, ClusterStatus, Condition, IdentityMode } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -23,10 +24,16 @@ export const defaultProbeTiming: ProbeTiming = { intervalMs: 10_000, jitter: 0.2
 /** What the first probe of each cluster known at the start is given: a handshake and a few small requests. */
 const firstProbeMs = 2;
 
-/** Probes a second of all clusters together; with more clusters each is asked less often, since requests learn at once that one is gone. */
+/**
+ * Probes a second of all clusters together; with more clusters each is asked less often, since requests learn at once
+ * that one is gone.
+ */
 const probesPerSecond = 100;
 
-/** Rights and version are asked for again only after this time, or this many intervals where these are longer: they seldom change. */
+/**
+ * Rights and version are asked for again only after this time, or this many intervals where these are longer: they
+ * seldom change.
+ */
 const rightsIntervalMs = 60_000;
 const rightsEveryIntervals = 6;
 
@@ -140,7 +147,8 @@ export function startProbe(parts: {
       }
       return statusOf(
         record,
-        // Who is silent may be well behind a network that is not: as with a node whose heartbeat is missing, nobody knows.
+        // Who is silent may be well behind a network that is not: as with a node whose heartbeat is missing, nobody
+        // knows.
         [...refusals(record), condition('Available', isSilent ? 'Unknown' : 'False', reasonOf(fault), fault.message)],
         record.status.version,
         undefined,

@@ -20,7 +20,8 @@ test('a selector that pins one name gives it', () => {
   );
 });
 
-// Every one of these was found by comparing with k8s.io/apiserver's RequestInfoFactory, which pins nothing or another name.
+// Every one of these was found by comparing with k8s.io/apiserver's RequestInfoFactory, which pins nothing or another
+// name.
 test('a selector that kube-apiserver reads in another way pins nothing', () => {
   for (const fieldSelector of [
     ' metadata.name=a',

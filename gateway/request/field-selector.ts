@@ -1,6 +1,6 @@
-// The one name a list or watch is about, when its field selector pins it: authorization by name (`resourceNames`) goes by it, as in
-// kube-apiserver's RequestInfo. Easy to get wrong: a name found where kube-apiserver finds none lets somebody who may list one object ask for
-// all of them, so wherever a query is not plain, there is no name.
+// The one name a list or watch is about, when its field selector pins it: authorization by name (`resourceNames`) goes
+// by it, as in kube-apiserver's RequestInfo. Easy to get wrong: a name found where kube-apiserver finds none lets
+// somebody who may list one object ask for all of them, so wherever a query is not plain, there is no name.
 
 /** First value of a query parameter, or undefined. */
 export type QueryReader = (key: string) => string | undefined;
@@ -12,8 +12,9 @@ const plainLabels =
 const plainNumber = /^[+-]?\d{1,18}$/;
 
 /**
- * The name, as `fields.Selector.RequiresExactMatch("metadata.name")` gives it, or undefined. A query of which any list option cannot be
- * decoded pins nothing (requestinfo.go), nor does a selector with escapes or with two names, which Go would sort.
+ * The name, as `fields.Selector.RequiresExactMatch("metadata.name")` gives it, or undefined. A query of which any list
+ * option cannot be decoded pins nothing (requestinfo.go), nor does a selector with escapes or with two names, which Go
+ * would sort.
  */
 export function pinnedName(read: QueryReader): string | undefined {
   const selector = read('fieldSelector');

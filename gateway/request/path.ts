@@ -1,5 +1,6 @@
-// The one path parser (rule "one path parser"): its segments feed authorization, routing, audit and the upstream request line. Easy to get wrong:
-// a second reading of the same bytes anywhere else; a parser differential is how requests cross a cluster's border.
+// The one path parser (rule "one path parser"): its segments feed authorization, routing, audit and the upstream
+// request line. Easy to get wrong: a second reading of the same bytes anywhere else; a parser differential is how
+// requests cross a cluster's border.
 import { GatewayError } from '../../cache/model/errors.ts';
 
 /** A request target taken apart, never normalised. */
@@ -22,18 +23,23 @@ const validEscapes = /^(?:[^%]|%[0-9A-Fa-f]{2})*$/;
 const dotSegment = /(?:^|;)\.{1,2}(?:$|;)/;
 const maxTargetBytes = 64 * 1024;
 /**
- * Of a query with more than 10,000 pairs Go's net/url reads nothing (1.26, `urlmaxqueryparams`; empty pairs count): a list of one name would become one of
- * everything. The rest is room for pairs of our own, which a request to every cluster gets on its way.
+ * Of a query with more than 10,000 pairs Go's net/url reads nothing (1.26, `urlmaxqueryparams`; empty pairs count): a
+ * list of one name would become one of everything. The rest is room for pairs of our own, which a request to every
+ * cluster gets on its way.
  */
 const maxQueryPairs = 10_000 - 16;
-/** A path of an API has a dozen, one of an application behind a member no more than a file system allows; each is decoded and judged for a stranger. */
+/**
+ * A path of an API has a dozen, one of an application behind a member no more than a file system allows; each is
+ * decoded and judged for a stranger.
+ */
 const maxSegments = 1000;
 
 /**
  * Parses an origin-form request target.
- * @throws GatewayError BAD_PATH for absolute-form, authority-form, `*`, `//`, dot segments in any spelling, encoded slashes, backslashes,
- * control characters or percent signs, and for more pairs in the query than a server in Go reads. Behind `{services,pods,nodes}/<x>/proxy/` the bytes belong to an application: there empty segments
- * and encoded slashes pass, dot segments never do.
+ * @throws GatewayError BAD_PATH for absolute-form, authority-form, `*`, `//`, dot segments in any spelling, encoded
+ *   slashes, backslashes, control characters or percent signs, and for more pairs in the query than a server in Go
+ *   reads. Behind `{services,pods,nodes}/<x>/proxy/` the bytes belong to an application: there empty segments and
+ *   encoded slashes pass, dot segments never do.
  */
 export function parseTarget(target: string): ParsedTarget {
   if (target.charCodeAt(0) !== 0x2f) throw badPath('the request target must be a path that starts with "/"');
@@ -116,7 +122,8 @@ function decodeSegment(raw: string, inApplication: boolean): string {
 }
 
 /**
- * A path as whoever serves it reads it, which is how authorization and audit policies speak of paths (Go's `URL.Path`): `/%6cogs` is `/logs`.
+ * A path as whoever serves it reads it, which is how authorization and audit policies speak of paths (Go's `URL.Path`):
+ * `/%6cogs` is `/logs`.
  * @param path as received
  * @param segments its segments, decoded
  */
@@ -126,8 +133,8 @@ export function decodedPath(path: string, segments: readonly string[]): string {
 }
 
 /**
- * Where the path of a member can begin: the whole path (the cluster is in the host name), behind `/clusters/<x>/proxy`, behind
- * `/apis/<group>/<version>/<resource>/<x>/proxy`. routes.ts knows no other prefix; a test compares the two.
+ * Where the path of a member can begin: the whole path (the cluster is in the host name), behind `/clusters/<x>/proxy`,
+ * behind `/apis/<group>/<version>/<resource>/<x>/proxy`. routes.ts knows no other prefix; a test compares the two.
  */
 const memberOffsets = [0, 3, 6];
 
@@ -136,8 +143,8 @@ function applicationPath(segments: readonly string[]): boolean {
 }
 
 /**
- * Index of the segment `proxy` in `api/v1/namespaces/<ns>/{pods,services}/<x>/proxy` or `api/v1/nodes/<x>/proxy`, or -1: what follows it
- * is the path inside an application behind the API server's own proxy.
+ * Index of the segment `proxy` in `api/v1/namespaces/<ns>/{pods,services}/<x>/proxy` or `api/v1/nodes/<x>/proxy`, or
+ * -1: what follows it is the path inside an application behind the API server's own proxy.
  */
 export function applicationOffset(segments: readonly string[], offset = 0): number {
   if (segments[offset] !== 'api' || segments[offset + 1] !== 'v1') return -1;

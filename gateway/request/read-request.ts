@@ -1,5 +1,6 @@
-// Reads a request line: path, surface, what is asked for. Easy to get wrong: clients ask for the same paths again and again, so readings are kept, and
-// what is kept must be a pure reading of method and target alone, and must not hold on to the bytes of the request it was first made from.
+// Reads a request line: path, surface, what is asked for. Easy to get wrong: clients ask for the same paths again and
+// again, so readings are kept, and what is kept must be a pure reading of method and target alone, and must not hold on
+// to the bytes of the request it was first made from.
 import { parseTarget } from './path.ts';
 import type { ParsedTarget } from './path.ts';
 import { requestInfo } from './request-info.ts';
@@ -15,8 +16,9 @@ export interface RequestReading {
 }
 
 /**
- * Readings of one method that are kept, about 1 KB each: a few paths of each of 2,000 clusters, since a memory that is too small by one never finds anything.
- * When it is full it begins anew, so that names of a client cannot fill the memory.
+ * Readings of one method that are kept, about 1 KB each: a few paths of each of 2,000 clusters, since a memory that is
+ * too small by one never finds anything. When it is full it begins anew, so that names of a client cannot fill the
+ * memory.
  */
 const maxKept = 8192;
 const maxKeptLength = 256;

@@ -1,6 +1,7 @@
-// Method, path and query → verb and resource, by the rules of k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: a GET is a list or watch, a
-// DELETE a deletecollection. Easy to get wrong: an upgrade has the verb of the same request without it, a watch over WebSocket is `watch`. Only what
-// starts something in a container is `create`, see {@link startsInContainer}.
+// Method, path and query → verb and resource, by the rules of k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: a
+// GET is a list or watch, a DELETE a deletecollection. Easy to get wrong: an upgrade has the verb of the same request
+// without it, a watch over WebSocket is `watch`. Only what starts something in a container is `create`, see {@link
+// startsInContainer}.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { pinnedName } from './field-selector.ts';
 
@@ -27,7 +28,10 @@ const verbOfMethod: ReadonlyMap<string, string> = new Map([
   ['DELETE', 'delete'],
 ]);
 
-/** Verb of a request by its method alone, as an aggregating API server sees a subresource; '' for methods that have none. */
+/**
+ * Verb of a request by its method alone, as an aggregating API server sees a subresource; '' for methods that have
+ * none.
+ */
 export function methodVerb(method: string): string {
   return verbOfMethod.get(method) ?? '';
 }
@@ -41,7 +45,10 @@ const nonResourceVerb: ReadonlyMap<string, string> = new Map([
   ['DELETE', 'delete'],
   ['OPTIONS', 'options'],
 ]);
-/** What is started in a container by an upgrade. Other groups use the names for the same, as KubeVirt does for its machines. */
+/**
+ * What is started in a container by an upgrade. Other groups use the names for the same, as KubeVirt does for its
+ * machines.
+ */
 const startedSubresources: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward']);
 const longRunningSubresources: ReadonlySet<string> = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
 
@@ -106,10 +113,12 @@ export function requestInfo(
 }
 
 /**
- * Whether an upgrade on this is authorized as `create`, whatever its method. A GET over WebSocket was `get` to kube-apiserver, so that the right to read
- * ran commands; since 1.35 it asks for `create` as well (AuthorizePodWebsocketUpgradeCreatePermission, pkg/registry/core/pod/rest/authorize.go). It does
- * not for the kubelet's own exec, attach and port-forward behind `nodes/<name>/proxy`, the only things a kubelet upgrades; here they are the same.
- * Behind `pods/proxy` and `services/proxy` is an application, and the verb is that of the method, as it is to kube-apiserver.
+ * Whether an upgrade on this is authorized as `create`, whatever its method. A GET over WebSocket was `get` to
+ * kube-apiserver, so that the right to read ran commands; since 1.35 it asks for `create` as well
+ * (AuthorizePodWebsocketUpgradeCreatePermission, pkg/registry/core/pod/rest/authorize.go). It does not for the
+ * kubelet's own exec, attach and port-forward behind `nodes/<name>/proxy`, the only things a kubelet upgrades; here
+ * they are the same. Behind `pods/proxy` and `services/proxy` is an application, and the verb is that of the method, as
+ * it is to kube-apiserver.
  */
 function startsInContainer(apiGroup: string, resource: string, subresource: string): boolean {
   return startedSubresources.has(subresource) || (apiGroup === '' && resource === 'nodes' && subresource === 'proxy');
@@ -141,8 +150,9 @@ export function queryValue(query: string, key: string): string | undefined {
 }
 
 /**
- * Offset behind the name of a pair when that is `key` in whatever spelling, else -1. Letter by letter: a query may hold tens of thousands of pairs,
- * it is read before anybody knows who asks, and to decode each of their names took a tenth of a second.
+ * Offset behind the name of a pair when that is `key` in whatever spelling, else -1. Letter by letter: a query may hold
+ * tens of thousands of pairs, it is read before anybody knows who asks, and to decode each of their names took a tenth
+ * of a second.
  * @param key ASCII
  */
 function behindName(query: string, from: number, to: number, key: string): number {
@@ -171,8 +181,8 @@ const twoHexDigits = /^[0-9A-Fa-f]{2}$/;
 
 /**
  * A boolean parameter as apimachinery converts it: absent, `false` and `0` are false, anything else true.
- * @throws GatewayError BAD_REQUEST for `falſe`, with the long s of U+017F: strings.EqualFold takes it for `false` and strings.ToLower does not, and
- * Kubernetes decides by either whether a request is a watch
+ * @throws GatewayError BAD_REQUEST for `falſe`, with the long s of U+017F: strings.EqualFold takes it for `false` and
+ *   strings.ToLower does not, and Kubernetes decides by either whether a request is a watch
  */
 export function queryFlag(query: string, key: string): boolean {
   if (!query.includes(key) && !query.includes('%')) return false;
@@ -181,7 +191,10 @@ export function queryFlag(query: string, key: string): boolean {
   return value !== undefined && value !== 'false' && value !== '0';
 }
 
-/** Go's url.QueryUnescape: a bad escape is none, but bytes that are no UTF-8 are a value all the same (`watch=%ff` watches). */
+/**
+ * Go's url.QueryUnescape: a bad escape is none, but bytes that are no UTF-8 are a value all the same (`watch=%ff`
+ * watches).
+ */
 export function unescapeQuery(text: string): string | undefined {
   if (!text.includes('%') && !text.includes('+')) return text;
   if (/%(?![0-9A-Fa-f]{2})/.test(text)) return undefined;

@@ -1,5 +1,5 @@
-// Which surface a path belongs to. Easy to get wrong: a path is matched segment by segment on the one parse (path.ts), and what is not
-// listed here is 404, never forwarded.
+// Which surface a path belongs to. Easy to get wrong: a path is matched segment by segment on the one parse (path.ts),
+// and what is not listed here is 404, never forwarded.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { apiGroups, gatewayGroup, gatewayVersion, proxyResources } from '../api/discovery/api-groups.ts';
 import type { ServedGroup, ServedPlural, ServedSubresource } from '../api/discovery/api-groups.ts';
@@ -19,7 +19,10 @@ export interface OuterResource {
 }
 
 const clustersResource: OuterResource = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
-/** The same, of a subresource below Clusterpedia's path; `describe` knows it by this object and asks whether it is allowed. */
+/**
+ * The same, of a subresource below Clusterpedia's path; `describe` knows it by this object and asks whether it is
+ * allowed.
+ */
 export const clustersThroughIndex: OuterResource = { ...clustersResource };
 
 /** Who answers. */
@@ -85,8 +88,8 @@ export function route(target: ParsedTarget, hostCluster: string | undefined): Su
 }
 
 /**
- * `*` in place of a cluster's name, below our own paths: every cluster the caller may reach. No cluster can have the name (cache/model/cluster-names.ts),
- * and below other paths it is one that does not exist.
+ * `*` in place of a cluster's name, below our own paths: every cluster the caller may reach. No cluster can have the
+ * name (cache/model/cluster-names.ts), and below other paths it is one that does not exist.
  */
 export function namesEveryCluster(surface: Surface): surface is Extract<Surface, { kind: 'member' }> {
   return (
@@ -135,7 +138,8 @@ function subresourceBehind(target: ParsedTarget, index: IndexSurface): Surface |
   const [, cluster, ...segments] = index.segments;
   const start = target.starts[6]!;
   const prefix = target.path.slice(0, start);
-  // `*` is the name of no cluster, and a person's own spelling of our segments would shift where the member's path begins.
+  // `*` is the name of no cluster, and a person's own spelling of our segments would shift where the member's path
+  // begins.
   if (cluster === '*' || prefix.includes('%') || !isForwardable(requestInfo('GET', segments, '', false)))
     return undefined;
   return {

@@ -1,5 +1,6 @@
-// The part of a gateway that turns connections into answers: limits, metrics, the dependencies of the chain, the listener. What it knows of clusters and users is
-// handed in, followed by this process or told by another (decision 0009). Easy to get wrong: the listener opens last, when nothing can fail any more.
+// The part of a gateway that turns connections into answers: limits, metrics, the dependencies of the chain, the
+// listener. What it knows of clusters and users is handed in, followed by this process or told by another (decision
+// 0009). Easy to get wrong: the listener opens last, when nothing can fail any more.
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { ClusterReader } from '../../cache/model/store.ts';

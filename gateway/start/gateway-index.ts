@@ -1,5 +1,6 @@
-// The index as one gateway has it: started with the gateway or by the first question, told in readyz and metrics. Easy to get wrong: an index that cannot
-// start or has not started must never keep the frontend shut, so its faults are answers to its own paths and notes of a check, nothing else.
+// The index as one gateway has it: started with the gateway or by the first question, told in readyz and metrics. Easy
+// to get wrong: an index that cannot start or has not started must never keep the frontend shut, so its faults are
+// answers to its own paths and notes of a check, nothing else.
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -18,7 +19,10 @@ import { statusObject } from '../status.ts';
 export interface GatewayIndex {
   readonly answer: AnswerIndex;
   readonly check: HealthCheck;
-  /** Of an index that starts with the gateway: one line about the clusters it may not read, once that is known; undefined when there is nothing to tell. */
+  /**
+   * Of an index that starts with the gateway: one line about the clusters it may not read, once that is known;
+   * undefined when there is nothing to tell.
+   */
   readonly startNote: Promise<string | undefined>;
   register(registry: Registry): void;
   close(): Promise<void>;
@@ -63,7 +67,9 @@ export function makeGatewayIndex(
   let isClosed = false;
   let endTelling = (): void => undefined;
 
-  /** The index of this start is given up, and another one begins: at once, or after a while when one has just broken. */
+  /**
+   * The index of this start is given up, and another one begins: at once, or after a while when one has just broken.
+   */
   const replace = (started: Promise<Index>): void => {
     if (isClosed || starting !== started) return;
     starting = undefined;

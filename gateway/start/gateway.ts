@@ -1,5 +1,6 @@
-// Puts one gateway together from its configuration: sources, authenticators, authorizer, chain, listeners. Easy to get wrong: everything that
-// can fail is done before the listener opens, so that a gateway either serves completely or does not start.
+// Puts one gateway together from its configuration: sources, authenticators, authorizer, chain, listeners. Easy to get
+// wrong: everything that can fail is done before the listener opens, so that a gateway either serves completely or does
+// not start.
 import { join } from 'node:path';
 import { createClusterStore } from '../../cache/model/store.ts';
 import { addressFault } from './address-fault.ts';

@@ -1,4 +1,5 @@
-// Opens a listening socket. Easy to get wrong: a fault of opening it is the caller's, a fault of a later connection nobody's.
+// Opens a listening socket. Easy to get wrong: a fault of opening it is the caller's, a fault of a later connection
+// nobody's.
 import type { AddressInfo, Server } from 'node:net';
 import type { HostPort } from '../../lib/text/host-port.ts';
 

@@ -1,5 +1,5 @@
-// A file that is read again when it changes: token CSV, client CA, rules, serving certificate. Easy to get wrong: a bad edit keeps the last
-// good state and is reported until it is mended; it must never leave half of the new state behind.
+// A file that is read again when it changes: token CSV, client CA, rules, serving certificate. Easy to get wrong: a bad
+// edit keeps the last good state and is reported until it is mended; it must never leave half of the new state behind.
 import { readFileSync } from 'node:fs';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -20,7 +20,10 @@ export interface Reloading {
   close(): void;
 }
 
-/** @param onApplied told of every set of texts that was taken; the label is the files' paths, as in {@link Reloading.faults} */
+/**
+ * @param onApplied told of every set of texts that was taken; the label is the files' paths, as in {@link
+ * Reloading.faults}
+ */
 export function makeReloading(log: Log, onApplied?: (label: string, texts: readonly string[]) => void): Reloading {
   const faults = new Map<string, string>();
   const watches: FileWatch[] = [];

@@ -1,5 +1,6 @@
-// The Kubernetes listener: one TLS port, HTTP/1.1 and HTTP/2 by ALPN, no ALPN means HTTP/1.1 (kubectl exec dials so). Easy to get wrong:
-// what waits for a client (idle connections, unfinished heads) must end by itself; one sweep over all connections costs less than timers.
+// The Kubernetes listener: one TLS port, HTTP/1.1 and HTTP/2 by ALPN, no ALPN means HTTP/1.1 (kubectl exec dials so).
+// Easy to get wrong: what waits for a client (idle connections, unfinished heads) must end by itself; one sweep over
+// all connections costs less than timers.
 import { createServer as createTlsServer } from 'node:tls';
 import type { Server, TLSSocket } from 'node:tls';
 import { boundConnections } from '../limits/connection-bounds.ts';
@@ -36,8 +37,8 @@ export interface Listener {
   /** Replaces certificates; open connections keep theirs. */
   setTls(material: TlsMaterial): void;
   /**
-   * Stops accepting, closes idle connections, and asks clients to open no more streams; requests under way go on. Resolves when the last
-   * connection is closed, so everything that was answered has left.
+   * Stops accepting, closes idle connections, and asks clients to open no more streams; requests under way go on.
+   * Resolves when the last connection is closed, so everything that was answered has left.
    */
   drain(): Promise<void>;
   /** Destroys every connection. */

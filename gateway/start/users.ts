@@ -1,5 +1,6 @@
-// The authenticators and the authorizer a configuration asks for, followed for change. Easy to get wrong: every file is applied whole or not
-// at all, and the order of authenticators is kube-apiserver's: front proxy, client certificates, then tokens.
+// The authenticators and the authorizer a configuration asks for, followed for change. Easy to get wrong: every file is
+// applied whole or not at all, and the order of authenticators is kube-apiserver's: front proxy, client certificates,
+// then tokens.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -36,8 +37,9 @@ export interface Users {
 }
 
 /**
- * The authenticators in kube-apiserver's order: front proxy, client certificates (the operator's authority, then the hub's), tokens (the
- * operator's file, then identity providers, then the hub's review), nobody. Of a caller known to both, the operator's word counts.
+ * The authenticators in kube-apiserver's order: front proxy, client certificates (the operator's authority, then the
+ * hub's), tokens (the operator's file, then identity providers, then the hub's review), nobody. Of a caller known to
+ * both, the operator's word counts.
  */
 export async function startUsers(
   config: Config,
@@ -115,8 +117,8 @@ function selfUser(config: Config): Users {
 }
 
 /**
- * Who decides: the rules file, followed for change, then the hub; the first that allows does. With neither, every authenticated user may use
- * every cluster.
+ * Who decides: the rules file, followed for change, then the hub; the first that allows does. With neither, every
+ * authenticated user may use every cluster.
  */
 export async function startAuthorizer(
   { authorizationRules: file }: Pick<Config, 'authorizationRules'>,

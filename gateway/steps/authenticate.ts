@@ -1,5 +1,6 @@
-// Step 5: who asks. Only the bare health answers are open to everybody; anything else without a proven identity ends here, and so does what a web
-// page of another origin makes a browser send with a certificate of its user (auth/callers/web-page.ts).
+// Step 5: who asks. Only the bare health answers are open to everybody; anything else without a proven identity ends
+// here, and so does what a web page of another origin makes a browser send with a certificate of its user
+// (auth/callers/web-page.ts).
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import { authenticated } from '../exchange.ts';

@@ -1,5 +1,6 @@
-// Step 7: may the caller act as somebody else, if asked for, and may that user do this. Easy to get wrong: every part of an impersonated
-// identity needs its own yes; and the headers that go on hold neither the caller's credential nor any impersonation header.
+// Step 7: may the caller act as somebody else, if asked for, and may that user do this. Easy to get wrong: every part
+// of an impersonated identity needs its own yes; and the headers that go on hold neither the caller's credential nor
+// any impersonation header.
 import { forbidden } from '../../auth/rules/authorize.ts';
 import type { Attributes } from '../../auth/rules/attributes.ts';
 import type { AttributesOuter } from '../../auth/rules/attributes.ts';
@@ -47,8 +48,9 @@ export function authorize(state: Authenticated, dependencies: ChainDependencies)
 }
 
 /**
- * The step of the self chain. Whoever a rule lets act as somebody would be let through here and then go out as the owner of the kubeconfig, with the
- * owner's rights, since that chain impersonates nobody; so `--as` is refused whatever the rules say.
+ * The step of the self chain. Whoever a rule lets act as somebody would be let through here and then go out as the
+ * owner of the kubeconfig, with the owner's rights, since that chain impersonates nobody; so `--as` is refused whatever
+ * the rules say.
  */
 export function authorizeAsSelf(
   state: Authenticated,
@@ -90,7 +92,10 @@ function accessOf(
   };
 }
 
-/** Whatever may stay open is asked about again as long as it does; the credential stays in this closure, out of the state. */
+/**
+ * Whatever may stay open is asked about again as long as it does; the credential stays in this closure, out of the
+ * state.
+ */
 function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], dependencies: ChainDependencies): void {
   const { streamReviews } = dependencies;
   if (streamReviews === undefined) return;
@@ -110,7 +115,10 @@ function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], de
   inbound.onClose(() => streamReviews.forget(stream));
 }
 
-/** What rules may know of the cluster in the path; an unknown name has no labels and is told apart from a known one only by `locate`. */
+/**
+ * What rules may know of the cluster in the path; an unknown name has no labels and is told apart from a known one only
+ * by `locate`.
+ */
 function clusterOf(state: Authenticated, dependencies: ChainDependencies): Attributes['cluster'] {
   if (state.surface.kind !== 'member') return undefined;
   const { cluster: name } = state.surface;
@@ -119,8 +127,8 @@ function clusterOf(state: Authenticated, dependencies: ChainDependencies): Attri
 }
 
 /**
- * The question to the authorizer. As in Kubernetes the version is open to everybody who gets this far (system:public-info-viewer), discovery and
- * OpenAPI to every authenticated user (system:discovery).
+ * The question to the authorizer. As in Kubernetes the version is open to everybody who gets this far
+ * (system:public-info-viewer), discovery and OpenAPI to every authenticated user (system:discovery).
  */
 function questionsFor(state: Authenticated, user: User, cluster: Attributes['cluster']): Attributes[] {
   const { surface, info } = state;

@@ -1,5 +1,6 @@
-// Step 4: the one reading of the request line: which surface, which cluster, which verb on what. Easy to get wrong: with a cluster
-// domain the Host chooses the cluster, so it must be the name the TLS connection was made for (421 otherwise).
+// Step 4: the one reading of the request line: which surface, which cluster, which verb on what. Easy to get wrong:
+// with a cluster domain the Host chooses the cluster, so it must be the name the TLS connection was made for (421
+// otherwise).
 import { GatewayError } from '../../cache/model/errors.ts';
 import { upgradeToken } from '../../routing/forward/upgrade.ts';
 import { indexVerb } from '../api/index/index-groups.ts';
@@ -39,7 +40,10 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
   return described(state, reading, upgrade);
 }
 
-/** Subresources that may be upgraded (rule "upgrades are closed until 101"); log and watch over WebSocket are a GET on the resource itself. */
+/**
+ * Subresources that may be upgraded (rule "upgrades are closed until 101"); log and watch over WebSocket are a GET on
+ * the resource itself.
+ */
 const upgradedSubresources: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward', 'proxy', 'log']);
 
 function refuseOddUpgrade(state: Observed, surface: Surface, info: RequestInfo, query: string): void {

@@ -1,4 +1,5 @@
-// Step 1: the request gets its id and its clock. Easy to get wrong: nothing here may throw, since nobody could answer yet.
+// Step 1: the request gets its id and its clock. Easy to get wrong: nothing here may throw, since nobody could answer
+// yet.
 import { randomUUID } from 'node:crypto';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
@@ -7,7 +8,10 @@ import { RequestState, received } from '../exchange.ts';
 import type { Arrival } from '../../http/arrival.ts';
 import type { Received } from '../exchange.ts';
 
-/** An `Audit-ID` a client or an aggregator may choose (kube-apiserver takes it over as well, cut at 64 bytes; we refuse odd ones). */
+/**
+ * An `Audit-ID` a client or an aggregator may choose (kube-apiserver takes it over as well, cut at 64 bytes; we refuse
+ * odd ones).
+ */
 const auditIdForm = /^[A-Za-z0-9._-]{1,64}$/;
 
 export function receive(arrival: Arrival): Received {

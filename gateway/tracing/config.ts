@@ -1,5 +1,6 @@
-// The part of the configuration that says whether requests are traced, where spans go and how many: kube-apiserver's TracingConfiguration, or the
-// environment variables of OpenTelemetry. Easy to get wrong: with neither, nothing of OpenTelemetry is loaded, so nothing here imports it.
+// The part of the configuration that says whether requests are traced, where spans go and how many: kube-apiserver's
+// TracingConfiguration, or the environment variables of OpenTelemetry. Easy to get wrong: with neither, nothing of
+// OpenTelemetry is loaded, so nothing here imports it.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -36,7 +37,10 @@ export const tracingFileFields = {
   tracingUserNames: z.boolean().optional(),
 };
 
-/** kube-apiserver's format (component-base/tracing/api/v1/types.go). Its endpoint is for OTLP over gRPC; ours is for OTLP over HTTP. */
+/**
+ * kube-apiserver's format (component-base/tracing/api/v1/types.go). Its endpoint is for OTLP over gRPC; ours is for
+ * OTLP over HTTP.
+ */
 const configuration = z.strictObject({
   apiVersion: z.enum(['apiserver.config.k8s.io/v1', 'apiserver.config.k8s.io/v1beta1']),
   kind: z.literal('TracingConfiguration'),
@@ -150,7 +154,10 @@ function endpointUrl(written: string, isOrigin: boolean): string | undefined {
   return url.href;
 }
 
-/** `OTEL_TRACES_SAMPLER`; as the specification has it, without one every request is traced whose caller did not say otherwise. */
+/**
+ * `OTEL_TRACES_SAMPLER`; as the specification has it, without one every request is traced whose caller did not say
+ * otherwise.
+ */
 function samplerOf(
   variable: (name: string) => string | undefined,
   wrong: (name: string, message: string) => undefined,

@@ -1,5 +1,5 @@
-// What the chain knows of tracing: types only, so that naming them loads nothing. Easy to get wrong: an import of a value from here or from
-// OpenTelemetry would be paid by everybody who never asked for a trace.
+// What the chain knows of tracing: types only, so that naming them loads nothing. Easy to get wrong: an import of a
+// value from here or from OpenTelemetry would be paid by everybody who never asked for a trace.
 import type { Authenticated } from '../exchange.ts';
 
 /** Decides which requests have spans. */

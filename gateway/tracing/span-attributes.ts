@@ -1,5 +1,6 @@
-// Names and attributes of spans: OpenTelemetry's HTTP conventions, and what Kubernetes calls the parts of a request. Easy to get wrong: a query may hold
-// a token and a name of a span must be one of few, so queries are nowhere and names of objects are only in `url.path`.
+// Names and attributes of spans: OpenTelemetry's HTTP conventions, and what Kubernetes calls the parts of a request.
+// Easy to get wrong: a query may hold a token and a name of a span must be one of few, so queries are nowhere and names
+// of objects are only in `url.path`.
 import type { Attributes } from '@opentelemetry/api';
 import {
   ATTR_CLIENT_ADDRESS,
@@ -26,12 +27,17 @@ import type { RequestInfo } from '../request/request-info.ts';
 /** Still in development in the conventions, so not among their stable constants. */
 const attrClusterName = 'k8s.cluster.name';
 const attrNamespaceName = 'k8s.namespace.name';
-/** kube-apiserver's own name for it (apiserver/pkg/endpoints/filters/traces.go): joins the trace with both audit logs. */
+/**
+ * kube-apiserver's own name for it (apiserver/pkg/endpoints/filters/traces.go): joins the trace with both audit logs.
+ */
 const attrAuditId = 'audit-id';
 
 const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** Path of a resource with its names left out, as kube-apiserver names its spans; '' where the path is not one of a resource. */
+/**
+ * Path of a resource with its names left out, as kube-apiserver names its spans; '' where the path is not one of a
+ * resource.
+ */
 export function resourceRoute(info: RequestInfo): string {
   if (!info.isResource) return '';
   const group = info.apiGroup === '' ? '/api' : `/apis/${info.apiGroup}`;

@@ -1,5 +1,6 @@
-// Spans on their way to the collector: a bounded queue, sent in batches, one at a time. Easy to get wrong: a collector that is slow or gone must cost
-// spans and nothing else, so a span that finds no place is dropped and counted, and a batch that failed is not kept.
+// Spans on their way to the collector: a bounded queue, sent in batches, one at a time. Easy to get wrong: a collector
+// that is slow or gone must cost spans and nothing else, so a span that finds no place is dropped and counted, and a
+// batch that failed is not kept.
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
 
 /** Counted since the start. */

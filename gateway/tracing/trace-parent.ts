@@ -1,5 +1,6 @@
-// W3C trace context, level 1: reading and writing `traceparent` (https://www.w3.org/TR/trace-context/#traceparent-header). Easy to get wrong: a header
-// that is not exactly right, or comes twice, is no parent; whoever forwards it all the same breaks the trace of somebody else.
+// W3C trace context, level 1: reading and writing `traceparent`
+// (https://www.w3.org/TR/trace-context/#traceparent-header). Easy to get wrong: a header that is not exactly right, or
+// comes twice, is no parent; whoever forwards it all the same breaks the trace of somebody else.
 import { headerValues } from '../../routing/forward/headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 
@@ -22,7 +23,10 @@ export function readTraceParent(headers: RawHeaders): TraceParent | null {
   return { traceId, spanId: spanId!, sampled: (Number.parseInt(flags!, 16) & 1) === 1 };
 }
 
-/** The headers of a request with another parent: of the old ones only a `tracestate` stays, where `keepsState` says that the trace goes on. */
+/**
+ * The headers of a request with another parent: of the old ones only a `tracestate` stays, where `keepsState` says that
+ * the trace goes on.
+ */
 export function withTraceParent(
   headers: RawHeaders,
   { traceId, spanId }: Pick<TraceParent, 'traceId' | 'spanId'>,

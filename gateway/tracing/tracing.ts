@@ -1,5 +1,6 @@
-// Traces of one gateway: which requests have spans, what those say, and their way to the collector. Imported only when tracing is asked for. Easy to
-// get wrong: the decision is made before anything is built, so that a request without spans pays for one look at its headers.
+// Traces of one gateway: which requests have spans, what those say, and their way to the collector. Imported only when
+// tracing is asked for. Easy to get wrong: the decision is made before anything is built, so that a request without
+// spans pays for one look at its headers.
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, createTraceState, trace } from '@opentelemetry/api';
 import type { Context, Span, TimeInput, Tracer } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';

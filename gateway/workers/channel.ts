@@ -1,11 +1,14 @@
-// Messages between the first process and a worker over their private socket pair: a length, then a structured clone. Easy to get wrong: it is no part of
-// the channel that hands sockets over, where each message waits until the socket before it was taken.
+// Messages between the first process and a worker over their private socket pair: a length, then a structured clone.
+// Easy to get wrong: it is no part of the channel that hands sockets over, where each message waits until the socket
+// before it was taken.
 import type { Duplex } from 'node:stream';
 import { deserialize, serialize } from 'node:v8';
 
 /** One end. */
 export interface Channel<Out> {
-  /** Queues a message; it is dropped when the other end is gone. @throws Error for what is no data, functions above all */
+  /**
+   * Queues a message; it is dropped when the other end is gone. @throws Error for what is no data, functions above all
+   */
   send(message: Out): void;
   /** Bytes that the other end has not taken yet. */
   readonly queuedBytes: number;

@@ -1,5 +1,6 @@
-// A gateway with several workers, as its first process runs it: everything that watches, probes and writes is here and told to the workers, which answer the
-// requests. Easy to get wrong: what changes while a worker starts must reach it, so its start message and all later ones go down one channel in order.
+// A gateway with several workers, as its first process runs it: everything that watches, probes and writes is here and
+// told to the workers, which answer the requests. Easy to get wrong: what changes while a worker starts must reach it,
+// so its start message and all later ones go down one channel in order.
 import { isDeepStrictEqual } from 'node:util';
 import { createClusterStore } from '../../cache/model/store.ts';
 import { addressFault } from '../start/address-fault.ts';

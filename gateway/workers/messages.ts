@@ -1,5 +1,6 @@
-// What the first process and its workers say to each other. Easy to get wrong: identities are never among it but inside what they were made from (a review's
-// answer, a file's text): each worker authenticates by itself, and no message says who somebody is.
+// What the first process and its workers say to each other. Easy to get wrong: identities are never among it but inside
+// what they were made from (a review's answer, a file's text): each worker authenticates by itself, and no message says
+// who somebody is.
 import type { HubAnswer, HubCall } from '../../cache/hub/hub-types.ts';
 import type { Credential } from '../../cache/model/records.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';

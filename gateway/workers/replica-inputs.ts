@@ -1,5 +1,6 @@
-// What a worker has from the first process in place of following it by itself: files, certificate, the hub, checks, audit sinks. Easy to get wrong: each
-// of them must keep its last good state by itself; the first process tells a change once.
+// What a worker has from the first process in place of following it by itself: files, certificate, the hub, checks,
+// audit sinks. Easy to get wrong: each of them must keep its last good state by itself; the first process tells a
+// change once.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubAnswer, HubClient } from '../../cache/hub/hub-types.ts';
 import type { AuditConfig } from '../audit/config.ts';
@@ -46,7 +47,8 @@ export function makeReplicaFiles(files: ReadonlyMap<string, readonly string[]>, 
         try {
           apply(...texts);
         } catch (error) {
-          // It was taken there. What makes the difference (a certificate that has just expired) must not end this process.
+          // It was taken there. What makes the difference (a certificate that has just expired) must not end this
+          // process.
           log.error({ file: label, err: error }, 'a file that the first process took cannot be used here');
         }
       }
@@ -138,7 +140,9 @@ export interface ReplicaSinks {
   tell(accepting: ReadonlyMap<AuditSink['name'], boolean>): void;
 }
 
-/** Lines that may wait for the first process before a sink counts as full: those of the file that waits for a slow disk. */
+/**
+ * Lines that may wait for the first process before a sink counts as full: those of the file that waits for a slow disk.
+ */
 const maxQueuedBytes = 16 * 1024 * 1024;
 
 export function makeReplicaSinks(

@@ -1,5 +1,6 @@
-// What a worker process runs: its end of the private socket pair, the sockets that are handed over, and its own end. Easy to get wrong: it never outlives the
-// first process, and signals for the process group (Ctrl-C in a terminal) are for the first process alone.
+// What a worker process runs: its end of the private socket pair, the sockets that are handed over, and its own end.
+// Easy to get wrong: it never outlives the first process, and signals for the process group (Ctrl-C in a terminal) are
+// for the first process alone.
 import { Socket } from 'node:net';
 import { makeChannel } from './channel.ts';
 import type { Answer, FromWorker, ToWorker } from './messages.ts';
@@ -68,7 +69,10 @@ async function begin(start: Extract<ToWorker, { kind: 'start' }>['start']): Prom
   channel.send({ kind: 'ready' });
 }
 
-/** The first process is gone, or what it said cannot be understood: whoever asks here would be answered from an old state. */
+/**
+ * The first process is gone, or what it said cannot be understood: whoever asks here would be answered from an old
+ * state.
+ */
 function leave(fault: unknown): void {
   if (fault instanceof Error) process.stderr.write(`portcullis worker: ${fault.stack ?? fault.message}\n`);
   process.exit(drained ? 0 : 1);

@@ -1,5 +1,6 @@
-// One worker: the same frontend as that of a single process, over what the first process tells. Easy to get wrong: messages that come while it starts are about
-// what it was started with, so they wait until it has; and a connection may come only after that.
+// One worker: the same frontend as that of a single process, over what the first process tells. Easy to get wrong:
+// messages that come while it starts are about what it was started with, so they wait until it has; and a connection
+// may come only after that.
 import type { Socket } from 'node:net';
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import { startAudit } from '../audit/audit.ts';

@@ -1,5 +1,6 @@
-// Writes header blocks of answers (RFC 7541). Easy to get wrong: the table of the other side must see exactly the entries we count on, so
-// a block that was begun is always sent; and what differs in every answer must not push what stays the same out of the table.
+// Writes header blocks of answers (RFC 7541). Easy to get wrong: the table of the other side must see exactly the
+// entries we count on, so a block that was begun is always sent; and what differs in every answer must not push what
+// stays the same out of the table.
 import { STATUS_CODES } from 'node:http';
 import { HttpFault } from '../http-fault.ts';
 import { trimmed } from '../field-syntax.ts';
@@ -178,7 +179,10 @@ function writeInteger(target: BlockTarget, pattern: number, mask: number, value:
   bytes[target.length++] = rest;
 }
 
-/** Without Huffman coding, which would save bytes nobody lacks and cost time; but nghttp2 reads no string that takes more than 64 KiB. */
+/**
+ * Without Huffman coding, which would save bytes nobody lacks and cost time; but nghttp2 reads no string that takes
+ * more than 64 KiB.
+ */
 function writeString(target: BlockTarget, text: string): void {
   if (text.length > longStringBytes) {
     const coded = encodeHuffman(text);

@@ -1,5 +1,6 @@
-// Takes the Huffman code of HPACK off a string (RFC 7541 section 5.2 and appendix B). Easy to get wrong: the code is canonical, so only
-// lengths are kept; and a string may end with at most seven bits of padding, all of them ones, or it is a fault of the whole connection.
+// Takes the Huffman code of HPACK off a string (RFC 7541 section 5.2 and appendix B). Easy to get wrong: the code is
+// canonical, so only lengths are kept; and a string may end with at most seven bits of padding, all of them ones, or it
+// is a fault of the whole connection.
 
 /** Bits of the code of each byte, then of EOS. Codes of one length follow each other in the order of their symbols. */
 const codeLengths: readonly number[] = [
@@ -21,8 +22,8 @@ const accepts = 0x2_0000;
 const fails = 0x4_0000;
 
 /**
- * What a reader does with the next four bits, by state (an inner node of the code tree) and bits: bits 0-7 the next state, bits 8-15 the
- * byte to emit, then flags. 256 states of 16 entries.
+ * What a reader does with the next four bits, by state (an inner node of the code tree) and bits: bits 0-7 the next
+ * state, bits 8-15 the byte to emit, then flags. 256 states of 16 entries.
  */
 function makeTable(): Int32Array {
   const zero = new Int16Array(256).fill(-1);

@@ -1,5 +1,5 @@
-// Takes the body of an HTTP/1.1 request out of the bytes of its connection. Easy to get wrong: what follows the body in the same piece is
-// the next request, so every read says how far it went.
+// Takes the body of an HTTP/1.1 request out of the bytes of its connection. Easy to get wrong: what follows the body in
+// the same piece is the next request, so every read says how far it went.
 import { HttpFault } from '../http-fault.ts';
 import { ResponseFault, makeChunkedBody } from './chunked-body.ts';
 import type { ChunkedBody } from './chunked-body.ts';

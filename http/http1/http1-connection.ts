@@ -1,5 +1,6 @@
-// One HTTP/1.1 connection of a client: reads one request at a time and hands it to the chain. Easy to get wrong: bytes that came early
-// (pipelined requests, a body nobody asked for yet) are held, bounded, and read by nobody until the request before them is over.
+// One HTTP/1.1 connection of a client: reads one request at a time and hands it to the chain. Easy to get wrong: bytes
+// that came early (pipelined requests, a body nobody asked for yet) are held, bounded, and read by nobody until the
+// request before them is over.
 import type { Duplex } from 'node:stream';
 import { HttpFault } from '../http-fault.ts';
 import { readDirectly } from '../direct-read.ts';
@@ -17,13 +18,22 @@ import { endLingering, lingerBytes, lingerMs } from '../linger.ts';
 import type { RefusalAnswer } from './refusal-answer.ts';
 import { answerBytes } from './refusal-answer.ts';
 
-/** Bytes held for later before the client is held back; and pieces, because each costs a few hundred bytes, however short it is. */
+/**
+ * Bytes held for later before the client is held back; and pieces, because each costs a few hundred bytes, however
+ * short it is.
+ */
 const heldLimitBytes = 64 * 1024;
 const heldLimitPieces = 256;
-/** kube-apiserver's numbers: a head is read within 32 s of its first byte; an idle connection must outlive a load balancer's. */
+/**
+ * kube-apiserver's numbers: a head is read within 32 s of its first byte; an idle connection must outlive a load
+ * balancer's.
+ */
 const headTimeoutMs = 32_000;
 const idleTimeoutMs = 120_000;
-/** While draining: the first request of a new connection is on its way, and its client would not send it again (Go's Shutdown waits, too). */
+/**
+ * While draining: the first request of a new connection is on its way, and its client would not send it again (Go's
+ * Shutdown waits, too).
+ */
 const firstRequestMs = 1_000;
 
 const crowdedText = 'the gateway holds too many unfinished requests; ask again';
@@ -45,8 +55,8 @@ export interface Http1Listener {
 }
 
 /**
- * Where the reading stands: at a request head, in a body, behind a body while the answer is still to come, or nowhere because the socket is
- * no longer ours.
+ * Where the reading stands: at a request head, in a body, behind a body while the answer is still to come, or nowhere
+ * because the socket is no longer ours.
  */
 type Mode = 'head' | 'body' | 'answer' | 'released';
 
@@ -113,7 +123,10 @@ export class Http1Connection implements RequestCarrier {
     else this.#close();
   }
 
-  /** What a client that has logged in sent early is bounded as it is; of any other it counts together with its unfinished head. */
+  /**
+   * What a client that has logged in sent early is bounded as it is; of any other it counts together with its
+   * unfinished head.
+   */
   #tellHeld(): void {
     this.#holding.hold(this.#head.heldBytes + (this.#holding.isProven() ? 0 : this.#heldBytes));
   }

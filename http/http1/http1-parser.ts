@@ -1,6 +1,7 @@
-// Reads the head of an HTTP/1.1 request, strictly (RFC 9112): whatever two servers could read differently is refused. Easy to get wrong:
-// heads come in any pieces, byte by byte from the slow and the hostile, so an unfinished one is held in a buffer that doubles and only
-// new bytes are searched. Fields equal to those of the request before on the same connection are the same list object.
+// Reads the head of an HTTP/1.1 request, strictly (RFC 9112): whatever two servers could read differently is refused.
+// Easy to get wrong: heads come in any pieces, byte by byte from the slow and the hostile, so an unfinished one is held
+// in a buffer that doubles and only new bytes are searched. Fields equal to those of the request before on the same
+// connection are the same list object.
 import { HttpFault } from '../http-fault.ts';
 import { maxHeaderBytes, maxHeaderPairs } from '../../lib/limits.ts';
 import { isRepeated, markRepeated } from '../repeated-headers.ts';
@@ -52,7 +53,10 @@ export function makeHeadReader(): HeadReader {
   const held = new HeadBuffer(maxHeaderBytes + 4);
   let head: Http1Head | undefined;
   const fields = makeFieldReader();
-  /** A client that asks the same again (polls, leases) sends the same bytes: the head as it came, and what it was found to say. */
+  /**
+   * A client that asks the same again (polls, leases) sends the same bytes: the head as it came, and what it was found
+   * to say.
+   */
   let lastText = '';
   let last: Http1Head | undefined;
 
@@ -127,7 +131,8 @@ export function makeHeadReader(): HeadReader {
 }
 
 /**
- * Parses a whole head, its last line end included and the empty line not. Host and framing are judged by readHttp1Head of inbound.ts.
+ * Parses a whole head, its last line end included and the empty line not. Host and framing are judged by readHttp1Head
+ * of inbound.ts.
  * @throws HttpFault BAD_REQUEST or HEADERS_TOO_LARGE; the message names the rule and repeats nothing of the request
  */
 export function parseRequestHead(text: string, readFields = readFieldLines): Http1Head {
@@ -154,7 +159,10 @@ function isHttp11(version: string): boolean {
   throw badRequest('the request line does not end with an HTTP version');
 }
 
-/** Reads the fields of one connection's requests; those that are byte for byte what the request before had are not read again. */
+/**
+ * Reads the fields of one connection's requests; those that are byte for byte what the request before had are not read
+ * again.
+ */
 function makeFieldReader(): (text: string) => readonly string[] {
   let lastText = '';
   let last: readonly string[] | undefined;

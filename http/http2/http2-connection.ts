@@ -1,6 +1,6 @@
-// One HTTP/2 connection of a client (RFC 9113): its frames in, its streams, and how it ends. Easy to get wrong: what is the fault of one
-// stream resets that stream, what leaves both sides with different ideas ends the connection; and the second kind must not be answered
-// with the first, or an attacker chooses what we believe.
+// One HTTP/2 connection of a client (RFC 9113): its frames in, its streams, and how it ends. Easy to get wrong: what is
+// the fault of one stream resets that stream, what leaves both sides with different ideas ends the connection; and the
+// second kind must not be answered with the first, or an attacker chooses what we believe.
 import type { Duplex } from 'node:stream';
 import { maxClientStreams, maxHeaderBytes, maxHeaderPairs } from '../../lib/limits.ts';
 import { readDirectly } from '../direct-read.ts';

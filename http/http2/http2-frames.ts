@@ -1,5 +1,6 @@
-// Frames of HTTP/2 (RFC 9113 section 4): numbers, and a reader that takes them out of the pieces of a socket. Easy to get wrong: pieces
-// end anywhere, also within the nine bytes of a frame's head; bodies are handed on as they come, everything else is collected first.
+// Frames of HTTP/2 (RFC 9113 section 4): numbers, and a reader that takes them out of the pieces of a socket. Easy to
+// get wrong: pieces end anywhere, also within the nine bytes of a frame's head; bodies are handed on as they come,
+// everything else is collected first.
 
 /** Section 6. */
 export const frameType = {
@@ -76,7 +77,9 @@ export function calm(message: string): ConnectionFault {
 export interface FrameHandler {
   /** A DATA frame begins; `length` is its whole payload, which counts for flow control. */
   onDataBegin(stream: number, flags: number, length: number): void;
-  /** A piece of its body, never empty: a part of the socket's piece, so it must be read now or kept from growing old. */
+  /**
+   * A piece of its body, never empty: a part of the socket's piece, so it must be read now or kept from growing old.
+   */
   onDataPiece(piece: Buffer): void;
   /** The frame ends; `length` again. */
   onDataEnd(length: number): void;

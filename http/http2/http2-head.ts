@@ -1,5 +1,6 @@
-// Judges the header list of a request over HTTP/2 (RFC 9113 section 8). Easy to get wrong: a list that is malformed resets the stream and
-// is answered by nobody, while what is merely refused gets a Status; and pseudo headers never reach the chain as headers.
+// Judges the header list of a request over HTTP/2 (RFC 9113 section 8). Easy to get wrong: a list that is malformed
+// resets the stream and is answered by nobody, while what is merely refused gets a Status; and pseudo headers never
+// reach the chain as headers.
 import { HttpFault } from '../http-fault.ts';
 import { maxHeaderPairs } from '../../lib/limits.ts';
 import type { BodyFraming } from '../inbound.ts';
@@ -21,7 +22,10 @@ export interface Http2Head {
   /** `:authority`, else Host, else ''. */
   readonly host: string;
   readonly expectsContinue: boolean;
-  /** Value of its one Audit-ID, which is not among the headers: an aggregator sends another one with each request, and the rest repeats. */
+  /**
+   * Value of its one Audit-ID, which is not among the headers: an aggregator sends another one with each request, and
+   * the rest repeats.
+   */
   readonly auditId: string | undefined;
   /** What the chain is to answer with, instead of anything else. */
   readonly fault: HttpFault | undefined;

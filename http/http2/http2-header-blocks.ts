@@ -1,5 +1,5 @@
-// Puts header blocks together and turns them into requests. Easy to get wrong: a block means something only against the table of its
-// moment, so what is remembered of it is forgotten as soon as the table changes.
+// Puts header blocks together and turns them into requests. Easy to get wrong: a block means something only against the
+// table of its moment, so what is remembered of it is forgotten as soon as the table changes.
 import { ConnectionFault, errorCode, frameFlag, maxFrameBytes, maxWindowBytes, protocolFault } from './http2-frames.ts';
 import { HeadBuffer } from '../head-buffer.ts';
 import { markRepeated } from '../repeated-headers.ts';
@@ -61,7 +61,8 @@ export class HeaderBlocks {
   }
 
   /**
-   * HEADERS came (RFC 9113 section 6.2). A block that is not complete is copied; any other must be taken before `bytes` changes.
+   * HEADERS came (RFC 9113 section 6.2). A block that is not complete is copied; any other must be taken before `bytes`
+   * changes.
    * @throws ConnectionFault
    */
   begin(stream: number, flags: number, bytes: Buffer, start: number, end: number): void {

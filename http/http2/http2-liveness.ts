@@ -1,11 +1,12 @@
-// Which connections of clients that send nothing are to end. Easy to get wrong: a watch is quiet for hours and well; only its client's
-// answer to a PING tells it from one whose client vanished behind a proxy. No clock of its own: the listener's sweep brings the time.
+// Which connections of clients that send nothing are to end. Easy to get wrong: a watch is quiet for hours and well;
+// only its client's answer to a PING tells it from one whose client vanished behind a proxy. No clock of its own: the
+// listener's sweep brings the time.
 const idleTimeoutMs = 120_000;
 /** A frame or header block that was begun must be complete by then, as a head over HTTP/1.1. */
 const headTimeoutMs = 32_000;
 /**
- * A client whose connection neither brings nor, with bytes waiting for it, takes anything for so long is given up, over HTTP/1.1 as well.
- * Over HTTP/2 one that is merely quiet is asked for a sign of life after a fifth of it.
+ * A client whose connection neither brings nor, with bytes waiting for it, takes anything for so long is given up, over
+ * HTTP/1.1 as well. Over HTTP/2 one that is merely quiet is asked for a sign of life after a fifth of it.
  */
 export const clientLostMs = 300_000;
 const askedAfterShare = 0.2;

@@ -1,5 +1,6 @@
-// Collects the frames of one turn and hands them to the socket in one write: an answer, its head and its end cost one TLS record. Easy to
-// get wrong: bytes belong to the socket until it calls back, so a buffer goes back to the pool only then.
+// Collects the frames of one turn and hands them to the socket in one write: an answer, its head and its end cost one
+// TLS record. Easy to get wrong: bytes belong to the socket until it calls back, so a buffer goes back to the pool only
+// then.
 import type { Duplex } from 'node:stream';
 import { frameHeadBytes } from './http2-frames.ts';
 

@@ -1,5 +1,6 @@
-// The sending half of an HTTP/2 connection: answers within the windows of the client, fairly between its streams. Easy to get wrong: a
-// body that waits for a window or a slow socket is kept by its stream and bounded, so that it never stands in the way of a PING or reset.
+// The sending half of an HTTP/2 connection: answers within the windows of the client, fairly between its streams. Easy
+// to get wrong: a body that waits for a window or a slow socket is kept by its stream and bounded, so that it never
+// stands in the way of a PING or reset.
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../raw-headers.ts';
 import { HpackEncoder } from '../hpack/hpack-encoder.ts';
@@ -90,7 +91,10 @@ export class Http2Sender {
     return true;
   }
 
-  /** Sends a head that promisedLength() has found valid. Its END_STREAM comes with sendEnd(), into this frame when that is in the same turn. */
+  /**
+   * Sends a head that promisedLength() has found valid. Its END_STREAM comes with sendEnd(), into this frame when that
+   * is in the same turn.
+   */
   sendHead(stream: OutgoingStream, status: number, headers: RawHeaders): void {
     const { output } = this;
     output.reserve(frameHeadBytes);

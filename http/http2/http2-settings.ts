@@ -1,5 +1,5 @@
-// SETTINGS, ours and the client's (RFC 9113 section 6.5). Easy to get wrong: a changed initial window also moves the windows of streams
-// that are open, below zero if need be.
+// SETTINGS, ours and the client's (RFC 9113 section 6.5). Easy to get wrong: a changed initial window also moves the
+// windows of streams that are open, below zero if need be.
 import { maxClientStreams, maxHeaderBytes } from '../../lib/limits.ts';
 import { ConnectionFault, errorCode, maxFrameBytes, maxWindowBytes, setting } from './http2-frames.ts';
 import type { Http2Sender, OutgoingStream } from './http2-sender.ts';
@@ -8,7 +8,9 @@ import { streamWindowBytes } from './http2-stream.ts';
 const bytesPerSetting = 6;
 const largestFrameSize = 0xff_ffff;
 
-/** Payload of the SETTINGS we begin with. What is not in it stays at its default, frames of 16 KiB and a table of 4 KiB. */
+/**
+ * Payload of the SETTINGS we begin with. What is not in it stays at its default, frames of 16 KiB and a table of 4 KiB.
+ */
 export function ourSettings(): Buffer {
   const settings = [
     [setting.maxConcurrentStreams, maxClientStreams],

@@ -1,5 +1,5 @@
-// One request over HTTP/2 as the chain sees it. Easy to get wrong: its body comes whether anybody reads it or not, so what is early is
-// held, within the window that the client was given; and an answer that was cut never gets END_STREAM.
+// One request over HTTP/2 as the chain sees it. Easy to get wrong: its body comes whether anybody reads it or not, so
+// what is early is held, within the window that the client was given; and an answer that was cut never gets END_STREAM.
 import type { BodyFraming, BodyReader, Inbound } from '../inbound.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 import { promisedLength } from '../hpack/hpack-encoder.ts';
@@ -230,8 +230,9 @@ export class Http2Stream implements Inbound, OutgoingStream {
   }
 
   /**
-   * END_STREAM was sent. The rest of the body is taken and dropped, within bounds: a reset right behind the answer is allowed (RFC 9113 section 8.1),
-   * but curl and others that are still sending take it for a failure, and their user never sees the answer.
+   * END_STREAM was sent. The rest of the body is taken and dropped, within bounds: a reset right behind the answer is
+   * allowed (RFC 9113 section 8.1), but curl and others that are still sending take it for a failure, and their user
+   * never sees the answer.
    */
   finished(): void {
     if (this.#over) return;

@@ -1,11 +1,14 @@
-// Finds that a header list came before on the same connection, so that what was read from it need not be read again (http/repeated-headers.ts).
-// Easy to get wrong: lists are equal only when every name and value is, in order; a front proxy sends those of many callers on one connection.
+// Finds that a header list came before on the same connection, so that what was read from it need not be read again
+// (http/repeated-headers.ts). Easy to get wrong: lists are equal only when every name and value is, in order; a front
+// proxy sends those of many callers on one connection.
 import { markRepeated } from '../repeated-headers.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 
 /** Lists that are kept; a front proxy's connection carries a few callers at a time. */
 const keptLists = 8;
-/** Longer ones are not kept: an idle connection would hold them. Names and values, and the characters of all of them. */
+/**
+ * Longer ones are not kept: an idle connection would hold them. Names and values, and the characters of all of them.
+ */
 const keptLength = 128;
 const keptCharacters = 16 * 1024;
 
@@ -14,7 +17,9 @@ export class RepeatedLists {
   /** The latest first. */
   readonly #kept: RawHeaders[] = [];
 
-  /** The list that was kept when it came before, marked as repeated; else the very same list, which is kept from now on. */
+  /**
+   * The list that was kept when it came before, marked as repeated; else the very same list, which is kept from now on.
+   */
   settle(headers: RawHeaders): RawHeaders {
     const kept = this.#kept;
     for (let i = 0; i < kept.length; i++) {

@@ -1,5 +1,6 @@
-// Steps over JSON in bytes, token by token, without building values. Easy to get wrong: what is stepped over is stored and sent to others as it
-// is, so every byte must follow the grammar (RFC 8259); one member's bad JSON would spoil the answer of all.
+// Steps over JSON in bytes, token by token, without building values. Easy to get wrong: what is stepped over is stored
+// and sent to others as it is, so every byte must follow the grammar (RFC 8259); one member's bad JSON would spoil the
+// answer of all.
 import { MalformedAnswer } from './malformed-json.ts';
 
 /** Go's encoding/json refuses deeper documents, so no honest API server has them. */
@@ -99,8 +100,8 @@ function skipDigits(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Over one value, however deep, without recursion. `open` is the caller's scratch space of at least {@link maxDepth} bytes: which kind each
- * open bracket is.
+ * Over one value, however deep, without recursion. `open` is the caller's scratch space of at least {@link maxDepth}
+ * bytes: which kind each open bracket is.
  * @throws MalformedAnswer
  */
 export function skipValue(bytes: Uint8Array, at: number, open: Uint8Array): number {
@@ -151,7 +152,8 @@ export function skipColon(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * After a value: the position of the next key or element, or -1 when `close` follows; `at` is then the caller's to find again.
+ * After a value: the position of the next key or element, or -1 when `close` follows; `at` is then the caller's to find
+ * again.
  * @throws MalformedAnswer
  */
 export function nextMember(bytes: Uint8Array, at: number, close: number): number {

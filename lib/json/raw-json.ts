@@ -1,5 +1,5 @@
-// Changes and parts of stored objects as bytes: what is not touched stays as the member wrote it. Easy to get wrong: parsing and printing again would
-// lose numbers beyond 2^53, `1.0`, escapes and the order of integer keys.
+// Changes and parts of stored objects as bytes: what is not touched stays as the member wrote it. Easy to get wrong:
+// parsing and printing again would lose numbers beyond 2^53, `1.0`, escapes and the order of integer keys.
 import { byte, maxDepth, nextMember, skipColon, skipSpace, skipString, skipValue, textOf } from './json-scan.ts';
 import type { PathStep } from './path-step.ts';
 
@@ -63,7 +63,10 @@ export function textAt(raw: Uint8Array, keys: readonly string[]): string | undef
   return undefined;
 }
 
-/** The same object with an annotation more, in place of its own of that name. An object without annotations stays as it is: every stored one has some. */
+/**
+ * The same object with an annotation more, in place of its own of that name. An object without annotations stays as it
+ * is: every stored one has some.
+ */
 export function withAnnotation(raw: Uint8Array, name: string, value: string): Buffer {
   const bytes = asBuffer(raw);
   const metadata = memberOf(bytes, skipSpace(bytes, 0), 'metadata');
@@ -146,7 +149,9 @@ function indexOf(step: Exclude<PathStep, { kind: 'key' }>): number | 'each' {
   return step.kind === 'each' ? 'each' : step.index;
 }
 
-/** The wanted parts of an object, in its own order and bytes; the depth is that of the paths, never that of the object. */
+/**
+ * The wanted parts of an object, in its own order and bytes; the depth is that of the paths, never that of the object.
+ */
 export function project(raw: Uint8Array, wanted: Wanted): Buffer {
   const bytes = asBuffer(raw);
   const pieces: Buffer[] = [];
@@ -195,8 +200,8 @@ function projectList(bytes: Buffer, at: number, wanted: Wanted, pieces: Buffer[]
 const separator = Buffer.from(',');
 
 /**
- * The items of one chunk with commas between them and, where something went before, one in front. Items that stand one behind the other in memory with a
- * comma between, as a store gives them, are one piece: nothing of them is copied.
+ * The items of one chunk with commas between them and, where something went before, one in front. Items that stand one
+ * behind the other in memory with a comma between, as a store gives them, are one piece: nothing of them is copied.
  */
 export function piecesOf(items: readonly Uint8Array[], isFirst: boolean): Uint8Array[] {
   const pieces: Uint8Array[] = [];

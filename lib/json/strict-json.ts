@@ -1,5 +1,6 @@
-// Reads the JSON of a token so that it can be read in one way only. Easy to get wrong: JSON.parse keeps the last of equal names while
-// others keep the first, and puts `__proto__` into objects that code then trusts; here equal names are a fault and objects are Maps.
+// Reads the JSON of a token so that it can be read in one way only. Easy to get wrong: JSON.parse keeps the last of
+// equal names while others keep the first, and puts `__proto__` into objects that code then trusts; here equal names
+// are a fault and objects are Maps.
 
 /** What JSON can say. Objects are Maps, so that no name means anything to JavaScript. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
@@ -19,7 +20,10 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
   return value instanceof Map;
 }
 
-/** The value, or undefined when the source is no JSON, repeats a name, nests too deep, or has a number that is none in JavaScript. */
+/**
+ * The value, or undefined when the source is no JSON, repeats a name, nests too deep, or has a number that is none in
+ * JavaScript.
+ */
 export function readStrictJson(source: string): JsonValue | undefined {
   let at = 0;
   const skip = (pattern: RegExp): string | undefined => {

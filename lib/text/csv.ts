@@ -1,5 +1,6 @@
-// Reads comma-separated records exactly as Go's encoding/csv does with its default settings, because that is what kube-apiserver reads
-// token files with. Easy to get wrong: spaces belong to the field, and a quote inside an unquoted field is an error, not a character.
+// Reads comma-separated records exactly as Go's encoding/csv does with its default settings, because that is what
+// kube-apiserver reads token files with. Easy to get wrong: spaces belong to the field, and a quote inside an unquoted
+// field is an error, not a character.
 
 /** One record and where it begins. */
 export interface CsvRecord {

@@ -1,5 +1,5 @@
-// The parser of Go's regular expressions (regexp/syntax/parse.go, Perl flags). Easy to get wrong: what Go refuses must be refused here too, and
-// flags such as (?i) reach to the end of their group only.
+// The parser of Go's regular expressions (regexp/syntax/parse.go, Perl flags). Easy to get wrong: what Go refuses must
+// be refused here too, and flags such as (?i) reach to the end of their group only.
 
 /** A place between two characters. */
 export type Position = 'start' | 'end' | 'word-boundary' | 'not-word-boundary';

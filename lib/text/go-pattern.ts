@@ -1,10 +1,14 @@
-// Go's regular expressions (RE2, github.com/google/re2/wiki/Syntax), since identity rules were written for them. Easy to get wrong: JavaScript's
-// RegExp reads some patterns otherwise and can take years over one; here every pattern takes at most states × characters steps, and what Go
-// refuses or this file does not know is an error, never a pattern that means something else.
+// Go's regular expressions (RE2, github.com/google/re2/wiki/Syntax), since identity rules were written for them. Easy
+// to get wrong: JavaScript's RegExp reads some patterns otherwise and can take years over one; here every pattern takes
+// at most states × characters steps, and what Go refuses or this file does not know is an error, never a pattern that
+// means something else.
 import { PatternError, parsePattern } from './go-pattern-syntax.ts';
 import type { PatternNode, Position } from './go-pattern-syntax.ts';
 
-/** True when the pattern matches anywhere in the text (regexp.MatchString). The text must have no line feeds: `.` and `(?m)` ignore them. */
+/**
+ * True when the pattern matches anywhere in the text (regexp.MatchString). The text must have no line feeds: `.` and
+ * `(?m)` ignore them.
+ */
 export type GoPattern = (text: string) => boolean;
 
 /** Longest program; with it the longest text that may be compared costs some 10 ms. */

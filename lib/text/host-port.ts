@@ -1,5 +1,5 @@
-// `HOST:PORT` of flags and configuration. Easy to get wrong: an IPv6 address needs brackets, and a bare port or host is refused rather
-// than guessed, since guessing could listen on every interface.
+// `HOST:PORT` of flags and configuration. Easy to get wrong: an IPv6 address needs brackets, and a bare port or host is
+// refused rather than guessed, since guessing could listen on every interface.
 
 /** Where to listen. Port 0 lets the system choose. */
 export interface HostPort {

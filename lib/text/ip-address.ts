@@ -1,5 +1,5 @@
-// Reads IP addresses and ranges of them as bytes. Easy to get wrong: one address has many spellings, and an IPv6 address can hold an IPv4 one that the
-// system, or a translator on the way, will be talking to.
+// Reads IP addresses and ranges of them as bytes. Easy to get wrong: one address has many spellings, and an IPv6
+// address can hold an IPv4 one that the system, or a translator on the way, will be talking to.
 import { isIPv4, isIPv6 } from 'node:net';
 
 /** Addresses that begin with the same bits. */
@@ -16,7 +16,10 @@ export function addressBytes(literal: string): Buffer | undefined {
   return isIPv6(literal) ? ipv6Bytes(literal) : undefined;
 }
 
-/** `10.0.0.0/8`, `fd00::/8`, or one address; undefined when it is neither, or when bits behind the prefix are set: a typing error. */
+/**
+ * `10.0.0.0/8`, `fd00::/8`, or one address; undefined when it is neither, or when bits behind the prefix are set: a
+ * typing error.
+ */
 export function parseRange(text: string): AddressRange | undefined {
   const [literal = '', length, ...rest] = text.split('/');
   const bytes = literal.includes('%') ? undefined : addressBytes(literal);
@@ -36,8 +39,8 @@ export function isWithin(address: Buffer, { bytes, prefixLength }: AddressRange)
 }
 
 /**
- * Every address that a connection to this one may end at: itself, and the IPv4 address it holds when it is mapped or compatible (RFC 4291 2.5.5),
- * 6to4 (RFC 3056) or for a NAT64 (RFC 6052, the well-known prefix).
+ * Every address that a connection to this one may end at: itself, and the IPv4 address it holds when it is mapped or
+ * compatible (RFC 4291 2.5.5), 6to4 (RFC 3056) or for a NAT64 (RFC 6052, the well-known prefix).
  */
 export function readingsOf(address: Buffer): readonly Buffer[] {
   if (address.length === 4) return [address];

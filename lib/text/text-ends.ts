@@ -1,10 +1,13 @@
-// Takes characters off the ends of a text, in one pass from each end. Easy to get wrong: /x+$/ tries from every x in the text, so a run of them in
-// the middle costs the square of its length; a header of 1 MiB of blanks between two letters would hold the process for minutes.
+// Takes characters off the ends of a text, in one pass from each end. Easy to get wrong: /x+$/ tries from every x in
+// the text, so a run of them in the middle costs the square of its length; a header of 1 MiB of blanks between two
+// letters would hold the process for minutes.
 
 /** Whether the character with this code is to be taken off. */
 export type EndCharacter = (code: number) => boolean;
 
-/** Around the values of HTTP fields (OWS, RFC 9110 section 5.6.3): blank and tab alone; String.trim() and \s take more. */
+/**
+ * Around the values of HTTP fields (OWS, RFC 9110 section 5.6.3): blank and tab alone; String.trim() and \s take more.
+ */
 export const isOws: EndCharacter = (code) => code === 0x20 || code === 0x09;
 
 /** Without such characters at its end. */

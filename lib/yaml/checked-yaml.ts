@@ -1,5 +1,6 @@
-// Reads a YAML file that the operator wrote against a schema, and places every fault at its line. Easy to get wrong: a message must never
-// quote a value of the file, since somebody may have given the wrong one, with tokens in it; names of fields are quoted.
+// Reads a YAML file that the operator wrote against a schema, and places every fault at its line. Easy to get wrong: a
+// message must never quote a value of the file, since somebody may have given the wrong one, with tokens in it; names
+// of fields are quoted.
 import { LineCounter, isCollection, isMap, isNode, isScalar, parseDocument, visit } from 'yaml';
 import type { Document } from 'yaml';
 import type { z } from 'zod';
@@ -51,7 +52,10 @@ export function readYaml<T>(source: string, file: string, schema: z.ZodType<T>):
 /** What is said of such a key. */
 export const collectionKey = 'a key must be a text; this one is a list or a mapping';
 
-/** Where a list or mapping stands as a key: its text would become the name of a field, and names are quoted, values among them. */
+/**
+ * Where a list or mapping stands as a key: its text would become the name of a field, and names are quoted, values
+ * among them.
+ */
 export function collectionKeyOffset(document: Document): number | undefined {
   let offset: number | undefined;
   visit(document, {

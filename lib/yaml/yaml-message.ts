@@ -1,5 +1,5 @@
-// The words of the YAML parser about a fault, without what it quotes of the file. Easy to get wrong: the piece it quotes may be the token,
-// and besides the tail behind a colon it stands in the middle of some messages.
+// The words of the YAML parser about a fault, without what it quotes of the file. Easy to get wrong: the piece it
+// quotes may be the token, and besides the tail behind a colon it stands in the middle of some messages.
 
 /** Messages that quote in another place than behind a colon, and what is left of them. */
 const quoting: readonly (readonly [pattern: RegExp, words: string])[] = [

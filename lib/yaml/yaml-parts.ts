@@ -1,12 +1,14 @@
-// How many parts a YAML text can have, known before it is parsed. Easy to get wrong: the length says nothing of the work; the parser compares every key of
-// a map with all before it, so 200 KiB of keys keep the process busy for minutes, and a certificate of that length for no time at all.
+// How many parts a YAML text can have, known before it is parsed. Easy to get wrong: the length says nothing of the
+// work; the parser compares every key of a map with all before it, so 200 KiB of keys keep the process busy for
+// minutes, and a certificate of that length for no time at all.
 
 /** More than any kubeconfig or rule list of one cluster has, and a tenth of a second of work at most. */
 export const mostParts = 4_000;
 
 /**
- * Whether a YAML text that somebody else wrote has more than {@link mostParts} places where an entry can begin: lines, commas, openings of collections, and
- * dashes and question marks with a blank behind them. Base64 and PEM lines in quotes have none but their line ends.
+ * Whether a YAML text that somebody else wrote has more than {@link mostParts} places where an entry can begin: lines,
+ * commas, openings of collections, and dashes and question marks with a blank behind them. Base64 and PEM lines in
+ * quotes have none but their line ends.
  */
 export function hasTooManyParts(text: string): boolean {
   let parts = 0;

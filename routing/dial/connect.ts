@@ -44,7 +44,10 @@ export interface Dialed {
   readonly protocol: 'h2' | 'http/1.1';
 }
 
-/** Opens connections to one cluster; keeps what they have in common: the TLS settings, and the sessions to resume, which are no other cluster's. */
+/**
+ * Opens connections to one cluster; keeps what they have in common: the TLS settings, and the sessions to resume, which
+ * are no other cluster's.
+ */
 export interface Dialer {
   readonly member: MemberLabel;
   /** Rejects with a GatewayError; after `signal` fired, with MEMBER_UNAVAILABLE. */

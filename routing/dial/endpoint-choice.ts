@@ -1,6 +1,6 @@
 // Takes a call or an upgrade to the first endpoint of a cluster that can be connected to. Easy to get wrong: only a
-// request of which nothing was sent may go to another endpoint, and all of them have the same identity at the other end,
-// so a refused credential is an answer and no reason to look further.
+// request of which nothing was sent may go to another endpoint, and all of them have the same identity at the other
+// end, so a refused credential is an answer and no reason to look further.
 import type { Socket } from 'node:net';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';

@@ -50,7 +50,8 @@ export function makeEndpointPools(target: DialTarget, limits: PoolLimits): Endpo
     idleTimeoutMs,
   });
   let closed: 'drain' | 'abort' | undefined;
-  // Made for the first of them: most of thousands of clusters are watched by nobody, and these are half of what an unused cluster takes.
+  // Made for the first of them: most of thousands of clusters are watched by nobody, and these are half of what an
+  // unused cluster takes.
   let longRunning: LongRunning | undefined;
   return {
     dialer,

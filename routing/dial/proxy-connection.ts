@@ -23,7 +23,10 @@ export interface ProxyDialer {
   release(): void;
 }
 
-/** Makes it; opens and parses nothing yet. `trust` is the member's: its authority may also sign the proxy of a kubeconfig. */
+/**
+ * Makes it; opens and parses nothing yet. `trust` is the member's: its authority may also sign the proxy of a
+ * kubeconfig.
+ */
 export function makeProxyDialer(
   proxy: ProxyAddress,
   endpoint: Endpoint,

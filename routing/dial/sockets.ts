@@ -37,7 +37,10 @@ export async function openTcp(host: string, port: number, track: Track, rule?: A
   return socket;
 }
 
-/** Resolves as Node does, and gives no address when one of them is refused: a name that can be either is not to be trusted. */
+/**
+ * Resolves as Node does, and gives no address when one of them is refused: a name that can be either is not to be
+ * trusted.
+ */
 function judgedLookup(rule: AddressRule): LookupFunction {
   return (host, options, callback) => {
     dns.lookup(host, { ...options, all: true }, (error, addresses) => {

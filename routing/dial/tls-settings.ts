@@ -1,6 +1,7 @@
-// What TLS connections of equal trust and equal client certificate share: one SecureContext (25 KB and half a millisecond to make, a megabyte with the roots of
-// the system) for all clusters that have both byte for byte. Easy to get wrong: only these two are in it. Names to verify, ALPN and TLS sessions stay with each
-// cluster's dialer: a session resumed elsewhere would skip the check of a certificate that was made for another name.
+// What TLS connections of equal trust and equal client certificate share: one SecureContext (25 KB and half a
+// millisecond to make, a megabyte with the roots of the system) for all clusters that have both byte for byte. Easy to
+// get wrong: only these two are in it. Names to verify, ALPN and TLS sessions stay with each cluster's dialer: a
+// session resumed elsewhere would skip the check of a certificate that was made for another name.
 import { createHash, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { SecureContext } from 'node:tls';
@@ -18,19 +19,27 @@ export interface TlsParts {
 /** A SecureContext in use. */
 export interface HeldTlsSettings {
   readonly secureContext: SecureContext;
-  /** Whoever held it makes no new connections; those that are open keep what they need of it. Harmless when repeated. */
+  /**
+   * Whoever held it makes no new connections; those that are open keep what they need of it. Harmless when repeated.
+   */
   release(): void;
 }
 
 /** See the file comment. */
 export interface SharedTlsSettings {
-  /** @throws UnreadableAuthority; Error of Node or OpenSSL for a certificate and key that cannot be used. Neither is remembered. */
+  /**
+   * @throws UnreadableAuthority; Error of Node or OpenSSL for a certificate and key that cannot be used. Neither is
+   * remembered.
+   */
   hold(parts: TlsParts): HeldTlsSettings;
   /** How many different ones are held. */
   readonly size: number;
 }
 
-/** An authority that is no PEM certificate: createSecureContext skips what it cannot read, and the fault would show as an untrusted peer. */
+/**
+ * An authority that is no PEM certificate: createSecureContext skips what it cannot read, and the fault would show as
+ * an untrusted peer.
+ */
 export class UnreadableAuthority extends Error {}
 
 /** Makes an empty set. */

@@ -1,6 +1,6 @@
-// All connections to one cluster behind one contract: pools for each of its endpoints, upgrades on sockets of their own.
-// Easy to get wrong: each endpoint has connections and TLS settings of its own; what was opened for one never serves
-// another.
+// All connections to one cluster behind one contract: pools for each of its endpoints, upgrades on sockets of their
+// own. Easy to get wrong: each endpoint has connections and TLS settings of its own; what was opened for one never
+// serves another.
 import type { Socket } from 'node:net';
 import { connectTimeoutMs } from '../../lib/limits.ts';
 import type { ClusterSpec, Credential, EndpointOption } from '../../cache/model/records.ts';
@@ -31,7 +31,10 @@ export interface TransportOptions extends DialTarget {
   readonly onBody?: (bytes: number) => void;
 }
 
-/** What of a record and its credential a transport is made of; a part that is left out here is left out of every connection. */
+/**
+ * What of a record and its credential a transport is made of; a part that is left out here is left out of every
+ * connection.
+ */
 export function transportParts(spec: ClusterSpec, credential: Credential): TransportOptions {
   return {
     clusterName: spec.name,

@@ -17,7 +17,10 @@ export function openTunnel(socket: Socket, proxy: ProxyAddress, endpoint: Endpoi
   return proxy.scheme === 'socks5' ? openSocks(socket, proxy, endpoint) : openConnect(socket, proxy, endpoint);
 }
 
-/** Feeds what the proxy sends to `take` until it gives back the bytes that are left over. `ended` says why an early end is a fault. */
+/**
+ * Feeds what the proxy sends to `take` until it gives back the bytes that are left over. `ended` says why an early end
+ * is a fault.
+ */
 function readUntil(
   socket: Socket,
   take: (chunk: Buffer) => Buffer | undefined,

@@ -1,5 +1,6 @@
-// Which headers travel, both ways. Every list towards a member is built from nothing by upstreamHeaders, which both stream.ts and
-// upgrade.ts call (rule "headers from an empty list"). Easy to get wrong: an edit "in place" would let Connection-named or look-alike headers decide who we are.
+// Which headers travel, both ways. Every list towards a member is built from nothing by upstreamHeaders, which both
+// stream.ts and upgrade.ts call (rule "headers from an empty list"). Easy to get wrong: an edit "in place" would let
+// Connection-named or look-alike headers decide who we are.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Credential } from '../../cache/model/records.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
@@ -10,8 +11,8 @@ import type { RawHeaders } from '../../http/raw-headers.ts';
 import { token } from '../../http/field-syntax.ts';
 
 /**
- * Request headers that are copied to a member, with those of singleRequestHeaders. Everything else stays here: identity, hop-by-hop,
- * cookies, look-alikes.
+ * Request headers that are copied to a member, with those of singleRequestHeaders. Everything else stays here:
+ * identity, hop-by-hop, cookies, look-alikes.
  */
 const forwardedRequestHeaders: ReadonlySet<string> = new Set([
   'accept',
@@ -39,7 +40,10 @@ const forwardedUpgradeHeaders: ReadonlySet<string> = new Set([
   'x-stream-protocol-version',
 ]);
 
-/** Response headers that are never relayed: framing and hop-by-hop are ours; the rest would act on the gateway's own origin. */
+/**
+ * Response headers that are never relayed: framing and hop-by-hop are ours; the rest would act on the gateway's own
+ * origin.
+ */
 const heldBackResponseHeaders: ReadonlySet<string> = new Set([
   'alt-svc',
   'alternate-protocol',
@@ -64,10 +68,14 @@ const heldBackResponseHeaders: ReadonlySet<string> = new Set([
   'www-authenticate',
 ]);
 
-/** Prefix of the WebSocket subprotocol that carries a bearer token (kubernetes/apiserver request/websocket/protocol.go). */
+/**
+ * Prefix of the WebSocket subprotocol that carries a bearer token (kubernetes/apiserver request/websocket/protocol.go).
+ */
 const bearerSubprotocol = /^base64url\.bearer\.authorization\.k8s\.io\./i;
 
-/** Of these only the first line is copied: servers in Go read no other, and node:http2 refuses a list that repeats one. */
+/**
+ * Of these only the first line is copied: servers in Go read no other, and node:http2 refuses a list that repeats one.
+ */
 const singleRequestHeaders: readonly string[] = [
   'content-encoding',
   'content-language',
@@ -113,7 +121,10 @@ const responseHeaderFate = rememberingNames((name): ResponseHeaderFate => {
   return isHeldBack || lower === 'audit-id' ? 'hold-back' : 'relay';
 });
 
-/** What upstreamHeaders needs to know; `user` is there in the normal mode and absent only in {@link selfUpstreamHeaders}. */
+/**
+ * What upstreamHeaders needs to know; `user` is there in the normal mode and absent only in {@link
+ * selfUpstreamHeaders}.
+ */
 export interface HeaderParts {
   /** Headers of the client as received. */
   readonly inbound: RawHeaders;
@@ -129,7 +140,8 @@ export interface HeaderParts {
 }
 
 /**
- * The whole header list towards a member, the caller impersonated: Host, allow-listed copies, then `Impersonate-*` and `Authorization`.
+ * The whole header list towards a member, the caller impersonated: Host, allow-listed copies, then `Impersonate-*` and
+ * `Authorization`.
  * @throws GatewayError IDENTITY_REFUSED when the user is not one (no identity, no bytes)
  */
 export function upstreamHeaders(parts: HeaderParts, user: User): string[] {
@@ -140,8 +152,8 @@ export function upstreamHeaders(parts: HeaderParts, user: User): string[] {
 }
 
 /**
- * The header list of standalone `--identity=self`: the credential of the person's own kubeconfig context and no impersonation.
- * A function of its own so that the normal one has no way to leave the identity out.
+ * The header list of standalone `--identity=self`: the credential of the person's own kubeconfig context and no
+ * impersonation. A function of its own so that the normal one has no way to leave the identity out.
  */
 export function selfUpstreamHeaders(parts: HeaderParts): string[] {
   const headers = copiedHeaders(parts);
@@ -193,7 +205,10 @@ function withoutBearer(protocols: string): string {
 /** Users are frozen and live as long as their token, so what goes out for one is made once. */
 const impersonations = new WeakMap<User, readonly string[]>();
 
-/** Appends `Impersonate-*` as client-go does (transport/round_trippers.go): one field for each group and each extra value. */
+/**
+ * Appends `Impersonate-*` as client-go does (transport/round_trippers.go): one field for each group and each extra
+ * value.
+ */
 function appendImpersonation(headers: string[], user: User): void {
   let made = impersonations.get(user);
   if (made === undefined) {
@@ -220,7 +235,10 @@ function appendAuthorization(headers: string[], credential: Credential): void {
 
 const plainAscii = /^[\x21-\x7e]+$/;
 
-/** A header value whose char codes are the UTF-8 bytes of the text. Checked again here, at the last place before the bytes leave. */
+/**
+ * A header value whose char codes are the UTF-8 bytes of the text. Checked again here, at the last place before the
+ * bytes leave.
+ */
 function wireText(text: string, what: string, mayBeEmpty = false): string {
   // A value that is no text would be written all the same: a missing name as the user "undefined".
   if (typeof text !== 'string') throw new GatewayError('IDENTITY_REFUSED', `the ${what} is not a text`);
@@ -252,12 +270,17 @@ export interface RelayedHeaders {
   readonly asksForMore: boolean;
 }
 
-/** How an application asks for a login, which goes on with its 401 alone: in any other answer it would be the gateway that seems to ask. */
+/**
+ * How an application asks for a login, which goes on with its 401 alone: in any other answer it would be the gateway
+ * that seems to ask.
+ */
 export function challengesOf(received: RawHeaders): string[] {
   return headerValues(received, 'www-authenticate').flatMap((value) => ['WWW-Authenticate', value]);
 }
 
-/** Copies a member's response headers, without those that would act on the connection or on the gateway's own origin. */
+/**
+ * Copies a member's response headers, without those that would act on the connection or on the gateway's own origin.
+ */
 export function relayedHeaders(received: RawHeaders): RelayedHeaders {
   const headers: string[] = [];
   let contentType = '';

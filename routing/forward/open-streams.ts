@@ -1,12 +1,15 @@
-// Every request that is on its way to a member, so that draining and the removal of a cluster can end them. Easy to get wrong: an
-// entry must leave in every ending, or a drain would wait for ghosts.
+// Every request that is on its way to a member, so that draining and the removal of a cluster can end them. Easy to get
+// wrong: an entry must leave in every ending, or a drain would wait for ghosts.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { SlotSet } from '../../http/slot-set.ts';
 import type { InSlot } from '../../http/slot-set.ts';
 
 /** One request under way. */
 export interface OpenStream extends InSlot {
-  /** `watch` can end cleanly between events; `stream` (lists, logs) and `upgrade` can only be aborted; `short` is waited for. */
+  /**
+   * `watch` can end cleanly between events; `stream` (lists, logs) and `upgrade` can only be aborted; `short` is waited
+   * for.
+   */
   readonly kind: 'short' | 'watch' | 'stream' | 'upgrade';
   readonly clusterName: string;
   /** Registration the stream belongs to; '' for answers of the gateway itself. */
@@ -16,8 +19,8 @@ export interface OpenStream extends InSlot {
   /** Ends it now, visibly cut for the client. */
   abort(reason: GatewayError): void;
   /**
-   * Ends it within a second and tells the client why where its protocol has words for it (an ERROR event of a watch, the Status of an exec
-   * session); else as abort().
+   * Ends it within a second and tells the client why where its protocol has words for it (an ERROR event of a watch,
+   * the Status of an exec session); else as abort().
    * @param statusJson the reason as metav1.Status
    */
   end(reason: GatewayError, statusJson: string): void;

@@ -1,10 +1,11 @@
-// Reads a member's 403 for the one cause a user cannot see: that the gateway itself may not impersonate there. Easy to get wrong: the
-// member's answer is relayed as it is; we only add a Warning that names the missing rule.
+// Reads a member's 403 for the one cause a user cannot see: that the gateway itself may not impersonate there. Easy to
+// get wrong: the member's answer is relayed as it is; we only add a Warning that names the missing rule.
 import { warningHeader } from './warning.ts';
 
 /**
- * kube-apiserver: `… is forbidden: User "<gateway>" cannot impersonate resource "<resource>" in API group "<group>"…`, and with constrained
- * impersonation (KEP-5284, on by default in 1.36) also `cannot impersonate:user-info resource …`, `cannot impersonate-on:user-info:list resource …`.
+ * kube-apiserver: `… is forbidden: User "<gateway>" cannot impersonate resource "<resource>" in API group "<group>"…`,
+ * and with constrained impersonation (KEP-5284, on by default in 1.36) also `cannot impersonate:user-info resource …`,
+ * `cannot impersonate-on:user-info:list resource …`.
  */
 const refusal =
   /cannot (impersonate(?:-on)?(?::[a-z:-]{1,60})?) resource \\?"([^"\\]{1,200})\\?" in API group \\?"([^"\\]{0,200})\\?"/;

@@ -1,5 +1,5 @@
-// One ordinary request: sends it, streams the answer back, and classifies how it ended. Easy to get wrong: a cut answer must reach the
-// client as cut (rule "no redirects"), so only onEnd of the member may lead to end() of the client.
+// One ordinary request: sends it, streams the answer back, and classifies how it ended. Easy to get wrong: a cut answer
+// must reach the client as cut (rule "no redirects"), so only onEnd of the member may lead to end() of the client.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { eventBoundary } from './event-boundary.ts';
 import type { EventBoundary } from './event-boundary.ts';
@@ -13,7 +13,10 @@ import type { Breaker } from '../members/breaker.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, Transport, UpstreamCall, UpstreamRequest } from '../members/transport-types.ts';
 
-/** What the chain learns while bytes move; plain numbers, because this is the hot path. Times are `performance.now()` milliseconds. */
+/**
+ * What the chain learns while bytes move; plain numbers, because this is the hot path. Times are `performance.now()`
+ * milliseconds.
+ */
 export interface Progress {
   sentAtMs: number;
   firstByteAtMs: number;
@@ -50,7 +53,9 @@ export interface Forwarding {
   readonly isWatch: boolean;
   /** Longest wait for the first byte of a short request, milliseconds. */
   readonly firstByteTimeoutMs: number;
-  /** Turns the Location of a 3xx into one below the gateway's prefix, or undefined to refuse it (rule "no redirects"). */
+  /**
+   * Turns the Location of a 3xx into one below the gateway's prefix, or undefined to refuse it (rule "no redirects").
+   */
   readonly rewriteLocation: (location: string) => string | undefined;
   /** Whether an answer must not become a page of the gateway's own origin. */
   readonly sandboxes: (answer: RelayedHeaders) => boolean;
@@ -65,7 +70,8 @@ const refusalBytes = 16 * 1024;
 
 /**
  * Forwards one request.
- * @param fail told a GatewayError, once, only while nothing has been answered; afterwards faults abort the client's answer
+ * @param fail told a GatewayError, once, only while nothing has been answered; afterwards faults abort the client's
+ *   answer
  */
 export function forwardStream(forwarding: Forwarding, fail: (error: unknown) => void): void {
   new StreamRun(forwarding, fail).start();

@@ -1,6 +1,7 @@
-// One upgraded connection (exec, attach, port-forward, watch over WebSocket): asks the member, and only after its 101 joins the two
-// sockets. Easy to get wrong: anything but 101 is an ordinary answer that closes both sides (CVE-2018-1002105); a byte of the client
-// sent before the 101 would run on a connection that is authenticated as the gateway (rule "upgrades are closed until 101").
+// One upgraded connection (exec, attach, port-forward, watch over WebSocket): asks the member, and only after its 101
+// joins the two sockets. Easy to get wrong: anything but 101 is an ordinary answer that closes both sides
+// (CVE-2018-1002105); a byte of the client sent before the 101 would run on a connection that is authenticated as the
+// gateway (rule "upgrades are closed until 101").
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Breaker } from '../members/breaker.ts';
@@ -137,8 +138,8 @@ export async function forwardUpgrade(forwarding: UpgradeForwarding): Promise<voi
 const earlyLimitBytes = 64 * 1024;
 
 /**
- * Reads the client while the member is asked, because only a socket that is read tells that the client is gone. Its bytes are kept for
- * after the 101; `over` gives the socket back.
+ * Reads the client while the member is asked, because only a socket that is read tells that the client is gone. Its
+ * bytes are kept for after the 101; `over` gives the socket back.
  */
 function holdClient({ socket, early }: InboundUpgrade): { over(): void; early(): Buffer } {
   const held = [early];
@@ -171,8 +172,8 @@ function switchingHead(token: UpgradeToken, received: RawHeaders, auditId: strin
 }
 
 /**
- * Copies bytes both ways with backpressure until both sides are done. An orderly end of one side is passed to the other as an end, so a
- * half-closed stream still delivers what is under way; a fault of one side destroys the other.
+ * Copies bytes both ways with backpressure until both sides are done. An orderly end of one side is passed to the other
+ * as an end, so a half-closed stream still delivers what is under way; a fault of one side destroys the other.
  */
 export function joinSockets(
   client: Duplex,
@@ -221,7 +222,10 @@ export function joinSockets(
   return promise;
 }
 
-/** Relays the answer to an upgrade that was not 101, then closes: only errors pass, success and redirects are nonsense here. */
+/**
+ * Relays the answer to an upgrade that was not 101, then closes: only errors pass, success and redirects are nonsense
+ * here.
+ */
 class RefusedUpgrade implements ResponseHandler {
   readonly done: Promise<void>;
   readonly #forwarding: UpgradeForwarding;

@@ -1,5 +1,6 @@
-// Follows the frames of one direction of a WebSocket (RFC 6455 section 5.2), only to know where one message ends, and makes the last ones a client
-// of exec or attach is sent. Easy to get wrong: a frame put into the middle of another, or of a message in fragments, is garbage to the client.
+// Follows the frames of one direction of a WebSocket (RFC 6455 section 5.2), only to know where one message ends, and
+// makes the last ones a client of exec or attach is sent. Easy to get wrong: a frame put into the middle of another, or
+// of a message in fragments, is garbage to the client.
 import type { EventBoundary } from './event-boundary.ts';
 
 /** Finds the ends of messages in what a server sends; works on any split of the bytes. */
@@ -51,7 +52,10 @@ export class MessageBoundary implements EventBoundary {
   }
 }
 
-/** Subprotocols whose channel 3 carries a metav1.Status as the last message (k8s.io/apimachinery/pkg/util/remotecommand). */
+/**
+ * Subprotocols whose channel 3 carries a metav1.Status as the last message
+ * (k8s.io/apimachinery/pkg/util/remotecommand).
+ */
 const statusProtocols: ReadonlySet<string> = new Set(['v4.channel.k8s.io', 'v5.channel.k8s.io']);
 const errorChannel = 3;
 

@@ -214,7 +214,10 @@ export class Http1Client {
     this.#openMore();
   }
 
-  /** The keep-alive race: the member closed an idle connection while the request was on its way (rule "retry only what is safe"). */
+  /**
+   * The keep-alive race: the member closed an idle connection while the request was on its way (rule "retry only what
+   * is safe").
+   */
   #broken(call: Call, error: GatewayError, untouched: boolean): void {
     const { method, body } = call.request;
     const repeatable = body === 'none' && (method === 'GET' || method === 'HEAD');

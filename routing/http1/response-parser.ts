@@ -228,8 +228,8 @@ interface KnownField {
 }
 
 /**
- * The last answer of a connection line by line: most lines of the next one are the same bytes, and were judged. Strings that are used again are
- * also found faster in Maps than new ones of the same letters.
+ * The last answer of a connection line by line: most lines of the next one are the same bytes, and were judged. Strings
+ * that are used again are also found faster in Maps than new ones of the same letters.
  */
 interface KnownLines {
   status: { readonly line: string; readonly http11: boolean; readonly status: number } | undefined;

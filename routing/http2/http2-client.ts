@@ -186,7 +186,10 @@ export class Http2Client {
     else if (this.#pending.size > 0) this.#openMore();
   }
 
-  /** Only what the member surely did not begin with, or a GET caught by the end of an idle session (rule "retry only what is safe"). */
+  /**
+   * Only what the member surely did not begin with, or a GET caught by the end of an idle session (rule "retry only
+   * what is safe").
+   */
   #broken(call: Call, error: GatewayError, repeatable: boolean): void {
     const { method, body } = call.request;
     const safe = body === 'none' && (method === 'GET' || method === 'HEAD');

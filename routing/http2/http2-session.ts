@@ -1,6 +1,6 @@
 // One HTTP/2 connection to a member and its streams. Easy to get wrong: a stream beyond the member's limit is not
-// refused, Node queues it in silence and a watch would hang, so the limit is kept here (rule "HTTP/2 limits are set") and nothing is
-// sent before the member's SETTINGS are known.
+// refused, Node queues it in silence and a watch would hang, so the limit is kept here (rule "HTTP/2 limits are set")
+// and nothing is sent before the member's SETTINGS are known.
 import { connect } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -105,7 +105,8 @@ export class Http2Session {
         },
       });
     } catch (error) {
-      // A request that node:http2 refuses would be refused by every session: to open the next one would go round for ever.
+      // A request that node:http2 refuses would be refused by every session: to open the next one would go round for
+      // ever.
       if (error instanceof TypeError) {
         call.failSoon(fail('INTERNAL', 'the gateway built a request that HTTP/2 does not allow', this.#member, error));
         return true;

@@ -1,6 +1,6 @@
-// When to stop asking a cluster that does not answer: one connect time-out, three connect failures in a row, or a probe that got no
-// answer opens the breaker. Easy to get wrong: only failures to *connect* count; a member that answers 500 is alive, and a client that
-// goes away says nothing about the member.
+// When to stop asking a cluster that does not answer: one connect time-out, three connect failures in a row, or a probe
+// that got no answer opens the breaker. Easy to get wrong: only failures to *connect* count; a member that answers 500
+// is alive, and a client that goes away says nothing about the member.
 import { GatewayError } from '../../cache/model/errors.ts';
 
 /** Tuning of a breaker; times in milliseconds. */
@@ -17,7 +17,8 @@ export const defaultBreakerLimits: BreakerLimits = { failuresToOpen: 3, firstOpe
 export interface Breaker {
   /**
    * Call before connecting. In the half-open state it lets one request through to try.
-   * @throws GatewayError naming the last fault: with its code where that says what to repair (502), else MEMBER_UNAVAILABLE
+   * @throws GatewayError naming the last fault: with its code where that says what to repair (502), else
+   *   MEMBER_UNAVAILABLE
    */
   enter(): void;
   /** A connection stood, or an answer came. */
@@ -31,7 +32,10 @@ export interface Breaker {
   readonly state: 'closed' | 'open' | 'half-open';
 }
 
-/** Makes the breaker of one cluster; `nowMs` is a clock that never goes back: a step of the wall clock must not keep a cluster closed. */
+/**
+ * Makes the breaker of one cluster; `nowMs` is a clock that never goes back: a step of the wall clock must not keep a
+ * cluster closed.
+ */
 export function makeBreaker(
   clusterName: string,
   limits: BreakerLimits = defaultBreakerLimits,

@@ -115,7 +115,9 @@ export class Call implements UpstreamCall {
     this.detour?.onTaken();
   }
 
-  /** The one repeat (rule "retry only what is safe"): the call looks for a connection once more, wherever there is one. */
+  /**
+   * The one repeat (rule "retry only what is safe"): the call looks for a connection once more, wherever there is one.
+   */
   repeat(): void {
     this.retried = true;
     this.#taken = false;

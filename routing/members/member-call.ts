@@ -1,5 +1,6 @@
-// One request of the gateway's own code to a member: the probe, fan-out, the index. Easy to get wrong: nobody pulls at the answer but the
-// code that reads it, so the member is held back while that code is slow, and whoever stops reading must cancel.
+// One request of the gateway's own code to a member: the probe, fan-out, the index. Easy to get wrong: nobody pulls at
+// the answer but the code that reads it, so the member is held back while that code is slow, and whoever stops reading
+// must cancel.
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { hostHeader } from '../dial/endpoint-request.ts';
@@ -14,7 +15,10 @@ const heldAnswerBytes = 64 * 1024;
 
 /** A request of our own to a member; one of a caller is a `MemberRequest` (member-request.ts). */
 export interface MemberCall {
-  /** As whom: a user that is impersonated, or `self`, the credential alone (rule "no identity, no bytes"). There is no default. */
+  /**
+   * As whom: a user that is impersonated, or `self`, the credential alone (rule "no identity, no bytes"). There is no
+   * default.
+   */
   readonly identity: OutgoingIdentity;
   readonly method: string;
   /** Path and query as the member knows them, with a leading slash; the endpoint's base path is put before it. */
@@ -43,7 +47,9 @@ export interface MemberAnswer {
   readonly status: number;
   /** Raw, as received; hop-by-hop and framing headers are still there. */
   readonly headers: RawHeaders;
-  /** The body, to be read once. Rejects with a GatewayError when the member broke off; leaving the loop early cancels. */
+  /**
+   * The body, to be read once. Rejects with a GatewayError when the member broke off; leaving the loop early cancels.
+   */
   readonly chunks: AsyncIterable<Buffer>;
   /** Gives the answer up; harmless when it is over. */
   cancel(): void;
@@ -51,9 +57,9 @@ export interface MemberAnswer {
 
 /**
  * Sends one request and resolves with the head of its answer.
- * @throws GatewayError (rejects) what the breaker and the transport say; MEMBER_TIMEOUT; MEMBER_CREDENTIAL for a 401, which is about the
- *   gateway's credential and makes it look for another; MEMBER_REDIRECT for a 3xx with a Location (rule "no redirects"); IDENTITY_REFUSED when
- *   there is nobody to send it as, and then nothing was sent
+ * @throws GatewayError (rejects) what the breaker and the transport say; MEMBER_TIMEOUT; MEMBER_CREDENTIAL for a 401,
+ *   which is about the gateway's credential and makes it look for another; MEMBER_REDIRECT for a 3xx with a Location
+ *   (rule "no redirects"); IDENTITY_REFUSED when there is nobody to send it as, and then nothing was sent
  */
 export async function callMember(target: Target, request: MemberCall): Promise<MemberAnswer> {
   request.signal?.throwIfAborted();

@@ -1,6 +1,7 @@
-// A request for a member whose headers are made when somebody reads them, or kept as the text of a head where a client repeats all of its own.
-// Easy to get wrong: the text holds an identity and a credential. It is used again only for exactly the same objects (list, user, credential) that
-// it was made of, and it is made of the list that `upstreamHeaders` builds, never in another way.
+// A request for a member whose headers are made when somebody reads them, or kept as the text of a head where a client
+// repeats all of its own. Easy to get wrong: the text holds an identity and a credential. It is used again only for
+// exactly the same objects (list, user, credential) that it was made of, and it is made of the list that
+// `upstreamHeaders` builds, never in another way.
 import type { Credential } from '../../cache/model/records.ts';
 import { isRepeated, readOnce } from '../../http/repeated-headers.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -9,7 +10,9 @@ import type { HeaderParts } from '../forward/headers.ts';
 import { headerText } from '../http1/request-head.ts';
 import type { HeadText, UpstreamRequest } from './transport-types.ts';
 
-/** As whom a request goes out: impersonated, or with the credential of the person's own kubeconfig (`--identity=self`). */
+/**
+ * As whom a request goes out: impersonated, or with the credential of the person's own kubeconfig (`--identity=self`).
+ */
 export type OutgoingIdentity = User | 'self';
 
 /** What a text was made of. */
@@ -49,7 +52,8 @@ export class MemberRequest implements UpstreamRequest {
     this.auditId = parts.auditId;
     this.#parts = parts;
     this.#identity = identity;
-    // One of the two at once: whoever may not be sent is refused here, before anything is asked of the member's connections.
+    // One of the two at once: whoever may not be sent is refused here, before anything is asked of the member's
+    // connections.
     if (parts.upgrade || !isRepeated(parts.inbound)) this.#headers = headersOf(parts, identity);
     else this.headText = keptText(parts, identity);
   }

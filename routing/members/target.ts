@@ -1,5 +1,5 @@
-// From a cluster's name to what a request needs to reach it: record, credential, connections, breaker. Easy to get wrong: the record is
-// read once; a request must never mix the credential of one record with the address of another.
+// From a cluster's name to what a request needs to reach it: record, credential, connections, breaker. Easy to get
+// wrong: the record is read once; a request must never mix the credential of one record with the address of another.
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord, ClusterSpec, Credential } from '../../cache/model/records.ts';
@@ -15,7 +15,10 @@ export interface Connection {
 
 /** All connections, one entry a registration. */
 export interface Connections {
-  /** The connections for this record and credential; a changed address or client certificate drains the old ones and makes new. */
+  /**
+   * The connections for this record and credential; a changed address or client certificate drains the old ones and
+   * makes new.
+   */
   of(spec: ClusterSpec, credential: Credential): Connection;
   /** The breaker of a registration, made when asked for the first time. */
   breaker(spec: ClusterSpec): Breaker;
@@ -94,8 +97,9 @@ export function makeConnections(makeTransport: TransportMaker, breakerLimits?: B
 }
 
 /**
- * Whether connections made for one record may serve the other. The parts are compared beside the key: a source that forgets one of them
- * (a fallback, the certificate of a tunnel) must not leave a cluster on connections it no longer says.
+ * Whether connections made for one record may serve the other. The parts are compared beside the key: a source that
+ * forgets one of them (a fallback, the certificate of a tunnel) must not leave a cluster on connections it no longer
+ * says.
  */
 function sameConnections(one: ClusterSpec, other: ClusterSpec): boolean {
   const parts = ({ endpoint, tls, proxy, fallbacks = [] }: ClusterSpec): unknown => [endpoint, tls, proxy, fallbacks];
@@ -137,7 +141,8 @@ export function locate(
   const credential = spec.credential.current();
   if (credential instanceof Promise) {
     return credential.then((ready) =>
-      // Removed, moved or closed meanwhile: what was read does not hold any more, and connections of a cluster that is gone would never be closed.
+      // Removed, moved or closed meanwhile: what was read does not hold any more, and connections of a cluster that is
+      // gone would never be closed.
       getRecord(name)?.spec === spec
         ? { record, credential: ready, connection: connections.of(spec, ready) }
         : locate(name, getRecord, connections),

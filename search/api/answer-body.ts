@@ -1,5 +1,5 @@
-// Writes an answer of any length towards the client as fast as it takes it. Easy to get wrong: whoever writes on while the client is slow fills the
-// memory, and whoever waits for a client that has gone waits for ever.
+// Writes an answer of any length towards the client as fast as it takes it. Easy to get wrong: whoever writes on while
+// the client is slow fills the memory, and whoever waits for a client that has gone waits for ever.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { warningHeader } from '../../routing/forward/warning.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
@@ -95,7 +95,10 @@ export interface LongAnswer {
   readonly onOver?: () => void;
 }
 
-/** Sends the head of a long answer. It counts as a request under way until it ends: a drain waits for a list and ends a watch between two events. */
+/**
+ * Sends the head of a long answer. It counts as a request under way until it ends: a drain waits for a list and ends a
+ * watch between two events.
+ */
 export function beginBody(
   request: IndexRequest,
   warnings: readonly Warning[],

@@ -1,5 +1,5 @@
-// Which code answers which part of the index. Easy to get wrong: the index is only read; whoever wants to write is told where, with 405, before anything
-// is looked up.
+// Which code answers which part of the index. Easy to get wrong: the index is only read; whoever wants to write is told
+// where, with 405, before anything is looked up.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { sendJson } from './answer-body.ts';
 import { answerCollections } from './collections.ts';

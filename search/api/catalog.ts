@@ -1,5 +1,6 @@
-// What types the index holds of which members, and in which version a request can be answered. Easy to get wrong: the index keeps one version of an
-// object; another one is the same object with another apiVersion only where the CRD says so, and must not be guessed elsewhere.
+// What types the index holds of which members, and in which version a request can be answered. Easy to get wrong: the
+// index keeps one version of an object; another one is the same object with another apiVersion only where the CRD says
+// so, and must not be guessed elsewhere.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { IndexStore, StoredType } from '../stores/store.ts';
 import type { RowScope } from '../rights/scope.ts';
@@ -88,7 +89,10 @@ export function catalogOf(all: readonly StoredType[]): Catalog {
   };
 }
 
-/** Types by which it is decided whether a caller may know of a cluster: all that is kept and what is chosen, so that one of which nothing could be read counts, too. */
+/**
+ * Types by which it is decided whether a caller may know of a cluster: all that is kept and what is chosen, so that one
+ * of which nothing could be read counts, too.
+ */
 export function askedAbout(
   { all }: Catalog,
   { chosen }: { readonly chosen: readonly ResourceType[] },

@@ -1,5 +1,6 @@
-// What an answer says of clusters whose rows are missing, old or hidden. Only clusters the caller may reach are named, and of their types only those the
-// caller may see something of: which types a cluster has, and why the index cannot read them, is for those who may list them.
+// What an answer says of clusters whose rows are missing, old or hidden. Only clusters the caller may reach are named,
+// and of their types only those the caller may see something of: which types a cluster has, and why the index cannot
+// read them, is for those who may list them.
 import type { ScopeAnswer } from '../rights/scopes.ts';
 import type { PartState, TypeState } from '../sync/sync-types.ts';
 import { typeKey } from '../types.ts';

@@ -1,5 +1,5 @@
-// Clusterpedia's collections: several types in one list. Easy to get wrong: `continue` and `remainingItemCount` stand at the top of the answer here, not
-// in its metadata, and its clients look for them there.
+// Clusterpedia's collections: several types in one list. Easy to get wrong: `continue` and `remainingItemCount` stand
+// at the top of the answer here, not in its metadata, and its clients look for them there.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { urlParameters } from '../query/parameters.ts';
 import type { Parameters } from '../query/parameters.ts';

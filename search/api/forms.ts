@@ -1,5 +1,6 @@
-// How rows become answers: lists, metadata alone, projections, collections and watch events. Easy to get wrong: an item is the stored bytes; only
-// what is asked for changes it (another version of the same schema, a part of it), and never by parsing.
+// How rows become answers: lists, metadata alone, projections, collections and watch events. Easy to get wrong: an item
+// is the stored bytes; only what is asked for changes it (another version of the same schema, a part of it), and never
+// by parsing.
 import type { RowRead } from '../stores/store.ts';
 import type { Table } from '../table/table.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';

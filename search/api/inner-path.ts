@@ -1,5 +1,6 @@
-// What a path behind `resources` or `indexes/default/proxy` asks for: paths of Kubernetes, with or without `clusters/<name>` before them. Easy to
-// get wrong: Clusterpedia's border cases (`clusters`, `clusters/<name>` alone are 404, everything else keeps its trailing slash harmlessly).
+// What a path behind `resources` or `indexes/default/proxy` asks for: paths of Kubernetes, with or without
+// `clusters/<name>` before them. Easy to get wrong: Clusterpedia's border cases (`clusters`, `clusters/<name>` alone
+// are 404, everything else keeps its trailing slash harmlessly).
 import { GatewayError } from '../../cache/model/errors.ts';
 
 /** Types that one question may name: the authorizer is asked about each of them in each cluster. */
@@ -40,7 +41,10 @@ export interface AskedDocument {
   readonly version: string | undefined;
 }
 
-/** @throws GatewayError NOT_FOUND for what no Kubernetes API has there, METHOD_NOT_ALLOWED for subresources, which only a cluster itself has */
+/**
+ * @throws GatewayError NOT_FOUND for what no Kubernetes API has there, METHOD_NOT_ALLOWED for subresources, which only
+ * a cluster itself has
+ */
 export function innerPath(segments: readonly string[]): AskedObjects | AskedDocument {
   let cluster: string | undefined;
   let rest = segments;

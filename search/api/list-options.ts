@@ -1,5 +1,6 @@
-// The options of list and watch that are about versions, as kube-apiserver judges them (apimachinery pkg/apis/internalversion/validation) but with
-// the index's own resourceVersions. Easy to get wrong: a version of a member is none of ours; going on from it would be a guess, so it is 410.
+// The options of list and watch that are about versions, as kube-apiserver judges them (apimachinery
+// pkg/apis/internalversion/validation) but with the index's own resourceVersions. Easy to get wrong: a version of a
+// member is none of ours; going on from it would be a guess, so it is 410.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Parameters } from '../query/parameters.ts';
 import type { IndexStore } from '../stores/store.ts';
@@ -135,7 +136,8 @@ export async function waitForVersion(
 }
 
 /**
- * Makes sure that a version is one this index has issued: exact as far as its log reaches back, since every version is that of a change in it.
+ * Makes sure that a version is one this index has issued: exact as far as its log reaches back, since every version is
+ * that of a change in it.
  * @param answersNow the answer is made of the rows of now, so a version older than the log is no hindrance
  * @throws GatewayError (rejects) EXPIRED for another, and when the log no longer reaches back to it
  */

@@ -1,5 +1,5 @@
-// Answers a list: a page or all of it, in the form that was asked for. Easy to get wrong: kubectl always sends limit=500, so whenever rows remain the
-// answer says where they go on, or a person takes the beginning for everything.
+// Answers a list: a page or all of it, in the form that was asked for. Easy to get wrong: kubectl always sends
+// limit=500, so whenever rows remain the answer says where they go on, or a person takes the beginning for everything.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { expiredMessage, isExpired, openContinue, queryDigest, resumed, sealContinue } from '../query/continue.ts';
 import type { ContinueState, ContinueUse } from '../query/continue.ts';
@@ -26,7 +26,10 @@ export interface ListedPage {
   readonly warnings: readonly Warning[];
 }
 
-/** How long a continue token may be used; the log may end sooner. As etcd's compaction, with which kube-apiserver's tokens end. */
+/**
+ * How long a continue token may be used; the log may end sooner. As etcd's compaction, with which kube-apiserver's
+ * tokens end.
+ */
 const tokenLifeMs = 15 * 60_000;
 
 /** A token that can no longer be used; the answer holds a fresh one. */

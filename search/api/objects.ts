@@ -1,5 +1,6 @@
-// Answers paths of objects: list, watch, and get of one by name. Easy to get wrong: the same name may be there in many clusters; without a cluster in the
-// path one object is answered only when the caller may get exactly one, and the clusters named otherwise are the ones the caller may get it from.
+// Answers paths of objects: list, watch, and get of one by name. Easy to get wrong: the same name may be there in many
+// clusters; without a cluster in the path one object is answered only when the caller may get exactly one, and the
+// clusters named otherwise are the ones the caller may get it from.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { headerValue } from '../../routing/forward/headers.ts';
 import { documentPaths, readDocument } from '../query/document.ts';
@@ -33,7 +34,10 @@ const versionPath = documentPaths([
   ],
 ]);
 const objectForms = ['Table', '', 'PartialObjectMetadata', 'PartialObjectMetadataList'] as const;
-/** What is read of the parameters of a get by name: selectors and pages are for lists (so with kube-apiserver and Clusterpedia). */
+/**
+ * What is read of the parameters of a get by name: selectors and pages are for lists (so with kube-apiserver and
+ * Clusterpedia).
+ */
 const ofOneObject = ['clusters', 'fields', 'onlyMetadata'];
 /** More clusters than this are not named in an ambiguity. */
 const mostNamed = 20;
@@ -117,7 +121,10 @@ function livePath({ group, version, namespace, resource, name, legacyWatch }: As
   return `/${segments.map(encodeURIComponent).join('/')}`;
 }
 
-/** Clusterpedia's label and header that ask the member instead of the store (v0.9, pkg/kubeapiserver/resource_handler.go). */
+/**
+ * Clusterpedia's label and header that ask the member instead of the store (v0.9,
+ * pkg/kubeapiserver/resource_handler.go).
+ */
 async function forwardLive(request: IndexRequest, path: AskedObjects): Promise<void> {
   if (path.cluster === undefined)
     throw new GatewayError('BAD_REQUEST', 'only a path with a cluster can be forwarded: …/clusters/<name>/…');
@@ -253,7 +260,8 @@ async function answerWatch(
   const { after } = start;
   const listScope = async (): Promise<RowScope> => (await visibleNow(parts, { ...question, verb: 'list' })()).scope;
   const show = objectForm(plan.views, { ...asked, isPartial });
-  // What comes through a hub by a path that it takes for a short request is cut after 60 s; ended before, nothing is lost.
+  // What comes through a hub by a path that it takes for a short request is cut after 60 s; ended before, nothing is
+  // lost.
   const isShort = request.aggregated && request.asked.part === 'resources';
   const limits = [start.timeoutMs, isShort ? parts.aggregatedWatchMs : undefined].filter((ms) => ms !== undefined);
   const matches = compileMatcher(query);

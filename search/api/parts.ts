@@ -1,5 +1,5 @@
-// Everything the answers of the index are made of, passed in as one object of functions. Easy to get wrong: rights and what is followed change while
-// an answer is made, so each is read once for it, behind a function.
+// Everything the answers of the index are made of, passed in as one object of functions. Easy to get wrong: rights and
+// what is followed change while an answer is made, so each is read once for it, behind a function.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { ContinueKeys } from '../query/continue.ts';
 import type { IndexStore } from '../stores/store.ts';

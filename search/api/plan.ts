@@ -1,5 +1,5 @@
-// What one question can be answered from: which types, in which version, of which rows. Easy to get wrong: what a caller may not reach is not there,
-// so a cluster that does not exist and one that is out of reach get the same words.
+// What one question can be answered from: which types, in which version, of which rows. Easy to get wrong: what a
+// caller may not reach is not there, so a cluster that does not exist and one that is out of reach get the same words.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
@@ -38,7 +38,8 @@ export async function planAnswer(parts: AnswerParts, question: PlanQuestion): Pr
   };
   let views = viewsIn(answer.reachable);
   if (views.length === 0) {
-    // Of the clusters that it names none has the type, or there is none: then there are no rows. Only a path is to something that is not there.
+    // Of the clusters that it names none has the type, or there is none: then there are no rows. Only a path is to
+    // something that is not there.
     const place = cluster === undefined ? undefined : [cluster];
     const isNarrower = clusters !== undefined && (place === undefined || !clusters.includes(cluster!));
     const { reachable } = isNarrower ? await parts.rights.scope(user, verb, types, place) : answer;

@@ -1,5 +1,6 @@
-// What Clusterpedia's paths cannot say: how many rows have which value, which values there are, how many rows there are, how fresh they are, and a list
-// asked for by a document. Easy to get wrong: a count of rows that the caller may not see tells of them, so everything here goes through the same plan.
+// What Clusterpedia's paths cannot say: how many rows have which value, which values there are, how many rows there
+// are, how fresh they are, and a list asked for by a document. Easy to get wrong: a count of rows that the caller may
+// not see tells of them, so everything here goes through the same plan.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { columnOf, readColumnPath } from '../query/columns.ts';
 import { jsonParameters, urlParameters } from '../query/parameters.ts';

@@ -1,12 +1,16 @@
-// One request to the index as the gateway hands it over, and what the answers need of the rest. Easy to get wrong: `user` is whom authorize let
-// through (behind `--as` the one acted as), and `headers` hold no credential any more; nothing here looks at anything else of the caller.
+// One request to the index as the gateway hands it over, and what the answers need of the rest. Easy to get wrong:
+// `user` is whom authorize let through (behind `--as` the one acted as), and `headers` hold no credential any more;
+// nothing here looks at anything else of the caller.
 import type { ErrorCode, GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
 import type { Progress } from '../../routing/forward/stream.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 
-/** Which form of an answer was asked for: kind of the transformation and version of its group; '' and '' for the plain object. */
+/**
+ * Which form of an answer was asked for: kind of the transformation and version of its group; '' and '' for the plain
+ * object.
+ */
 export interface Form {
   readonly as: '' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | 'APIGroupDiscoveryList';
   readonly version: string;
@@ -56,7 +60,10 @@ export function parametersOf(query: string): URLSearchParams {
   return new URLSearchParams(pairs.join('&'));
 }
 
-/** A boolean parameter as apimachinery converts it: absent, `false` and `0` are false, anything else, also nothing, is true. */
+/**
+ * A boolean parameter as apimachinery converts it: absent, `false` and `0` are false, anything else, also nothing, is
+ * true.
+ */
 export function flagOf(parameters: URLSearchParams, name: string): boolean {
   const value = parameters.get(name)?.toLowerCase();
   return value !== undefined && value !== null && value !== 'false' && value !== '0';

@@ -1,5 +1,6 @@
-// Sends the rows of a page as one JSON document: what is before the items, the items as they are read, what is behind them. Easy to get wrong: what
-// fails before the first byte is a Status, what fails later must be seen by the client as cut, never as a shorter list.
+// Sends the rows of a page as one JSON document: what is before the items, the items as they are read, what is behind
+// them. Easy to get wrong: what fails before the first byte is a Status, what fails later must be seen by the client as
+// cut, never as a shorter list.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Page, RowRead } from '../stores/store.ts';
 import { beginBody, ClientGone, sendWhole } from './answer-body.ts';
@@ -29,7 +30,8 @@ export async function sendRows(
     const second = first.done === true ? first : await rows.next();
     const opening = [document.head, ...piecesOf(items, true)];
     if (second.done === true) {
-      // Most answers: short enough to be sent with their length. Not copied into one piece, and given back when the last byte has left.
+      // Most answers: short enough to be sent with their length. Not copied into one piece, and given back when the
+      // last byte has left.
       if (release !== undefined) request.inbound.onClose((aborted) => aborted || release());
       sendWhole(request, [...opening, document.tail].map(asBuffer), warnings);
       return;

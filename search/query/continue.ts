@@ -1,6 +1,7 @@
-// Opaque continue tokens: where a list goes on, encrypted, and bound to the question, to who asked it and to the store whose pages it is for. Easy to get
-// wrong: a token is shown to its caller, so its last key (a name of a row the caller may no longer see) must not be readable, and nobody may make or change
-// one; but one of another replica is no fault of its caller and must say so, or a client that is sent to and fro gives up.
+// Opaque continue tokens: where a list goes on, encrypted, and bound to the question, to who asked it and to the store
+// whose pages it is for. Easy to get wrong: a token is shown to its caller, so its last key (a name of a row the caller
+// may no longer see) must not be readable, and nobody may make or change one; but one of another replica is no fault of
+// its caller and must say so, or a client that is sent to and fro gives up.
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, randomFillSync } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Cursor } from '../stores/store.ts';
@@ -10,7 +11,9 @@ import type { ListQuery } from './list-query.ts';
 export interface ContinueState {
   /** Key of the last row that was given. */
   readonly after: Cursor;
-  /** Page 1's, which every page repeats; '' of a list that was resumed after it expired: then the present one is given. */
+  /**
+   * Page 1's, which every page repeats; '' of a list that was resumed after it expired: then the present one is given.
+   */
   readonly resourceVersion: string;
   /** Unix milliseconds. */
   readonly expiresAtMs: number;
@@ -62,8 +65,9 @@ export function sealContinue(keys: ContinueKeys, use: ContinueUse, state: Contin
 
 /**
  * Opens a token. Whether it is too old is another question: {@link isExpired}.
- * @throws GatewayError BAD_REQUEST when it was changed, or given to another user or for another query: the same words, so that nothing is learned;
- *   EXPIRED when it names another store and cannot be opened here, as a token of a replica with a key of its own
+ * @throws GatewayError BAD_REQUEST when it was changed, or given to another user or for another query: the same words,
+ *   so that nothing is learned; EXPIRED when it names another store and cannot be opened here, as a token of a replica
+ *   with a key of its own
  */
 export function openContinue(keys: ContinueKeys, use: ContinueUse, token: string): OpenedState {
   const [, store, text] = (token.length <= longestToken ? tokenForm.exec(token) : null) ?? [];
@@ -100,7 +104,10 @@ function decrypt(secret: Uint8Array, bound: Buffer, sealed: Buffer): string | un
   }
 }
 
-/** What seals the tokens of one thread: a key of its own out of a secret that replicas share, and nonces drawn many at a time. */
+/**
+ * What seals the tokens of one thread: a key of its own out of a secret that replicas share, and nonces drawn many at a
+ * time.
+ */
 interface Sealer {
   readonly salt: Buffer;
   readonly key: Buffer;
@@ -142,7 +149,10 @@ function boundTo({ query, userName, userUid }: ContinueUse, store: string): Buff
   return Buffer.from(JSON.stringify([query, userName, userUid, store]));
 }
 
-/** Whether page 1 can no longer be repeated: its time is over, the log no longer reaches back to it, or it was another store's. */
+/**
+ * Whether page 1 can no longer be repeated: its time is over, the log no longer reaches back to it, or it was another
+ * store's.
+ */
 export function isExpired(
   state: OpenedState,
   { nowMs, oldestResourceVersion, store }: { nowMs: number; oldestResourceVersion: string; store: string },

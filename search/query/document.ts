@@ -1,5 +1,6 @@
-// Reads the values of paths from an object, whether it is raw bytes or already parsed. Easy to get wrong: a parsed object may hold keys such as
-// `__proto__` and `constructor`, so only own properties count; and only raw bytes still know that a number was written `1.0` or 2^53+1.
+// Reads the values of paths from an object, whether it is raw bytes or already parsed. Easy to get wrong: a parsed
+// object may hold keys such as `__proto__` and `constructor`, so only own properties count; and only raw bytes still
+// know that a number was written `1.0` or 2^53+1.
 import { compilePaths, readPaths, scalarText, type PathSet } from './json-path.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 
@@ -10,7 +11,10 @@ export type Found = string | null | undefined;
 export interface DocumentPaths {
   readonly paths: readonly (readonly PathStep[])[];
   readonly compiled: PathSet;
-  /** Of each path a key as it stands in a document that has it; undefined when some path has none that can be looked for. */
+  /**
+   * Of each path a key as it stands in a document that has it; undefined when some path has none that can be looked
+   * for.
+   */
   readonly tokens: readonly Buffer[] | undefined;
 }
 
@@ -22,7 +26,10 @@ export function documentPaths(paths: readonly (readonly PathStep[])[]): Document
 const plain = /^[-\w.]+$/;
 const escape = Buffer.from(String.raw`\u`);
 
-/** The last key that has one way to be written but for `\u`, in its quotes: the last is what a document without the path most likely lacks. */
+/**
+ * The last key that has one way to be written but for `\u`, in its quotes: the last is what a document without the path
+ * most likely lacks.
+ */
 function tokenOf(path: readonly PathStep[]): Buffer | undefined {
   const step = path.findLast((each) => each.kind === 'key' && plain.test(each.key));
   return step?.kind === 'key' ? Buffer.from(`"${step.key}"`) : undefined;

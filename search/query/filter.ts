@@ -1,5 +1,5 @@
-// `filter=`: conditions on fields with OR. A filter's terms are alternatives, several filters must all hold. Easy to get wrong: values are never
-// syntax; one that holds a comma or a bracket is written in quotes or with backslashes.
+// `filter=`: conditions on fields with OR. A filter's terms are alternatives, several filters must all hold. Easy to
+// get wrong: values are never syntax; one that holds a comma or a bracket is written in quotes or with backslashes.
 import { readColumnPath } from './columns.ts';
 import { checkOperand } from './selectors/field-selector.ts';
 import type { FieldRequirement } from './list-query.ts';
@@ -20,8 +20,8 @@ const operators: Readonly<Record<string, FieldRequirement['operator']>> = {
 };
 
 /**
- * Reads filters such as `status.phase=Failed,status.phase=Unknown`, `spec.nodeName in (a,b)`, `spec.replicas>3`, `spec.containers[].image~redis`,
- * `!metadata.deletionTimestamp`, `spec.message='a, b'`.
+ * Reads filters such as `status.phase=Failed,status.phase=Unknown`, `spec.nodeName in (a,b)`, `spec.replicas>3`,
+ * `spec.containers[].image~redis`, `!metadata.deletionTimestamp`, `spec.message='a, b'`.
  * @returns of each inner list one must hold
  * @throws GatewayError BAD_REQUEST for a term that cannot be read or more than 256 terms
  */

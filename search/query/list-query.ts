@@ -1,5 +1,6 @@
-// The question as every store and the matcher understand it: a tree of plain values, whichever spelling (Clusterpedia's parameters and labels,
-// native selectors, `filter=`, a POSTed document) it came in. Easy to get wrong: an absent list asks for everything, an empty one for nothing.
+// The question as every store and the matcher understand it: a tree of plain values, whichever spelling (Clusterpedia's
+// parameters and labels, native selectors, `filter=`, a POSTed document) it came in. Easy to get wrong: an absent list
+// asks for everything, an empty one for nothing.
 import type { PathStep } from '../../lib/json/path-step.ts';
 import type { ResourceType } from '../types.ts';
 import type { Column } from './columns.ts';
@@ -12,9 +13,10 @@ export interface LabelRequirement {
 }
 
 /**
- * A condition on a path of the object. Text comparison of the JSON scalar, as Clusterpedia's; `NotEquals` and `NotIn` hold where the path is
- * missing or null. With `each` in the path a positive operator holds when one element matches, a negative one when none does.
- * `Gt`, `Lt` compare as the operand reads: a number, a Kubernetes quantity or an RFC 3339 time. `Contains` is a part of the text.
+ * A condition on a path of the object. Text comparison of the JSON scalar, as Clusterpedia's; `NotEquals` and `NotIn`
+ * hold where the path is missing or null. With `each` in the path a positive operator holds when one element matches, a
+ * negative one when none does. `Gt`, `Lt` compare as the operand reads: a number, a Kubernetes quantity or an RFC 3339
+ * time. `Contains` is a part of the text.
  */
 export interface FieldRequirement {
   readonly path: readonly PathStep[];

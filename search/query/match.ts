@@ -1,5 +1,6 @@
-// Whether one object is among the rows of a query: the meaning every store's plan must agree with. Easy to get wrong: negative operators hold
-// where there is nothing to compare, and a label compares with `Gt` only as an integer while a field compares as its operand reads.
+// Whether one object is among the rows of a query: the meaning every store's plan must agree with. Easy to get wrong:
+// negative operators hold where there is nothing to compare, and a label compares with `Gt` only as an integer while a
+// field compares as its operand reads.
 import type { TypeKey } from '../types.ts';
 import { typeKey } from '../types.ts';
 import { compare, readComparable } from './comparable.ts';
@@ -16,7 +17,10 @@ export interface RowKey {
   readonly name: string;
 }
 
-/** Whether `ownerUid`, the controller owner of a row ('' for none), satisfies `query.owner`: only a store can follow a chain of owners. */
+/**
+ * Whether `ownerUid`, the controller owner of a row ('' for none), satisfies `query.owner`: only a store can follow a
+ * chain of owners.
+ */
 export type OwnerTest = (ownerUid: string) => boolean;
 
 export type Matcher = (document: unknown, key: RowKey) => boolean;

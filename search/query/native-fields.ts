@@ -1,6 +1,6 @@
-// Field selectors of Kubernetes' own, as `spec.nodeName=` or `source=kubelet`: what kube-apiserver selects by is not always what stands in the object.
-// Easy to get wrong: there a missing field is its default, so that `spec.nodeName=` finds the pods without a node; for any other path nothing equals
-// nothing (Clusterpedia's rule).
+// Field selectors of Kubernetes' own, as `spec.nodeName=` or `source=kubelet`: what kube-apiserver selects by is not
+// always what stands in the object. Easy to get wrong: there a missing field is its default, so that `spec.nodeName=`
+// finds the pods without a node; for any other path nothing equals nothing (Clusterpedia's rule).
 import { typeKey, type ResourceType, type TypeKey } from '../types.ts';
 import type { FieldRequirement, ListQuery } from './list-query.ts';
 import { parsePath, printPath } from './path.ts';
@@ -52,7 +52,10 @@ const fieldsOf: Readonly<Record<TypeKey, Readonly<Record<string, NativeField>>>>
 /** Conditions of a query that mean the same by the objects' own fields. */
 export type Conditions = Pick<ListQuery, 'fields' | 'anyOf'>;
 
-/** Takes the requirements of a field selector for what kube-apiserver means by them; those that are no native fields stay as they are. */
+/**
+ * Takes the requirements of a field selector for what kube-apiserver means by them; those that are no native fields
+ * stay as they are.
+ */
 export function nativeConditions(
   types: readonly ResourceType[],
   requirements: readonly FieldRequirement[],

@@ -1,6 +1,6 @@
-// The parameters of a question, from a URL's query or from a JSON document of the same names. Easy to get wrong: a flag without a value
-// (`?withContinue`) is true, a comma list is split where it is one text and never where JSON has a list, and of a repeated parameter the
-// first counts unless it may be repeated.
+// The parameters of a question, from a URL's query or from a JSON document of the same names. Easy to get wrong: a flag
+// without a value (`?withContinue`) is true, a comma list is split where it is one text and never where JSON has a
+// list, and of a repeated parameter the first counts unless it may be repeated.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { tailStart } from '../../lib/text/text-ends.ts';
 
@@ -112,8 +112,10 @@ const documentFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads a JSON document: `{"clusters":["a","b"],"labelSelector":"app=web","filter":["a=1,b=2"],"limit":50,"withRemainingCount":true}`.
- * @throws GatewayError BAD_REQUEST unless it is an object, and for a field that no query has: what is misspelt would ask for more
+ * Reads a JSON document:
+ * `{"clusters":["a","b"],"labelSelector":"app=web","filter":["a=1,b=2"],"limit":50,"withRemainingCount":true}`.
+ * @throws GatewayError BAD_REQUEST unless it is an object, and for a field that no query has: what is misspelt would
+ *   ask for more
  */
 export function jsonParameters(document: unknown): Parameters {
   if (typeof document !== 'object' || document === null || Array.isArray(document))

@@ -1,5 +1,6 @@
-// Paths into an object as people write them: `metadata.name`, `.spec.containers[].image`, `metadata.annotations['a.io/b']`, `spec.ports[0].port`.
-// Easy to get wrong: a dot inside quotes is part of the key, and `[key]` without quotes is an error, not a key.
+// Paths into an object as people write them: `metadata.name`, `.spec.containers[].image`,
+// `metadata.annotations['a.io/b']`, `spec.ports[0].port`. Easy to get wrong: a dot inside quotes is part of the key,
+// and `[key]` without quotes is an error, not a key.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 
@@ -13,7 +14,8 @@ const digits = /^\d{1,9}$/;
 
 /**
  * Reads a path (the grammar of Clusterpedia's enhanced field selector).
- * @param mayEndInList whether the last step may be a list or an element of one: not in a selector, where it has no scalar to compare
+ * @param mayEndInList whether the last step may be a list or an element of one: not in a selector, where it has no
+ *   scalar to compare
  * @throws GatewayError BAD_REQUEST saying where it is wrong
  */
 export function parsePath(text: string, mayEndInList = false): readonly PathStep[] {

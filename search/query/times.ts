@@ -1,5 +1,6 @@
-// The times of `since` and `before`, in every form Clusterpedia reads and one that fits in a label. Easy to get wrong: which form it is depends on
-// single characters (`T`, a blank, `-`), and a number means seconds or milliseconds by its length.
+// The times of `since` and `before`, in every form Clusterpedia reads and one that fits in a label. Easy to get wrong:
+// which form it is depends on single characters (`T`, a blank, `-`), and a number means seconds or milliseconds by its
+// length.
 import { bad } from './parameters.ts';
 import { readRfc3339, utcMs } from './rfc3339.ts';
 
@@ -8,14 +9,17 @@ const forms =
   'milliseconds (13 digits)';
 
 const basic = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
-/** As Go reads the layouts `2006-01-02 15:04:05` and RFC 3339: an hour of one digit, and parts of a second where the layout has none. */
+/**
+ * As Go reads the layouts `2006-01-02 15:04:05` and RFC 3339: an hour of one digit, and parts of a second where the
+ * layout has none.
+ */
 const dateTime = /^(\d{4}-\d\d-\d\d) (\d\d?:\d\d:\d\d)(?:[.,](\d+))?$/;
 const shortHour = /T(?=\d:)/;
 const date = /^(\d{4})-(\d\d)-(\d\d)$/;
 
 /**
- * Unix milliseconds of a time; part of a millisecond counts as a whole one, which for objects created at whole seconds makes no difference.
- * Times without a zone are UTC.
+ * Unix milliseconds of a time; part of a millisecond counts as a whole one, which for objects created at whole seconds
+ * makes no difference. Times without a zone are UTC.
  * @throws GatewayError BAD_REQUEST naming the forms
  */
 export function readTimeMs(name: string, text: string): number {

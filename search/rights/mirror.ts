@@ -1,5 +1,6 @@
-// Keeps a compiled view of every incarnation's RBAC beside the store, fed by the store's own change log. Easy to get wrong: rows and rights must
-// be of the same moment, so whoever asks waits until everything that was committed before the question is compiled.
+// Keeps a compiled view of every incarnation's RBAC beside the store, fed by the store's own change log. Easy to get
+// wrong: rows and rights must be of the same moment, so whoever asks waits until everything that was committed before
+// the question is compiled.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { allOf } from '../query/list-query.ts';
 import type { IndexStore, LogEntry, RowRead, StoredType } from '../stores/store.ts';
@@ -41,7 +42,10 @@ export interface RightsMirror {
    * @throws GatewayError (rejects) as the store does
    */
   current(): Promise<void>;
-  /** Empty for an incarnation without RBAC objects; whether that is the truth is told by the sync positions of {@link stored}. */
+  /**
+   * Empty for an incarnation without RBAC objects; whether that is the truth is told by the sync positions of {@link
+   * stored}.
+   */
   view(incarnation: string): RbacView;
   /** By incarnation id, at most a second old. @throws GatewayError (rejects) as the store does */
   stored(): Promise<ReadonlyMap<string, StoredIncarnation>>;
@@ -95,7 +99,10 @@ export function makeRightsMirror(store: MirroredStore, options: MirrorOptions = 
     return view;
   };
 
-  /** Reads everything anew. The log is followed from before the reading: repeating a change does no harm, missing one does. */
+  /**
+   * Reads everything anew. The log is followed from before the reading: repeating a change does no harm, missing one
+   * does.
+   */
   const load = async (): Promise<void> => {
     const from = store.resourceVersion();
     const incarnations = (await store.types()).map(({ incarnation }) => incarnation.id);
@@ -226,8 +233,9 @@ function byIncarnation(types: readonly StoredType[]): ReadonlyMap<string, Stored
 }
 
 /**
- * When the last of the RBAC types was confirmed; undefined while one was never read whole. A list that is under way again does not count against
- * it: lists of these types are committed whole, so until then the rows are those that were confirmed.
+ * When the last of the RBAC types was confirmed; undefined while one was never read whole. A list that is under way
+ * again does not count against it: lists of these types are committed whole, so until then the rows are those that were
+ * confirmed.
  * @param confirmedAtMs of one type, undefined or 0 for never
  */
 export function rightsConfirmedAtMs(confirmedAtMs: (type: ResourceType) => number | undefined): number | undefined {

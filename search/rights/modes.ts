@@ -1,5 +1,6 @@
-// Who decides what may be seen of a cluster: its mirrored RBAC, or the member itself by reviews. Easy to get wrong: a member may have authorizers
-// beside RBAC, and nothing in its RBAC tells; as long as the member has not said that RBAC is all there is, RBAC decides nothing.
+// Who decides what may be seen of a cluster: its mirrored RBAC, or the member itself by reviews. Easy to get wrong: a
+// member may have authorizers beside RBAC, and nothing in its RBAC tells; as long as the member has not said that RBAC
+// is all there is, RBAC decides nothing.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { MemberReviews } from './review.ts';

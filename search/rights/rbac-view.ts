@@ -1,5 +1,6 @@
-// The RBAC objects of one member, compiled so that what one user may see is found by their own bindings alone. Easy to get wrong: a binding may
-// come before its role, and a role may change under bindings, so bindings hold the role's name and it is looked up when a question is asked.
+// The RBAC objects of one member, compiled so that what one user may see is found by their own bindings alone. Easy to
+// get wrong: a binding may come before its role, and a role may change under bindings, so bindings hold the role's name
+// and it is looked up when a question is asked.
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { ResourceType } from '../types.ts';
@@ -27,7 +28,10 @@ export interface RbacView {
   readonly generation: number;
   /** Names of the Namespaces there are. */
   readonly namespaces: ReadonlySet<string>;
-  /** Rows of the type that the member shows to this user: a list or watch of all, of a namespace, of a name; a get of each. */
+  /**
+   * Rows of the type that the member shows to this user: a list or watch of all, of a namespace, of a name; a get of
+   * each.
+   */
   grant(user: Pick<User, 'name' | 'groups'>, verb: RowVerb, type: ScopedType): Grant;
 }
 
@@ -83,7 +87,8 @@ export function makeRbacView(nextGeneration: () => number): RbacFeed {
     for (const subject of subjectKeysOf(user)) {
       for (const binding of bySubject.get(subject) ?? []) {
         const { namespace } = binding;
-        // A request for one Namespace is a request in it (apiserver:pkg/endpoints/request); nothing else without a namespace is in one.
+        // A request for one Namespace is a request in it (apiserver:pkg/endpoints/request); nothing else without a
+        // namespace is in one.
         if (namespace !== '' && (isNamespace ? verb !== 'get' : type.namespaced === false)) continue;
         const reach = reachOf(binding);
         if (namespace === '') {

@@ -1,6 +1,7 @@
-// RBAC as kube-apiserver evaluates it (kubernetes:plugin/pkg/auth/authorizer/rbac, pkg/registry/rbac/validation, pkg/apis/rbac/v1), as pure
-// functions over Role and binding objects. Easy to get wrong: a rule without resourceNames allows every name and requests without one; a rule
-// with them allows those names only, and "" among them is the request without a name.
+// RBAC as kube-apiserver evaluates it (kubernetes:plugin/pkg/auth/authorizer/rbac, pkg/registry/rbac/validation,
+// pkg/apis/rbac/v1), as pure functions over Role and binding objects. Easy to get wrong: a rule without resourceNames
+// allows every name and requests without one; a rule with them allows those names only, and "" among them is the
+// request without a name.
 import { randomUUID } from 'node:crypto';
 import { accountUserName } from '../../auth/callers/reserved.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -72,8 +73,9 @@ function resourceMatches(items: readonly string[], resource: string, subresource
 }
 
 /**
- * A name that no object has, to ask whether somebody may get whatever there is: a question without a name is also allowed by the resource name "",
- * and no get is like that. Another one in each process: a name that is known could be written into a Role beside "", and that Role would show everything.
+ * A name that no object has, to ask whether somebody may get whatever there is: a question without a name is also
+ * allowed by the resource name "", and no get is like that. Another one in each process: a name that is known could be
+ * written into a Role beside "", and that Role would show everything.
  */
 export const anyName = `portcullis:any:${randomUUID()}`;
 
@@ -81,8 +83,8 @@ export const anyName = `portcullis:any:${randomUUID()}`;
 export type RuleReach = 'all' | ReadonlySet<string>;
 
 /**
- * @param verb for `list` and `watch` the request without a name is what allows everything, and resourceNames may hold the name "", which is
- * that request; a `get` always has a name
+ * @param verb for `list` and `watch` the request without a name is what allows everything, and resourceNames may hold
+ *   the name "", which is that request; a `get` always has a name
  */
 export function reachOfRules(rules: readonly PolicyRule[], verb: string, type: ResourceType): RuleReach {
   let names: Set<string> | undefined;
@@ -104,7 +106,10 @@ export function subjectKeysOf({ name, groups }: Pick<User, 'name' | 'groups'>): 
   return [`u:${name}`, ...new Set(groups.map((group) => `g:${group}`))];
 }
 
-/** The rules of a Role or ClusterRole. Those of an aggregated ClusterRole are what its controller wrote, as for kube-apiserver. */
+/**
+ * The rules of a Role or ClusterRole. Those of an aggregated ClusterRole are what its controller wrote, as for
+ * kube-apiserver.
+ */
 export function readRules(role: unknown): readonly PolicyRule[] {
   return listOf(fieldOf(role, 'rules')).map((rule) => ({
     verbs: textsOf(fieldOf(rule, 'verbs')),
@@ -115,8 +120,8 @@ export function readRules(role: unknown): readonly PolicyRule[] {
 }
 
 /**
- * Reads a RoleBinding or (namespace '') a ClusterRoleBinding; undefined when it can never allow anything: a ClusterRoleBinding to a Role, a
- * reference into another API group, no known subject.
+ * Reads a RoleBinding or (namespace '') a ClusterRoleBinding; undefined when it can never allow anything: a
+ * ClusterRoleBinding to a Role, a reference into another API group, no known subject.
  */
 export function readBinding(binding: unknown, namespace: string): Binding | undefined {
   const reference = fieldOf(binding, 'roleRef');

@@ -1,6 +1,6 @@
-// What the gateway itself lets a caller read of a cluster: the same questions to the same authorizer as for a request through
-// `/clusters/<name>/proxy`. Easy to get wrong: the question always carries the cluster's own name, so that a grant on the name `*`, which is the
-// fan-out, opens no cluster; and an error is no answer, it ends the whole question.
+// What the gateway itself lets a caller read of a cluster: the same questions to the same authorizer as for a request
+// through `/clusters/<name>/proxy`. Easy to get wrong: the question always carries the cluster's own name, so that a
+// grant on the name `*`, which is the fan-out, opens no cluster; and an error is no answer, it ends the whole question.
 import type { Attributes } from '../../auth/rules/attributes.ts';
 import type { AttributesOuter } from '../../auth/rules/attributes.ts';
 import type { AuthorityHints, Decision } from '../../auth/rules/authorize.ts';
@@ -26,7 +26,10 @@ export interface ReachQuestion {
   readonly cluster: Pick<ClusterSpec, 'name' | 'uid' | 'labels'>;
   readonly verb: RowVerb;
   readonly type: ScopedType & { readonly version: string };
-  /** What there is to ask about where the authorizer may allow parts and does not say which: others are not asked about, and not shown. */
+  /**
+   * What there is to ask about where the authorizer may allow parts and does not say which: others are not asked about,
+   * and not shown.
+   */
   readonly candidates: () => Candidates;
 }
 

@@ -1,6 +1,7 @@
-// Rights of clusters whose RBAC is not the whole truth: the member is asked by SubjectAccessReview, as the gateway's own credential with the
-// identity in the spec. Easy to get wrong: a SubjectAccessReview adds no groups by itself, so it must name the identity as the member arrives at it
-// after impersonation; and an error is no answer, is not remembered, and hides the cluster.
+// Rights of clusters whose RBAC is not the whole truth: the member is asked by SubjectAccessReview, as the gateway's
+// own credential with the identity in the spec. Easy to get wrong: a SubjectAccessReview adds no groups by itself, so
+// it must name the identity as the member arrives at it after impersonation; and an error is no answer, is not
+// remembered, and hides the cluster.
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { makeReviewCache } from '../../auth/reviews/review-cache.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -31,7 +32,9 @@ export interface AccessReviewSpec {
 export interface MemberReviews {
   /** POST subjectaccessreviews as the gateway's own credential; `status.allowed` and not `status.denied`. */
   isAllowed(record: ClusterRecord, spec: AccessReviewSpec): Promise<boolean>;
-  /** `status.incomplete` of a SelfSubjectRulesReview of a namespace that impersonates one of the gateway's own names. */
+  /**
+   * `status.incomplete` of a SelfSubjectRulesReview of a namespace that impersonates one of the gateway's own names.
+   */
   isIncomplete(record: ClusterRecord): Promise<boolean>;
 }
 
@@ -48,8 +51,8 @@ export interface RowQuestion {
 /** Asks members and remembers their answers for seconds. */
 export interface Reviewer {
   /**
-   * Rows the member says this identity may see. Namespaces and names that come into question are taken from the mirror: all Namespaces, and the
-   * names that RBAC mentions for the identity; each is decided by the member.
+   * Rows the member says this identity may see. Namespaces and names that come into question are taken from the mirror:
+   * all Namespaces, and the names that RBAC mentions for the identity; each is decided by the member.
    * @param identity as the member sees it after impersonation
    * @throws GatewayError (rejects) when the member does not answer a question
    */

@@ -1,5 +1,6 @@
-// Who may see which rows of the index: what the gateway lets a caller reach, and of that what each member lets exactly the identity that goes out
-// read. Easy to get wrong: a cluster the gateway does not let the caller reach is not even named as hidden, and whatever cannot be decided shows nothing.
+// Who may see which rows of the index: what the gateway lets a caller reach, and of that what each member lets exactly
+// the identity that goes out read. Easy to get wrong: a cluster the gateway does not let the caller reach is not even
+// named as hidden, and whatever cannot be decided shows nothing.
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { memberView } from '../../auth/rules/impersonation.ts';
@@ -23,8 +24,8 @@ import type { Grant, RowScope } from './scope.ts';
 export interface HiddenCluster {
   readonly cluster: string;
   /**
-   * `RightsStale`: its RBAC was not confirmed for too long. `RightsUnknown`: its RBAC was never read whole, or it did not answer a review.
-   * `IdentityRefused`: this identity may not go out to it.
+   * `RightsStale`: its RBAC was not confirmed for too long. `RightsUnknown`: its RBAC was never read whole, or it did
+   * not answer a review. `IdentityRefused`: this identity may not go out to it.
    */
   readonly reason: 'RightsStale' | 'RightsUnknown' | 'IdentityRefused';
   /** For the caller: which cluster, why, and until when. */
@@ -37,8 +38,8 @@ export interface ScopeAnswer {
   /** Only clusters that are in `reachable`. */
   readonly hidden: readonly HiddenCluster[];
   /**
-   * Names of all clusters that the gateway lets the user ask for some of these types, indexed or not, with these types: nothing else may be named to
-   * them. Of a cluster in `unread` the first such type stands for all.
+   * Names of all clusters that the gateway lets the user ask for some of these types, indexed or not, with these types:
+   * nothing else may be named to them. Of a cluster in `unread` the first such type stands for all.
    */
   readonly reachable: ReadonlyMap<string, ReadonlySet<TypeKey>>;
   /** Of `reachable`: the index holds nothing of them, not even their RBAC, so nobody's rights in them are known. */
@@ -50,12 +51,14 @@ export interface Scopes {
   /**
    * @param user the caller, or whom they act as; as `authorize` left it
    * @param clusters names; absent means all
-   * @throws GatewayError (rejects) HUB_UNAVAILABLE when the gateway's authorizer has nobody to ask, INDEX_UNAVAILABLE when the store does not answer
+   * @throws GatewayError (rejects) HUB_UNAVAILABLE when the gateway's authorizer has nobody to ask, INDEX_UNAVAILABLE
+   *   when the store does not answer
    */
   scope(user: User, verb: RowVerb, types: readonly ResourceType[], clusters?: readonly string[]): Promise<ScopeAnswer>;
   /**
-   * Called when scopes may have changed because of RBAC. What else changes them (the authorizer's answers, reviews, ages) has no event: whoever
-   * keeps a scope asks again within 10 seconds and compares digests. Returns the way to end it.
+   * Called when scopes may have changed because of RBAC. What else changes them (the authorizer's answers, reviews,
+   * ages) has no event: whoever keeps a scope asks again within 10 seconds and compares digests. Returns the way to end
+   * it.
    */
   onChange(listener: () => void): () => void;
 }
@@ -65,7 +68,10 @@ export interface RowScopesOptions {
   readonly clusters: { list(): readonly ClusterRecord[] };
   /** The gateway's own. */
   readonly authorizer: Authorizer;
-  /** `outgoingIdentity` of auth/outgoing/outgoing.ts with the rules of now; `self` where the gateway runs with the person's own credentials. */
+  /**
+   * `outgoingIdentity` of auth/outgoing/outgoing.ts with the rules of now; `self` where the gateway runs with the
+   * person's own credentials.
+   */
   readonly outgoing: (user: User, cluster: ClusterSpec) => User | 'self';
   readonly modes: Pick<RightsModes, 'modeOf'>;
   readonly reviewer: Reviewer;
@@ -191,7 +197,10 @@ export function makeRowScopes(options: RowScopesOptions): Scopes {
     }
   };
 
-  /** One incarnation: undefined when the gateway lets the user ask for none of the types. Those it lets them ask for go to `reachedTypes`. */
+  /**
+   * One incarnation: undefined when the gateway lets the user ask for none of the types. Those it lets them ask for go
+   * to `reachedTypes`.
+   */
   const grantsIn = async (
     question: MemberQuestion,
     reachedTypes: Set<TypeKey>,
@@ -284,7 +293,10 @@ export function makeRowScopes(options: RowScopesOptions): Scopes {
   };
 }
 
-/** Ids of incarnations begin with the uid of the cluster's record, so that a name given to another cluster finds nothing of the old one. */
+/**
+ * Ids of incarnations begin with the uid of the cluster's record, so that a name given to another cluster finds nothing
+ * of the old one.
+ */
 function groupByRecord(
   stored: ReadonlyMap<string, StoredIncarnation>,
 ): ReadonlyMap<string, readonly StoredIncarnation[]> {

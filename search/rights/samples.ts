@@ -1,5 +1,6 @@
-// Now and then a decision of the mirrored RBAC is compared with the member's own answer, so that an authorizer nobody told us of is found out. Easy
-// to get wrong: the mirror is a watch behind the member, so a difference counts only after the member's RBAC was confirmed again, several times.
+// Now and then a decision of the mirrored RBAC is compared with the member's own answer, so that an authorizer nobody
+// told us of is found out. Easy to get wrong: the mirror is a watch behind the member, so a difference counts only
+// after the member's RBAC was confirmed again, several times.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { User } from '../../cache/model/user.ts';
 import { grantAllows } from './grants.ts';
@@ -111,7 +112,10 @@ function questionAbout(
   return candidates[Math.floor(random() * candidates.length)]!;
 }
 
-/** What the grant says to the question. A request for a name over all namespaces needs a grant of that name in all of them. */
+/**
+ * What the grant says to the question. A request for a name over all namespaces needs a grant of that name in all of
+ * them.
+ */
 function answers(grant: Grant, { namespace, name, type }: RowQuestion): boolean {
   if (grant === 'all') return true;
   if (name === '' || name === anyName) return namespace !== '' && grant.namespaces.includes(namespace);

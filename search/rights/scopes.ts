@@ -1,5 +1,6 @@
-// Puts the rights of the index together: the mirror of RBAC, the choice between it and reviews, samples, and the scopes made from them. Easy to get
-// wrong: everything that knows who somebody is comes from outside (the gateway's authorizer, the outgoing identity), so that no second rule can grow here.
+// Puts the rights of the index together: the mirror of RBAC, the choice between it and reviews, samples, and the scopes
+// made from them. Easy to get wrong: everything that knows who somebody is comes from outside (the gateway's
+// authorizer, the outgoing identity), so that no second rule can grow here.
 import type { IndexStore } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
@@ -21,11 +22,14 @@ export interface ScopesOptions extends Pick<RowScopesOptions, 'clusters' | 'auth
   readonly reviews: MemberReviews;
   /** `--index-rights`; `auto` unless said otherwise. A cluster's label `search.portcullis.io/rights` wins. */
   readonly choice?: RightsChoice;
-  /** Where it is kept what members said of their authorizers; without it they are asked anew after a restart, and hidden until they answer. */
+  /**
+   * Where it is kept what members said of their authorizers; without it they are asked anew after a restart, and hidden
+   * until they answer.
+   */
   readonly memory?: ModeMemory;
   /**
-   * Unix milliseconds when a member last confirmed a type, fresher than the store knows (bookmarks that were not committed); the store's sync
-   * position decides where it is undefined.
+   * Unix milliseconds when a member last confirmed a type, fresher than the store knows (bookmarks that were not
+   * committed); the store's sync position decides where it is undefined.
    */
   readonly confirmedAtMs?: (incarnation: string, type: ResourceType) => number | undefined;
   /** Which part of decisions is compared with the member's own; 1 in 200 unless said otherwise. */

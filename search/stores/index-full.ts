@@ -1,5 +1,5 @@
-// The error of a store that is as large as it may be. Easy to get wrong: nothing was taken, not even the deletions of the same batch, so whoever
-// follows a member sends those again alone, and does not move the position.
+// The error of a store that is as large as it may be. Easy to get wrong: nothing was taken, not even the deletions of
+// the same batch, so whoever follows a member sends those again alone, and does not move the position.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { TypeKey } from '../types.ts';
 

@@ -1,6 +1,7 @@
-// The index's own resourceVersions: 16 digits of a commit's time in microseconds, then three check digits that depend on the store, so that a member's
-// version or another replica's is not taken for ours. Easy to get wrong: one in a thousand of another store's passes the digits; only the log knows which
-// commits there were (`IndexStore.changes`), and they are decimals longer than a double's 53 bits: only the first 16 digits are ever a number.
+// The index's own resourceVersions: 16 digits of a commit's time in microseconds, then three check digits that depend
+// on the store, so that a member's version or another replica's is not taken for ours. Easy to get wrong: one in a
+// thousand of another store's passes the digits; only the log knows which commits there were (`IndexStore.changes`),
+// and they are decimals longer than a double's 53 bits: only the first 16 digits are ever a number.
 import { randomBytes } from 'node:crypto';
 
 const checks = 1000;
@@ -17,7 +18,10 @@ export interface IndexVersions {
    * @param timeUs whole microseconds since 1970, 16 digits
    */
   make(timeUs: number): string;
-  /** The commit time in microseconds; undefined for a text this store has not issued (another length, or check digits that do not fit). */
+  /**
+   * The commit time in microseconds; undefined for a text this store has not issued (another length, or check digits
+   * that do not fit).
+   */
   read(resourceVersion: string): number | undefined;
 }
 

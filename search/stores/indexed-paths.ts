@@ -1,5 +1,6 @@
-// Which paths of which types are kept as terms, so that a field selector on them is answered by an index. Easy to get wrong: a path that is
-// added here is missing from rows written before, so a store that was written with another list is built anew.
+// Which paths of which types are kept as terms, so that a field selector on them is answered by an index. Easy to get
+// wrong: a path that is added here is missing from rows written before, so a store that was written with another list
+// is built anew.
 import { typeKey, type ResourceType, type TypeKey } from '../types.ts';
 
 /** Keys divided by dots; `[]` after a key stands for each element of its list. */

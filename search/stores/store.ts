@@ -1,5 +1,6 @@
-// What the index asks of a store. The interface is the query, not SQL, so that every store plans natively. Easy to get wrong: rights are part of
-// the query. No method gives rows, counts or values without a scope, and none filters pages afterwards.
+// What the index asks of a store. The interface is the query, not SQL, so that every store plans natively. Easy to get
+// wrong: rights are part of the query. No method gives rows, counts or values without a scope, and none filters pages
+// afterwards.
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { Incarnation, ObjectKey, ResourceType, TypeInfo, TypeKey } from '../types.ts';
@@ -14,7 +15,9 @@ export interface RowWrite extends ObjectKey {
   /** creationTimestamp, Unix milliseconds. */
   readonly createdAtMs: number;
   readonly labels: readonly (readonly [key: string, value: string])[];
-  /** Values of indexed paths, lists as several of one path: `status.phase`, `spec.nodeName`, `spec.containers[].image`. */
+  /**
+   * Values of indexed paths, lists as several of one path: `status.phase`, `spec.nodeName`, `spec.containers[].image`.
+   */
   readonly terms: readonly (readonly [path: string, value: string])[];
   /** JSON as it will be served: pruned, with apiVersion, kind and the cluster's annotation. */
   readonly raw: Uint8Array;
@@ -69,8 +72,8 @@ export interface PageRequest {
   /** Whether the rows after this page are counted. */
   readonly withRemaining?: boolean;
   /**
-   * What becomes of a page with a limit where finding its rows means to read more objects than a question may: it ends early and `next` goes on behind
-   * what was looked at (without an offset only), or is refused. Undefined: it reads on.
+   * What becomes of a page with a limit where finding its rows means to read more objects than a question may: it ends
+   * early and `next` goes on behind what was looked at (without an offset only), or is refused. Undefined: it reads on.
    */
   readonly overBudget?: 'end' | 'refuse';
 }
@@ -102,8 +105,9 @@ export interface Page {
   /** In order, in chunks that are read as they are asked for; no read transaction waits for the consumer. */
   readonly chunks: AsyncIterable<readonly RowRead[]>;
   /**
-   * Gives the memory of all rows back at once, where a store has it apart; after that no `raw` of the page may be looked at, by anybody. Whoever does not
-   * call it leaves that to garbage collection, which then runs often: memory outside of V8's heap counts as if it were in it.
+   * Gives the memory of all rows back at once, where a store has it apart; after that no `raw` of the page may be
+   * looked at, by anybody. Whoever does not call it leaves that to garbage collection, which then runs often: memory
+   * outside of V8's heap counts as if it were in it.
    */
   readonly release?: () => void;
 }
@@ -126,7 +130,9 @@ export interface LogEntry {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** Undefined: the object did not exist before. An object of another uid is a deletion and an addition, two entries. */
+  /**
+   * Undefined: the object did not exist before. An object of another uid is a deletion and an addition, two entries.
+   */
   readonly before: Uint8Array | undefined;
   /** Undefined: deleted. */
   readonly after: Uint8Array | undefined;
@@ -143,7 +149,10 @@ export interface StoreLimits {
  * All methods reject with GatewayError INDEX_UNAVAILABLE while the store cannot answer.
  */
 export interface IndexStore {
-  /** Random, another one when the store is built anew: what was issued by another store is not of this one. 16 hexadecimal digits. */
+  /**
+   * Random, another one when the store is built anew: what was issued by another store is not of this one. 16
+   * hexadecimal digits.
+   */
   readonly id: string;
   readonly limits: StoreLimits;
 
@@ -156,22 +165,37 @@ export interface IndexStore {
   forget(incarnation: string, type?: ResourceType): Promise<Commit>;
 
   list(query: ListQuery, scope: RowScope, page: PageRequest): Promise<Page>;
-  /** @throws GatewayError (rejects) BAD_REQUEST with `refuse` when more objects would have to be read than a question may */
+  /**
+   * @throws GatewayError (rejects) BAD_REQUEST with `refuse` when more objects would have to be read than a question
+   * may
+   */
   count(query: ListQuery, scope: RowScope, overBudget?: 'refuse'): Promise<number>;
   /** @throws GatewayError (rejects) BAD_REQUEST when more objects would have to be read than a question may */
   facets(query: ListQuery, scope: RowScope, by: FacetBy, limit: number): Promise<readonly FacetCount[]>;
-  /** Values of a label or path that begin with `prefix`, among the rows of the query. @throws GatewayError (rejects) as `facets` */
+  /**
+   * Values of a label or path that begin with `prefix`, among the rows of the query. @throws GatewayError (rejects) as
+   * `facets`
+   */
   values(query: ListQuery, scope: RowScope, by: FacetBy, prefix: string, limit: number): Promise<readonly string[]>;
 
   /** The newest 19-digit resourceVersion whose changes are all readable. */
   resourceVersion(): string;
   /** Oldest resourceVersion from which `changes` can still go on. */
   oldestResourceVersion(): Promise<string>;
-  /** Whether a text has the form and the check digits of this store's resourceVersions; one in a thousand of another store's has them, too. */
+  /**
+   * Whether a text has the form and the check digits of this store's resourceVersions; one in a thousand of another
+   * store's has them, too.
+   */
   canBeOwn(resourceVersion: string): boolean;
-  /** Whether `changes` can go on from exactly there: false for what is older than the log, and for what this store has not issued. */
+  /**
+   * Whether `changes` can go on from exactly there: false for what is older than the log, and for what this store has
+   * not issued.
+   */
   isInLog(resourceVersion: string): Promise<boolean>;
-  /** Entries after `resourceVersion` of these types, oldest first, at most `limit`. @throws GatewayError (rejects) EXPIRED where {@link isInLog} is false */
+  /**
+   * Entries after `resourceVersion` of these types, oldest first, at most `limit`. @throws GatewayError (rejects)
+   * EXPIRED where {@link isInLog} is false
+   */
   changes(resourceVersion: string, types: readonly TypeKey[], limit: number): Promise<readonly LogEntry[]>;
   /** Called after each commit that changed something. Returns the way to end it. */
   onCommit(listener: (resourceVersion: string) => void): () => void;

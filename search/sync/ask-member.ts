@@ -1,5 +1,6 @@
-// How the index asks a member, over the connections that requests use: as a user of its own, or as the gateway itself (--index-identity). Easy to get
-// wrong: rows are decided by the rights of whoever asks the index, so nothing that decides them may look at whom the index reads as.
+// How the index asks a member, over the connections that requests use: as a user of its own, or as the gateway itself
+// (--index-identity). Easy to get wrong: rows are decided by the rights of whoever asks the index, so nothing that
+// decides them may look at whom the index reads as.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import { makeUser } from '../../cache/model/user.ts';
@@ -15,7 +16,8 @@ import type { AskMember, MemberQuestion } from './sync-types.ts';
 export const indexUser = makeUser({ name: 'portcullis:index' });
 
 /**
- * Asks one registration of a cluster; the record is read anew for each question, since credentials and addresses change.
+ * Asks one registration of a cluster; the record is read anew for each question, since credentials and addresses
+ * change.
  * @param getRecord the record of now; undefined when it is gone
  */
 export function makeAsks(

@@ -1,5 +1,6 @@
-// Follows one cluster: which life of it is there, what it serves, what of that is chosen. Easy to get wrong: a member made anew behind the same address
-// must lose every row of its former life before the first of the new one is written, or two lives would be listed as one.
+// Follows one cluster: which life of it is there, what it serves, what of that is chosen. Easy to get wrong: a member
+// made anew behind the same address must lose every row of its former life before the first of the new one is written,
+// or two lives would be listed as one.
 import type { IndexStore, StoredType } from '../stores/store.ts';
 import { typeKey, type Incarnation, type ResourceType, type TypeKey } from '../types.ts';
 import { pause } from './follow/bounds.ts';
@@ -277,7 +278,10 @@ export function startClusterSync(options: ClusterSyncOptions): ClusterSync {
   };
 }
 
-/** When it is looked whether what is read as the gateway may be read as `portcullis:index` again: when roles or bindings changed, and now and then. */
+/**
+ * When it is looked whether what is read as the gateway may be read as `portcullis:index` again: when roles or bindings
+ * changed, and now and then.
+ */
 function makeReaderLooks(
   set: Pick<TypeSet, 'reconsiderReaders'>,
   pauseMs: number,

@@ -1,5 +1,6 @@
-// As whom a member is read where either would do: `portcullis:index` first, and as the gateway's own credential what that user is refused (403, also for
-// want of the right to impersonate it). Easy to get wrong: a right that comes later changes nothing by itself, so whoever follows asks again and lists anew.
+// As whom a member is read where either would do: `portcullis:index` first, and as the gateway's own credential what
+// that user is refused (403, also for want of the right to impersonate it). Easy to get wrong: a right that comes later
+// changes nothing by itself, so whoever follows asks again and lists anew.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';
 import type { ReadAs } from './sync-types.ts';
@@ -19,7 +20,8 @@ export interface MemberReader {
   readonly ask: AskMember;
   readonly as: () => ReadAs;
   /**
-   * Where it is read as the gateway: asks these questions as `portcullis:index`, and goes on as that when all are answered.
+   * Where it is read as the gateway: asks these questions as `portcullis:index`, and goes on as that when all are
+   * answered.
    * @returns whether it does now; false also when nobody can be asked
    */
   comesBack(questions: readonly MemberQuestion[]): Promise<boolean>;

@@ -1,5 +1,5 @@
-// What following members tells others: how far each type of each cluster is, and since when nobody has confirmed it. Easy to get wrong: a type that
-// is followed for rights alone is in here, too; only a chosen one may be served.
+// What following members tells others: how far each type of each cluster is, and since when nobody has confirmed it.
+// Easy to get wrong: a type that is followed for rights alone is in here, too; only a chosen one may be served.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 
@@ -59,7 +59,9 @@ export interface ClusterState {
   readonly refused: readonly { readonly resource: string; readonly message: string }[];
 }
 
-/** How one cluster is followed as far as some types go; those that are whole and followed without a fault are left out. */
+/**
+ * How one cluster is followed as far as some types go; those that are whole and followed without a fault are left out.
+ */
 export interface PartState extends Pick<ClusterState, 'cluster' | 'incarnation' | 'fault' | 'types'> {
   /** It has types, these or others. */
   readonly hasTypes: boolean;
@@ -73,7 +75,10 @@ export interface SyncHandle {
   stateOf(types: ReadonlySet<TypeKey>): readonly PartState[];
   /** Unix milliseconds; undefined when nothing of it was ever confirmed, or it is not kept. */
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined;
-  /** Called when clusters, incarnations, types or phases changed; progress alone does not count. Returns the way to end it. */
+  /**
+   * Called when clusters, incarnations, types or phases changed; progress alone does not count. Returns the way to end
+   * it.
+   */
   onChange(listener: () => void): () => void;
   /** Stops reading, commits what was read. */
   close(): Promise<void>;
@@ -93,7 +98,10 @@ export interface MemberQuestion {
   readonly signal: AbortSignal;
 }
 
-/** Asks one member. Rejects with GatewayError as `callMember` does. `refusedTo`: of a 403, everybody as whom it was asked. */
+/**
+ * Asks one member. Rejects with GatewayError as `callMember` does. `refusedTo`: of a 403, everybody as whom it was
+ * asked.
+ */
 export type AskMember = (question: MemberQuestion) => Promise<MemberAnswer & { readonly refusedTo?: string }>;
 
 /** What of a type is kept; everything of it when empty. */
@@ -112,7 +120,10 @@ export interface SyncTiming {
   readonly watchSecondsMax: number;
   /** How long after its `timeoutSeconds` a watch that is still open counts as dead. */
   readonly stallGraceMs: number;
-  /** Before a cluster is tried again that cannot be identified, read or followed; what follows one type waits as client-go's reflector does. */
+  /**
+   * Before a cluster is tried again that cannot be identified, read or followed; what follows one type waits as
+   * client-go's reflector does.
+   */
   readonly clusterRetry: RetryDelays;
   readonly firstBackoffMs: number;
   readonly maxBackoffMs: number;

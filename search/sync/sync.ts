@@ -1,5 +1,6 @@
-// Keeps the index of all chosen clusters: one follower for each, begun and ended as records come and go. Easy to get wrong: when a process starts its
-// sources may not be read yet, and a cluster that is not known yet is not one that is gone; its rows stay until all sources were heard.
+// Keeps the index of all chosen clusters: one follower for each, begun and ended as records come and go. Easy to get
+// wrong: when a process starts its sources may not be read yet, and a cluster that is not known yet is not one that is
+// gone; its rows stay until all sources were heard.
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
 import type { IndexStore, StoredType } from '../stores/store.ts';

@@ -1,5 +1,5 @@
-// Texts that cells of several types share: containers, labels, selectors, shortened lists. Easy to get wrong: labels are sorted by key as Go's
-// printers do, whatever order the object has them in.
+// Texts that cells of several types share: containers, labels, selectors, shortened lists. Easy to get wrong: labels
+// are sorted by key as Go's printers do, whatever order the object has them in.
 
 export interface Container {
   readonly name?: string;

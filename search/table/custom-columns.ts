@@ -1,5 +1,6 @@
-// Cells of custom resources by the `additionalPrinterColumns` of their CRD (apiextensions-apiserver's tableconvertor). Easy to get wrong: a value of
-// another type than the column's is no cell, while a text column shows any value, lists as JSON.
+// Cells of custom resources by the `additionalPrinterColumns` of their CRD (apiextensions-apiserver's tableconvertor).
+// Easy to get wrong: a value of another type than the column's is no cell, while a text column shows any value, lists
+// as JSON.
 import { exactInteger, isExactInteger } from '../../lib/json/exact-json.ts';
 import type { PrinterColumn } from '../types.ts';
 import {
@@ -24,7 +25,10 @@ const ageOnly: readonly PrinterColumn[] = [
   { name: 'Age', type: 'date', description: createdDescription, jsonPath: '.metadata.creationTimestamp' },
 ];
 
-/** Prepares the columns of a CRD's version; from the first whose path cannot be read on there are none, as in kube-apiserver. */
+/**
+ * Prepares the columns of a CRD's version; from the first whose path cannot be read on there are none, as in
+ * kube-apiserver.
+ */
 export function customPrinter(columns: readonly PrinterColumn[]): CustomPrinter {
   const printer: CustomColumn[] = [];
   for (const column of columns.length > 0 ? columns : ageOnly) {
@@ -105,7 +109,10 @@ export function goNumber(value: number): string {
   return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
 }
 
-/** encoding/json of a decoded object: keys sorted, `<`, `>` and `&` escaped. Written out, since an object would move keys such as `1` to its front. */
+/**
+ * encoding/json of a decoded object: keys sorted, `<`, `>` and `&` escaped. Written out, since an object would move
+ * keys such as `1` to its front.
+ */
 function goJson(value: unknown): string {
   if (isExactInteger(value)) return value.rawJSON;
   if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`;

@@ -1,5 +1,6 @@
-// The JSONPath of CRD columns, as k8s.io/client-go/util/jsonpath evaluates it with missing keys allowed. Easy to get wrong: an index beyond a list is
-// an error (no cell), a missing key is nothing (no cell either), and a filter compares only values of the same kind.
+// The JSONPath of CRD columns, as k8s.io/client-go/util/jsonpath evaluates it with missing keys allowed. Easy to get
+// wrong: an index beyond a list is an error (no cell), a missing key is nothing (no cell either), and a filter compares
+// only values of the same kind.
 
 /** Gives the values a path finds, in order. @throws RangeError or TypeError where Go's evaluation fails */
 export type PrinterPath = (object: unknown) => readonly unknown[];
@@ -9,7 +10,10 @@ type Step = (values: readonly unknown[]) => readonly unknown[];
 const longestPath = 2048;
 const deepestFilter = 4;
 
-/** Reads `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`, `.metadata.labels.a\.b`, … @throws SyntaxError */
+/**
+ * Reads `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`, `.metadata.labels.a\.b`, … @throws
+ * SyntaxError
+ */
 export function parsePrinterPath(text: string): PrinterPath {
   if (text.length > longestPath) throw new SyntaxError('the path is too long');
   const steps = readSteps(text, 0);

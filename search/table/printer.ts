@@ -1,5 +1,6 @@
-// What a printer of table rows is: columns and the cells of one object, as kube-apiserver's printers have them. Easy to get wrong: cells are typed
-// (a count is a number, `2/3` a text), and ages are of the moment of the answer, never stored.
+// What a printer of table rows is: columns and the cells of one object, as kube-apiserver's printers have them. Easy to
+// get wrong: cells are typed (a count is a number, `2/3` a text), and ages are of the moment of the answer, never
+// stored.
 import type { ExactInteger } from '../../lib/json/exact-json.ts';
 import { humanDuration } from './human-duration.ts';
 
@@ -93,8 +94,8 @@ export const createdDescription =
 const descriptions: Readonly<Record<string, string>> = { '@name': nameDescription, '@age': createdDescription };
 
 /**
- * Reads columns: one a line, `Name:type:format:priority | description`, the parts after the type only where they are not empty.
- * `@name` and `@age` stand for the descriptions of those two, `\n` for a line end.
+ * Reads columns: one a line, `Name:type:format:priority | description`, the parts after the type only where they are
+ * not empty. `@name` and `@age` stand for the descriptions of those two, `\n` for a line end.
  */
 export function readColumns(text: string): readonly TableColumn[] {
   const lines = text.split('\n').filter((line) => line !== '');

@@ -1,5 +1,6 @@
-// Columns and cells of objects as kube-apiserver's Tables have them, the cluster first. Easy to get wrong: `additionalPrinterColumns` are of one
-// version of a custom type; and an object of any shape must give a row, since one member's odd object may not break the list of all.
+// Columns and cells of objects as kube-apiserver's Tables have them, the cluster first. Easy to get wrong:
+// `additionalPrinterColumns` are of one version of a custom type; and an object of any shape must give a row, since one
+// member's odd object may not break the list of all.
 import { typeKey, type TypeInfo } from '../types.ts';
 import { customColumns, customPrinter, type CustomPrinter } from './custom-columns.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';

@@ -1,5 +1,6 @@
-// What one entry of the log is for one watcher: an addition, a change, a deletion or nothing. Easy to get wrong: an object that leaves the selector
-// is deleted for that watcher and told as it was before; one that it may no longer see is told by its name only, never by a newer body.
+// What one entry of the log is for one watcher: an addition, a change, a deletion or nothing. Easy to get wrong: an
+// object that leaves the selector is deleted for that watcher and told as it was before; one that it may no longer see
+// is told by its name only, never by a newer body.
 import type { LogEntry } from '../stores/store.ts';
 import type { RowKey } from '../query/match.ts';
 import { typeKey } from '../types.ts';

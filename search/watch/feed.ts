@@ -1,5 +1,6 @@
-// Reads the change log of the store for all watchers together. Easy to get wrong: a watcher keeps nothing but how far it has read, so that a slow one
-// costs no memory; those that are up to date read the same part of the log, which is read once.
+// Reads the change log of the store for all watchers together. Easy to get wrong: a watcher keeps nothing but how far
+// it has read, so that a slow one costs no memory; those that are up to date read the same part of the log, which is
+// read once.
 import type { IndexStore, LogEntry } from '../stores/store.ts';
 import type { TypeKey } from '../types.ts';
 
@@ -18,8 +19,8 @@ export type FeedStore = Pick<IndexStore, 'changes' | 'onCommit' | 'resourceVersi
 /** See the file comment. */
 export interface ChangeFeed {
   /**
-   * @param seen a version that the store has shown: all up to it is read. A reader of the store sees commits before they are told here, and before what
-   * was read for others is forgotten.
+   * @param seen a version that the store has shown: all up to it is read. A reader of the store sees commits before
+   *   they are told here, and before what was read for others is forgotten.
    * @throws GatewayError (rejects) EXPIRED when the log no longer reaches back so far
    */
   read(from: string, types: readonly TypeKey[], seen?: string): Promise<Reading>;
@@ -33,7 +34,10 @@ export interface ChangeFeed {
 const entriesAtOnce = 500;
 /** Readings remembered for other watchers; they hold bodies. */
 const mostRemembered = 16;
-/** Commits within this time are told together: each member commits on its own, and every telling is a reading by every watcher of other types. */
+/**
+ * Commits within this time are told together: each member commits on its own, and every telling is a reading by every
+ * watcher of other types.
+ */
 const togetherMs = 10;
 
 /** Makes one over a store. */

@@ -1,5 +1,6 @@
-// Under which rights clients got to the positions they hold: what a watch that is taken up there must first catch up with. Easy to get wrong: a client may
-// have its position from another client's answer, so what is not known here is no reason to refuse, and what is known in two ways is.
+// Under which rights clients got to the positions they hold: what a watch that is taken up there must first catch up
+// with. Easy to get wrong: a client may have its position from another client's answer, so what is not known here is no
+// reason to refuse, and what is known in two ways is.
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
@@ -9,16 +10,21 @@ import type { RowScope } from '../rights/scope.ts';
 import type { IndexStore } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 
-/** See the file comment. It is forgotten with the process; what the process before it has told is judged by the roles and bindings in the log. */
+/**
+ * See the file comment. It is forgotten with the process; what the process before it has told is judged by the roles
+ * and bindings in the log.
+ */
 export interface IssuedRights {
   /** All up to `position` was answered to this question under these rights. */
   note(question: PlanQuestion, position: string, scope: RowScope): void;
   /**
-   * Rights under which lists and watches of this question have brought its user to `position`, if they were others than those of now.
+   * Rights under which lists and watches of this question have brought its user to `position`, if they were others than
+   * those of now.
    * @param question of a watch
    * @param scopeNow of the watch
    * @param listScope what a list would show, read after `scopeNow`: where that is as it was, so was the other
-   * @throws GatewayError (rejects) EXPIRED when some were others and some were not, and where they may have changed since a position of a process before
+   * @throws GatewayError (rejects) EXPIRED when some were others and some were not, and where they may have changed
+   *   since a position of a process before
    */
   before(
     question: PlanQuestion,

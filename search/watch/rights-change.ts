@@ -1,5 +1,6 @@
-// What a watcher is told when its rights have changed: what it may no longer see is gone, what it may now see is new. Easy to get wrong: of an object
-// that is out of reach nothing newer may be told, also not what changed between the last event and the loss of the right.
+// What a watcher is told when its rights have changed: what it may no longer see is gone, what it may now see is new.
+// Easy to get wrong: of an object that is out of reach nothing newer may be told, also not what changed between the
+// last event and the loss of the right.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { differingScopes, scopeAllows } from '../api/visible.ts';
 import type { ListQuery } from '../query/list-query.ts';

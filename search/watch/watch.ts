@@ -1,5 +1,6 @@
-// A watch on the index: the rows there are, then every change of them, each judged by the rights of its moment. Easy to get wrong: rights are read
-// after the changes they decide about, or a change that came with the loss of a right would still be told.
+// A watch on the index: the rows there are, then every change of them, each judged by the rights of its moment. Easy to
+// get wrong: rights are read after the changes they decide about, or a change that came with the loss of a right would
+// still be told.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import { beginBody, ClientGone, errorEvent } from '../api/answer-body.ts';

@@ -1,6 +1,6 @@
-// `Impersonate-*` by kube-apiserver's rules (apiserver/pkg/endpoints/filters/impersonation/impersonation.go, the legacy mode all
-// versions share). Easy to get wrong: given groups are authoritative, but system:authenticated is still added unless one of
-// system:authenticated / system:unauthenticated is among them.
+// `Impersonate-*` by kube-apiserver's rules (apiserver/pkg/endpoints/filters/impersonation/impersonation.go, the legacy
+// mode all versions share). Easy to get wrong: given groups are authoritative, but system:authenticated is still added
+// unless one of system:authenticated / system:unauthenticated is among them.
 import type { Attributes, Authorize } from './authorize.ts';
 import { forbiddenBy } from './authorize.ts';
 import { headerValues, utf8 } from '../wire/headers.ts';
@@ -11,7 +11,8 @@ const extraPrefix = 'impersonate-extra-';
 
 /**
  * The user to run the request as, or undefined when it does not impersonate.
- * @throws StatusError 400 for groups, uid or extra without a user; 403 for the first thing the caller may not impersonate
+ * @throws StatusError 400 for groups, uid or extra without a user; 403 for the first thing the caller may not
+ *   impersonate
  */
 export function impersonate(rawHeaders: readonly string[], caller: SimUser, authorize: Authorize): SimUser | undefined {
   const user = utf8(headerValues(rawHeaders, 'impersonate-user')[0] ?? '');

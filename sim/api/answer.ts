@@ -1,5 +1,6 @@
-// Writing answers: JSON or YAML bodies with the headers of a kube-apiserver, gzip for large ones, Status for failures. Easy to get
-// wrong: a large list is written piece by piece and waits for the client, so that one slow reader costs no memory.
+// Writing answers: JSON or YAML bodies with the headers of a kube-apiserver, gzip for large ones, Status for failures.
+// Easy to get wrong: a large list is written piece by piece and waits for the client, so that one slow reader costs no
+// memory.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createGzip } from 'node:zlib';

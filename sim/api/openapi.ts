@@ -1,6 +1,6 @@
-// OpenAPI v3: the index and one document per group-version, made from the schemas of the specification. Easy to get wrong: kubectl
-// looks in the PATCH operation of a kind for fieldValidation before it asks the server to validate, and for strategic merge in its
-// content types.
+// OpenAPI v3: the index and one document per group-version, made from the schemas of the specification. Easy to get
+// wrong: kubectl looks in the PATCH operation of a kind for fieldValidation before it asks the server to validate, and
+// for strategic merge in its content types.
 import { createHash } from 'node:crypto';
 import { commonHeaders, sendPieces } from './answer.ts';
 import type { Call, Cluster } from '../cluster.ts';
@@ -13,7 +13,8 @@ import type { JsonObject } from '../types.ts';
 const jsonTypes = /^(application\/json|application\/\*|\*\/\*)$/;
 
 /**
- * Answers /openapi paths. /openapi/v2 is a document without paths: kubectl asks for it only about kinds v3 does not have.
+ * Answers /openapi paths. /openapi/v2 is a document without paths: kubectl asks for it only about kinds v3 does not
+ * have.
  * @throws StatusError 404, 406
  */
 export async function serveOpenApi(call: Call): Promise<void> {
@@ -41,7 +42,10 @@ function field(number: number, value: Buffer | string): Buffer {
   return Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes]);
 }
 
-/** An empty openapiv2.Document of gnostic: swagger (1), info (2) with title (1) and version (2), paths (8), definitions (9). */
+/**
+ * An empty openapiv2.Document of gnostic: swagger (1), info (2) with title (1) and version (2), paths (8), definitions
+ * (9).
+ */
 function emptyVersion2(): Buffer {
   const info = Buffer.concat([field(1, 'Kubernetes'), field(2, 'simulated')]);
   return Buffer.concat([field(1, '2.0'), field(2, info), field(8, ''), field(9, '')]);

@@ -1,6 +1,6 @@
 // The failures the simulated API server answers with, each with the reason, message and details a kube-apiserver gives
-// (apimachinery/pkg/api/errors). Easy to get wrong: `details.kind` holds the resource's plural in most of them, and kubectl prints
-// the message, so wording matters.
+// (apimachinery/pkg/api/errors). Easy to get wrong: `details.kind` holds the resource's plural in most of them, and
+// kubectl prints the message, so wording matters.
 import type { JsonObject } from '../types.ts';
 
 /** A group and a plural resource name. */

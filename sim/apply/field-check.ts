@@ -1,5 +1,6 @@
-// Checks a written object against the schema of its kind: unknown fields (dropped, warned about or refused, by fieldValidation), wrong
-// types, missing required fields. Easy to get wrong: unknown fields are dropped even when nobody is told.
+// Checks a written object against the schema of its kind: unknown fields (dropped, warned about or refused, by
+// fieldValidation), wrong types, missing required fields. Easy to get wrong: unknown fields are dropped even when
+// nobody is told.
 import type { Call } from '../cluster.ts';
 import { badRequest, invalid, requiredField, type FieldFault } from '../api/status-error.ts';
 import type { Resource } from '../store/resources.ts';
@@ -20,7 +21,8 @@ interface Findings {
 
 /**
  * Checks one body; unknown fields become warnings of the call.
- * @throws StatusError 400 for wrong types and, under fieldValidation=Strict, for unknown fields; 422 for wrong types in custom resources
+ * @throws StatusError 400 for wrong types and, under fieldValidation=Strict, for unknown fields; 422 for wrong types in
+ *   custom resources
  */
 export function checkBody(call: Call, resource: Resource, body: KubeObject): CheckedBody {
   const { schemas } = call.cluster.registry;

@@ -1,9 +1,11 @@
-// Sets of field paths, as managedFields holds them (`fieldsV1`; sigs.k8s.io/structured-merge-diff fieldpath). Easy to get wrong: a path
-// is a member only where `self` is set; `{"f:a":{"f:b":{}}}` holds a.b but not a.
+// Sets of field paths, as managedFields holds them (`fieldsV1`; sigs.k8s.io/structured-merge-diff fieldpath). Easy to
+// get wrong: a path is a member only where `self` is set; `{"f:a":{"f:b":{}}}` holds a.b but not a.
 import { canonical } from '../store/store.ts';
 import type { JsonObject } from '../types.ts';
 
-/** A set as a trie. Keys of children: `f:name`, `k:{"name":"x"}`, `v:"x"`. Never changed once built, but by its builder. */
+/**
+ * A set as a trie. Keys of children: `f:name`, `k:{"name":"x"}`, `v:"x"`. Never changed once built, but by its builder.
+ */
 export interface FieldSet {
   self: boolean;
   readonly children: Map<string, FieldSet>;

@@ -1,4 +1,5 @@
-// JSON patch (RFC 6902) with pointers of RFC 6901. Easy to get wrong: `~1` before `~0`, and `-` is only an index for add.
+// JSON patch (RFC 6902) with pointers of RFC 6901. Easy to get wrong: `~1` before `~0`, and `-` is only an index for
+// add.
 import { StatusError, badRequest } from '../api/status-error.ts';
 import { canonical } from '../store/store.ts';
 import { copy, type JsonObject } from '../types.ts';
@@ -7,7 +8,8 @@ const operationsLimit = 10_000;
 
 /**
  * The document after all operations; the argument is not changed.
- * @throws StatusError 400 for a malformed patch, 422 when an operation or test fails, 413 for more than 10,000 operations
+ * @throws StatusError 400 for a malformed patch, 422 when an operation or test fails, 413 for more than 10,000
+ *   operations
  */
 export function applyJsonPatch(document: unknown, operations: unknown): unknown {
   if (!Array.isArray(operations))

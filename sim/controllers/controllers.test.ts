@@ -1,4 +1,5 @@
-// What becomes of objects when the controllers run, seen from the store. Delays are zero, so each step comes as soon as it may.
+// What becomes of objects when the controllers run, seen from the store. Delays are zero, so each step comes as soon as
+// it may.
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { pod, simulate, type Bench } from '../simulator.fixture.ts';

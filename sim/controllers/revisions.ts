@@ -1,5 +1,5 @@
-// ControllerRevisions, which StatefulSets and DaemonSets keep so that a rollout can be undone. Easy to get wrong: going back to an old
-// template gives its old revision a new, higher number.
+// ControllerRevisions, which StatefulSets and DaemonSets keep so that a rollout can be undone. Easy to get wrong: going
+// back to an old template gives its old revision a new, higher number.
 import type { Cluster } from '../cluster.ts';
 import { canonical } from '../store/store.ts';
 import type { KubeObject } from '../types.ts';
@@ -7,7 +7,9 @@ import { createOwned, edit, hashText, ownedBy, ownedObjects, removeOwned } from 
 
 const key = 'apps/controllerrevisions';
 
-/** The revision of the owner's current template, made when missing; its name ends in the hash pods are labelled with. */
+/**
+ * The revision of the owner's current template, made when missing; its name ends in the hash pods are labelled with.
+ */
 export function currentRevision(cluster: Cluster, owner: KubeObject): { readonly name: string; readonly hash: string } {
   const data = { spec: { template: { ...owner['spec'].template, $patch: 'replace' } } };
   const revisions = ownedObjects(cluster, key, owner);

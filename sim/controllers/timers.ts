@@ -1,5 +1,5 @@
-// Timers of one simulator, all cleared when it closes. Easy to get wrong: a controller that schedules after close would keep the
-// process alive, so a closed set ignores new timers.
+// Timers of one simulator, all cleared when it closes. Easy to get wrong: a controller that schedules after close would
+// keep the process alive, so a closed set ignores new timers.
 
 /** Timers with one owner. */
 export interface Timers {

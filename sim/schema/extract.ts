@@ -1,6 +1,7 @@
-// Makes kubernetes.json.gz, the facts the simulator is driven by (resources with their verbs and short names, schemas with
-// merge keys, default roles, protobuf fields), out of a Kubernetes source tree. Run by hand when the simulated version moves; easy to get wrong: schemas must be
-// copied with everything they refer to, or `kubectl explain --recursive` stops at the missing one.
+// Makes kubernetes.json.gz, the facts the simulator is driven by (resources with their verbs and short names, schemas
+// with merge keys, default roles, protobuf fields), out of a Kubernetes source tree. Run by hand when the simulated
+// version moves; easy to get wrong: schemas must be copied with everything they refer to, or `kubectl explain
+// --recursive` stops at the missing one.
 //
 //   node sim/schema/extract.ts <kubernetes source tree> <folder of k8s.io/api> <folder of k8s.io/apimachinery>
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// What the simulator knows of Kubernetes: the resources it serves and their schemas, read from kubernetes.json.gz (made by
-// extract.ts from the real specification). Easy to get wrong: a property's schema may sit behind `allOf: [{$ref}]`; always go
-// through `resolve`.
+// What the simulator knows of Kubernetes: the resources it serves and their schemas, read from kubernetes.json.gz (made
+// by extract.ts from the real specification). Easy to get wrong: a property's schema may sit behind `allOf: [{$ref}]`;
+// always go through `resolve`.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -77,8 +77,8 @@ export interface KubernetesSpec {
 }
 
 /**
- * One field of a protobuf message. Flags: `r` repeated, `m` map from string (the type is that of the values), `i` inline in JSON,
- * `z` left out of JSON when zero, `p` a pointer in Go, `a` always in JSON, `null` at least.
+ * One field of a protobuf message. Flags: `r` repeated, `m` map from string (the type is that of the values), `i`
+ * inline in JSON, `z` left out of JSON when zero, `p` a pointer in Go, `a` always in JSON, `null` at least.
  */
 export type ProtobufField = readonly [number: number, jsonName: string, type: string, flags: string];
 
@@ -89,7 +89,9 @@ export function loadKubernetesSpec(): KubernetesSpec {
 
 const refPrefix = '#/components/schemas/';
 
-/** Follows `$ref` and single `allOf`; the outer schema's own extensions (list type, merge key) stay on the outer one. */
+/**
+ * Follows `$ref` and single `allOf`; the outer schema's own extensions (list type, merge key) stay on the outer one.
+ */
 export function resolve(schemas: Readonly<Record<string, Schema>>, schema: Schema | undefined): Schema | undefined {
   let current = schema;
   for (let depth = 0; current !== undefined && depth < 8; depth++) {

@@ -1,5 +1,5 @@
-// Label and field selectors: parsing and matching (apimachinery/pkg/labels, pkg/fields). Easy to get wrong: `key!=value` and
-// `key notin (…)` match objects that lack the key.
+// Label and field selectors: parsing and matching (apimachinery/pkg/labels, pkg/fields). Easy to get wrong:
+// `key!=value` and `key notin (…)` match objects that lack the key.
 import { badRequest } from '../api/status-error.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 
@@ -95,7 +95,9 @@ export function matchesLabels(
   });
 }
 
-/** Whether labels satisfy a `metav1.LabelSelector` object; an absent selector matches nothing, an empty one everything. */
+/**
+ * Whether labels satisfy a `metav1.LabelSelector` object; an absent selector matches nothing, an empty one everything.
+ */
 export function matchesSelectorObject(
   selector: JsonObject | undefined,
   labels: Readonly<Record<string, string>> = {},

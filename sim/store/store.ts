@@ -1,5 +1,6 @@
-// The simulator's etcd: every object of every resource, one revision counter, and a bounded history that watches start from. Easy to
-// get wrong: an object that was handed out must never change, so writers pass a fresh copy and readers never mutate.
+// The simulator's etcd: every object of every resource, one revision counter, and a bounded history that watches start
+// from. Easy to get wrong: an object that was handed out must never change, so writers pass a fresh copy and readers
+// never mutate.
 import { randomUUID } from 'node:crypto';
 import { timestamp, type KubeObject } from '../types.ts';
 
@@ -26,13 +27,17 @@ export interface Store {
   list(key: string, namespace?: string): readonly KubeObject[];
   /** Adds an object; gives it uid, creationTimestamp and resourceVersion. The caller checked that it is absent. */
   insert(key: string, object: NewObject): KubeObject;
-  /** Replaces the object of the same name; returns the old one unchanged when nothing but the resourceVersion differs. */
+  /**
+   * Replaces the object of the same name; returns the old one unchanged when nothing but the resourceVersion differs.
+   */
   replace(key: string, object: KubeObject): KubeObject;
   /** Removes it; the final object carries the revision of its deletion. */
   remove(key: string, namespace: string, name: string): KubeObject | undefined;
   /** Changes of one resource after `revision`, or undefined when that is older than the history kept. */
   since(key: string, revision: number): readonly StoreEvent[] | undefined;
-  /** Every later change of one resource, or of all when `key` is `*`; called in order, synchronously. Returns the end. */
+  /**
+   * Every later change of one resource, or of all when `key` is `*`; called in order, synchronously. Returns the end.
+   */
   subscribe(key: string, listener: (event: StoreEvent) => void): () => void;
   /** Forgets the history, as etcd's compaction does: older watches and continue tokens get 410. */
   compact(): void;

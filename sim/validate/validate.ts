@@ -1,4 +1,5 @@
-// Rules of single kinds that a schema cannot say. Easy to get wrong: the field path in the message is what people search for.
+// Rules of single kinds that a schema cannot say. Easy to get wrong: the field path in the message is what people
+// search for.
 import type { Resource } from '../store/resources.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import { invalidField, requiredField, type FieldFault } from '../api/status-error.ts';

@@ -1,5 +1,6 @@
-// Reading request bodies: the 3 MiB limit of kube-apiserver, JSON, YAML and protobuf, and what kind of object was sent. Easy to get wrong: a body
-// that is too long is refused while it still arrives, so the answer goes out before the client finished sending.
+// Reading request bodies: the 3 MiB limit of kube-apiserver, JSON, YAML and protobuf, and what kind of object was sent.
+// Easy to get wrong: a body that is too long is refused while it still arrives, so the answer goes out before the
+// client finished sending.
 import { parse } from 'yaml';
 import type { Call } from '../cluster.ts';
 import { headerValue } from './headers.ts';
@@ -61,7 +62,9 @@ export function parseObject(text: string, isYaml: boolean, kind?: string): JsonO
   return value as JsonObject;
 }
 
-/** The body as an object (of a kind, for the message when it is none) of JSON, YAML or protobuf; undefined when empty. */
+/**
+ * The body as an object (of a kind, for the message when it is none) of JSON, YAML or protobuf; undefined when empty.
+ */
 export async function readObject(call: Call, kind?: string): Promise<JsonObject | undefined> {
   const type = contentTypeOf(call);
   const isYaml = type === 'application/yaml' || type === 'application/x-yaml';

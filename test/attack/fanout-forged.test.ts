@@ -1,5 +1,6 @@
-// A hostile member among those of a request for every cluster: it must not be able to say that an object is another cluster's. Readers of JSON differ where
-// a key comes twice (Go joins two objects and skips a null, others take the last or the first), so what could be read in two ways is not passed on.
+// A hostile member among those of a request for every cluster: it must not be able to say that an object is another
+// cluster's. Readers of JSON differ where a key comes twice (Go joins two objects and skips a null, others take the
+// last or the first), so what could be read in two ways is not passed on.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { clusterAnnotation } from '../../search/types.ts';

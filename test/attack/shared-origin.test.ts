@@ -1,5 +1,5 @@
-// Below the gateway's own address all clusters share one origin, so a page that one of them serves must not act as a page of that origin: applications
-// behind the API server's proxy, and whatever a hostile cluster calls a page.
+// Below the gateway's own address all clusters share one origin, so a page that one of them serves must not act as a
+// page of that origin: applications behind the API server's proxy, and whatever a hostile cluster calls a page.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import type { ConnectionOptions } from 'node:tls';

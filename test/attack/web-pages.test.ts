@@ -1,5 +1,6 @@
-// A web page of anybody, open in the browser of somebody who has a client certificate: the browser shows the certificate by itself, and the hub's
-// front proxy vouches for whoever it took for the user. Headers that a page cannot forge (Origin, Sec-Fetch-Site) tell such requests.
+// A web page of anybody, open in the browser of somebody who has a client certificate: the browser shows the
+// certificate by itself, and the hub's front proxy vouches for whoever it took for the user. Headers that a page cannot
+// forge (Origin, Sec-Fetch-Site) tell such requests.
 import assert from 'node:assert/strict';
 import { KeyObject } from 'node:crypto';
 import { after, afterEach, before, test } from 'node:test';

@@ -1,5 +1,6 @@
-// A hub on which the chart was installed by Helm, and the process of its pods started as a kubelet would: the arguments, files and ServiceAccount that
-// were rendered, nothing else. Easy to get wrong: any right or flag added here for comfort hides one that the chart lacks.
+// A hub on which the chart was installed by Helm, and the process of its pods started as a kubelet would: the
+// arguments, files and ServiceAccount that were rendered, nothing else. Easy to get wrong: any right or flag added here
+// for comfort hides one that the chart lacks.
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -115,7 +116,8 @@ async function runPod(manifest: string, kubeconfig: string, folder: string, port
   const files = objectsOf(manifest).find(({ kind }) => kind === 'ConfigMap')!['data'] as Record<string, string>;
   for (const [name, text] of Object.entries(files)) writeFileSync(join(config, name), text);
   const opsPort = await freePort();
-  // A pod has an address, a file system and ports of its own; here they are others. `0.0.0.0` stands for the pod's address: not loopback either.
+  // A pod has an address, a file system and ports of its own; here they are others. `0.0.0.0` stands for the pod's
+  // address: not loopback either.
   const args = argumentsOf(manifest).map((arg) =>
     arg
       .replace(/^--listen=.*$/, `--listen=127.0.0.1:${port}`)

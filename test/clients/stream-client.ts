@@ -1,5 +1,6 @@
-// Answers that take long, over HTTP/1.1 and HTTP/2, read at the pace the test wants and with the way they ended. Easy to get wrong: node:http2
-// reports a lost connection much like a proper end, so `complete` is taken from the last chunk or END_STREAM alone.
+// Answers that take long, over HTTP/1.1 and HTTP/2, read at the pace the test wants and with the way they ended. Easy
+// to get wrong: node:http2 reports a lost connection much like a proper end, so `complete` is taken from the last chunk
+// or END_STREAM alone.
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -97,7 +98,8 @@ export async function http2Client(server: StreamServer): Promise<StreamClient> {
     );
     let complete = false;
     const push = stream.push.bind(stream);
-    // Null before the stream is closed is END_STREAM; after a reset or the loss of the connection it is only tidying up.
+    // Null before the stream is closed is END_STREAM; after a reset or the loss of the connection it is only tidying
+    // up.
     stream.push = (chunk, encoding) => {
       if (chunk === null && !stream.closed) complete = true;
       return push(chunk, encoding);

@@ -1,5 +1,5 @@
-// Reads a kube-apiserver's audit log. Easy to get wrong: the server writes an event after it has answered, so a test that looks at once may be too
-// early; `waitForAudit` looks until enough events are there.
+// Reads a kube-apiserver's audit log. Easy to get wrong: the server writes an event after it has answered, so a test
+// that looks at once may be too early; `waitForAudit` looks until enough events are there.
 import { open, stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -18,7 +18,10 @@ export async function auditMark(file: string): Promise<number> {
   return (await stat(file).catch(() => ({ size: 0 }))).size;
 }
 
-/** Complete events that begin at byte `mark` or behind it: the size of a file may be that of half a write, and then a mark is inside of a line. */
+/**
+ * Complete events that begin at byte `mark` or behind it: the size of a file may be that of half a write, and then a
+ * mark is inside of a line.
+ */
 export async function readAudit(file: string, mark = 0): Promise<readonly AuditEvent[]> {
   const size = await auditMark(file);
   if (size <= mark) return [];

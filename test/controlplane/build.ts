@@ -1,5 +1,6 @@
-// Builds the Go programs of the real control planes once, into a cache outside the tree keyed by everything that goes into a binary, and only
-// when missing. Easy to get wrong: two test runs may want the same binary at the same moment, hence the lock and the rename at the end.
+// Builds the Go programs of the real control planes once, into a cache outside the tree keyed by everything that goes
+// into a binary, and only when missing. Easy to get wrong: two test runs may want the same binary at the same moment,
+// hence the lock and the rename at the end.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -34,8 +35,9 @@ export function programNames(): readonly string[] {
 }
 
 /**
- * Absolute paths of the programs asked for, built first where missing. A module's name (`controlplane`) stands for all its programs.
- * Throws when a name is unknown, when Go is needed and not installed, or with the compiler's own words when a build fails.
+ * Absolute paths of the programs asked for, built first where missing. A module's name (`controlplane`) stands for all
+ * its programs. Throws when a name is unknown, when Go is needed and not installed, or with the compiler's own words
+ * when a build fails.
  */
 export async function ensureBinaries(
   names: readonly string[],
@@ -181,7 +183,9 @@ function goBuild(
   });
 }
 
-/** A lock file naming its owner's pid; an owner that no longer exists loses it. Returns the function that gives it back. */
+/**
+ * A lock file naming its owner's pid; an owner that no longer exists loses it. Returns the function that gives it back.
+ */
 async function takeLock(
   file: string,
   done: () => boolean,

@@ -1,9 +1,13 @@
-// What the control plane fixture gives to e2e tests and bench: the shapes only, so that both can be written before a binary is built.
-// Easy to get wrong: `adminKubeconfig` is system:masters and the audit log names it `admin`; only `gatewayKubeconfig` is what Portcullis gets.
+// What the control plane fixture gives to e2e tests and bench: the shapes only, so that both can be written before a
+// binary is built. Easy to get wrong: `adminKubeconfig` is system:masters and the audit log names it `admin`; only
+// `gatewayKubeconfig` is what Portcullis gets.
 
 /** The identity Portcullis uses towards every member; it may impersonate and, as itself, nothing else. */
 export const gatewayUser = 'portcullis-gateway';
-/** Node that kwok plays: pods turn Running within a second, nothing runs. The scheduler's choice for every pod that names no node. */
+/**
+ * Node that kwok plays: pods turn Running within a second, nothing runs. The scheduler's choice for every pod that
+ * names no node.
+ */
 export const kwokNode = 'kwok-0';
 /** Node of the kubelet stand-in: pods are local processes. Tainted `portcullis.test/kubelet=true:NoSchedule`, so tests choose it by
  *  `nodeName: kubelet-0`, or by toleration + `nodeSelector: {portcullis.test/kubelet: 'true'}`. */
@@ -17,7 +21,10 @@ export interface ControlPlaneOptions {
   readonly kwok?: boolean;
   /** The kubelet stand-in (`kubeletNode`): logs, exec, attach, port-forward, run, debug, cp. Default false. */
   readonly kubelet?: boolean;
-  /** kube-controller-manager: default service accounts, namespaces that finish deleting, aggregated roles, Deployments. Default false. */
+  /**
+   * kube-controller-manager: default service accounts, namespaces that finish deleting, aggregated roles, Deployments.
+   * Default false.
+   */
   readonly controllerManager?: boolean;
   /** kube-scheduler. Default: true when controllerManager and one of kwok or kubelet are on. */
   readonly scheduler?: boolean;
@@ -108,7 +115,10 @@ export interface Member {
   readonly gatewayToken: string;
   /** What Portcullis is given: context `<name>`, user `portcullis-gateway` by token. */
   readonly gatewayKubeconfig: string;
-  /** alice: edit in team-a, view elsewhere (cluster-wide, no secrets). bob: no rights. carol: admin everywhere by cluster-admin. */
+  /**
+   * alice: edit in team-a, view elsewhere (cluster-wide, no secrets). bob: no rights. carol: admin everywhere by
+   * cluster-admin.
+   */
   readonly users: Readonly<Record<'alice' | 'bob' | 'carol', MemberUser>>;
   /** Empty when audit is off. */
   readonly auditLog: string;
@@ -121,7 +131,10 @@ export interface Member {
   readonly audit: (mark?: number) => Promise<readonly AuditEvent[]>;
   /** Position of the audit log's end now. */
   readonly auditMark: () => Promise<number>;
-  /** Events after `mark` that match, as soon as there are `count` of them (default 1); rejects after `timeoutMs` (default 10 000) with what was there. */
+  /**
+   * Events after `mark` that match, as soon as there are `count` of them (default 1); rejects after `timeoutMs`
+   * (default 10 000) with what was there.
+   */
   readonly waitForAudit: (
     match: (event: AuditEvent) => boolean,
     options?: { readonly mark?: number; readonly count?: number; readonly timeoutMs?: number },

@@ -1,5 +1,5 @@
-// Proves the fixture itself with real kubectl straight against a member: what fails here is not the gateway's fault. Run by
-// `node --test test/controlplane/fixture.e2e.ts`, never by `npm test`: the first run builds Kubernetes.
+// Proves the fixture itself with real kubectl straight against a member: what fails here is not the gateway's fault.
+// Run by `node --test test/controlplane/fixture.e2e.ts`, never by `npm test`: the first run builds Kubernetes.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

@@ -1,5 +1,6 @@
-// Starts real control planes on this machine for e2e tests and bench: one etcd, a kube-apiserver a member, and what else is asked for. Easy to get
-// wrong: always `stop()` (or `await using`), else processes and a temp folder stay until the test run itself ends.
+// Starts real control planes on this machine for e2e tests and bench: one etcd, a kube-apiserver a member, and what
+// else is asked for. Easy to get wrong: always `stop()` (or `await using`), else processes and a temp folder stay until
+// the test run itself ends.
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -16,8 +17,9 @@ import { freePort, startChild, type Child } from './processes.ts';
 export * from './fixture-types.ts';
 
 /**
- * Starts the control planes and resolves when every member is ready, its users have their rights and its nodes are Ready.
- * Builds missing binaries first (minutes, once). Throws with the tails of all logs when something does not start.
+ * Starts the control planes and resolves when every member is ready, its users have their rights and its nodes are
+ * Ready. Builds missing binaries first (minutes, once). Throws with the tails of all logs when something does not
+ * start.
  */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const progress = options.progress ?? ((line: string) => process.stderr.write(`${line}\n`));
@@ -157,7 +159,9 @@ async function bringUp(
   return member;
 }
 
-/** Ready, and (with a controller manager, who takes it away) without the taint that keeps the scheduler off a new node. */
+/**
+ * Ready, and (with a controller manager, who takes it away) without the taint that keeps the scheduler off a new node.
+ */
 async function waitForNode(member: Member, node: string, options: ControlPlaneOptions): Promise<void> {
   await until(`${member.name} ${node} Ready`, async () => {
     const answer = await member.request('GET', `/api/v1/nodes/${node}`);

@@ -1,5 +1,6 @@
-// Everything a member needs on disk before it starts: certificates, tokens, audit policy, egress rules, kubeconfigs. Easy to get wrong: every
-// member has an authority of its own, so trusting one cluster must never make another one trusted.
+// Everything a member needs on disk before it starts: certificates, tokens, audit policy, egress rules, kubeconfigs.
+// Easy to get wrong: every member has an authority of its own, so trusting one cluster must never make another one
+// trusted.
 import { randomBytes } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -12,7 +13,10 @@ import { gatewayUser, type MemberUser } from './fixture-types.ts';
 import { writeKubeconfig, type KubeconfigEntry } from './kubeconfig.ts';
 import { users } from './objects.ts';
 
-/** The kubelet stand-in's Node address: nobody has it, the egress proxy knows (loopback would be refused by nodes/proxy). */
+/**
+ * The kubelet stand-in's Node address: nobody has it, the egress proxy knows (loopback would be refused by
+ * nodes/proxy).
+ */
 export const kubeletNodeIp = '10.99.0.1';
 
 /** Paths and credentials of one member. */
@@ -114,7 +118,10 @@ export async function createMemberFiles(parent: string, name: string, port: numb
   };
 }
 
-/** The aggregator's own authority and the certificate with which kube-apiserver introduces itself to extension API servers. */
+/**
+ * The aggregator's own authority and the certificate with which kube-apiserver introduces itself to extension API
+ * servers.
+ */
 async function createProxyClient(write: (stem: string, pair: KeyPair) => Promise<KeyPair>): Promise<KeyPair> {
   const authority = await createAuthority('front-proxy-ca');
   await write('front-proxy-client', await authority.issue({ commonName: 'front-proxy-client', usage: 'client' }));
@@ -137,7 +144,10 @@ function newToken(): string {
   return randomBytes(24).toString('base64url');
 }
 
-/** Sends what kube-apiserver dials inside the cluster (pods, nodes, services) through the stand-in, which knows where pod addresses really are. */
+/**
+ * Sends what kube-apiserver dials inside the cluster (pods, nodes, services) through the stand-in, which knows where
+ * pod addresses really are.
+ */
 function egressConfiguration(socket: string): object {
   return {
     apiVersion: 'apiserver.k8s.io/v1beta1',

@@ -1,5 +1,6 @@
-// Child processes of the fixture: each in its own process group, its output in a file, stopped by pid. Easy to get wrong: a killed test run must
-// not leave API servers behind, so children are told (CONTROLPLANE_TETHERED) to die with us where the system can do that.
+// Child processes of the fixture: each in its own process group, its output in a file, stopped by pid. Easy to get
+// wrong: a killed test run must not leave API servers behind, so children are told (CONTROLPLANE_TETHERED) to die with
+// us where the system can do that.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -88,12 +89,15 @@ function signalGroup(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Given once in this process: a port is listened on only some seconds after it was chosen, and a site of twenty ports would often get one twice. */
+/**
+ * Given once in this process: a port is listened on only some seconds after it was chosen, and a site of twenty ports
+ * would often get one twice.
+ */
 const givenPorts = new Set<number>();
 
 /**
- * A TCP port on 127.0.0.1 nobody listens on, below the range from which the kernel takes source ports: a server that is killed and
- * started again must find its port free.
+ * A TCP port on 127.0.0.1 nobody listens on, below the range from which the kernel takes source ports: a server that is
+ * killed and started again must find its port free.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -1,5 +1,6 @@
-// Members with faults that no kube-apiserver can be made to show: one that stands in front of a real one and cuts or withholds chosen answers,
-// and an address that never takes a connection. Easy to get wrong: everything else must pass unchanged, or kubectl fails for another reason.
+// Members with faults that no kube-apiserver can be made to show: one that stands in front of a real one and cuts or
+// withholds chosen answers, and an address that never takes a connection. Easy to get wrong: everything else must pass
+// unchanged, or kubectl fails for another reason.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -11,8 +12,8 @@ import { createAuthority } from '../controlplane/certificates.ts';
 import type { Member } from '../controlplane/fixture.ts';
 
 /**
- * What becomes of one answer: passed on, cut in its middle in either framing, stuck there, never sent (its head neither), or replaced by a
- * line of text and no end.
+ * What becomes of one answer: passed on, cut in its middle in either framing, stuck there, never sent (its head
+ * neither), or replaced by a line of text and no end.
  */
 export type AnswerFault = 'none' | 'cut-length' | 'cut-chunked' | 'stuck' | 'withheld' | 'endless';
 
@@ -26,8 +27,8 @@ export interface FaultyMember {
 }
 
 /**
- * Starts a TLS server that passes requests on to the member, all headers as they are, and treats each answer as `fault` says; a promise
- * holds the request back until it resolves.
+ * Starts a TLS server that passes requests on to the member, all headers as they are, and treats each answer as `fault`
+ * says; a promise holds the request back until it resolves.
  */
 export async function startFaultyMember(
   member: Member,
@@ -108,7 +109,10 @@ function cut(
   });
 }
 
-/** An address whose connections never stand: a listener that accepts nothing and whose queue is full, so the kernel drops every SYN. */
+/**
+ * An address whose connections never stand: a listener that accepts nothing and whose queue is full, so the kernel
+ * drops every SYN.
+ */
 export async function startDeafListener(): Promise<{ readonly port: number; stop(): void }> {
   const program = `
     const server = require('node:net').createServer();

@@ -1,5 +1,6 @@
-// A steady load of small requests over both protocols, each with a number by which the member's audit log can be searched. Easy to get wrong:
-// requests start by the clock whether or not earlier ones were answered, or a stall would hide itself.
+// A steady load of small requests over both protocols, each with a number by which the member's audit log can be
+// searched. Easy to get wrong: requests start by the clock whether or not earlier ones were answered, or a stall would
+// hide itself.
 import { Agent, request as httpsRequest } from 'node:https';
 
 import { http2Client } from '../clients/stream-client.ts';

@@ -1,8 +1,11 @@
-// Waiting for something that another process does, with an end. Easy to get wrong: a deadline is how long a test waits before it fails, not a
-// bound the product is held to, unless the row states it.
+// Waiting for something that another process does, with an end. Easy to get wrong: a deadline is how long a test waits
+// before it fails, not a bound the product is held to, unless the row states it.
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Asks until the answer is there (anything but undefined and false) and returns it; rejects naming `what` when the time is over. */
+/**
+ * Asks until the answer is there (anything but undefined and false) and returns it; rejects naming `what` when the time
+ * is over.
+ */
 export async function eventually<T>(
   what: string,
   ask: () => T | undefined | false | Promise<T | undefined | false>,

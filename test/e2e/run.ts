@@ -1,12 +1,16 @@
-// `npm run test:e2e`: everything on real control planes. The binaries are built from pinned Go modules on first use (many minutes, then cached
-// outside the tree). Easy to get wrong: one file at a time, since each starts control planes of its own on two cores.
+// `npm run test:e2e`: everything on real control planes. The binaries are built from pinned Go modules on first use
+// (many minutes, then cached outside the tree). Easy to get wrong: one file at a time, since each starts control planes
+// of its own on two cores.
 import { ensureBinaries, programNames } from '../controlplane/build.ts';
 import type { Counts } from '../counting-reporter.ts';
 import { conclude, runTests, testFiles } from '../runner.ts';
 
 /** More than this is no accident of a busy machine. */
 const mostFilesAgain = 3;
-/** The longest test of a whole run takes two minutes, the longest file five; what hangs must not take the files behind it along. */
+/**
+ * The longest test of a whole run takes two minutes, the longest file five; what hangs must not take the files behind
+ * it along.
+ */
 const longestTestMs = 480_000;
 const longestFileMs = 600_000;
 /** Files that are named may be given more to do by the environment, and may build what they need. */
@@ -39,8 +43,8 @@ const notRun = files.filter((file) => !results.has(file));
 process.exitCode = conclude([...results.values()], isStopped ? [`stopped; not run: ${notRun.join(', ')}`] : []);
 
 /**
- * Files of a whole run that get a second and last try, as Kubernetes' own e2e jobs give one (docs/decisions/0008): never those of attacks, where
- * once is too often, and none at all when many failed.
+ * Files of a whole run that get a second and last try, as Kubernetes' own e2e jobs give one (docs/decisions/0008):
+ * never those of attacks, where once is too often, and none at all when many failed.
  */
 function filesToRepeat(failed: readonly string[]): readonly string[] {
   const isFinal = failed.some((file) => /attack|fuzz|identity/.test(file));

@@ -1,5 +1,6 @@
-// F13 and F14: clients that stop reading and clients that vanish. Easy to get wrong: a client that does not read keeps its connection alive with its kernel's
-// help, so silence is no sign; and what one of them holds up must stay in the member's sockets, not in the gateway's memory.
+// F13 and F14: clients that stop reading and clients that vanish. Easy to get wrong: a client that does not read keeps
+// its connection alive with its kernel's help, so silence is no sign; and what one of them holds up must stay in the
+// member's sockets, not in the gateway's memory.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -21,7 +22,9 @@ const mebibyte = 1024 * 1024;
 const stalledBytes = 32 * mebibyte;
 const vanished = isReal ? 5_000 : 300;
 const execs = isReal ? 30 : 10;
-/** These tests move much data: members must have time to answer PINGs meanwhile, so the gateway hurries half as much. */
+/**
+ * These tests move much data: members must have time to answer PINGs meanwhile, so the gateway hurries half as much.
+ */
 const clientScale = Math.min(1, timeScale * 2);
 const clientEnvironment: Record<string, string> =
   clientScale === 1 ? {} : { PORTCULLIS_TEST_TIME_SCALE: String(clientScale) };

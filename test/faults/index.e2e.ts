@@ -1,5 +1,6 @@
-// F19: the index is corrupt, lost, late, or its watches are all told 410 at once. Easy to get wrong: an answer with rows missing looks like one of a
-// cluster with fewer objects, so through every fault somebody asks all the time, and what is not whole must say so.
+// F19: the index is corrupt, lost, late, or its watches are all told 410 at once. Easy to get wrong: an answer with
+// rows missing looks like one of a cluster with fewer objects, so through every fault somebody asks all the time, and
+// what is not whole must say so.
 import assert from 'node:assert/strict';
 import { closeSync, fstatSync, mkdtempSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -144,8 +145,8 @@ interface Watchman {
 }
 
 /**
- * Asks as both users until it is stopped, while the objects stay as they are: no row that is not there, none of bob's beyond his namespace, and no
- * answer that lacks rows without a warning.
+ * Asks as both users until it is stopped, while the objects stay as they are: no row that is not there, none of bob's
+ * beyond his namespace, and no answer that lacks rows without a warning.
  */
 async function watchOver(t: TestContext): Promise<Watchman> {
   const expected = new Map<unknown, readonly string[]>([
@@ -206,7 +207,10 @@ function storeFile(name: string): string | undefined {
   return found === undefined ? undefined : join(folder, found);
 }
 
-/** Overwrites all but the first page of the index file and of what was committed since the last checkpoint: whichever of them a row is read from now. */
+/**
+ * Overwrites all but the first page of the index file and of what was committed since the last checkpoint: whichever of
+ * them a row is read from now.
+ */
 function damage(): void {
   const firstPage = 16_384;
   let bytes = 0;

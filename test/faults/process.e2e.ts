@@ -1,5 +1,6 @@
-// F17 and F18: the wall clock steps, the event loop stands still, a promise is broken, descriptors run out. Easy to get wrong: whatever happens must end in
-// serving again or in a process that is gone and says why, never in one that is half there.
+// F17 and F18: the wall clock steps, the event loop stands still, a promise is broken, descriptors run out. Easy to get
+// wrong: whatever happens must end in serving again or in a process that is gone and says why, never in one that is
+// half there.
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';

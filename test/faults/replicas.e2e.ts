@@ -1,5 +1,6 @@
-// F01 and F02: of two replicas behind a balancer one is told to end, then one is killed, under watches and requests. Easy to get wrong: a balancer takes a
-// replica out when readyz says so, some time after that; the requests in between are what the listener must stay open for.
+// F01 and F02: of two replicas behind a balancer one is told to end, then one is killed, under watches and requests.
+// Easy to get wrong: a balancer takes a replica out when readyz says so, some time after that; the requests in between
+// are what the listener must stay open for.
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +23,10 @@ import { carol, configMapsOf } from './site.ts';
 import { startWatching } from './watching.ts';
 import type { Watching } from './watching.ts';
 
-/** Each change goes to every watch: with 10,000 of them a change is seconds of work for clients, replicas and the API server on the same cores. */
+/**
+ * Each change goes to every watch: with 10,000 of them a change is seconds of work for clients, replicas and the API
+ * server on the same cores.
+ */
 const watchCount = isReal ? 10_000 : 400;
 const requestsPerSecond = 100;
 const changeCount = isReal ? 16 : 40;

@@ -1,5 +1,6 @@
-// By what the TTLs and deadlines of the gateway are shortened in tests of faults, and so how long these wait. Easy to get wrong: a bound the product
-// states is scaled like the product's own deadline, with a fixed second or two for a busy machine on top, never the other way round.
+// By what the TTLs and deadlines of the gateway are shortened in tests of faults, and so how long these wait. Easy to
+// get wrong: a bound the product states is scaled like the product's own deadline, with a fixed second or two for a
+// busy machine on top, never the other way round.
 
 /** Set by run.ts; without it the tests of a whole e2e run are meant. */
 const written = process.env['PORTCULLIS_FAULTS_TIME_SCALE'] ?? '0.2';
@@ -11,7 +12,10 @@ if (!(timeScale >= 0.05 && timeScale <= 1)) throw new Error(`a time scale of ${w
 /** Whether faults last as long as they are said to and scales are those of a run by hand. */
 export const isReal = timeScale === 1;
 
-/** Minutes of a fault that lasts as long as one wants; a quarter of an hour says no less than an hour, so it is chosen by who runs it. */
+/**
+ * Minutes of a fault that lasts as long as one wants; a quarter of an hour says no less than an hour, so it is chosen
+ * by who runs it.
+ */
 export const longFaultMinutes = Number(process.env['PORTCULLIS_FAULTS_MINUTES'] ?? '1');
 
 /** What a gateway process needs in its environment to hurry. */

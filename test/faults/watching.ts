@@ -1,5 +1,6 @@
-// Clients as informers are: many watches over few HTTP/2 connections, each resumed where it was when it ends, and every event written down. Easy to get wrong:
-// a watch that lists again would hide a lost event, so these only ever resume, and a 410 is a failure.
+// Clients as informers are: many watches over few HTTP/2 connections, each resumed where it was when it ends, and every
+// event written down. Easy to get wrong: a watch that lists again would hide a lost event, so these only ever resume,
+// and a 410 is a failure.
 import { connect } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
 import type { StreamServer } from '../clients/stream-client.ts';
@@ -132,7 +133,8 @@ export function startWatching(
       if (attempt > 0) record.resumed++;
       const ends = record.ends.length;
       version = await open(pathOf(index), version, record, since).catch(() => version);
-      // client-go waits 0.8 s and up, with jitter; less here after an end in good order, so that gaps are the gateway's.
+      // client-go waits 0.8 s and up, with jitter; less here after an end in good order, so that gaps are the
+      // gateway's.
       const restMs = record.ends.length > ends ? 50 : 800;
       if (!closing.signal.aborted) await new Promise((resolve) => setTimeout(resolve, restMs * (1 + Math.random())));
     }

@@ -1,5 +1,6 @@
-// Loaded into a gateway process under test (`node --import`), never into any other: counts what the process holds, steps its wall clock, blocks its event
-// loop, breaks a promise, as a file says when SIGUSR2 comes. Easy to get wrong: it must hold nothing itself, or the counts would be its own.
+// Loaded into a gateway process under test (`node --import`), never into any other: counts what the process holds,
+// steps its wall clock, blocks its event loop, breaks a promise, as a file says when SIGUSR2 comes. Easy to get wrong:
+// it must hold nothing itself, or the counts would be its own.
 import { readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -8,7 +9,10 @@ import { queryObjects } from 'node:v8';
 /** What it is told. */
 export type WitnessCommand =
   | { readonly kind: 'count' }
-  /** Moves what JavaScript takes for the time of day; monotonic clocks and timers stay, as with a step of the system's clock. */
+  /**
+   * Moves what JavaScript takes for the time of day; monotonic clocks and timers stay, as with a step of the system's
+   * clock.
+   */
   | { readonly kind: 'step-clock'; readonly byMs: number }
   | { readonly kind: 'block'; readonly forMs: number }
   | { readonly kind: 'reject' };

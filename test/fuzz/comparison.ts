@@ -1,5 +1,5 @@
-// Compares our reading of a connection with Go's. Easy to get wrong: only what we accept is compared, since refusing more is our right; but
-// where we see the end of a connection and Go sees one more request, somebody has smuggled it.
+// Compares our reading of a connection with Go's. Easy to get wrong: only what we accept is compared, since refusing
+// more is our right; but where we see the end of a connection and Go sees one more request, somebody has smuggled it.
 import type { Connection, ReadRequest } from './connection.ts';
 import type { GoRequest, Verdict } from './oracle.ts';
 
@@ -36,7 +36,10 @@ function framingDifference(ours: ReadRequest, go: GoRequest): string | undefined
   return headers === theirs ? undefined : differ('headers', headers, theirs);
 }
 
-/** Framing is compared by its effect; Go takes it out of the headers, and answers an old cache's `Pragma` with a header of its own. */
+/**
+ * Framing is compared by its effect; Go takes it out of the headers, and answers an old cache's `Pragma` with a header
+ * of its own.
+ */
 const ownOfGo = new Set(['host', 'transfer-encoding', 'trailer', 'content-length', 'cache-control']);
 
 function headerTexts({ headers }: ReadRequest): string {

@@ -1,5 +1,6 @@
-// Reads the bytes of a client connection with the gateway's own parsers, one request after the other, as http1-connection.ts does. Easy to
-// get wrong: bodies are moved together in place, so the bytes are copied first; and pieces must give what the whole gives.
+// Reads the bytes of a client connection with the gateway's own parsers, one request after the other, as
+// http1-connection.ts does. Easy to get wrong: bodies are moved together in place, so the bytes are copied first; and
+// pieces must give what the whole gives.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { HttpFault } from '../../http/http-fault.ts';
 import { makeRequestBody } from '../../http/http1/http1-body.ts';
@@ -24,8 +25,8 @@ export interface ReadRequest {
 }
 
 /**
- * How the reading ended: nothing left, in the middle of a request, refused, because the client closes behind its request, or because what
- * follows is no HTTP any more.
+ * How the reading ended: nothing left, in the middle of a request, refused, because the client closes behind its
+ * request, or because what follows is no HTTP any more.
  */
 export type Ending = 'complete' | 'incomplete' | 'refused' | 'close' | 'upgrade';
 

@@ -1,7 +1,8 @@
-// Commands that the pages show can be typed: those of the program are read by its own parser with nothing behind it, npm's name scripts that are there, and
-// paths of the repository in any of them exist. Every line of a block marked `sh` is a command; of a block with lines that begin with `$ ` only these are,
-// the rest is output. A command of ours in any other block is a fault. A lone `…` stands for arguments that are left out, and then none is missing; so it
-// is for commands of ours within a sentence.
+// Commands that the pages show can be typed: those of the program are read by its own parser with nothing behind it,
+// npm's name scripts that are there, and paths of the repository in any of them exist. Every line of a block marked
+// `sh` is a command; of a block with lines that begin with `$ ` only these are, the rest is output. A command of ours
+// in any other block is a fault. A lone `…` stands for arguments that are left out, and then none is missing; so it is
+// for commands of ours within a sentence.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// The walls of the house: which room may import which. Easy to get wrong: a type-only import counts as well, since it ties
-// two rooms together just the same.
+// The walls of the house: which room may import which. Easy to get wrong: a type-only import counts as well, since it
+// ties two rooms together just the same.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -18,7 +18,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   gateway: ['auth', 'routing', 'cache', 'search', 'http', 'lib'],
   sim: [],
   cli: [],
-  // Speaks HTTP to the gateway; the control planes it measures against are the ones the e2e tests use. The index's store is also measured alone.
+  // Speaks HTTP to the gateway; the control planes it measures against are the ones the e2e tests use. The index's
+  // store is also measured alone.
   bench: ['test', 'search'],
   // Joins rooms into one executable; nothing imports it.
   bin: ['cli', 'gateway', 'sim', 'lib'],

@@ -1,4 +1,5 @@
-// Links within the pages lead to files and headings that are there. Addresses on the web are not asked for: tests need no network.
+// Links within the pages lead to files and headings that are there. Addresses on the web are not asked for: tests need
+// no network.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';

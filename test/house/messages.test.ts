@@ -1,4 +1,5 @@
-// Messages that troubleshooting.md quotes are texts of the program, word for word, so that a person who searches for one finds it.
+// Messages that troubleshooting.md quotes are texts of the program, word for word, so that a person who searches for
+// one finds it.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

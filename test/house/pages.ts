@@ -1,4 +1,5 @@
-// The pages of the project as the checks of this folder read them: which there are, and what in them is code. A `#` in a block of code is no heading.
+// The pages of the project as the checks of this folder read them: which there are, and what in them is code. A `#` in
+// a block of code is no heading.
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,4 +1,5 @@
-// Paths of the repository that the pages name in backticks are there; what counts as one is said in repository-paths.ts.
+// Paths of the repository that the pages name in backticks are there; what counts as one is said in
+// repository-paths.ts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inlineCodeOf, pages } from './pages.ts';

@@ -1,5 +1,5 @@
-// What peers' own test cases became here: each row of the two pages names tests that exist and carry its number. Easy to get wrong: a number that is only
-// part of another one counts for nothing, and a range counts for each number in it.
+// What peers' own test cases became here: each row of the two pages names tests that exist and carry its number. Easy
+// to get wrong: a number that is only part of another one counts for nothing, and a range counts for each number in it.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// Whether a word of a page is a path of the repository, and whether that path is there. A word is one when it begins with one of the repository's folders,
-// or ends in .ts or .mjs; a lone `name.ts` is any file of that name. In it `*` and `{a,b}` are globs; `…` and `<name>` stand for any part of a name.
+// Whether a word of a page is a path of the repository, and whether that path is there. A word is one when it begins
+// with one of the repository's folders, or ends in .ts or .mjs; a lone `name.ts` is any file of that name. In it `*`
+// and `{a,b}` are globs; `…` and `<name>` stand for any part of a name.
 import { globSync, readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { root } from './pages.ts';

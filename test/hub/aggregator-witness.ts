@@ -1,5 +1,6 @@
-// An aggregated API server that does nothing but note with which certificate the hub's aggregator introduces itself: a front-proxy certificate is
-// replaced on disk, and the hub tells nobody when it begins to show the new one. Easy to get wrong: kept connections go on with the old one.
+// An aggregated API server that does nothing but note with which certificate the hub's aggregator introduces itself: a
+// front-proxy certificate is replaced on disk, and the hub tells nobody when it begins to show the new one. Easy to get
+// wrong: kept connections go on with the old one.
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -12,12 +13,18 @@ const group = 'witness.portcullis.test';
 
 /** Where the aggregator can be seen. */
 export interface AggregatorWitness {
-  /** Serial number of the certificate that the aggregator shows now, in upper-case hexadecimal digits; undefined while it shows none. */
+  /**
+   * Serial number of the certificate that the aggregator shows now, in upper-case hexadecimal digits; undefined while
+   * it shows none.
+   */
   shownSerial(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
-/** Registers an APIService of its own beside the gateway's; needs their Service. @param authority signs its serving certificate */
+/**
+ * Registers an APIService of its own beside the gateway's; needs their Service. @param authority signs its serving
+ * certificate
+ */
 export async function startAggregatorWitness(hub: Member, authority: Authority): Promise<AggregatorWitness> {
   const pair = await authority.issue({ commonName: serviceHost, dnsNames: [serviceHost], usage: 'server' });
   let serial: string | undefined;

@@ -1,5 +1,5 @@
-// A TCP balancer in front of replicas: what a Service is to a hub's aggregator. Easy to get wrong: a connection lives and dies with its replica, so that
-// a killed one is seen as a reset, and a replica that refuses is passed over.
+// A TCP balancer in front of replicas: what a Service is to a hub's aggregator. Easy to get wrong: a connection lives
+// and dies with its replica, so that a killed one is seen as a reset, and a replica that refuses is passed over.
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 
@@ -8,7 +8,10 @@ export interface Balancer {
   close(): void;
 }
 
-/** Listens on a port of its own and hands connections to the ports in turn; one that refuses leaves its turn to the next. */
+/**
+ * Listens on a port of its own and hands connections to the ports in turn; one that refuses leaves its turn to the
+ * next.
+ */
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
   const sockets = new Set<Socket>();
   const follow = (socket: Socket): void => {

@@ -1,5 +1,6 @@
-// What a hub holds for the gateway before it starts: its ServiceAccount with the least rights it needs, roles for people, and clusters as
-// cluster-gateway's Secrets. Easy to get wrong: a right given here for a test's comfort hides one that is missing from the chart.
+// What a hub holds for the gateway before it starts: its ServiceAccount with the least rights it needs, roles for
+// people, and clusters as cluster-gateway's Secrets. Easy to get wrong: a right given here for a test's comfort hides
+// one that is missing from the chart.
 import type { Member } from '../controlplane/fixture.ts';
 
 /** Namespace and ServiceAccount of the gateway on the hub; also namespace and name of its Service. */
@@ -74,7 +75,8 @@ export function gatewayAccess(): readonly object[] {
       rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['patch'] }],
     },
     bind('portcullis-health', 'Role', 'portcullis-health', account, secretNamespace),
-    // What an administrator gives to people: seeing clusters, and everything behind them (the member decides about that).
+    // What an administrator gives to people: seeing clusters, and everything behind them (the member decides about
+    // that).
     clusterRole('portcullis-viewer', [
       { apiGroups: gatewayGroups, resources: ['clusters', 'clustergateways', 'virtualclusters'], verbs: read },
     ]),
@@ -84,7 +86,9 @@ export function gatewayAccess(): readonly object[] {
   ];
 }
 
-/** A member as cluster-gateway's Secret: address and CA of its API server, credential of the gateway's own user there. */
+/**
+ * A member as cluster-gateway's Secret: address and CA of its API server, credential of the gateway's own user there.
+ */
 export function clusterSecret(
   member: Member,
   metadata: { readonly labels?: object; readonly annotations?: object } = {},
@@ -107,7 +111,9 @@ export function clusterSecret(
   };
 }
 
-/** The Service by which the aggregator finds the gateway on a port of this machine, and one APIService for each group. */
+/**
+ * The Service by which the aggregator finds the gateway on a port of this machine, and one APIService for each group.
+ */
 export function aggregationObjects(
   port: number,
   caPem: string,

@@ -1,5 +1,6 @@
-// A real hub with members behind it, and a gateway process that serves the hub's aggregated API: what tests of hub mode start from. Easy to
-// get wrong: the gateway's account on the hub is its own ServiceAccount with the rights of objects.ts, never an administrator.
+// A real hub with members behind it, and a gateway process that serves the hub's aggregated API: what tests of hub mode
+// start from. Easy to get wrong: the gateway's account on the hub is its own ServiceAccount with the rights of
+// objects.ts, never an administrator.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
@@ -34,7 +35,10 @@ export interface HubSiteOptions {
   readonly audit?: boolean;
   /** Further flags of every kube-apiserver. */
   readonly apiserverArgs?: readonly string[];
-  /** Objects of the hub, applied after the CRDs and before the gateway starts; default one cluster-gateway Secret a member. */
+  /**
+   * Objects of the hub, applied after the CRDs and before the gateway starts; default one cluster-gateway Secret a
+   * member.
+   */
   readonly objects?: (plane: ControlPlane) => readonly object[];
   /** Groups that get an APIService; default both. [] registers nothing. */
   readonly groups?: readonly string[];
@@ -65,8 +69,9 @@ export function clusterPath(name: string): string {
 }
 
 /**
- * Starts hub, members and gateway; resolves when the APIServices are available. On the hub, `portcullis-viewer` and `portcullis-user` are
- * bound to alice, carol is cluster-admin, bob has no rights; on the members the users are those of the fixture.
+ * Starts hub, members and gateway; resolves when the APIServices are available. On the hub, `portcullis-viewer` and
+ * `portcullis-user` are bound to alice, carol is cluster-admin, bob has no rights; on the members the users are those
+ * of the fixture.
  */
 export async function startHubSite(options: HubSiteOptions = {}): Promise<HubSite> {
   const names = options.members ?? ['m1'];
@@ -195,7 +200,10 @@ async function accountKubeconfig(hub: Member, file: string): Promise<string> {
   ]);
 }
 
-/** Makes Service and APIServices and waits until the aggregator has found the gateway behind them and tells of its resources. */
+/**
+ * Makes Service and APIServices and waits until the aggregator has found the gateway behind them and tells of its
+ * resources.
+ */
 export async function registerApiServices(
   hub: Member,
   port: number,

@@ -1,5 +1,5 @@
-// JSON as it is spelt: order of members, text of numbers and strings. The oracle for what the index keeps of an object. Easy to get wrong: it must not share
-// code with what it judges, and JSON.parse forgets exactly what is asked here.
+// JSON as it is spelt: order of members, text of numbers and strings. The oracle for what the index keeps of an object.
+// Easy to get wrong: it must not share code with what it judges, and JSON.parse forgets exactly what is asked here.
 
 /** A value; scalars and keys as written, quotes included. */
 export type Spelt =
@@ -52,7 +52,10 @@ export function readSpelt(text: string): Spelt {
   return read;
 }
 
-/** The object without what the index documents to leave out, and without the annotation it adds; `undefined` members do not exist. */
+/**
+ * The object without what the index documents to leave out, and without the annotation it adds; `undefined` members do
+ * not exist.
+ */
 export function withoutRemoved(spelt: Spelt): Spelt {
   return changed(spelt, 'metadata', (metadata) =>
     without(

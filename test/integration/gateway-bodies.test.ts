@@ -1,5 +1,5 @@
-// Bodies through the gateway: whole ones arrive whole, cut ones look cut, nobody has to hold what somebody else does not read, and who goes
-// away is missed at the other end.
+// Bodies through the gateway: whole ones arrive whole, cut ones look cut, nobody has to hold what somebody else does
+// not read, and who goes away is missed at the other end.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:http2';

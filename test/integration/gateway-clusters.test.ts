@@ -1,4 +1,5 @@
-// The gateway's own API on the wire: clusters (get, list, watch, Table, selectors, errors), discovery, version, OpenAPI and health.
+// The gateway's own API on the wire: clusters (get, list, watch, Table, selectors, errors), discovery, version, OpenAPI
+// and health.
 import assert from 'node:assert/strict';
 import type { ClientHttp2Session } from 'node:http2';
 import { after, before, test } from 'node:test';

@@ -1,5 +1,5 @@
-// Row A7: what can be wrong with a member, each as its own answer: a metav1.Status and a Warning that name cluster and cause, over both
-// protocols, at once, and never with a Retry-After that would make client-go repeat a POST.
+// Row A7: what can be wrong with a member, each as its own answer: a metav1.Status and a Warning that name cluster and
+// cause, over both protocols, at once, and never with a Retry-After that would make client-go repeat a POST.
 import assert from 'node:assert/strict';
 import { constants } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
@@ -264,7 +264,8 @@ test('a member that takes no connection is 504 after the deadline, then the brea
     assert.ok(answer.status === 503 || answer.status === 504, String(answer.status));
     assertStatus(answer, answer.status, 'silent', /did not answer|no connection/);
   }
-  // The probe keeps asking in its own time, and so may one request once the breaker has been open long enough; not each of the three.
+  // The probe keeps asking in its own time, and so may one request once the breaker has been open long enough; not each
+  // of the three.
   assert.ok(silentSockets.length <= before + 1, `${silentSockets.length - before} connections`);
 });
 

@@ -1,5 +1,5 @@
-// The API of cluster-gateway on the wire, with a simulated hub that says who callers are and what they may: objects from its Secrets, writes of health
-// back to them, and the proxy paths of three groups, each asked about as what it is.
+// The API of cluster-gateway on the wire, with a simulated hub that says who callers are and what they may: objects
+// from its Secrets, writes of health back to them, and the proxy paths of three groups, each asked about as what it is.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { ClientHttp2Session } from 'node:http2';

@@ -1,5 +1,5 @@
-// `--cluster-domain`, where the Host chooses the cluster and must be the name the TLS connection was made for, and `--identity=self`, which
-// lends the person's own rights to whoever has the token and is therefore fenced in.
+// `--cluster-domain`, where the Host chooses the cluster and must be the name the TLS connection was made for, and
+// `--identity=self`, which lends the person's own rights to whoever has the token and is therefore fenced in.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

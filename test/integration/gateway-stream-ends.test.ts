@@ -1,5 +1,5 @@
-// Why a stream ended, as its client sees it and as the log tells it: the credential expired, the cluster was removed. A watch gets an ERROR event
-// and a proper end, an exec session a Status, what has no words is cut.
+// Why a stream ended, as its client sees it and as the log tells it: the credential expired, the cluster was removed. A
+// watch gets an ERROR event and a proper end, an exec session a Status, what has no words is cut.
 import assert from 'node:assert/strict';
 import { KeyObject } from 'node:crypto';
 import { test } from 'node:test';
@@ -95,7 +95,8 @@ test('an exec session that is in the middle of a message ends behind it', async 
   const exec = await openExec(site, `${switched}\x82\x05\x01ab`);
   await exec.restMatches(/ab$/);
   removeFirst(site);
-  // What the member had begun never comes: its connection goes with the cluster. The client must not be given half a message and more behind it.
+  // What the member had begun never comes: its connection goes with the cluster. The client must not be given half a
+  // message and more behind it.
   await exec.closed;
   assert.doesNotMatch(exec.rest(), /was removed/);
 });

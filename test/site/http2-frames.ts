@@ -1,5 +1,6 @@
-// An HTTP/2 client that sends frames as they are written down, right or wrong, and says how it was answered. Easy to get wrong: a server
-// may answer a fault of one stream by ending the connection, and a connection may end without GOAWAY having arrived; both are told apart.
+// An HTTP/2 client that sends frames as they are written down, right or wrong, and says how it was answered. Easy to
+// get wrong: a server may answer a fault of one stream by ending the connection, and a connection may end without
+// GOAWAY having arrived; both are told apart.
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import type { TLSSocket } from 'node:tls';
@@ -131,8 +132,8 @@ export class FrameClient {
   }
 
   /**
-   * How it went on: `answered` when the stream got END_STREAM, `RST_STREAM code`, `GOAWAY code`, or `closed`. An error counts
-   * more than an answer that was under way, so a PING tells when nothing more is to come.
+   * How it went on: `answered` when the stream got END_STREAM, `RST_STREAM code`, `GOAWAY code`, or `closed`. An error
+   * counts more than an answer that was under way, so a PING tells when nothing more is to come.
    */
   async outcome(stream: number): Promise<string> {
     this.send(frame(type.ping, 0, 0, Buffer.from('outcome?')));

@@ -1,5 +1,5 @@
-// An HTTP/1.1 client that sends exactly the bytes it is given over TLS and says exactly what came back. Easy to get wrong: a normalising
-// client would mend the attack before it is made, and would hide whether an answer was complete.
+// An HTTP/1.1 client that sends exactly the bytes it is given over TLS and says exactly what came back. Easy to get
+// wrong: a normalising client would mend the attack before it is made, and would hide whether an answer was complete.
 import { once } from 'node:events';
 import { connect, createSecureContext } from 'node:tls';
 import type { ConnectionOptions, SecureContext, TLSSocket } from 'node:tls';
@@ -39,7 +39,10 @@ export interface RawClient {
 
 const contexts = new Map<string, SecureContext>();
 
-/** What trusts a door's certificate, made once: a tenth of a test's time goes into contexts otherwise. Shows nothing, resumes nothing. */
+/**
+ * What trusts a door's certificate, made once: a tenth of a test's time goes into contexts otherwise. Shows nothing,
+ * resumes nothing.
+ */
 export function trusting({ ca }: Door): SecureContext {
   const context = contexts.get(ca) ?? createSecureContext({ ca });
   contexts.set(ca, context);

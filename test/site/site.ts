@@ -1,5 +1,6 @@
-// A whole gateway in this process with pretend members behind it: files in a temporary folder, free ports, the log kept as text. Easy to
-// get wrong: the probe asks every member at start, so a test that counts bytes or connections must know what of it is the probe's.
+// A whole gateway in this process with pretend members behind it: files in a temporary folder, free ports, the log kept
+// as text. Easy to get wrong: the probe asks every member at start, so a test that counts bytes or connections must
+// know what of it is the probe's.
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// Reads whole files in one consistent state. Easy to get wrong: the state that is later compared to notice changes must be the one that
-// was read, so it is taken from the open file, not from another look at the path.
+// Reads whole files in one consistent state. Easy to get wrong: the state that is later compared to notice changes must
+// be the one that was read, so it is taken from the open file, not from another look at the path.
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { lookAt, signatureOf } from '../../../lib/file-watch.ts';

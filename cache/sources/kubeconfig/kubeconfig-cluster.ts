@@ -1,5 +1,6 @@
-// Turns one context of a kubeconfig into a cluster: address, trust, proxy, labels, credential plan, and its identity. Pure: files were
-// read before. Easy to get wrong: whatever is wrong with one context becomes that cluster's problem and must not keep the others away.
+// Turns one context of a kubeconfig into a cluster: address, trust, proxy, labels, credential plan, and its identity.
+// Pure: files were read before. Easy to get wrong: whatever is wrong with one context becomes that cluster's problem
+// and must not keep the others away.
 import { createHash } from 'node:crypto';
 import { readAuthorities } from '../../credentials/pem.ts';
 import { clusterName } from '../../model/cluster-names.ts';
@@ -185,7 +186,10 @@ function labelsOf(context: ContextEntry): Readonly<Record<string, string>> {
   return Object.fromEntries(entries);
 }
 
-/** Why this is not a Kubernetes label (apimachinery `validation.IsQualifiedName`, `IsValidLabelValue`), or undefined when it is. */
+/**
+ * Why this is not a Kubernetes label (apimachinery `validation.IsQualifiedName`, `IsValidLabelValue`), or undefined
+ * when it is.
+ */
 export function labelFault(key: string, value: string): string | undefined {
   const slash = key.indexOf('/');
   const prefix = key.slice(0, Math.max(slash, 0));

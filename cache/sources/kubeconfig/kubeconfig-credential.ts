@@ -1,5 +1,6 @@
-// Makes the credential source a kubeconfig's plan asks for: fixed, or a plugin that is run when needed. Easy to get wrong: plugins run with the
-// operator's own environment, so only drafts of files the operator named may come here, never of objects found on a hub.
+// Makes the credential source a kubeconfig's plan asks for: fixed, or a plugin that is run when needed. Easy to get
+// wrong: plugins run with the operator's own environment, so only drafts of files the operator named may come here,
+// never of objects found on a hub.
 import { execCredential, type ExecCredentialOptions } from '../../credentials/exec.ts';
 import { fixedCredential } from '../../credentials/fixed.ts';
 import type { CredentialSource } from '../../model/records.ts';

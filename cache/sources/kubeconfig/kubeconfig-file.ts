@@ -1,5 +1,6 @@
-// Reads the text of one kubeconfig file into typed entries, or says with line and column why it cannot. Easy to get wrong: YAML errors
-// quote the source line, and in this file that line may be a token; only our own words and positions leave here.
+// Reads the text of one kubeconfig file into typed entries, or says with line and column why it cannot. Easy to get
+// wrong: YAML errors quote the source line, and in this file that line may be a token; only our own words and positions
+// leave here.
 import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError, type ConfigurationFault } from '../../../lib/configuration-error.ts';
@@ -190,8 +191,8 @@ export function parseKubeconfig(file: string, source: string): Kubeconfig {
 }
 
 /**
- * A kubeconfig's text fields are read as written: `token: 0123` is a token, not the number 83 (sigs.k8s.io/yaml does the same when the Go
- * field is a string). Flags and extensions keep their YAML type.
+ * A kubeconfig's text fields are read as written: `token: 0123` is a token, not the number 83 (sigs.k8s.io/yaml does
+ * the same when the Go field is a string). Flags and extensions keep their YAML type.
  */
 function keepWrittenScalars(document: Document): void {
   const typed = new Set(['extensions', 'insecure-skip-tls-verify', 'disable-compression', 'provideClusterInfo']);

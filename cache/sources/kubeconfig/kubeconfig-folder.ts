@@ -1,5 +1,6 @@
-// Finds the kubeconfig files a folder holds now, so that `--kubeconfig DIR` follows files that come and go. Easy to get wrong: a mounted Secret
-// or ConfigMap shows its keys as links beside `..data` and hidden folders, of which only the keys are meant.
+// Finds the kubeconfig files a folder holds now, so that `--kubeconfig DIR` follows files that come and go. Easy to get
+// wrong: a mounted Secret or ConfigMap shows its keys as links beside `..data` and hidden folders, of which only the
+// keys are meant.
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lookAt } from '../../../lib/file-watch.ts';
@@ -17,8 +18,8 @@ export interface Listing {
 }
 
 /**
- * Replaces folders by the regular files in them (links to such files included), names that start with a dot left out. A path that is no
- * folder, or is nothing, stays as it is.
+ * Replaces folders by the regular files in them (links to such files included), names that start with a dot left out. A
+ * path that is no folder, or is nothing, stays as it is.
  * @param last the listing before: a folder that is one no more, or cannot be read, keeps what it held
  */
 export async function listKubeconfigs(paths: readonly string[], last?: Listing): Promise<Listing> {
@@ -53,7 +54,10 @@ export async function listKubeconfigs(paths: readonly string[], last?: Listing):
   return { files: [...files], found, folders, faults };
 }
 
-/** The names in a folder, or {@link lookAt} of anything else: two files that come within one tick of the folder's clock are both seen. */
+/**
+ * The names in a folder, or {@link lookAt} of anything else: two files that come within one tick of the folder's clock
+ * are both seen.
+ */
 export async function lookAtEither(path: string): Promise<string> {
   try {
     return JSON.stringify((await readdir(path)).toSorted());

@@ -1,5 +1,5 @@
-// Turns one kubeconfig user into a plan of how to authenticate, by client-go's rules of precedence. Easy to get wrong: a field we do not
-// support must make the cluster unusable, never be skipped, or the request goes out as somebody else.
+// Turns one kubeconfig user into a plan of how to authenticate, by client-go's rules of precedence. Easy to get wrong:
+// a field we do not support must make the cluster unusable, never be skipped, or the request goes out as somebody else.
 import { dirname, resolve } from 'node:path';
 import type { ExecPlan } from '../../credentials/exec.ts';
 import { basicAuthorization, bearerAuthorization } from '../../credentials/fixed.ts';
@@ -42,7 +42,9 @@ export function besideKubeconfig(kubeconfig: string, file: string): string {
   return resolve(dirname(kubeconfig), file);
 }
 
-/** A kubeconfig's user that says nothing yet: for credentials that are planned by the same rules and stand elsewhere. */
+/**
+ * A kubeconfig's user that says nothing yet: for credentials that are planned by the same rules and stand elsewhere.
+ */
 export const bareUser: Omit<UserEntry, 'name'> = Object.freeze({
   token: '',
   tokenFile: '',
@@ -58,8 +60,9 @@ export const bareUser: Omit<UserEntry, 'name'> = Object.freeze({
 });
 
 /**
- * The precedence of client-go (`clientcmd.getUserIdentificationPartialConfig`, `rest.Config.TransportConfig`): data over file, the content
- * of tokenFile over token, an explicit token or password over a plugin's token, and a certificate beside any of them.
+ * The precedence of client-go (`clientcmd.getUserIdentificationPartialConfig`, `rest.Config.TransportConfig`): data
+ * over file, the content of tokenFile over token, an explicit token or password over a plugin's token, and a
+ * certificate beside any of them.
  * @param mayFallBack `token` may stand in for a tokenFile that cannot be read
  * @throws GatewayError CLUSTER_UNUSABLE with the reason
  */

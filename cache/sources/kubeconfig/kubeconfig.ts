@@ -1,7 +1,8 @@
-// The source of clusters that reads kubeconfig files, named ones and all of a folder: one cluster a context, watched for change, files it refers
-// to included. A named file that cannot be parsed refuses start-up, one in a folder does not; a single context that cannot be used is listed with a problem and the others work, because laptops
-// are full of stale contexts and kubectl, too, fails only when one of them is used. Easy to get wrong: while running, whatever broke keeps
-// its last good state, and what did not change keeps its very objects.
+// The source of clusters that reads kubeconfig files, named ones and all of a folder: one cluster a context, watched
+// for change, files it refers to included. A named file that cannot be parsed refuses start-up, one in a folder does
+// not; a single context that cannot be used is listed with a problem and the others work, because laptops are full of
+// stale contexts and kubectl, too, fails only when one of them is used. Easy to get wrong: while running, whatever
+// broke keeps its last good state, and what did not change keeps its very objects.
 import { resolve } from 'node:path';
 import { ConfigurationError, faultText } from '../../../lib/configuration-error.ts';
 import { watchFiles, type FileWatchOptions } from '../../../lib/file-watch.ts';
@@ -22,8 +23,8 @@ import {
 
 export interface KubeconfigSourceOptions extends SourceReports {
   /**
-   * Files, or folders that stand for every regular file in them, in the order of the flags; relative ones start at the working directory. The
-   * order decides who keeps a name.
+   * Files, or folders that stand for every regular file in them, in the order of the flags; relative ones start at the
+   * working directory. The order decides who keeps a name.
    */
   readonly files: readonly string[];
   readonly store: ClusterSink;

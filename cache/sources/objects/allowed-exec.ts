@@ -1,6 +1,6 @@
-// What of a plugin that an object of a hub asks for may reach the plugin: whole command lines the operator wrote, and variables of a short list.
-// Easy to get wrong: a list of what is dangerous is never complete (every interpreter, TLS library and cloud SDK has its own variables), so what
-// nobody allowed is refused.
+// What of a plugin that an object of a hub asks for may reach the plugin: whole command lines the operator wrote, and
+// variables of a short list. Easy to get wrong: a list of what is dangerous is never complete (every interpreter, TLS
+// library and cloud SDK has its own variables), so what nobody allowed is refused.
 import type { ExecPlan } from '../../credentials/exec.ts';
 
 /** What the operator allows beyond the built-in variables. */
@@ -11,7 +11,10 @@ export interface AllowedExec {
   readonly allowExecEnv: readonly string[];
 }
 
-/** Choose a profile or region among those of the operator; none names a file, a program or an address. Values must be plain. */
+/**
+ * Choose a profile or region among those of the operator; none names a file, a program or an address. Values must be
+ * plain.
+ */
 export const plainVariables: ReadonlySet<string> = new Set([
   'AWS_PROFILE',
   'AWS_REGION',
@@ -19,7 +22,10 @@ export const plainVariables: ReadonlySet<string> = new Set([
   'AWS_STS_REGIONAL_ENDPOINTS',
 ]);
 
-/** No option, no path from the root or out of a folder, no URL (`file://` and `http://` make the AWS CLI read what they name). */
+/**
+ * No option, no path from the root or out of a folder, no URL (`file://` and `http://` make the AWS CLI read what they
+ * name).
+ */
 function isPlainArgument(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/.test(text) && !text.includes('..') && !text.includes('//');
 }

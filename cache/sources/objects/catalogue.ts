@@ -1,5 +1,6 @@
-// The sources of a hub by name, each with the narrowest watches that do its work. Easy to get wrong: `ocm` and `cluster-gateway` together are
-// one source, in the place of whichever comes first; two of them would fight over every name they share.
+// The sources of a hub by name, each with the narrowest watches that do its work. Easy to get wrong: `ocm` and
+// `cluster-gateway` together are one source, in the place of whichever comes first; two of them would fight over every
+// name they share.
 import type { HubSource } from '../../hub/hub-types.ts';
 import type { ProxyAddress } from '../../model/records.ts';
 import type { AllowedExec } from './allowed-exec.ts';
@@ -24,7 +25,10 @@ export interface HubSourceOptions extends Partial<AllowedExec> {
   readonly managedServiceAccount: string;
   /** Namespace of Karmada's Secrets, `karmada-cluster` by default. */
   readonly karmadaNamespace?: string;
-  /** konnectivity's proxy server (see {@link clusterProxyAddress}); undefined: endpoints of type ClusterProxy cannot be used. */
+  /**
+   * konnectivity's proxy server (see {@link clusterProxyAddress}); undefined: endpoints of type ClusterProxy cannot be
+   * used.
+   */
   readonly clusterProxy: ProxyAddress | undefined;
   /** For plugins: environment, clock, limits, and the signal that ends them with the gateway. */
   readonly exec?: ExecSettings;

@@ -1,5 +1,6 @@
-// The source of Cluster API: each Cluster with the kubeconfig its control plane provider writes beside it, `<name>-kubeconfig`. Easy to get
-// wrong: names repeat over namespaces, and the older Cluster keeps its name; the younger is listed as a conflict and has to be renamed.
+// The source of Cluster API: each Cluster with the kubeconfig its control plane provider writes beside it,
+// `<name>-kubeconfig`. Easy to get wrong: names repeat over namespaces, and the older Cluster keeps its name; the
+// younger is listed as a conflict and has to be renamed.
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import {
   about,

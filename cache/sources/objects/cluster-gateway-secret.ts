@@ -1,6 +1,7 @@
-// Reads cluster-gateway's Secrets, as its own converter and KubeVela's `vela cluster join` write them: labels say what is in them. Easy to
-// get wrong: two differences are on purpose. No CA means the system roots, not no verification; and an `exec` credential is a program of
-// whoever may write Secrets there, so it runs only when the operator wrote its command line.
+// Reads cluster-gateway's Secrets, as its own converter and KubeVela's `vela cluster join` write them: labels say what
+// is in them. Easy to get wrong: two differences are on purpose. No CA means the system roots, not no verification; and
+// an `exec` credential is a program of whoever may write Secrets there, so it runs only when the operator wrote its
+// command line.
 import type { HubObject } from '../../hub/hub-types.ts';
 import type { ClusterGatewayView, ProxyAddress, SourceCondition, TlsTrust } from '../../model/records.ts';
 import type { AllowedExec } from './allowed-exec.ts';
@@ -45,7 +46,10 @@ export function isGatewaySecret(secret: HubObject): boolean {
   return labelOf(secret, credentialTypeLabel) !== undefined;
 }
 
-/** `ServiceAccountToken`, `X509Certificate`, `Dynamic`, or what else was written; a page of its documentation says `X509`. */
+/**
+ * `ServiceAccountToken`, `X509Certificate`, `Dynamic`, or what else was written; a page of its documentation says
+ * `X509`.
+ */
 export function credentialTypeOf(secret: HubObject): string {
   const type = labelOf(secret, credentialTypeLabel) ?? '';
   return type === 'X509' ? 'X509Certificate' : type;
@@ -83,7 +87,8 @@ export function gatewayView(
     endpointType,
     metadata: {
       uid: uidOf(object),
-      // Of a Secret, for who writes its health; a ManagedCluster's changes with every heartbeat, and nobody writes it here.
+      // Of a Secret, for who writes its health; a ManagedCluster's changes with every heartbeat, and nobody writes it
+      // here.
       resourceVersion: secret === undefined ? '' : text('resourceVersion'),
       creationTimestamp: text('creationTimestamp'),
       labels: labelsOf(object),
@@ -94,12 +99,17 @@ export function gatewayView(
   };
 }
 
-/** The CA a credential Secret brings, '' when it brings none. @throws GatewayError CLUSTER_UNUSABLE when it is no text */
+/**
+ * The CA a credential Secret brings, '' when it brings none. @throws GatewayError CLUSTER_UNUSABLE when it is no text
+ */
 export function authorityOf(secret: HubObject): string {
   return secretText(secret, 'ca.crt') ?? secretText(secret, 'ca') ?? '';
 }
 
-/** Plan of the credential that the label names; keys of other types are not looked at. @throws GatewayError CLUSTER_UNUSABLE */
+/**
+ * Plan of the credential that the label names; keys of other types are not looked at. @throws GatewayError
+ * CLUSTER_UNUSABLE
+ */
 export function credentialOfSecret(secret: HubObject, settings: GatewaySecretSettings): CredentialPlan {
   const type = credentialTypeOf(secret);
   const key = (name: string): string => `data["${name}"]`;
@@ -120,8 +130,8 @@ export function proxyOfSecret(secret: HubObject): ProxyAddress | undefined {
 }
 
 /**
- * Verification of a member, with what the annotations of its objects say. Verification that was switched off in so many words stays so
- * although there is a CA: the controller that writes the Secret would put it back.
+ * Verification of a member, with what the annotations of its objects say. Verification that was switched off in so many
+ * words stays so although there is a CA: the controller that writes the Secret would put it back.
  * @throws GatewayError CLUSTER_UNUSABLE
  */
 export function trustBy(objects: readonly (HubObject | undefined)[], field: string, ca: string, name = ''): TlsTrust {
@@ -144,7 +154,8 @@ export function trustConditions(title: string, field: string, tls: TlsTrust): re
 }
 
 /**
- * Endpoint of type ClusterProxy: the proxy server finds the cluster by its name, and the tunnel ends inside the cluster.
+ * Endpoint of type ClusterProxy: the proxy server finds the cluster by its name, and the tunnel ends inside the
+ * cluster.
  * @throws GatewayError CLUSTER_UNUSABLE
  */
 export function tunnelTo(

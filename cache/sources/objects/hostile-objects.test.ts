@@ -18,7 +18,8 @@ let version = 1_000_000;
 before(async () => {
   const own = { ...(await certificateValues()), TOKEN: 'pedia-token' };
   const others = { ...(await certificateValues()), TOKEN: 'pedia-token-of-twin' };
-  // A second cluster of each kind, whose credentials must stay with it: other names, other UIDs, other tokens and certificates.
+  // A second cluster of each kind, whose credentials must stay with it: other names, other UIDs, other tokens and
+  // certificates.
   const twin = (text: string): string =>
     text
       .replaceAll(

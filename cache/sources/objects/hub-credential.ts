@@ -1,5 +1,5 @@
-// Plans of how to authenticate to a member from the single fields that hub objects have. Easy to get wrong: a token that is there twice, or
-// beside a certificate, is a question of who we are to the member, and that is never guessed.
+// Plans of how to authenticate to a member from the single fields that hub objects have. Easy to get wrong: a token
+// that is there twice, or beside a certificate, is a question of who we are to the member, and that is never guessed.
 import { basicAuthorization, bearerAuthorization } from '../../credentials/fixed.ts';
 import { readAuthorities, readKeyPair } from '../../credentials/pem.ts';
 import type { TlsTrust } from '../../model/records.ts';
@@ -7,13 +7,19 @@ import { trimLineEnd } from './hub-object.ts';
 import { anonymousPlan, type CredentialPlan } from '../kubeconfig/kubeconfig-user.ts';
 import { unusable } from '../unusable.ts';
 
-/** A bearer token; a line end behind it is dropped. @throws GatewayError CLUSTER_UNUSABLE when nothing is left or a header cannot hold it */
+/**
+ * A bearer token; a line end behind it is dropped. @throws GatewayError CLUSTER_UNUSABLE when nothing is left or a
+ * header cannot hold it
+ */
 export function tokenPlan(what: string, token: string | undefined): CredentialPlan {
   if (token === undefined) throw unusable(`${what} is missing; put the token there`);
   return { ...anonymousPlan, kind: 'token', authorization: bearerAuthorization(what, trimLineEnd(token)) };
 }
 
-/** A client certificate. @throws GatewayError CLUSTER_UNUSABLE when a half is missing or the halves do not belong together */
+/**
+ * A client certificate. @throws GatewayError CLUSTER_UNUSABLE when a half is missing or the halves do not belong
+ * together
+ */
 export function certificatePlan(
   what: { readonly cert: string; readonly key: string },
   cert: string | undefined,
@@ -69,7 +75,8 @@ export function onlyPlan(
 }
 
 /**
- * How the certificate of a member is verified: by `ca`, or by the system roots when it is '' (rule "verification is never silently off").
+ * How the certificate of a member is verified: by `ca`, or by the system roots when it is '' (rule "verification is
+ * never silently off").
  * @param insecure what the object says in so many words
  * @throws GatewayError CLUSTER_UNUSABLE when both are given, as client-go does, or when the CA holds no certificate
  */

@@ -1,5 +1,6 @@
-// Reads fields of objects that a hub sent: nothing about them is certain but that they were JSON. Easy to get wrong: a field of the wrong
-// type must become a message about that object, never a TypeError that takes every other cluster with it, and never a value by accident.
+// Reads fields of objects that a hub sent: nothing about them is certain but that they were JSON. Easy to get wrong: a
+// field of the wrong type must become a message about that object, never a TypeError that takes every other cluster
+// with it, and never a value by accident.
 import { GatewayError } from '../../model/errors.ts';
 import type { HubObject, HubObjects } from '../../hub/hub-types.ts';
 import type { SourceCondition } from '../../model/records.ts';
@@ -41,7 +42,10 @@ export function listField(what: string, value: unknown): readonly unknown[] {
   return value;
 }
 
-/** A `[]byte` field as UTF-8 text, '' when it is absent. @throws GatewayError CLUSTER_UNUSABLE when it is not base64 of UTF-8 */
+/**
+ * A `[]byte` field as UTF-8 text, '' when it is absent. @throws GatewayError CLUSTER_UNUSABLE when it is not base64 of
+ * UTF-8
+ */
 export function bytesField(what: string, value: unknown): string {
   const plain = textField(what, value);
   if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(plain)) {
@@ -54,7 +58,10 @@ export function bytesField(what: string, value: unknown): string {
   }
 }
 
-/** One key of a Secret as text, undefined when the Secret does not have it. @throws GatewayError CLUSTER_UNUSABLE as {@link bytesField} */
+/**
+ * One key of a Secret as text, undefined when the Secret does not have it. @throws GatewayError CLUSTER_UNUSABLE as
+ * {@link bytesField}
+ */
 export function secretText(secret: HubObject, key: string): string | undefined {
   const value = fieldOf(secret, 'data', key);
   return value === undefined ? undefined : bytesField(`data["${key}"]`, value);
@@ -62,7 +69,10 @@ export function secretText(secret: HubObject, key: string): string | undefined {
 
 const isLineEnd = (code: number): boolean => code === 0x0a || code === 0x0d;
 
-/** Without the line ends that `echo` and files leave behind a token or an address (cluster-gateway trims them off `endpoint`). */
+/**
+ * Without the line ends that `echo` and files leave behind a token or an address (cluster-gateway trims them off
+ * `endpoint`).
+ */
 export function trimLineEnd(text: string): string {
   return withoutTail(text, isLineEnd);
 }
@@ -91,7 +101,9 @@ export function labelsOf(object: HubObject, keep: (key: string) => boolean = () 
   });
 }
 
-/** The annotations that `keep` wants; most hold things nobody should see, `last-applied-configuration` whole Secrets. */
+/**
+ * The annotations that `keep` wants; most hold things nobody should see, `last-applied-configuration` whole Secrets.
+ */
 export function annotationsOf(object: HubObject, keep: (key: string) => boolean): Record<string, string> {
   return textEntries(fieldOf(object, 'metadata', 'annotations'), keep);
 }
@@ -157,8 +169,9 @@ export function versionOf(object: HubObject | undefined): string {
 }
 
 /**
- * Objects of some watches, oldest first, then by namespace and name, each key once. Age decides because a name that two claim must stay
- * with the one that had it: in the order of names, whoever may write one namespace could take a cluster of another over.
+ * Objects of some watches, oldest first, then by namespace and name, each key once. Age decides because a name that two
+ * claim must stay with the one that had it: in the order of names, whoever may write one namespace could take a cluster
+ * of another over.
  */
 export function oldestFirst(...maps: readonly HubObjects[]): readonly (readonly [key: string, HubObject])[] {
   const all = new Map(maps.toReversed().flatMap((map) => [...map]));

@@ -1,5 +1,5 @@
-// A hub for the tests of sources: objects from files, and what each watch of a source would give of them. Easy to get wrong: selectors count;
-// a source that asks for too little must not see in a test what it would not see on a hub.
+// A hub for the tests of sources: objects from files, and what each watch of a source would give of them. Easy to get
+// wrong: selectors count; a source that asks for too little must not see in a test what it would not see on a hub.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
@@ -38,7 +38,10 @@ export function stored(object: HubObject): HubObject {
   return { ...rest, metadata: object.metadata, data: { ...(object['data'] as object), ...Object.fromEntries(added) } };
 }
 
-/** The same object later: its fields changed, a new resourceVersion. `data` is given as text and merged; undefined removes. */
+/**
+ * The same object later: its fields changed, a new resourceVersion. `data` is given as text and merged; undefined
+ * removes.
+ */
 export function changed(object: HubObject, change: (copy: Record<string, any>) => void): HubObject {
   const copy = structuredClone(object) as unknown as Record<string, any>;
   change(copy);

@@ -1,6 +1,7 @@
 // The source of Karmada's Cluster objects, joined with the two Secrets each names: the CA of `secretRef`, the token of
-// `impersonatorSecretRef`. Easy to get wrong: a reference is only a name, and whoever may write a Cluster could name the Secret of another one
-// to have its token sent to an address of theirs; so a Secret serves the cluster it belongs to and no other.
+// `impersonatorSecretRef`. Easy to get wrong: a reference is only a name, and whoever may write a Cluster could name
+// the Secret of another one to have its token sent to an address of theirs; so a Secret serves the cluster it belongs
+// to and no other.
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import type { ProxyAddress, SourceCondition } from '../../model/records.ts';
 import { tokenPlan, trustIn } from './hub-credential.ts';
@@ -51,8 +52,9 @@ function refersTo(cluster: HubObject, reference: Reference): string | undefined 
 }
 
 /**
- * Name of the Cluster each Secret belongs to: the owner that Karmada writes when it joins a cluster; without one, the Cluster that the
- * Secret is named after by Karmada's rule (`<name>`, `<name>-impersonator`); else the oldest that refers to it.
+ * Name of the Cluster each Secret belongs to: the owner that Karmada writes when it joins a cluster; without one, the
+ * Cluster that the Secret is named after by Karmada's rule (`<name>`, `<name>-impersonator`); else the oldest that
+ * refers to it.
  */
 function ownersOf(clusters: HubObjects, secrets: HubObjects, namespace: string): ReadonlyMap<string, string> {
   const byUid = new Map([...clusters.values()].map((cluster) => [uidOf(cluster), cluster.metadata.name]));

@@ -1,8 +1,9 @@
-// The source of Open Cluster Management: address and CA from the ManagedCluster, credential from the Secret of that name in
-// cluster-gateway's namespace when there is one, else the token of the managed-serviceaccount in the cluster's namespace. With
-// cluster-gateway's Secrets it is one source, since both together are one cluster: its identity is the ManagedCluster's UID, and a Secret
-// without a ManagedCluster is a cluster of its own. Easy to get wrong: a Secret that is there but broken must not fall back to the other
-// credential, or who we are to the member would change by a typing mistake.
+// The source of Open Cluster Management: address and CA from the ManagedCluster, credential from the Secret of that
+// name in cluster-gateway's namespace when there is one, else the token of the managed-serviceaccount in the cluster's
+// namespace. With cluster-gateway's Secrets it is one source, since both together are one cluster: its identity is the
+// ManagedCluster's UID, and a Secret without a ManagedCluster is a cluster of its own. Easy to get wrong: a Secret that
+// is there but broken must not fall back to the other credential, or who we are to the member would change by a typing
+// mistake.
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import type { EndpointOption, SourceCondition } from '../../model/records.ts';
 import { GatewayError } from '../../model/errors.ts';
@@ -127,7 +128,10 @@ function clusterRegistration(
   };
 }
 
-/** Of the Secret, else of a label of the ManagedCluster; a cluster nobody gave an address is behind the proxy server if there is one. */
+/**
+ * Of the Secret, else of a label of the ManagedCluster; a cluster nobody gave an address is behind the proxy server if
+ * there is one.
+ */
 function endpointTypeFor(cluster: HubObject, secret: HubObject | undefined, options: OcmOptions): string {
   if (secret !== undefined) return endpointTypeOf(secret);
   const written = labelOf(cluster, endpointTypeLabel);

@@ -1,5 +1,6 @@
-// From what objects of a hub say about a cluster to its spec, remembering what unchanged objects gave. Easy to get wrong: a heartbeat that
-// only touches a status must give the very same credential again, or every plugin runs anew and every connection is dropped.
+// From what objects of a hub say about a cluster to its spec, remembering what unchanged objects gave. Easy to get
+// wrong: a heartbeat that only touches a status must give the very same credential again, or every plugin runs anew and
+// every connection is dropped.
 import { execCredential, type ExecCredentialOptions } from '../../credentials/exec.ts';
 import { fixedCredential } from '../../credentials/fixed.ts';
 import { GatewayError } from '../../model/errors.ts';
@@ -60,7 +61,9 @@ export interface Registration {
   readonly source?: string;
   /** Must not throw. */
   readonly describe: () => Description;
-  /** @throws GatewayError whose message becomes the cluster's problem, with `reason` when it is a {@link SourceFault} */
+  /**
+   * @throws GatewayError whose message becomes the cluster's problem, with `reason` when it is a {@link SourceFault}
+   */
   readonly access: () => Access;
 }
 
@@ -76,8 +79,8 @@ interface Remembered {
 }
 
 /**
- * A function from registrations to specs. Unchanged objects (UID and resourceVersion) give the same spec object; changed ones that say the
- * same keep spec and credential; a new token keeps `transportKey`.
+ * A function from registrations to specs. Unchanged objects (UID and resourceVersion) give the same spec object;
+ * changed ones that say the same keep spec and credential; a new token keeps `transportKey`.
  */
 export function makeRegistry(
   source: string,
@@ -102,7 +105,10 @@ export function makeRegistry(
   };
 }
 
-/** Whether they hold the very same objects: of thousands of clusters all but a few do, and their versions need not even be read. */
+/**
+ * Whether they hold the very same objects: of thousands of clusters all but a few do, and their versions need not even
+ * be read.
+ */
 function sameObjects(a: Registration, b: Registration): boolean {
   const same = a.object === b.object && a.settings === b.settings && a.others.length === b.others.length;
   return same && a.others.every((object, index) => object === b.others[index]);
@@ -224,7 +230,10 @@ export function isClusterName(name: string): boolean {
   return name.length <= 253 && /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/.test(name);
 }
 
-/** An https address of a hub object. @throws GatewayError CLUSTER_UNUSABLE; plain http would show the credential to everybody on the way */
+/**
+ * An https address of a hub object. @throws GatewayError CLUSTER_UNUSABLE; plain http would show the credential to
+ * everybody on the way
+ */
 export function memberAddress(field: string, text: string): Endpoint {
   const endpoint = parseServer(text, field);
   if (endpoint.scheme !== 'https') throw unusable(`${field} must start with https://`);

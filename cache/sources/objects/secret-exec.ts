@@ -1,5 +1,5 @@
-// Reads the `exec` key of a Dynamic Secret: client-go's ExecConfig as JSON. Easy to get wrong: who writes the Secret is not who runs the gateway;
-// a command that is allowed is not allowed with any arguments and environment.
+// Reads the `exec` key of a Dynamic Secret: client-go's ExecConfig as JSON. Easy to get wrong: who writes the Secret is
+// not who runs the gateway; a command that is allowed is not allowed with any arguments and environment.
 import { z } from 'zod';
 import { GatewayError } from '../../model/errors.ts';
 import { execRefusal, type AllowedExec } from './allowed-exec.ts';

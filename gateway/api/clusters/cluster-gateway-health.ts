@@ -1,5 +1,6 @@
-// `clustergateways/<name>/health`: cluster-gateway's own health, two annotations of the Secret or ManagedCluster on the hub. Easy to get wrong:
-// it is never what our probe found, and the hub's answer to a write holds the whole Secret, so nothing of that answer but its version is used.
+// `clustergateways/<name>/health`: cluster-gateway's own health, two annotations of the Secret or ManagedCluster on the
+// hub. Easy to get wrong: it is never what our probe found, and the hub's answer to a write holds the whole Secret, so
+// nothing of that answer but its version is used.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { HubClient } from '../../../cache/hub/hub-types.ts';
 import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
@@ -39,7 +40,10 @@ const patchTimeoutMs = 10_000;
 const echoTimeoutMs = 2000;
 const details = { kind: 'clustergateways', group: clusterGatewayGroup } as const;
 
-/** Follows the store, so that an update that was read before the object on the hub changed can be refused; the probe's changes do not count. */
+/**
+ * Follows the store, so that an update that was read before the object on the hub changed can be refused; the probe's
+ * changes do not count.
+ */
 export function makeViewVersions(store: ClusterReader): ViewVersions {
   const versions = new Map<string, number>();
   store.subscribe(({ type, record, previous }) => {
@@ -52,7 +56,10 @@ export function makeViewVersions(store: ClusterReader): ViewVersions {
   return { since: (uid) => versions.get(uid) ?? 0 };
 }
 
-/** What an update must not overwrite unseen: a Secret as it is; of a ManagedCluster, which changes with every heartbeat, its health. */
+/**
+ * What an update must not overwrite unseen: a Secret as it is; of a ManagedCluster, which changes with every heartbeat,
+ * its health.
+ */
 function hubState({ spec }: ClusterRecord): string | undefined {
   const { clusterGateway: view } = spec;
   return view && JSON.stringify([view.metadata.resourceVersion, healthOf(view)]);
@@ -83,7 +90,8 @@ export async function answerHealth(state: Authorized, name: string, parts: Healt
   const shown = seen ?? expected;
   const object = clusterGatewaysResource.of(shown)!;
   if (seen !== undefined) return objectResponse(state, clusterGatewaysResource, object, form);
-  // Answered without a version: a client that updates again does so without a precondition rather than with a wrong one.
+  // Answered without a version: a client that updates again does so without a precondition rather than with a wrong
+  // one.
   const whole = object.whole() as { readonly metadata: object };
   return jsonResponse({ ...whole, metadata: { ...whole.metadata, resourceVersion: undefined } }, state.auditId);
 }
@@ -168,7 +176,8 @@ async function patchHub(
     contentType: 'application/merge-patch+json',
     body: {
       metadata: {
-        // Preconditions: the write is for the object that was read and, when the client asks for that, in the state it was read.
+        // Preconditions: the write is for the object that was read and, when the client asks for that, in the state it
+        // was read.
         uid: metadata.uid,
         ...(resourceVersion === '' || secret === undefined ? {} : { resourceVersion: metadata.resourceVersion }),
         annotations: { [healthyAnnotation]: String(healthy), [healthyReasonAnnotation]: reason },

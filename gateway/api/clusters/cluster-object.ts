@@ -1,5 +1,5 @@
-// One cluster record as a Kubernetes object and as a Table row. Easy to get wrong: nothing secret is in here: the kind of a credential is
-// shown, never the credential, and a proxy URL loses its user and password.
+// One cluster record as a Kubernetes object and as a Table row. Easy to get wrong: nothing secret is in here: the kind
+// of a credential is shown, never the credential, and a proxy URL loses its user and password.
 import type {
   ClusterRecord,
   Condition,
@@ -53,7 +53,10 @@ export function clusterMetadata(record: ClusterRecord): object {
   };
 }
 
-/** Conditions of the record: its own problem in front of what a probe could find, then what the objects of its source say. */
+/**
+ * Conditions of the record: its own problem in front of what a probe could find, then what the objects of its source
+ * say.
+ */
 export function conditionsOf(record: ClusterRecord): readonly (Condition | SourceCondition)[] {
   const { problem, conditions = [] } = record.spec;
   const own: readonly Condition[] =

@@ -22,7 +22,10 @@ const spec = (round: number): ClusterSpec => ({
   problem: undefined,
 });
 
-/** Starts a watch for a client that takes `reads` pieces and then no more, changes the cluster, and tells whether it was cut off. */
+/**
+ * Starts a watch for a client that takes `reads` pieces and then no more, changes the cluster, and tells whether it was
+ * cut off.
+ */
 async function watchOf(reads: number, changes: number): Promise<{ cut: boolean; bytes: number; open: number }> {
   const store = createClusterStore();
   store.apply('test', [spec(0)]);

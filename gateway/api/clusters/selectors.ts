@@ -1,5 +1,5 @@
-// Label and field selectors of our own API, and the labels by which a request to many clusters chooses. Easy to get wrong: a selector that is read more
-// loosely than kube-apiserver reads it chooses clusters that nobody meant.
+// Label and field selectors of our own API, and the labels by which a request to many clusters chooses. Easy to get
+// wrong: a selector that is read more loosely than kube-apiserver reads it chooses clusters that nobody meant.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { parseLabelSelector } from '../../../search/query/selectors/label-selector.ts';
 import { compileLabel } from '../../../search/query/match.ts';

@@ -1,5 +1,6 @@
-// Get and list of objects made from cluster records, as objects, Tables or metadata only: one way for every kind served here. Easy to get
-// wrong: list and resourceVersion must come from one synchronous read of the store, or a watch that starts there misses an event.
+// Get and list of objects made from cluster records, as objects, Tables or metadata only: one way for every kind served
+// here. Easy to get wrong: list and resourceVersion must come from one synchronous read of the store, or a watch that
+// starts there misses an event.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../../cache/model/records.ts';
 import type { ClusterReader } from '../../../cache/model/store.ts';

@@ -1,5 +1,5 @@
-// Watch of objects made from cluster records. Easy to get wrong: an object that leaves the selector is DELETED for that watcher and one that
-// enters it ADDED, so every event is judged by the record before and after it.
+// Watch of objects made from cluster records. Easy to get wrong: an object that leaves the selector is DELETED for that
+// watcher and one that enters it ADDED, so every event is judged by the record before and after it.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterEvent } from '../../../cache/model/cluster-events.ts';
 import type { ClusterReader } from '../../../cache/model/store.ts';

@@ -1,5 +1,6 @@
-// `virtualclusters.cluster.core.oam.dev` as cluster-gateway serves it: the hub itself as `local`, then Secrets and ManagedClusters. Easy to get
-// wrong: clients select by labels that are not on any object: control-plane is added, and every other label of cluster-gateway's own hidden.
+// `virtualclusters.cluster.core.oam.dev` as cluster-gateway serves it: the hub itself as `local`, then Secrets and
+// ManagedClusters. Easy to get wrong: clients select by labels that are not on any object: control-plane is added, and
+// every other label of cluster-gateway's own hidden.
 import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
 import { clusterGatewayGroup, groupVersionOf } from '../discovery/api-groups.ts';
 import { secondsOf, shownView } from './cluster-gateways.ts';

@@ -1,5 +1,6 @@
-// The API groups the gateway serves, as data: what discovery tells and what routes exist both come from here. Easy to get wrong: Karmada's
-// group is absent on purpose; a hub with Karmada serves it already, so it has a proxy path on the direct listener and nothing else.
+// The API groups the gateway serves, as data: what discovery tells and what routes exist both come from here. Easy to
+// get wrong: Karmada's group is absent on purpose; a hub with Karmada serves it already, so it has a proxy path on the
+// direct listener and nothing else.
 
 /** Our own API group. */
 export const gatewayGroup = 'gateway.portcullis.io';

@@ -1,5 +1,6 @@
-// Documents that change only with the program: serialised once, with an ETag that spares clients a second copy. Easy to get wrong: Vary, without
-// which a cache hands the aggregated form of `/apis` to a client that asked for the legacy one.
+// Documents that change only with the program: serialised once, with an ETag that spares clients a second copy. Easy to
+// get wrong: Vary, without which a cache hands the aggregated form of `/apis` to a client that asked for the legacy
+// one.
 import { createHash } from 'node:crypto';
 import { hasEtag } from '../../../routing/forward/headers.ts';
 import type { RawHeaders } from '../../../http/raw-headers.ts';

@@ -1,5 +1,6 @@
-// What API groups there are, in the legacy and the aggregated form (KEP-3352), made once from the groups that are served. Easy to get wrong:
-// discovery must not depend on any member, on the hub or on permissions; kubectl gives up on everything when it fails.
+// What API groups there are, in the legacy and the aggregated form (KEP-3352), made once from the groups that are
+// served. Easy to get wrong: discovery must not depend on any member, on the hub or on permissions; kubectl gives up on
+// everything when it fails.
 import { gatewayVersion, groupVersionOf } from './api-groups.ts';
 import type { ApiGroup, ApiResource } from './api-groups.ts';
 
@@ -16,7 +17,10 @@ export interface DiscoveryDocuments {
   aggregated(document: 'api' | 'apis', version: string): object;
 }
 
-/** Makes the documents of these groups; `more` and `moreAggregated` are elements of the lists of groups for those that are told elsewhere. */
+/**
+ * Makes the documents of these groups; `more` and `moreAggregated` are elements of the lists of groups for those that
+ * are told elsewhere.
+ */
 export function makeDiscovery(
   groups: readonly ApiGroup[],
   more: readonly object[] = [],

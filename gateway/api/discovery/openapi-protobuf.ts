@@ -1,5 +1,6 @@
-// The schemas of a Swagger 2.0 document in the protobuf form of google/gnostic-models (openapiv2/OpenAPIv2.proto), the only one in which kubectl asks a
-// server for them. Easy to get wrong: field numbers; a wrong one is read as another field or skipped in silence.
+// The schemas of a Swagger 2.0 document in the protobuf form of google/gnostic-models (openapiv2/OpenAPIv2.proto), the
+// only one in which kubectl asks a server for them. Easy to get wrong: field numbers; a wrong one is read as another
+// field or skipped in silence.
 
 /** A Swagger 2.0 schema, as far as openapi-schemas.ts writes them. */
 interface Schema {
@@ -20,13 +21,18 @@ interface Swagger {
   readonly definitions: Readonly<Record<string, Schema>>;
 }
 
-/** Media types under which this form is asked for; the `@` of kubectl's is not allowed in one, so the answer has the other's. */
+/**
+ * Media types under which this form is asked for; the `@` of kubectl's is not allowed in one, so the answer has the
+ * other's.
+ */
 export const openapiProtobufTypes: readonly string[] = [
   'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
   'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
 ];
 
-/** Encodes swagger, info and definitions. Paths are left out: clients look schemas up by their group, version and kind. */
+/**
+ * Encodes swagger, info and definitions. Paths are left out: clients look schemas up by their group, version and kind.
+ */
 export function encodeSwagger(document: object): Buffer {
   const { swagger, info, definitions } = document as Swagger;
   return message([

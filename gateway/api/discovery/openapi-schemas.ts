@@ -1,5 +1,5 @@
-// Schemas of the objects served here, with a description for every field, in both dialects of OpenAPI. Easy to get wrong: a field that is
-// served and not described; openapi.test.ts compares every kind with a full object.
+// Schemas of the objects served here, with a description for every field, in both dialects of OpenAPI. Easy to get
+// wrong: a field that is served and not described; openapi.test.ts compares every kind with a full object.
 import { clusterGatewayGroup, gatewayGroup, gatewayVersion } from './api-groups.ts';
 import type { ServedGroup } from './api-groups.ts';
 

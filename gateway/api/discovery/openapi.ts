@@ -1,5 +1,6 @@
-// OpenAPI documents of what is served here, so that `kubectl explain` works and a hub can merge them into its own. Easy to get wrong: a hub
-// merges by path and renames schemas that differ, so every operation id and schema name has to be unique beyond this process.
+// OpenAPI documents of what is served here, so that `kubectl explain` works and a hub can merge them into its own. Easy
+// to get wrong: a hub merges by path and renames schemas that differ, so every operation id and schema name has to be
+// unique beyond this process.
 import { apiGroups, gatewayVersion, groupVersionOf } from './api-groups.ts';
 import type { ApiGroup, ApiResource, ServedGroup } from './api-groups.ts';
 import { cachedDocument } from './cached-document.ts';

@@ -1,5 +1,5 @@
-// Hands requests for the index from the chain to the search room, which knows nothing of the chain. Easy to get wrong: what goes over is the user that
-// authorize let through and the headers without credentials, never the caller's own.
+// Hands requests for the index from the chain to the search room, which knows nothing of the chain. Easy to get wrong:
+// what goes over is the user that authorize let through and the headers without credentials, never the caller's own.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { headerValues } from '../../../routing/forward/headers.ts';
 import type { IndexRequest } from '../../../search/api/request.ts';
@@ -49,7 +49,8 @@ export function answerIndex(
     auditId,
     progress,
     outcome: observation,
-    // A hub's kube-apiserver names the user in this header. Whoever else sends it gets shorter watches for it and nothing else.
+    // A hub's kube-apiserver names the user in this header. Whoever else sends it gets shorter watches for it and
+    // nothing else.
     aggregated: headerValues(inbound.headers, 'x-remote-user').length > 0,
     live: (cluster, path, query) => live(state, { cluster, path, query }),
     form: (forms) => acceptedForm(headers, forms),

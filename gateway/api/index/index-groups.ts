@@ -1,5 +1,6 @@
-// The API groups of the index, as data: what discovery tells of them and which paths there are. Easy to get wrong: what stands behind `resources` and
-// behind `indexes/default/proxy` are paths of Kubernetes again, but RBAC sees a name and a subresource there, so they are no objects of these groups.
+// The API groups of the index, as data: what discovery tells of them and which paths there are. Easy to get wrong: what
+// stands behind `resources` and behind `indexes/default/proxy` are paths of Kubernetes again, but RBAC sees a name and
+// a subresource there, so they are no objects of these groups.
 import { queryFlag } from '../../request/request-info.ts';
 import type { RequestInfo } from '../../request/request-info.ts';
 import type { ParsedTarget } from '../../request/path.ts';
@@ -64,8 +65,8 @@ export function indexSurface({ path, segments, starts }: ParsedTarget): IndexSur
 }
 
 /**
- * What a request to the index does: `watch` needs a stream's place and no deadline, whatever RBAC calls the path; all else is short, though a
- * `proxy` subresource counts as long-running for a kube-apiserver.
+ * What a request to the index does: `watch` needs a stream's place and no deadline, whatever RBAC calls the path; all
+ * else is short, though a `proxy` subresource counts as long-running for a kube-apiserver.
  */
 export function indexVerb(surface: IndexSurface, { verb }: RequestInfo, query: string): string {
   if (surface.part !== 'resources' && surface.part !== 'proxy') return verb;

@@ -1,5 +1,6 @@
-// Asks a cluster itself where the index cannot answer: another version of a type, OpenAPI, Clusterpedia's forward label. Easy to get wrong: it is a request
-// to that cluster like any other, so it is authorized, located and sent by the same code as one to `/clusters/<name>/proxy`.
+// Asks a cluster itself where the index cannot answer: another version of a type, OpenAPI, Clusterpedia's forward
+// label. Easy to get wrong: it is a request to that cluster like any other, so it is authorized, located and sent by
+// the same code as one to `/clusters/<name>/proxy`.
 import { forbidden } from '../../../auth/rules/authorize.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { IdentityMode } from '../../../cache/model/records.ts';
@@ -23,7 +24,10 @@ export interface LiveQuestion {
   readonly query: string;
 }
 
-/** Sends it and relays the answer. @throws GatewayError (rejects) while nothing was sent, FORBIDDEN when the caller may not ask the cluster */
+/**
+ * Sends it and relays the answer. @throws GatewayError (rejects) while nothing was sent, FORBIDDEN when the caller may
+ * not ask the cluster
+ */
 export async function askLive(
   state: Authorized,
   dependencies: ChainDependencies,

@@ -1,6 +1,7 @@
-// Subresources below Clusterpedia's path of one cluster (`…/resources/clusters/<name>/api/v1/…/pods/<pod>/log`): the index has no copy of them, so they are
-// requests to the cluster itself, as the caller. Easy to get wrong: only those that the operator allows, by Clusterpedia's own flag and spellings; and the
-// right that is asked for is that of `clusters/<name>/proxy`, not the right to read the index.
+// Subresources below Clusterpedia's path of one cluster (`…/resources/clusters/<name>/api/v1/…/pods/<pod>/log`): the
+// index has no copy of them, so they are requests to the cluster itself, as the caller. Easy to get wrong: only those
+// that the operator allows, by Clusterpedia's own flag and spellings; and the right that is asked for is that of
+// `clusters/<name>/proxy`, not the right to read the index.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { RequestInfo } from '../../request/request-info.ts';
 
@@ -20,7 +21,8 @@ export function isForwardable({ isResource, apiGroup, resource, subresource, nam
 }
 
 /**
- * Reads `pods/log,exec,…`: a subresource alone is that of every resource which has it; `portfowrd` is what Clusterpedia's flag called it.
+ * Reads `pods/log,exec,…`: a subresource alone is that of every resource which has it; `portfowrd` is what
+ * Clusterpedia's flag called it.
  * @throws Error that quotes what cannot be read
  */
 export function parseAllowedSubresources(list: string): AllowedSubresources {

@@ -1,5 +1,5 @@
-// Audit events as lines of a file that rotates, or of standard output. Easy to get wrong: a full disk takes half a line; the rest of it must
-// be what is written next, in the same file, and until then nothing may count as stored.
+// Audit events as lines of a file that rotates, or of standard output. Easy to get wrong: a full disk takes half a
+// line; the rest of it must be what is written next, in the same file, and until then nothing may count as stored.
 import { closeSync, fstatSync, mkdirSync, openSync, readSync, renameSync, statSync, write as writeFd } from 'node:fs';
 import { dirname } from 'node:path';
 import { backupName, deleteOldFiles } from './rotation.ts';

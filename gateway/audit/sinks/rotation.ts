@@ -1,5 +1,6 @@
-// Names of rotated audit files and which of them are deleted, by the rules of lumberjack v2.2.1, which kube-apiserver rotates with. Easy to get
-// wrong: two rotations within a millisecond must not get one name, or the second would take the first file's place.
+// Names of rotated audit files and which of them are deleted, by the rules of lumberjack v2.2.1, which kube-apiserver
+// rotates with. Easy to get wrong: two rotations within a millisecond must not get one name, or the second would take
+// the first file's place.
 import { existsSync } from 'node:fs';
 import { readdir, unlink } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';

@@ -1,5 +1,6 @@
-// Where audit events go: a file and a webhook are the same few functions to the rest. Easy to get wrong: an event of a request that was let
-// through is taken even by a full sink, or a change that happened would be missing; only new requests are held to `accepting`.
+// Where audit events go: a file and a webhook are the same few functions to the rest. Easy to get wrong: an event of a
+// request that was let through is taken even by a full sink, or a change that happened would be missing; only new
+// requests are held to `accepting`.
 
 /** One place that keeps events. */
 export interface AuditSink {
@@ -7,8 +8,8 @@ export interface AuditSink {
   /** False while an event could not be stored: the next request is refused or goes on unrecorded, as its rule says. */
   readonly accepting: boolean;
   /**
-   * Takes one line of JSON without its end. Where the mode is `blocking`, the promise says whether it was stored, and never rejects;
-   * otherwise it is stored later.
+   * Takes one line of JSON without its end. Where the mode is `blocking`, the promise says whether it was stored, and
+   * never rejects; otherwise it is stored later.
    */
   write(line: string): Promise<boolean> | undefined;
   /** Resolves when everything taken so far is stored, or after that time. */

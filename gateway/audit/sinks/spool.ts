@@ -1,5 +1,6 @@
-// Batches of audit events on disk, for as long as a webhook does not take them; bounded in bytes, found again after a restart. Easy to get
-// wrong: a batch counts as kept only under its final name, so that a disk that fills up in the middle leaves no half batch behind.
+// Batches of audit events on disk, for as long as a webhook does not take them; bounded in bytes, found again after a
+// restart. Easy to get wrong: a batch counts as kept only under its final name, so that a disk that fills up in the
+// middle leaves no half batch behind.
 import { mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,5 +1,6 @@
-// Sends batches of audit events to the server of a kubeconfig, as kube-apiserver does: POST of an EventList to the very URL in `server`. Easy to
-// get wrong: a webhook that takes the connection and never answers must fail like one that is down.
+// Sends batches of audit events to the server of a kubeconfig, as kube-apiserver does: POST of an EventList to the very
+// URL in `server`. Easy to get wrong: a webhook that takes the connection and never answers must fail like one that is
+// down.
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { IncomingMessage, RequestOptions } from 'node:http';

@@ -1,5 +1,6 @@
-// Audit events to a webhook: in batches, again and again until they are taken, on disk in between. Easy to get wrong: while the webhook fails,
-// events wait on disk, not in memory, so that neither a crash nor a restart takes them; what is sent twice has the same auditID and stage.
+// Audit events to a webhook: in batches, again and again until they are taken, on disk in between. Easy to get wrong:
+// while the webhook fails, events wait on disk, not in memory, so that neither a crash nor a restart takes them; what
+// is sent twice has the same auditID and stage.
 import type { AuditSink, SinkEvents } from './sink.ts';
 import type { Spool, SpooledBatch } from './spool.ts';
 

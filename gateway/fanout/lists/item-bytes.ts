@@ -1,5 +1,6 @@
-// Names the cluster on an object or a row, by bytes: what is not touched stays as the member wrote it. Easy to get wrong: an object may carry
-// the annotation of another cluster already, in any spelling of its key; ours takes its place, and where readers could still find another it is refused.
+// Names the cluster on an object or a row, by bytes: what is not touched stays as the member wrote it. Easy to get
+// wrong: an object may carry the annotation of another cluster already, in any spelling of its key; ours takes its
+// place, and where readers could still find another it is refused.
 import {
   byte,
   maxDepth,
@@ -29,8 +30,8 @@ const open = new Uint8Array(maxDepth);
 
 /**
  * Members of the object at `at`; none of what is no object.
- * @throws MalformedAnswer also for a repeated key, in whatever spellings: Go joins two objects and skips a null behind one, others take the first or the
- * last, so each would find another cluster on it
+ * @throws MalformedAnswer also for a repeated key, in whatever spellings: Go joins two objects and skips a null behind
+ *   one, others take the first or the last, so each would find another cluster on it
  */
 export function membersOf(bytes: Buffer, at: number): Map<string, Span> {
   const members = new Map<string, Span>();
@@ -123,7 +124,10 @@ export function markEdits(bytes: Buffer, at: number, mark: ObjectMark): Edit[] {
   return edits;
 }
 
-/** kubectl takes an object with `items` apart, and lists inside of it, so objects in there would go past the mark. Plain values are somebody's own field. */
+/**
+ * kubectl takes an object with `items` apart, and lists inside of it, so objects in there would go past the mark. Plain
+ * values are somebody's own field.
+ */
 function refuseList(bytes: Buffer, items: Span | undefined): void {
   if (items === undefined) return;
   for (const { start } of elementsOf(bytes, items.start)) {

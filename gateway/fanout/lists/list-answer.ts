@@ -1,5 +1,6 @@
-// One List or Table of the lists of many members, streamed in the order of the clusters' names. Easy to get wrong: who is missing must be known
-// before the head goes out; a member that breaks off later ends a page early or cuts the answer, it never shortens it in silence.
+// One List or Table of the lists of many members, streamed in the order of the clusters' names. Easy to get wrong: who
+// is missing must be known before the head goes out; a member that breaks off later ends a page early or cuts the
+// answer, it never shortens it in silence.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { Authorized } from '../../exchange.ts';

@@ -1,5 +1,6 @@
-// Cuts a List or Table that is still arriving into its items, as bytes. Easy to get wrong: chunk borders fall anywhere, and nothing of a list
-// may be kept but the item under way, or one member with a million objects would fill the memory; kind and metadata may come after the items.
+// Cuts a List or Table that is still arriving into its items, as bytes. Easy to get wrong: chunk borders fall anywhere,
+// and nothing of a list may be kept but the item under way, or one member with a million objects would fill the memory;
+// kind and metadata may come after the items.
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { byte, maxDepth, skipValue, textOf } from '../../../lib/json/json-scan.ts';
@@ -16,7 +17,10 @@ export interface ListPart {
   readonly fields: readonly (readonly [name: string, value: Buffer])[];
   /** The items or rows have begun, or there are none. */
   readonly begun: boolean;
-  /** Brackets and UTF-8 were checked; the rest of the grammar of an object is judged by whoever marks it (item-bytes.ts). */
+  /**
+   * Brackets and UTF-8 were checked; the rest of the grammar of an object is judged by whoever marks it
+   * (item-bytes.ts).
+   */
   readonly items: readonly Buffer[];
 }
 

@@ -1,5 +1,6 @@
-// One page of a merged list. Easy to get wrong: how many objects a member will send is not known before, so some are asked ahead with a limit
-// that may turn out too high; what does not fit is asked again with the room there is, so that no page is longer than its limit.
+// One page of a merged list. Easy to get wrong: how many objects a member will send is not known before, so some are
+// asked ahead with a limit that may turn out too high; what does not fit is asked again with the room there is, so that
+// no page is longer than its limit.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import { ListOutput, listAsker } from './list-answer.ts';
@@ -17,7 +18,8 @@ const countedBytes = 4 * 1024 * 1024;
 
 /**
  * Answers one page.
- * @throws GatewayError before the head: BAD_REQUEST for a token that is none, EXPIRED for one whose cluster is gone, what members say
+ * @throws GatewayError before the head: BAD_REQUEST for a token that is none, EXPIRED for one whose cluster is gone,
+ *   what members say
  */
 export async function answerPage(parts: ListParts, clusters: readonly ClusterSpec[], limit: number): Promise<void> {
   const page = new Page(parts, clusters, limit);

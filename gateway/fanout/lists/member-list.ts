@@ -1,5 +1,5 @@
-// One member's list, opened as far as its first item. Easy to get wrong: what a client must know before the first byte (missing clusters, columns)
-// has to be read from every answer first, while none of them is read further than that.
+// One member's list, opened as far as its first item. Easy to get wrong: what a client must know before the first byte
+// (missing clusters, columns) has to be read from every answer first, while none of them is read further than that.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
@@ -50,7 +50,8 @@ export class MemberList {
   }
 
   /**
-   * Reads on, without giving anything out, to learn whether the whole list has no more than so many items. When not, it is of no use any more.
+   * Reads on, without giving anything out, to learn whether the whole list has no more than so many items. When not, it
+   * is of no use any more.
    * @throws GatewayError when the member broke off
    */
   async fits(maxItems: number, maxBytes: number): Promise<boolean> {
@@ -91,7 +92,10 @@ export class MemberList {
     return this.#metadata('continue');
   }
 
-  /** Items or rows as the member wrote them, as many as one piece of its answer brought. @throws GatewayError when it broke off */
+  /**
+   * Items or rows as the member wrote them, as many as one piece of its answer brought. @throws GatewayError when it
+   * broke off
+   */
   async *items(): AsyncGenerator<readonly Buffer[], void, undefined> {
     for (let held = this.#held.shift(); held !== undefined; held = this.#held.shift()) yield held.items;
     for (;;) {
@@ -130,7 +134,8 @@ export class MemberList {
 
 /**
  * Asks one member.
- * @throws GatewayError EXPIRED when its continue token or version is too old: the whole list has to begin again; HUB_UNAVAILABLE
+ * @throws GatewayError EXPIRED when its continue token or version is too old: the whole list has to begin again;
+ *   HUB_UNAVAILABLE
  */
 export async function openMemberList(
   members: FanoutMembers,

@@ -1,5 +1,5 @@
-// Columns of a merged Table: `Cluster` first, then those of the members. Easy to get wrong: members of different versions have different
-// columns, so cells are put in their place by the column's name, never by their number alone.
+// Columns of a merged Table: `Cluster` first, then those of the members. Easy to get wrong: members of different
+// versions have different columns, so cells are put in their place by the column's name, never by their number alone.
 import { byte, skipSpace } from '../../../lib/json/json-scan.ts';
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from './item-bytes.ts';
@@ -58,7 +58,10 @@ export function cellOrder(own: Columns, merged: Columns): CellOrder {
   return merged.names.map((name) => own.names.indexOf(name));
 }
 
-/** A row of the merged Table: the cluster in the first cell and on the object. @throws MalformedAnswer for what is no row */
+/**
+ * A row of the merged Table: the cluster in the first cell and on the object. @throws MalformedAnswer for what is no
+ * row
+ */
 export function mergedRow(bytes: Buffer, order: CellOrder, mark: ObjectMark): Buffer {
   const at = skipSpace(bytes, 0);
   if (bytes[at] !== byte.openObject) throw new MalformedAnswer('something that is no row');

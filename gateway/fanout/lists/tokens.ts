@@ -1,5 +1,6 @@
-// What a client hands back to us: the version of a merged list or watch, and where the next page begins. Easy to get wrong: both name clusters
-// and come from outside, so they only choose among the clusters the caller may reach now, whatever they say.
+// What a client hands back to us: the version of a merged list or watch, and where the next page begins. Easy to get
+// wrong: both name clusters and come from outside, so they only choose among the clusters the caller may reach now,
+// whatever they say.
 import { createHash } from 'node:crypto';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
@@ -19,7 +20,10 @@ export function composeVersion(versions: Versions): string {
   return Buffer.from(JSON.stringify(Object.fromEntries(entries))).toString('base64url');
 }
 
-/** Whether a member's version can be part of ours; some aggregated APIs have none, and such a cluster begins anew each time. */
+/**
+ * Whether a member's version can be part of ours; some aggregated APIs have none, and such a cluster begins anew each
+ * time.
+ */
 export function isVersion(text: string): boolean {
   return /^[0-9A-Za-z_-]{1,64}$/.test(text);
 }
@@ -87,7 +91,8 @@ export function readToken(token: string, scope: TokenScope): Position {
   if (!Array.isArray(parts) || parts.length !== 5 || !parts.every((part) => typeof part === 'string')) throw odd;
   const [digest, cluster = '', registration = '', memberToken = '', version = ''] = parts as string[];
   if (digest !== digestOf([cluster, registration, memberToken, version], scope)) throw odd;
-  // The digest is no secret: what it covers gives nothing that could not be asked for, and every cluster is judged anew.
+  // The digest is no secret: what it covers gives nothing that could not be asked for, and every cluster is judged
+  // anew.
   parseVersion(version);
   return { cluster, registration, memberToken, version };
 }

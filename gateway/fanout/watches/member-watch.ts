@@ -1,5 +1,6 @@
-// Follows one member for a merged watch: lists it when it joins, then watches, and again whenever that ends. Easy to get wrong: a member that does
-// not answer says nothing about its objects, so nothing is told of them; and a list that broke off half told cannot be mended, only begun again.
+// Follows one member for a merged watch: lists it when it joins, then watches, and again whenever that ends. Easy to
+// get wrong: a member that does not answer says nothing about its objects, so nothing is told of them; and a list that
+// broke off half told cannot be mended, only begun again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeBackoff } from '../../../lib/backoff.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
@@ -39,7 +40,9 @@ const longestWaitMs = 30_000;
 /** A watch that lasted so long was a good one. */
 const steadyMs = 5_000;
 
-/** Runs until the signal is aborted or the client has to begin again. @param version undefined for a member that joins */
+/**
+ * Runs until the signal is aborted or the client has to begin again. @param version undefined for a member that joins
+ */
 export async function followMember(
   source: MemberSource,
   output: MemberOutput,

@@ -1,5 +1,6 @@
-// One watch of many members. Easy to get wrong: the version in each event stands for all clusters, so a client that comes back with it must miss
-// nothing of any of them; whenever that cannot be promised the watch ends with 410, and the client lists again.
+// One watch of many members. Easy to get wrong: the version in each event stands for all clusters, so a client that
+// comes back with it must miss nothing of any of them; whenever that cannot be promised the watch ends with 410, and
+// the client lists again.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { ClusterEvent } from '../../../cache/model/cluster-events.ts';

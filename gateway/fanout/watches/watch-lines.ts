@@ -1,5 +1,6 @@
-// Events of a merged watch as lines. Easy to get wrong: the resourceVersion a client remembers is the object's, so every object carries the one of
-// all clusters; and a row without column definitions is read with the columns sent last, so rows of all members get the same columns.
+// Events of a merged watch as lines. Easy to get wrong: the resourceVersion a client remembers is the object's, so
+// every object carries the one of all clusters; and a row without column definitions is read with the columns sent
+// last, so rows of all members get the same columns.
 import { byte, skipSpace } from '../../../lib/json/json-scan.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from '../lists/item-bytes.ts';
 import { cellOrder, mergedDefinitions, mergedRow, readColumns, unionColumns } from '../lists/table-columns.ts';

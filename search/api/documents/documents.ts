@@ -1,5 +1,6 @@
-// Answers discovery, OpenAPI, version and health below the paths of the index. Easy to get wrong: kubectl asks for discovery before anything else, so it is
-// made from what is known here and never waits for a member; only OpenAPI, which few ask for, is asked of them.
+// Answers discovery, OpenAPI, version and health below the paths of the index. Easy to get wrong: kubectl asks for
+// discovery before anything else, so it is made from what is known here and never waits for a member; only OpenAPI,
+// which few ask for, is asked of them.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { User } from '../../../cache/model/user.ts';
 import { hasEtag } from '../../../routing/forward/headers.ts';
@@ -114,7 +115,10 @@ async function typesSeen(parts: AnswerParts, user: User, cluster: string | undef
   return own.filter((each) => isListed(each) || scopeConcerns(got.scope, each.incarnation.id, typeKey(each.type)));
 }
 
-/** One document of `/openapi/v3`: of the cluster in the path as that has it, else of the union. @throws GatewayError (rejects) NOT_FOUND, INDEX_UNAVAILABLE */
+/**
+ * One document of `/openapi/v3`: of the cluster in the path as that has it, else of the union. @throws GatewayError
+ * (rejects) NOT_FOUND, INDEX_UNAVAILABLE
+ */
 async function answerOpenapi(
   request: IndexRequest,
   asked: AskedDocument,
@@ -156,7 +160,10 @@ function isForProtobufAlone(request: IndexRequest): boolean {
   }
 }
 
-/** OpenAPI as a cluster has it: of the one in the path, else of the one with the most types of such a group, and of several the one heard of last. */
+/**
+ * OpenAPI as a cluster has it: of the one in the path, else of the one with the most types of such a group, and of
+ * several the one heard of last.
+ */
 async function askOpenapi(
   request: IndexRequest,
   { document, cluster, group, version }: AskedDocument,
@@ -181,7 +188,10 @@ async function askOpenapi(
   throw failure;
 }
 
-/** Clusters by how many of the types they have, the most first: where custom types of one group differ, the fewest are missing. */
+/**
+ * Clusters by how many of the types they have, the most first: where custom types of one group differ, the fewest are
+ * missing.
+ */
 function byTypes(having: readonly StoredType[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const { incarnation } of having) counts.set(incarnation.cluster, (counts.get(incarnation.cluster) ?? 0) + 1);

@@ -1,5 +1,6 @@
-// Keeps the OpenAPI documents of members, asked for again by their ETag. Easy to get wrong: a member's hash is its own word, and by another member's hash it
-// would put its document in that one's place; texts are kept by a digest made here.
+// Keeps the OpenAPI documents of members, asked for again by their ETag. Easy to get wrong: a member's hash is its own
+// word, and by another member's hash it would put its document in that one's place; texts are kept by a digest made
+// here.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { headerValues } from '../../../routing/forward/headers.ts';
@@ -14,7 +15,10 @@ export interface MemberDocument {
   readonly text: Buffer;
 }
 
-/** What a member says under a path: its document, `none` when it has no such path, `unknown` when it cannot be asked and has not been. */
+/**
+ * What a member says under a path: its document, `none` when it has no such path, `unknown` when it cannot be asked and
+ * has not been.
+ */
 export type ReadDocument = (incarnation: Incarnation, path: string) => Promise<MemberDocument | 'none' | 'unknown'>;
 
 interface Known {

@@ -1,8 +1,12 @@
-// Makes one OpenAPI document of a group-version from those of several clusters, as kube-openapi's pkg/aggregator joins the documents of servers. Easy to get
-// wrong: a schema means what it says together with all it refers to, so equal texts whose references mean different things are different schemas.
+// Makes one OpenAPI document of a group-version from those of several clusters, as kube-openapi's pkg/aggregator joins
+// the documents of servers. Easy to get wrong: a schema means what it says together with all it refers to, so equal
+// texts whose references mean different things are different schemas.
 import { isDeepStrictEqual } from 'node:util';
 
-/** Parsed JSON of an object. Keys come from members: `__proto__` may be among them, so that objects are made by `Object.fromEntries` only. */
+/**
+ * Parsed JSON of an object. Keys come from members: `__proto__` may be among them, so that objects are made by
+ * `Object.fromEntries` only.
+ */
 export type Json = Readonly<Record<string, unknown>>;
 
 /** What is taken of one cluster's document. */
@@ -14,7 +18,10 @@ export interface OpenapiPart {
 
 /** Deeper documents are no OpenAPI: nobody reads them, and walking them would end the stack. */
 const mostLevels = 200;
-/** References of a real document are followed in half as many; a member must not keep everybody waiting with a document made for it. */
+/**
+ * References of a real document are followed in half as many; a member must not keep everybody waiting with a document
+ * made for it.
+ */
 const mostRounds = 12;
 const schemaPrefix = '#/components/schemas/';
 const kindsKey = 'x-kubernetes-group-version-kind';
@@ -30,9 +37,10 @@ export function parseOpenapi(text: Buffer): Json {
 }
 
 /**
- * The paths of the parts' resources that the index serves (list, get and the old watch, no writes and no subresources), and every schema these refer to;
- * nothing else of the documents. A schema that differs from the one another part brought under the same name is renamed with all that refers to it:
- * `_v2`, `_v3` and so on, as kube-openapi does; differences in the lists of kinds do not count, as there.
+ * The paths of the parts' resources that the index serves (list, get and the old watch, no writes and no subresources),
+ * and every schema these refer to; nothing else of the documents. A schema that differs from the one another part
+ * brought under the same name is renamed with all that refers to it: `_v2`, `_v3` and so on, as kube-openapi does;
+ * differences in the lists of kinds do not count, as there.
  * @param parts the first keeps its names
  */
 export function mergeOpenapi(parts: readonly OpenapiPart[], group: string, version: string): Json {
@@ -113,7 +121,10 @@ function reachedSchemas(document: Json, from: unknown, group: string, version: s
   return reached;
 }
 
-/** Schemas such as WatchEvent name a kind for every group the cluster has; which ones those are is nobody's business here. */
+/**
+ * Schemas such as WatchEvent name a kind for every group the cluster has; which ones those are is nobody's business
+ * here.
+ */
 function withOwnKinds(schema: unknown, group: string, version: string): unknown {
   if (!isObject(schema) || !Object.hasOwn(schema, kindsKey)) return schema;
   const kinds = listOf(schema[kindsKey]);
@@ -123,8 +134,9 @@ function withOwnKinds(schema: unknown, group: string, version: string): unknown 
 }
 
 /**
- * New names for those schemas of a part whose own stands for another schema already. What is assumed to be the same is looked at again after each renaming of
- * something it refers to, so that schemas that refer to each other in a circle are decided together.
+ * New names for those schemas of a part whose own stands for another schema already. What is assumed to be the same is
+ * looked at again after each renaming of something it refers to, so that schemas that refer to each other in a circle
+ * are decided together.
  */
 function chooseNames(
   own: ReadonlyMap<string, unknown>,
@@ -142,7 +154,8 @@ function chooseNames(
   const renames = new Map<string, string>();
   let open: Iterable<string> = own.keys();
   for (let round = 1, isSettled = false; !isSettled; round += 1) {
-    // A chain of references that takes longer is not worth it: then everything that is there is left alone, and all of this part is new.
+    // A chain of references that takes longer is not worth it: then everything that is there is left alone, and all of
+    // this part is new.
     const isLast = round > mostRounds;
     const next = new Set<string>();
     for (const name of isLast ? own.keys() : open) {

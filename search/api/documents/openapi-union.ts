@@ -1,5 +1,6 @@
-// The OpenAPI document of a group-version over all clusters that have some of its types. Easy to get wrong: documents are read as the index and kept for
-// everybody, so what a caller gets is made from the types that this caller may see, in the clusters where they may, and from nothing else.
+// The OpenAPI document of a group-version over all clusters that have some of its types. Easy to get wrong: documents
+// are read as the index and kept for everybody, so what a caller gets is made from the types that this caller may see,
+// in the clusters where they may, and from nothing else.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredType } from '../../stores/store.ts';
@@ -21,9 +22,10 @@ export interface UnionDocument {
 /** Makes documents of the union. */
 export interface UnionOpenapi {
   /**
-   * Each type is described as one cluster has it, whole with all it refers to. A built-in type: as the cluster with the newest Kubernetes. A custom type
-   * knows no such order (the resourceVersion of a definition says nothing in another cluster), so of at most 8 clusters the one whose schema has the
-   * most fields. Between equals the newer Kubernetes, then more of the types, then the name decides: the same clusters always give the same document.
+   * Each type is described as one cluster has it, whole with all it refers to. A built-in type: as the cluster with the
+   * newest Kubernetes. A custom type knows no such order (the resourceVersion of a definition says nothing in another
+   * cluster), so of at most 8 clusters the one whose schema has the most fields. Between equals the newer Kubernetes,
+   * then more of the types, then the name decides: the same clusters always give the same document.
    * @param having types of that group and version that the caller may see, once for each cluster
    * @returns undefined when none of the types could be described
    */

@@ -1,5 +1,6 @@
-// Discovery of the union: the types of which the caller may see anything, as if one API server had them all, in the legacy and the aggregated form
-// (KEP-3352). Easy to get wrong: a type that only a cluster out of the caller's reach has must not be told, not even by a version or a short name.
+// Discovery of the union: the types of which the caller may see anything, as if one API server had them all, in the
+// legacy and the aggregated form (KEP-3352). Easy to get wrong: a type that only a cluster out of the caller's reach
+// has must not be told, not even by a version or a short name.
 import type { StoredType } from '../../stores/store.ts';
 import { typeKey } from '../../types.ts';
 import type { TypeInfo, TypeKey } from '../../types.ts';
@@ -161,7 +162,10 @@ export function aggregatedList({ groups }: Union, document: 'api' | 'apis', vers
   };
 }
 
-/** The map of `/openapi/v3`. URLs begin at the root, so that clients put their own prefix before them (client-go pkg openapi). */
+/**
+ * The map of `/openapi/v3`. URLs begin at the root, so that clients put their own prefix before them (client-go pkg
+ * openapi).
+ */
 export function openapiRoot({ groups }: Union): object {
   const paths = [...groups].flatMap(([group, versions]) =>
     [...versions.keys()].map((version) => (group === '' ? `api/${version}` : `apis/${group}/${version}`)),

@@ -1,5 +1,5 @@
-// Clusterpedia's enhanced field selectors: any path, lists too, with the operators of label selectors. Easy to get wrong: `!=` and `notin` also
-// hold where the path is missing, and a selector must print back as it was written.
+// Clusterpedia's enhanced field selectors: any path, lists too, with the operators of label selectors. Easy to get
+// wrong: `!=` and `notin` also hold where the path is missing, and a selector must print back as it was written.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { readComparable } from '../comparable.ts';
 import { goQuote, maxRequirements, maxSelectorLength } from './label-selector.ts';
@@ -26,8 +26,10 @@ const operators: Readonly<Record<WrittenRequirement['operator'], FieldRequiremen
 };
 
 /**
- * Reads a field selector. In values a backslash takes the next of `\ , = ! ( ) < >` and blanks as it is (as in k8s.io/apimachinery/pkg/fields).
- * @throws GatewayError BAD_REQUEST for a selector or path that cannot be read, and for `>` and `<` with an operand that has no order
+ * Reads a field selector. In values a backslash takes the next of `\ , = ! ( ) < >` and blanks as it is (as in
+ * k8s.io/apimachinery/pkg/fields).
+ * @throws GatewayError BAD_REQUEST for a selector or path that cannot be read, and for `>` and `<` with an operand that
+ *   has no order
  */
 export function parseFieldSelector(text: string): FieldSelector {
   if (text.length > maxSelectorLength)

@@ -1,5 +1,6 @@
-// Clusterpedia's search labels: parameters that travel inside a label selector, since kubectl and client libraries can send nothing else. Easy to
-// get wrong: they are a set of values with an operator, and `notin` must not be taken for `in`.
+// Clusterpedia's search labels: parameters that travel inside a label selector, since kubectl and client libraries can
+// send nothing else. Easy to get wrong: they are a set of values with an operator, and `notin` must not be taken for
+// `in`.
 import type { LabelRequirement } from '../list-query.ts';
 import { bad } from '../parameters.ts';
 
@@ -56,7 +57,10 @@ export interface SearchLabels {
   readonly unknown: readonly string[];
 }
 
-/** Sorts the requirements of a selector into search labels and the objects' own; other keys of clusterpedia.io are the objects'. */
+/**
+ * Sorts the requirements of a selector into search labels and the objects' own; other keys of clusterpedia.io are the
+ * objects'.
+ */
 export function takeSearchLabels(requirements: readonly LabelRequirement[]): SearchLabels {
   const labels: LabelRequirement[] = [];
   const search = new Map<SearchLabel, LabelRequirement[]>();
@@ -76,7 +80,10 @@ export function takeSearchLabels(requirements: readonly LabelRequirement[]): Sea
   return { labels, search, unknown };
 }
 
-/** The one value of a search label that takes one; undefined when it is not there. @throws GatewayError BAD_REQUEST for another operator or count */
+/**
+ * The one value of a search label that takes one; undefined when it is not there. @throws GatewayError BAD_REQUEST for
+ * another operator or count
+ */
 export function oneValue(requirements: readonly LabelRequirement[] | undefined): string | undefined {
   const values = positiveValues(requirements);
   if (values === undefined) return undefined;
@@ -114,7 +121,10 @@ export function setValues(requirements: readonly LabelRequirement[] | undefined)
   };
 }
 
-/** A flag: there without a value, or with any but `false` and `0`, is true. @throws GatewayError BAD_REQUEST for `!=`, `notin`, `>` and `<` */
+/**
+ * A flag: there without a value, or with any but `false` and `0`, is true. @throws GatewayError BAD_REQUEST for `!=`,
+ * `notin`, `>` and `<`
+ */
 export function flagValue(requirements: readonly LabelRequirement[] | undefined): boolean | undefined {
   const requirement = requirements?.[0];
   if (requirement === undefined) return undefined;

@@ -1,5 +1,6 @@
-// Types, incarnations and places (an incarnation's namespace) by number, in memory: what turns rows of numbers into names and scopes into ranges.
-// Easy to get wrong: it only grows while the index is open; numbers of what is gone stay valid for the log.
+// Types, incarnations and places (an incarnation's namespace) by number, in memory: what turns rows of numbers into
+// names and scopes into ranges. Easy to get wrong: it only grows while the index is open; numbers of what is gone stay
+// valid for the log.
 import type { DatabaseSync } from 'node:sqlite';
 
 import type { TypeKey } from '../../types.ts';

@@ -1,5 +1,6 @@
-// Steps of writing whose every prefix can be told from its rows; run by itself, a process that writes them until it is killed. Easy to get wrong: each
-// step must insert, update and delete, and move the position, or half of a commit could look like another one.
+// Steps of writing whose every prefix can be told from its rows; run by itself, a process that writes them until it is
+// killed. Easy to get wrong: each step must insert, update and delete, and move the position, or half of a commit could
+// look like another one.
 import type { WriteBatch } from '../store.ts';
 import { rowWrite, typeInfo, type ModelRow } from './model.fixture.ts';
 import { openSqliteStore } from './store.ts';

@@ -24,9 +24,10 @@ import { openSqliteStore } from './store.ts';
 import { Writer } from './write/writer.ts';
 
 /**
- * How many places each log is cut and flipped at. `all`: at every byte, of logs of two or three commits with pages of 512 bytes, which hold every kind of record in a
- * fiftieth of the bytes, in memory where the system has a folder for it; two to four minutes of CPU a test. `all 1/4`: at the bytes of the first
- * quarter, so that several processes can share them.
+ * How many places each log is cut and flipped at. `all`: at every byte, of logs of two or three commits with pages of
+ * 512 bytes, which hold every kind of record in a fiftieth of the bytes, in memory where the system has a folder for
+ * it; two to four minutes of CPU a test. `all 1/4`: at the bytes of the first quarter, so that several processes can
+ * share them.
  */
 const cuts = process.env.PORTCULLIS_STORE_CUTS ?? '4';
 const [isAll, part = '1', parts = '1'] = /^all(?: (\d+)\/(\d+))?$/.exec(cuts) ?? [];

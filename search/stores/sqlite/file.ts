@@ -1,5 +1,6 @@
-// Opens the index file for the one process that may write it; a file that is foreign, newer or damaged is moved aside and an empty index made.
-// Easy to get wrong: the log of a damaged file must be looked at before SQLite opens it, since opening repairs and copies.
+// Opens the index file for the one process that may write it; a file that is foreign, newer or damaged is moved aside
+// and an empty index made. Easy to get wrong: the log of a damaged file must be looked at before SQLite opens it, since
+// opening repairs and copies.
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -69,8 +70,8 @@ export function isDamage(error: unknown): boolean {
 }
 
 /**
- * Whether a failed write comes from a damaged file that SQLite has not noticed: it refuses a row (SQLITE_CONSTRAINT) that the writer, who has looked
- * before, knows is not there. Reads the whole file then.
+ * Whether a failed write comes from a damaged file that SQLite has not noticed: it refuses a row (SQLITE_CONSTRAINT)
+ * that the writer, who has looked before, knows is not there. Reads the whole file then.
  */
 export function isContradicted(db: DatabaseSync, error: unknown): boolean {
   const code = (error as { readonly errcode?: unknown }).errcode;

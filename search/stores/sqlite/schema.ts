@@ -1,5 +1,6 @@
-// Tables of the index in SQLite: a narrow row per object, bodies apart, postings of terms, counters, and the log of changes. Easy to get wrong:
-// no planner statistics are kept, so every query names the index it wants; see conditions.ts and walks.ts.
+// Tables of the index in SQLite: a narrow row per object, bodies apart, postings of terms, counters, and the log of
+// changes. Easy to get wrong: no planner statistics are kept, so every query names the index it wants; see
+// conditions.ts and walks.ts.
 import type { DatabaseSync } from 'node:sqlite';
 
 import { newStoreId } from '../index-version.ts';
@@ -31,9 +32,9 @@ export const metaKey = {
 } as const;
 
 /**
- * `obj.terms` holds the ids of the object's terms, each four bytes, little-endian, ascending.
- * `term.path` is `l:` and a label's key, or `f:` and a path; `term.n` counts its postings.
- * `change` keeps no newer body: what followed is the `change_body` of the next change of the same object, or its body of now.
+ * `obj.terms` holds the ids of the object's terms, each four bytes, little-endian, ascending. `term.path` is `l:` and a
+ * label's key, or `f:` and a path; `term.n` counts its postings. `change` keeps no newer body: what followed is the
+ * `change_body` of the next change of the same object, or its body of now.
  */
 const tables = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;

@@ -1,5 +1,5 @@
-// One read transaction: what it sees, and what a question compiles to in it. Easy to get wrong: numbers of terms and places are of this transaction;
-// a longer answer opens the next one and compiles anew.
+// One read transaction: what it sees, and what a question compiles to in it. Easy to get wrong: numbers of terms and
+// places are of this transaction; a longer answer opens the next one and compiles anew.
 import type { ListQuery } from '../../query/list-query.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
 import { compileConditions, type Conditions } from './read/conditions.ts';

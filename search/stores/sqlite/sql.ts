@@ -1,5 +1,6 @@
-// Runs statements for a reader: prepared once a text, rows as arrays. Easy to get wrong: values are bound, never written into a text; whatever differs
-// from query to query in a text comes from the closed set of pieces in conditions.ts and walks.ts.
+// Runs statements for a reader: prepared once a text, rows as arrays. Easy to get wrong: values are bound, never
+// written into a text; whatever differs from query to query in a text comes from the closed set of pieces in
+// conditions.ts and walks.ts.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 
 import { LRUCache } from 'lru-cache';
@@ -40,7 +41,8 @@ export class Sql {
   #prepare(text: string): StatementSync {
     const known = this.#prepared.get(text);
     if (known !== undefined) return known;
-    // SQLite looks at the value of `LIMIT ?` to plan, and so prepares the statement anew whenever one is bound; at an expression it does not look.
+    // SQLite looks at the value of `LIMIT ?` to plan, and so prepares the statement anew whenever one is bound; at an
+    // expression it does not look.
     const statement = this.db.prepare(text.replaceAll('LIMIT ?', 'LIMIT ? + 0'));
     statement.setReturnArrays(true);
     this.#prepared.set(text, statement);

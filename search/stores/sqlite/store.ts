@@ -1,5 +1,6 @@
-// The index in SQLite: one thread that writes, some that read, and this, the IndexStore of the main thread, which runs no SQL. Easy to get wrong: a
-// write is answered only after its commit, and what `resourceVersion()` says is always readable.
+// The index in SQLite: one thread that writes, some that read, and this, the IndexStore of the main thread, which runs
+// no SQL. Easy to get wrong: a write is answered only after its commit, and what `resourceVersion()` says is always
+// readable.
 import { createHash } from 'node:crypto';
 import { totalmem } from 'node:os';
 
@@ -25,16 +26,25 @@ import type { WriterData } from './threads/writer-worker.ts';
 export interface SqliteOptions {
   /** Made if it is not there; holds nothing else. */
   readonly directory: string;
-  /** Of the database file; undefined for no limit. The log beside it, up to some 250 MiB while much is written, comes on top. */
+  /**
+   * Of the database file; undefined for no limit. The log beside it, up to some 250 MiB while much is written, comes on
+   * top.
+   */
   readonly maxBytes?: number;
   /** Threads that read, 1 by default: each answers one question at a time. */
   readonly readers?: number;
-  /** Page cache of each thread, bytes. Default: 64 MiB for the writer, and for a reader up to 256 MiB where an eighth of the memory is as much. */
+  /**
+   * Page cache of each thread, bytes. Default: 64 MiB for the writer, and for a reader up to 256 MiB where an eighth of
+   * the memory is as much.
+   */
   readonly cacheBytes?: number;
   readonly log?: Partial<LogLimits>;
   /** What one question may read of bodies where no index tells. */
   readonly bodyLimits?: BodyLimits;
-  /** An index was moved aside, is damaged and will be at the next start, or cannot go on as it should: to be said loudly. */
+  /**
+   * An index was moved aside, is damaged and will be at the next start, or cannot go on as it should: to be said
+   * loudly.
+   */
   readonly onDamage?: (message: string) => void;
   /** It cannot go on: closed and opened again it does, empty if it was damaged. May be told several times. */
   readonly onBroken?: () => void;
@@ -49,7 +59,10 @@ export interface SqliteStore extends IndexStore {
 }
 
 const writerCacheBytes = 64 << 20;
-/** As much as the narrow rows of some 700,000 objects and what is read between them; below, a page of them reads most of its rows from the file. */
+/**
+ * As much as the narrow rows of some 700,000 objects and what is read between them; below, a page of them reads most of
+ * its rows from the file.
+ */
 const mostReaderCacheBytes = 256 << 20;
 /** What this process may use, if there is a limit, or the machine has. */
 const readerCacheShare = 1 / 8;

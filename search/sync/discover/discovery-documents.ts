@@ -1,5 +1,6 @@
-// What a member serves, as its discovery says it: aggregated (KEP-3352) in two requests, or document by document on older ones. Easy to get wrong: a
-// group whose server is down is missing or stale in there; that is no reason to believe that its types are gone.
+// What a member serves, as its discovery says it: aggregated (KEP-3352) in two requests, or document by document on
+// older ones. Easy to get wrong: a group whose server is down is missing or stale in there; that is no reason to
+// believe that its types are gone.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
 import { refusalOf } from '../member-faults.ts';
@@ -34,7 +35,10 @@ const documentBytes = 32 * 1024 * 1024;
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Asks for everything. @throws SyncSetback, GatewayError, MalformedAnswer (rejects) when the member cannot be asked at all */
+/**
+ * Asks for everything. @throws SyncSetback, GatewayError, MalformedAnswer (rejects) when the member cannot be asked at
+ * all
+ */
 export async function readServed(
   ask: AskMember,
   cluster: string,

@@ -1,5 +1,6 @@
-// Which types a member has and how each is kept: one version a row, the CRD's storage version or else the one the member prefers. Easy to get wrong:
-// names of a member's discovery become paths of requests, so what is no name of Kubernetes is passed over.
+// Which types a member has and how each is kept: one version a row, the CRD's storage version or else the one the
+// member prefers. Easy to get wrong: names of a member's discovery become paths of requests, so what is no name of
+// Kubernetes is passed over.
 import { refusalOf } from '../member-faults.ts';
 import { readListItems } from '../follow/list-items.ts';
 import type { CustomTypes } from './custom-resources.ts';
@@ -89,7 +90,10 @@ export function negotiateVersions(type: TypeInfo, requested: readonly string[]):
   return Object.freeze({ ...type, version, versions });
 }
 
-/** Reads all CRDs of a member into `customTypes`; one that has none is no fault. @throws SyncSetback, GatewayError, MalformedAnswer (rejects) */
+/**
+ * Reads all CRDs of a member into `customTypes`; one that has none is no fault. @throws SyncSetback, GatewayError,
+ * MalformedAnswer (rejects)
+ */
 export async function readCustomTypes(
   ask: AskMember,
   cluster: string,

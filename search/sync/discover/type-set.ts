@@ -1,5 +1,6 @@
-// The followers of one incarnation, made to agree with what is chosen of what the member serves. Easy to get wrong: a type that discovery does not
-// name may be gone, or its server may be down; rows are deleted only when the member itself says 404 to it.
+// The followers of one incarnation, made to agree with what is chosen of what the member serves. Easy to get wrong: a
+// type that discovery does not name may be gone, or its server may be down; rows are deleted only when the member
+// itself says 404 to it.
 import type { IndexStore, StoredType } from '../../stores/store.ts';
 import { indexedPaths } from '../../stores/indexed-paths.ts';
 import { typeKey, type Incarnation, type TypeInfo, type TypeKey } from '../../types.ts';
@@ -18,7 +19,9 @@ import type { AskMember, MemberQuestion, SyncTiming, TypeFilter, TypeState } fro
 const listsAtOnce = 4;
 const heldBytes = 16 * 1024 * 1024;
 
-/** Another number makes rows of earlier processes be written anew: what `document.ts` makes of an object has changed. */
+/**
+ * Another number makes rows of earlier processes be written anew: what `document.ts` makes of an object has changed.
+ */
 const documentForm = 1;
 
 const rightsKeys: ReadonlySet<TypeKey> = new Set(rightsTypes.map(typeKey));
@@ -63,7 +66,10 @@ export function makeTypeSet(options: TypeSetOptions): TypeSet {
   const readers = new Map<TypeKey, MemberReader>();
   let turn = 0;
 
-  /** The same for as long as this life of the member lasts: a follower that is begun anew reads as the one before did last. */
+  /**
+   * The same for as long as this life of the member lasts: a follower that is begun anew reads as the one before did
+   * last.
+   */
   function readerOf(key: TypeKey): MemberReader {
     const reader = readers.get(key) ?? makeReader(options.asks, () => outdate(key));
     readers.set(key, reader);

@@ -1,5 +1,6 @@
-// From an object as a member sent it to a row: one pass over its tokens cuts, adds and reads. Easy to get wrong: the bytes that stay must stay as
-// they are (order of keys, big numbers, `1.0`, escapes), so nothing is ever parsed and written again.
+// From an object as a member sent it to a row: one pass over its tokens cuts, adds and reads. Easy to get wrong: the
+// bytes that stay must stay as they are (order of keys, big numbers, `1.0`, escapes), so nothing is ever parsed and
+// written again.
 import { isUtf8 } from 'node:buffer';
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import type { RowWrite } from '../../stores/store.ts';
@@ -121,8 +122,8 @@ interface Pass {
   readonly found: Readonly<Found>;
   readonly terms: readonly (readonly [path: string, value: string])[];
   /**
-   * The bytes with these members added to the object and to its annotations, in a buffer of its own, so that it can be given to a thread.
-   * `resourceVersion` takes the place of the member's where the shape is one of a redacted type.
+   * The bytes with these members added to the object and to its annotations, in a buffer of its own, so that it can be
+   * given to a thread. `resourceVersion` takes the place of the member's where the shape is one of a redacted type.
    */
   write(missing: string, annotations: string, resourceVersion: string): Buffer;
 }

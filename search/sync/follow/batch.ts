@@ -1,5 +1,6 @@
-// Gathers changes of one type until they are many, large or old enough, and commits them with the position they lead to. Easy to get wrong: a position
-// must never be committed before a change that came before it; while the store is slow, whoever reads the member must wait, not gather.
+// Gathers changes of one type until they are many, large or old enough, and commits them with the position they lead
+// to. Easy to get wrong: a position must never be committed before a change that came before it; while the store is
+// slow, whoever reads the member must wait, not gather.
 import type { Backoff } from '../../../lib/backoff.ts';
 import { isIndexFull } from '../../stores/index-full.ts';
 import type { Commit, RowWrite, SyncPosition, WriteBatch } from '../../stores/store.ts';

@@ -1,5 +1,6 @@
-// Follows one type of one incarnation into the store: resume where it stopped, else list; then watch, for ever. Easy to get wrong: an API server does
-// not refuse a watch from its future, so before any resume the member must show that it is the same one and has got at least that far.
+// Follows one type of one incarnation into the store: resume where it stopped, else list; then watch, for ever. Easy to
+// get wrong: an API server does not refuse a watch from its future, so before any resume the member must show that it
+// is the same one and has got at least that far.
 import { makeBackoff, makeBusyWaits } from '../../../lib/backoff.ts';
 import { isOlder } from '../../../cache/hub/object-set.ts';
 import { byteLinesOf } from '../../../lib/watch-lines.ts';
@@ -21,7 +22,10 @@ export interface FollowOptions {
   readonly type: TypeInfo;
   readonly isChosen: boolean;
   readonly filter: TypeFilter;
-  /** What the store has of it; undefined for nothing. Its position counts only when `keptAs` of its type is that of `type`. */
+  /**
+   * What the store has of it; undefined for nothing. Its position counts only when `keptAs` of its type is that of
+   * `type`.
+   */
   readonly stored: StoredType | undefined;
   /** Begins with a list, whatever the store has. */
   readonly listsAnew?: boolean;
@@ -32,7 +36,10 @@ export interface FollowOptions {
   readonly store: Pick<IndexStore, 'apply' | 'versions'>;
   readonly lists: Gate;
   readonly budget: ByteBudget;
-  /** Resolves when the member is still this incarnation; rejects with OtherIncarnation, and whoever has started this follower closes it. */
+  /**
+   * Resolves when the member is still this incarnation; rejects with OtherIncarnation, and whoever has started this
+   * follower closes it.
+   */
   readonly verify: () => Promise<void>;
   /** Each object of a list and each change, as the member sent it. */
   readonly onObject?: ((type: 'there' | 'gone', object: Buffer) => void) | undefined;
@@ -169,9 +176,10 @@ export function startFollower(options: FollowOptions): Follower {
   }
 
   /**
-   * Asks for the version of now. An API server sends no bookmark to a watch of a type whose cache has not moved since the watch began (apiserver's
-   * cacheWatcher drops those that are not newer), and etcd moves the cache of a type without changes only every ten minutes; a list that must be
-   * consistent moves it at once (KEP-2340), so the next bookmark comes. Where the version is where we are, nothing has changed until now.
+   * Asks for the version of now. An API server sends no bookmark to a watch of a type whose cache has not moved since
+   * the watch began (apiserver's cacheWatcher drops those that are not newer), and etcd moves the cache of a type
+   * without changes only every ten minutes; a list that must be consistent moves it at once (KEP-2340), so the next
+   * bookmark comes. Where the version is where we are, nothing has changed until now.
    */
   async function confirm(): Promise<string> {
     const askedAtMs = now();

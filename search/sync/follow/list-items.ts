@@ -1,5 +1,6 @@
-// Cuts a list as it streams in into the bytes of its items, so that no page is ever held as objects. Easy to get wrong: lists of custom resources
-// have their metadata after the items, so resourceVersion and continue token are known only at the end.
+// Cuts a list as it streams in into the bytes of its items, so that no page is ever held as objects. Easy to get wrong:
+// lists of custom resources have their metadata after the items, so resourceVersion and continue token are known only
+// at the end.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { maxWatchLineBytes } from '../../../lib/watch-lines.ts';
 import { byte, malformed, skipSpace } from '../../../lib/json/json-scan.ts';
@@ -34,7 +35,8 @@ interface Nesting {
 }
 
 /**
- * Yields each item's bytes and returns the head. What an item holds is not checked here beyond its brackets; its reader does that.
+ * Yields each item's bytes and returns the head. What an item holds is not checked here beyond its brackets; its reader
+ * does that.
  * @throws MalformedAnswer when the bytes are no list, end early, or pass a limit
  */
 export async function* readListItems(

@@ -1,4 +1,5 @@
-// How many things a second, over the last ten seconds. Easy to get wrong: a rate that is only renewed when something happens never falls to zero.
+// How many things a second, over the last ten seconds. Easy to get wrong: a rate that is only renewed when something
+// happens never falls to zero.
 
 export interface Rate {
   add(count: number): void;

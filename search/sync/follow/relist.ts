@@ -1,5 +1,6 @@
-// A whole list of a type against the rows that are kept: only what differs is written, what is gone is deleted. Easy to get wrong: pages of one list show
-// one moment, and when that is forgotten in the middle the whole list starts over; nothing may be deleted by half a list.
+// A whole list of a type against the rows that are kept: only what differs is written, what is gone is deleted. Easy to
+// get wrong: pages of one list show one moment, and when that is forgotten in the middle the whole list starts over;
+// nothing may be deleted by half a list.
 import { isOlder } from '../../../cache/hub/object-set.ts';
 import type { IndexStore, RowWrite } from '../../stores/store.ts';
 import type { Incarnation, ObjectKey, TypeInfo } from '../../types.ts';
@@ -54,7 +55,9 @@ interface Known {
   seen: number;
 }
 
-/** @throws SyncSetback, GatewayError, MalformedAnswer (rejects); Expired when a list without pages is too old at once */
+/**
+ * @throws SyncSetback, GatewayError, MalformedAnswer (rejects); Expired when a list without pages is too old at once
+ */
 export async function relist(options: RelistOptions): Promise<Relisted> {
   const { batcher, reader, filter, type } = options;
   const known = new Map<string, Known>();
@@ -174,9 +177,10 @@ export function seenOf({ namespace, name, resourceVersion }: SeenObject): SeenOb
 }
 
 /**
- * Whether the member's past is the one that was followed: an object that was seen with some version must have it in a list of that very version
- * (resourceVersionMatch Exact, KEP-2523). A member that was set back, and has got further than where it was followed to before it is asked, shows other
- * objects there; by its version of now it could not be told.
+ * Whether the member's past is the one that was followed: an object that was seen with some version must have it in a
+ * list of that very version (resourceVersionMatch Exact, KEP-2523). A member that was set back, and has got further
+ * than where it was followed to before it is asked, shows other objects there; by its version of now it could not be
+ * told.
  * @returns undefined when it cannot be said: API servers forget versions after five minutes or so
  */
 export async function hadThen(

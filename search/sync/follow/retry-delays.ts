@@ -1,5 +1,6 @@
-// How long to wait before a cluster that could not be followed is tried again: soon a few times, then seldom. Easy to get wrong: the first tries are exact, as
-// Clusterpedia's are; what spreads clusters is where each of them begins, and the slow tries.
+// How long to wait before a cluster that could not be followed is tried again: soon a few times, then seldom. Easy to
+// get wrong: the first tries are exact, as Clusterpedia's are; what spreads clusters is where each of them begins, and
+// the slow tries.
 import type { Backoff } from '../../../lib/backoff.ts';
 
 /** Clusterpedia's item exponential failure and jitter slow rate limiter, for one key. Milliseconds. */
@@ -12,7 +13,10 @@ export interface RetryDelays {
   readonly slowMs: number;
 }
 
-/** 1, 2, 4, 5, 5 s, then 10 to 20 s: those its test has; its program waits 2 to 15 s, then 1 to 2 min, which makes an index late for no gain. */
+/**
+ * 1, 2, 4, 5, 5 s, then 10 to 20 s: those its test has; its program waits 2 to 15 s, then 1 to 2 min, which makes an
+ * index late for no gain.
+ */
 export const defaultRetryDelays: RetryDelays = Object.freeze({
   firstMs: 1_000,
   maxMs: 5_000,

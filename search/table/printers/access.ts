@@ -1,6 +1,6 @@
-// Rows of what decides who may do what: bindings, certificates, webhooks and admission policies. Easy to get wrong: a binding's subjects are three
-// wide columns by kind, and a certificate request's state is a combination of its conditions. Follows pkg/printers/internalversion of Kubernetes
-// v1.36 (Apache-2.0).
+// Rows of what decides who may do what: bindings, certificates, webhooks and admission policies. Easy to get wrong: a
+// binding's subjects are three wide columns by kind, and a certificate request's state is a combination of its
+// conditions. Follows pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
 import { labelsText, sortedEntries, type LabelSelector } from '../cells.ts';
 import { humanDuration } from '../human-duration.ts';
 import { printer, type Ages, type Cell, type KubeObject, type Printers } from '../printer.ts';

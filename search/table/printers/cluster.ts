@@ -1,5 +1,6 @@
-// Rows of what a cluster runs by: leases, priorities, flow control, API services, storage versions. Easy to get wrong: API services are printed by
-// the aggregator, not by the printers of the other types. Follows pkg/printers/internalversion and kube-aggregator of Kubernetes v1.36 (Apache-2.0).
+// Rows of what a cluster runs by: leases, priorities, flow control, API services, storage versions. Easy to get wrong:
+// API services are printed by the aggregator, not by the printers of the other types. Follows
+// pkg/printers/internalversion and kube-aggregator of Kubernetes v1.36 (Apache-2.0).
 import { shortList } from '../cells.ts';
 import { printer, type Printers } from '../printer.ts';
 

@@ -1,6 +1,6 @@
-// Rows of the other core types: nodes, namespaces, configuration, quotas, events. Easy to get wrong: an event's times and count stand in different
-// fields in its two API groups, and a redacted secret keeps its DATA count in an annotation. Follows pkg/printers/internalversion of Kubernetes
-// v1.36 (Apache-2.0).
+// Rows of the other core types: nodes, namespaces, configuration, quotas, events. Easy to get wrong: an event's times
+// and count stand in different fields in its two API groups, and a redacted secret keeps its DATA count in an
+// annotation. Follows pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
 import { sortedEntries } from '../cells.ts';
 import { printer, type Ages, type Cell, type KubeObject, type Printers } from '../printer.ts';
 

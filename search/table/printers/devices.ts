@@ -1,5 +1,6 @@
-// Rows of resource.k8s.io: device classes, claims, slices and taints. Easy to get wrong: a claim's state is a list, `allocated,reserved`, and a pool
-// status request sums over its pools. Follows pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
+// Rows of resource.k8s.io: device classes, claims, slices and taints. Easy to get wrong: a claim's state is a list,
+// `allocated,reserved`, and a pool status request sums over its pools. Follows pkg/printers/internalversion of
+// Kubernetes v1.36 (Apache-2.0).
 import { printer, type Ages, type Cell, type KubeObject, type Printers } from '../printer.ts';
 
 interface Claim extends KubeObject {

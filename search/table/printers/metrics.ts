@@ -1,5 +1,5 @@
-// The TARGETS cell of a horizontal pod autoscaler (autoscaling/v2). Easy to get wrong: the n-th status belongs to the n-th metric only when it is
-// of the same kind, and what the n-th status does not say is `<unknown>`.
+// The TARGETS cell of a horizontal pod autoscaler (autoscaling/v2). Easy to get wrong: the n-th status belongs to the
+// n-th metric only when it is of the same kind, and what the n-th status does not say is `<unknown>`.
 import { shortList } from '../cells.ts';
 
 interface Target {

@@ -1,5 +1,6 @@
-// Rows of services, their endpoints and what routes to them. Easy to get wrong: the external address depends on the service's type, and lists are
-// cut after three with a count of the rest. Follows pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
+// Rows of services, their endpoints and what routes to them. Easy to get wrong: the external address depends on the
+// service's type, and lists are cut after three with a count of the rest. Follows pkg/printers/internalversion of
+// Kubernetes v1.36 (Apache-2.0).
 import { labelsText, selectorCell, shortList, type LabelSelector } from '../cells.ts';
 import { printer, type Printers } from '../printer.ts';
 

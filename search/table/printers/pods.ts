@@ -1,5 +1,6 @@
-// Rows of pods and what selects or holds them. Easy to get wrong: a pod's STATUS is no field of it but is found from its phase, its reason, its
-// containers from last to first and its deletion. Follows pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0), as do the descriptions.
+// Rows of pods and what selects or holds them. Easy to get wrong: a pod's STATUS is no field of it but is found from
+// its phase, its reason, its containers from last to first and its deletion. Follows pkg/printers/internalversion of
+// Kubernetes v1.36 (Apache-2.0), as do the descriptions.
 import { labelsText, templateCells, type PodTemplate } from '../cells.ts';
 import { printer, type Ages, type Cell, type KubeObject, type Printers, type RowCondition } from '../printer.ts';
 

@@ -1,5 +1,6 @@
-// Rows of volumes, claims and what provides them. Easy to get wrong: what is being deleted is `Terminating` whatever its phase, and an unbound
-// claim shows neither capacity nor access modes. Follows pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
+// Rows of volumes, claims and what provides them. Easy to get wrong: what is being deleted is `Terminating` whatever
+// its phase, and an unbound claim shows neither capacity nor access modes. Follows pkg/printers/internalversion of
+// Kubernetes v1.36 (Apache-2.0).
 import { printer, type KubeObject, type Printers } from '../printer.ts';
 
 const modes: readonly (readonly [mode: string, short: string])[] = [

@@ -1,5 +1,6 @@
-// Rows of the workload types of apps, batch and autoscaling. Easy to get wrong: what a deployment's selector cell is when there is none differs from
-// the others', and a job without completions counts by its parallelism. Follows pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
+// Rows of the workload types of apps, batch and autoscaling. Easy to get wrong: what a deployment's selector cell is
+// when there is none differs from the others', and a job without completions counts by its parallelism. Follows
+// pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
 import {
   flagText,
   selectorCell,

@@ -1,5 +1,6 @@
-// S39 and F13: whoever takes connections, logins, places or memory and gives nothing for them is bounded, and others are served meanwhile. Easy to
-// get wrong: the honest user comes from the same address as the attack, as behind a load balancer.
+// S39 and F13: whoever takes connections, logins, places or memory and gives nothing for them is bounded, and others
+// are served meanwhile. Easy to get wrong: the honest user comes from the same address as the attack, as behind a load
+// balancer.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -128,7 +129,8 @@ test('one good login is no leave to try tokens: its connection is held back over
   };
   const [honest, other] = [await openRaw(site), await openRaw(site)];
   assert.deepEqual([await answered(honest), await answered(other)], [200, 200]);
-  // The second begins when the address has rested a little: until then not even a good token is tried on a connection that is new.
+  // The second begins when the address has rested a little: until then not even a good token is tried on a connection
+  // that is new.
   for (const attack of [guess, guessOverHttp2]) {
     await eventually(async () => (await exchange(site, get)).status === 200);
     const statuses = await attack();

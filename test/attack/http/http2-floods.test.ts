@@ -1,5 +1,5 @@
-// What costs a client little and a server much over HTTP/2: every flood is either bounded in what it makes us hold, or ends its connection
-// with ENHANCE_YOUR_CALM, and other clients are served meanwhile.
+// What costs a client little and a server much over HTTP/2: every flood is either bounded in what it makes us hold, or
+// ends its connection with ENHANCE_YOUR_CALM, and other clients are served meanwhile.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startListener } from '../../../gateway/start/tls-server.ts';

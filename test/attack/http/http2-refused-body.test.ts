@@ -1,5 +1,5 @@
-// An answer that comes before the body of its request does, over HTTP/2: the client sees all of it, and what it still sends is bounded. What curl and Go's
-// client make of it: test/e2e/attack/refused-bodies.e2e.ts.
+// An answer that comes before the body of its request does, over HTTP/2: the client sees all of it, and what it still
+// sends is bounded. What curl and Go's client make of it: test/e2e/attack/refused-bodies.e2e.ts.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { lingerBytes, lingerMs } from '../../../http/linger.ts';

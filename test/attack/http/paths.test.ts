@@ -1,5 +1,5 @@
-// S12 to S14: request targets that two servers could read differently. Over real sockets and both protocols each is refused and nothing
-// goes upstream, or the member gets exactly the bytes that were sent.
+// S12 to S14: request targets that two servers could read differently. Over real sockets and both protocols each is
+// refused and nothing goes upstream, or the member gets exactly the bytes that were sent.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';
@@ -166,7 +166,8 @@ test('the part of the path that is ours has one spelling (ATT-13)', async () => 
     '/clusters/m1/proxy@evil.test/api',
     '/clusters/m1@evil.test/proxy/api',
     '/clusters/m1;x/proxy/api',
-    // The star itself stands for every cluster (test/integration/fanout.test.ts); next to anything else it is part of a name.
+    // The star itself stands for every cluster (test/integration/fanout.test.ts); next to anything else it is part of a
+    // name.
     '/clusters/**/proxy/api',
     '/clusters/*1/proxy/api',
     '/apis/cluster.core.oam.dev/v1alpha1/clustergateways/*/proxy/api',

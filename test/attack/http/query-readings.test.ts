@@ -1,5 +1,6 @@
-// Queries that Go reads in another way than they look: what is authorized must be what the member is asked. Go's net/url (since 1.26) reads nothing at all of
-// a query with more than 10,000 pairs, and Kubernetes folds letters of other scripts where it looks for `false`.
+// Queries that Go reads in another way than they look: what is authorized must be what the member is asked. Go's
+// net/url (since 1.26) reads nothing at all of a query with more than 10,000 pairs, and Kubernetes folds letters of
+// other scripts where it looks for `false`.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';

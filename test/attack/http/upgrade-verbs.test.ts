@@ -1,5 +1,6 @@
-// Which verb an upgrade is judged by. A rule that lets somebody create Secrets is none that lets them watch Secrets, so an upgrade has the verb of the
-// request without it; what starts something in a container has `create`. Rules, the hub's review and the audit log are all asked the same.
+// Which verb an upgrade is judged by. A rule that lets somebody create Secrets is none that lets them watch Secrets, so
+// an upgrade has the verb of the request without it; what starts something in a container has `create`. Rules, the
+// hub's review and the audit log are all asked the same.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// S26: continue tokens of the index and of the fan-out, replayed, cut, changed and made up. Easy to get wrong: a token says where a list goes on, never what
-// may be seen there, so rights are those of the page's own moment.
+// S26: continue tokens of the index and of the fan-out, replayed, cut, changed and made up. Easy to get wrong: a token
+// says where a list goes on, never what may be seen there, so rights are those of the page's own moment.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeUser } from '../../../cache/model/user.ts';
@@ -145,7 +145,8 @@ export function tokenTests(world: () => IndexWorld): void {
       }
       assert.equal((await ask(`${target}?limit=2&labelSelector=mine&continue=${own}`, 'walled')).status, 400);
 
-      // The digest in it is no secret: a token that is made up well chooses among the clusters one may reach, and no others.
+      // The digest in it is no secret: a token that is made up well chooses among the clusters one may reach, and no
+      // others.
       const walled = makeUser({ name: 'walled' });
       const [, , registration = '', memberToken = '', version = ''] = JSON.parse(
         Buffer.from(own, 'base64url').toString('utf8'),

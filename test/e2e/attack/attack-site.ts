@@ -1,5 +1,6 @@
-// A real hub with its aggregator, a gateway behind it, and a raw member that records every byte: what attacks through the hub start from. Easy to get
-// wrong: the aggregator repairs and refuses things by itself, so a test must say what reached the member, and not only what the client was told.
+// A real hub with its aggregator, a gateway behind it, and a raw member that records every byte: what attacks through
+// the hub start from. Easy to get wrong: the aggregator repairs and refuses things by itself, so a test must say what
+// reached the member, and not only what the client was told.
 import type { ClientHttp2Session } from 'node:http2';
 import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../../site/http2-client.ts';
@@ -28,7 +29,10 @@ export interface AttackSite {
   door(way: Way): Door;
   /** What a request by that way shows the raw member of its caller: waits for nothing. */
   ask(way: Way, bytes: string | Buffer): Promise<RawAnswer>;
-  /** Sends header lines by HTTP/1.1, HTTP/2, and as WebSocket and SPDY upgrades, which the member refuses with 403; statuses in that order. */
+  /**
+   * Sends header lines by HTTP/1.1, HTTP/2, and as WebSocket and SPDY upgrades, which the member refuses with 403;
+   * statuses in that order.
+   */
   everyTransport(way: Way, lines: readonly string[]): Promise<readonly number[]>;
   /** Takes what the raw member was asked since the last time. */
   taken(): readonly MemberRequest[];

@@ -1,5 +1,6 @@
-// What web pages can do in a real browser whose user has a client certificate of the gateway: a stranger's page, an application behind services/proxy
-// on the origin that all clusters share, and one on its cluster's own host. The members are pretend ones: what counts is what reaches them.
+// What web pages can do in a real browser whose user has a client certificate of the gateway: a stranger's page, an
+// application behind services/proxy on the origin that all clusters share, and one on its cluster's own host. The
+// members are pretend ones: what counts is what reaches them.
 import assert from 'node:assert/strict';
 import { KeyObject } from 'node:crypto';
 import { once } from 'node:events';
@@ -86,7 +87,10 @@ function reached(): string[] {
   );
 }
 
-/** What a page tries: fetch without Content-Type, an image, a WebSocket, one with a made-up token. Resolves when all of it is over. */
+/**
+ * What a page tries: fetch without Content-Type, an image, a WebSocket, one with a made-up token. Resolves when all of
+ * it is over.
+ */
 function attempts(base: string): string {
   const exec = `${base.replace('https', 'wss')}${pods}/b/exec?command=sh`;
   const token = `base64url.bearer.authorization.k8s.io.${Buffer.from('made-up').toString('base64url')}`;

@@ -1,5 +1,6 @@
-// A headless Chromium with a client certificate that it shows without asking, driven over its own DevTools protocol. Its home, profile and certificate
-// store are a folder that goes away with it; the policy that chooses the certificate can only be a file below /etc, and is removed at the end.
+// A headless Chromium with a client certificate that it shows without asking, driven over its own DevTools protocol.
+// Its home, profile and certificate store are a folder that goes away with it; the policy that chooses the certificate
+// can only be a file below /etc, and is removed at the end.
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,6 @@
-// What real clients see of an answer that comes before their body does, over HTTP/2: the Status, every time. curl and Go's client send 1 MiB to paths that are
-// refused for who asks, for what they may not, for too much of it, and for how often.
+// What real clients see of an answer that comes before their body does, over HTTP/2: the Status, every time. curl and
+// Go's client send 1 MiB to paths that are refused for who asks, for what they may not, for too much of it, and for how
+// often.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,6 @@
-// As many strangers as one address may have connections, over both protocols and all ways at once, against a gateway of 1 GiB; a user asks meanwhile. Easy to get
-// wrong: the strangers run in a thread of their own, or the user would wait for them instead of for the gateway.
+// As many strangers as one address may have connections, over both protocols and all ways at once, against a gateway of
+// 1 GiB; a user asks meanwhile. Easy to get wrong: the strangers run in a thread of their own, or the user would wait
+// for them instead of for the gateway.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,6 @@
-// Rows B9 and B1: the kubectl matrix through the hub, with the process, files and ServiceAccount that the chart renders. Easy to get wrong: the roles that
-// people get here must be the chart's own, or the matrix proves nothing about them.
+// Rows B9 and B1: the kubectl matrix through the hub, with the process, files and ServiceAccount that the chart
+// renders. Easy to get wrong: the roles that people get here must be the chart's own, or the matrix proves nothing
+// about them.
 import { startChartSite } from '../../chart/site.ts';
 import { clusterSecret, secretNamespace } from '../../hub/objects.ts';
 import { clusterPath } from '../../hub/site.ts';

@@ -1,6 +1,7 @@
-// Row B9, last part: the process with exactly the arguments, files and ServiceAccount that the chart renders does its work on a real hub: its certificate is
-// verified by the aggregator, every source's clusters come and go, people reach them as themselves. Easy to get wrong: a right that is missing shows
-// only as a quiet retry, so the hub's audit log must hold no refusal of the gateway.
+// Row B9, last part: the process with exactly the arguments, files and ServiceAccount that the chart renders does its
+// work on a real hub: its certificate is verified by the aggregator, every source's clusters come and go, people reach
+// them as themselves. Easy to get wrong: a right that is missing shows only as a quiet retry, so the hub's audit log
+// must hold no refusal of the gateway.
 import assert from 'node:assert/strict';
 import { request } from 'node:https';
 import { after, before, test } from 'node:test';
@@ -170,7 +171,8 @@ test('the metrics are read by the account the values name, over TLS, and by no o
 
 test("a certificate that ends is renewed by the running pod, and the hub's users notice nothing", async () => {
   const before = await shown(site.gateway);
-  // What is left when somebody empties the Secret: the pod makes a new authority, has the hub trust it, then shows its certificate.
+  // What is left when somebody empties the Secret: the pod makes a new authority, has the hub trust it, then shows its
+  // certificate.
   const path = '/api/v1/namespaces/portcullis/secrets/portcullis-serving';
   const answer = await hub.request('PATCH', path, { data: null }, { 'content-type': 'application/merge-patch+json' });
   assert.equal(answer.status, 200);

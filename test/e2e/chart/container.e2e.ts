@@ -1,6 +1,7 @@
-// Row B9: the steps of the Containerfile, done without a container engine: what it copies, production modules from the lock file, the root file system it
-// puts together, and the process started in nothing but that, as the image's user. Easy to get wrong: outside of a chroot a library or a module of this
-// machine would be found and hide that the image lacks it.
+// Row B9: the steps of the Containerfile, done without a container engine: what it copies, production modules from the
+// lock file, the root file system it puts together, and the process started in nothing but that, as the image's user.
+// Easy to get wrong: outside of a chroot a library or a module of this machine would be found and hide that the image
+// lacks it.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -102,7 +103,8 @@ test('every module of the program can be loaded from it', async () => {
   assert.match(text, /portcullis \d/);
   const verbs = (await outputOf('--help')).text;
   for (const verb of ['serve', 'demo', 'kubeconfig', 'get']) assert.ok(verbs.includes(`  ${verb}`), verb);
-  // The rest is imported by nobody at start; each file is loaded by itself, but for those that are programs of processes and threads of their own.
+  // The rest is imported by nobody at start; each file is loaded by itself, but for those that are programs of
+  // processes and threads of their own.
   const programs = /gateway\/workers\/worker-main|sqlite\/(?:reader|writer)-worker/;
   const all = globSync('{auth,bin,cache,cli,gateway,routing,search,sim}/**/*.ts', { cwd: join(rootfs, 'app') });
   assert.equal(all.filter((file) => programs.test(file)).length, 3);

@@ -1,5 +1,6 @@
-// Rows B6 and parts of B1, B5: the hub's own kubectl on the three kinds that the gateway serves behind a real aggregator, and what cluster-gateway's
-// clients send. Easy to get wrong: answers of a hub are aggregated from many servers, so a fault of ours shows in commands about other kinds.
+// Rows B6 and parts of B1, B5: the hub's own kubectl on the three kinds that the gateway serves behind a real
+// aggregator, and what cluster-gateway's clients send. Easy to get wrong: answers of a hub are aggregated from many
+// servers, so a fault of ours shows in commands about other kinds.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
@@ -267,7 +268,8 @@ test('what the Go clients of cluster-gateway send works on the hub (CG-73, CG-74
   const ocm = await json<Gateway>('GET', `${gateways}/m2/health`);
   assert.deepEqual((await json<Gateway>('PUT', `${gateways}/m2/health`, { ...ocm, status })).status, status);
   assert.equal((await hub.request('PUT', `${gateways}/nobody/health`, read)).status, 404);
-  // The round trippers of cluster-gateway put this in front of whatever path a client asks for; system:masters stays on the hub.
+  // The round trippers of cluster-gateway put this in front of whatever path a client asks for; system:masters stays on
+  // the hub.
   for (const path of ['healthz', 'version', 'apis']) {
     const through = await hub.request('GET', `${gateways}/m1/proxy/${path}`);
     assert.equal(through.status, 200, path);

@@ -1,5 +1,6 @@
-// Row B5: a Go client that does what cluster-gateway's client library does works against the gateway, through a real hub and directly. Easy to get
-// wrong: the transport rewrites a path behind client-go's back, so a request without a cluster in its context must still mean the hub.
+// Row B5: a Go client that does what cluster-gateway's client library does works against the gateway, through a real
+// hub and directly. Easy to get wrong: the transport rewrites a path behind client-go's back, so a request without a
+// cluster in its context must still mean the hub.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -90,7 +91,8 @@ for (const through of ['through the hub', 'directly'] as const) {
     assert.equal(seen.watched, 'ADDED');
     assert.match(seen.strictError, /no cluster in the context/);
     assert.match(seen.unknown, /nobody.*not found/);
-    // Without a cluster in its context a request is one to whom the kubeconfig names: the hub has `apps`, the gateway itself has not.
+    // Without a cluster in its context a request is one to whom the kubeconfig names: the hub has `apps`, the gateway
+    // itself has not.
     assert.ok(seen.hubWithout.includes('cluster.core.oam.dev'));
     assert.equal(seen.hubWithout.includes('apps'), through === 'through the hub');
 

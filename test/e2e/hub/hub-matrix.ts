@@ -1,5 +1,6 @@
-// Row B1: the kubectl matrix of A2 and A3 by one way through a hub's gateway, compared command by command with the same user straight at a member in
-// the same state. Easy to get wrong: the direct side must be the very identity that the hub knows, uid and groups included.
+// Row B1: the kubectl matrix of A2 and A3 by one way through a hub's gateway, compared command by command with the same
+// user straight at a member in the same state. Easy to get wrong: the direct side must be the very identity that the
+// hub knows, uid and groups included.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { mkdirSync } from 'node:fs';

@@ -1,5 +1,6 @@
-// One cluster registered on a hub in the way of every source: its objects for a given member and credential, and the same with something wrong.
-// Easy to get wrong: objects are applied one after the other, so those that lead somewhere come last.
+// One cluster registered on a hub in the way of every source: its objects for a given member and credential, and the
+// same with something wrong. Easy to get wrong: objects are applied one after the other, so those that lead somewhere
+// come last.
 import { stringify } from 'yaml';
 import { secretNamespace } from '../../hub/objects.ts';
 

@@ -1,6 +1,7 @@
-// Row B8: everything that can be replaced under a running gateway is replaced while people ask through the hub and directly: the member's credential
-// and authority, the hub's authorities for clients and front proxies, the gateway's own certificate and token. Easy to get wrong: 200 says nothing
-// about which credential was used, so audit logs, serial numbers and callers of the added authority tell.
+// Row B8: everything that can be replaced under a running gateway is replaced while people ask through the hub and
+// directly: the member's credential and authority, the hub's authorities for clients and front proxies, the gateway's
+// own certificate and token. Easy to get wrong: 200 says nothing about which credential was used, so audit logs, serial
+// numbers and callers of the added authority tell.
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -26,7 +27,10 @@ import { startLoad } from '../load.ts';
 import type { Load, LoadRecord } from '../load.ts';
 import { eventually } from '../polling.ts';
 
-/** Of each of the two doors. The row says 500 in all, which two cores carry only while they do nothing else: `HUB_ROTATION_RPS=500` asks for them. */
+/**
+ * Of each of the two doors. The row says 500 in all, which two cores carry only while they do nothing else:
+ * `HUB_ROTATION_RPS=500` asks for them.
+ */
 const requestsPerSecond = Number(process.env['HUB_ROTATION_RPS'] ?? 100) / 2;
 /** A change must be in use by then (the row's bound). */
 const settledMs = 1_000;
@@ -93,7 +97,10 @@ interface Asked {
 }
 
 /** One GET on the direct listener; resolves with the status. */
-/** A crowd of bad logins from one address is put off with 429 (docs/how-to/limits.md): then it asks again, as clients do. */
+/**
+ * A crowd of bad logins from one address is put off with 429 (docs/how-to/limits.md): then it asks again, as clients
+ * do.
+ */
 async function askDirectly(path: string, agent: Agent | false, asked: Asked): Promise<number> {
   for (;;) {
     const status = await askOnce(path, agent, asked);

@@ -1,5 +1,5 @@
-// Row B2: clusters come, change and go with the objects of a real hub, whichever source they are of. Easy to get wrong: an answer proves nothing
-// about which member gave it, so every member tells its name.
+// Row B2: clusters come, change and go with the objects of a real hub, whichever source they are of. Easy to get wrong:
+// an answer proves nothing about which member gave it, so every member tells its name.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
@@ -74,7 +74,9 @@ async function answering(cluster: string): Promise<string> {
   return status === 200 ? (JSON.parse(body) as { data: { member: string } }).data.member : String(status);
 }
 
-/** Applies, and resolves with the milliseconds from the last answer of the hub until the cluster answers as `expected`. */
+/**
+ * Applies, and resolves with the milliseconds from the last answer of the hub until the cluster answers as `expected`.
+ */
 async function applied(objects: readonly object[], cluster: string, expected: string): Promise<number> {
   for (const object of objects) await site.hub.apply(object);
   const start = performance.now();

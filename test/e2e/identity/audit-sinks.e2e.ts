@@ -1,5 +1,6 @@
-// Row C58 with real processes: an audit file that may not grow, a gateway that ends while its webhook is silent, events on standard output. Easy to
-// get wrong: a limit of the process holds for every file it writes, so nothing else may be written while it holds.
+// Row C58 with real processes: an audit file that may not grow, a gateway that ends while its webhook is silent, events
+// on standard output. Easy to get wrong: a limit of the process holds for every file it writes, so nothing else may be
+// written while it holds.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';

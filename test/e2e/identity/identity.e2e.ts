@@ -1,4 +1,5 @@
-// Row A4: the member sees the caller, the whole caller, and nobody else; its audit log is the witness. Also the identity part of A7.
+// Row A4: the member sees the caller, the whole caller, and nobody else; its audit log is the witness. Also the
+// identity part of A7.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -166,7 +167,9 @@ test('nobody may act as the probe, granted or not', async () => {
   assert.match(answer.body.toString(), /"kind":"Status"/);
 });
 
-/** The probe asks for its own rights as itself; the member's refusals to impersonate name the gateway. Nothing else may. */
+/**
+ * The probe asks for its own rights as itself; the member's refusals to impersonate name the gateway. Nothing else may.
+ */
 function mayBeTheGateway(event: AuditEvent): boolean {
   return (
     event.objectRef?.resource === 'selfsubjectaccessreviews' ||

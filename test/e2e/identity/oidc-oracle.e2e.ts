@@ -1,5 +1,5 @@
-// Row C61: kube-apiserver and the gateway are given the same AuthenticationConfiguration and the same tokens, and must say the same of them; where
-// the gateway is stricter on purpose, that is told here one by one.
+// Row C61: kube-apiserver and the gateway are given the same AuthenticationConfiguration and the same tokens, and must
+// say the same of them; where the gateway is stricter on purpose, that is told here one by one.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,8 @@ const expressions: readonly string[] = [
   'claims.name.substring(3) + "|" + claims.name.substring(0, 3) + "|" + claims.name.charAt(2)',
   'string(claims.name.indexOf("😀")) + string(claims.name.lastIndexOf("b")) + string(claims.name.size())',
   'claims.path.replace("/", "$&") + claims.path.replace("/", "", 1) + "ab".replace("", "-") + "ab".replace("", "-", 1)',
-  // kube-apiserver takes no list straight from split() ("must return a string or a list of strings"), so it is joined again.
+  // kube-apiserver takes no list straight from split() ("must return a string or a list of strings"), so it is joined
+  // again.
   'claims.path.split("/").join("|")',
   'claims.path.split("/", 2).join("|") + "äb".split("").join("|")',
   '"\\u0085 x \\t\\u2003".trim()',

@@ -1,5 +1,6 @@
-// Row A8: clusters and credentials come, go and change under 200 requests a second, and clusters that stay notice nothing. Easy to get wrong:
-// what a member saw is proved by its audit log, request by request; an answer of 200 says nothing about the credential.
+// Row A8: clusters and credentials come, go and change under 200 requests a second, and clusters that stay notice
+// nothing. Easy to get wrong: what a member saw is proved by its audit log, request by request; an answer of 200 says
+// nothing about the credential.
 import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -159,7 +160,9 @@ test('contexts and credentials rotate under load without a failure, and the new 
   http2.close();
 });
 
-/** Compares, request by request, the user in the member's audit log with the change the request came before or after. */
+/**
+ * Compares, request by request, the user in the member's audit log with the change the request came before or after.
+ */
 async function assertCredentials(
   t: RunningTest,
   records: readonly LoadRecord[],

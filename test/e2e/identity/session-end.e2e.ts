@@ -1,5 +1,6 @@
-// C61, C37: what people at a terminal see when their session ends before its time: kubectl prints the reason, for a watch and for exec over
-// WebSocket. Easy to get wrong: a session that merely breaks off looks like a network fault and is tried again.
+// C61, C37: what people at a terminal see when their session ends before its time: kubectl prints the reason, for a
+// watch and for exec over WebSocket. Easy to get wrong: a session that merely breaks off looks like a network fault and
+// is tried again.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { after, before, it } from 'node:test';
@@ -19,7 +20,8 @@ after(() => site?.stop());
 const timeoutMs = 90_000;
 
 it('when a token is taken away, kubectl exec over WebSocket and kubectl get --watch end and say why', async () => {
-  // A program that reads: a kube-apiserver that translates WebSocket for the kubelet lets any other run on when its client is gone.
+  // A program that reads: a kube-apiserver that translates WebSocket for the kubelet lets any other run on when its
+  // client is gone.
   const env = { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: 'true' };
   const exec = site.through.start(['exec', '-i', 'box', '--', 'sh', '-c', 'echo ready; cat'], { env });
   const watch = site.through.start(['get', 'pods', '--watch']);

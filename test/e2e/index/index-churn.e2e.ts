@@ -1,6 +1,7 @@
-// Row E4: objects of real API servers change all the time while connections are cut, servers, gateways and processes that follow are killed, members wiped and
-// set back; afterwards the index is the members' objects, its log never went back, and every watcher has what the members have. Easy to get wrong: a churn
-// that stands still while a member is down proves little, so the others' goes on.
+// Row E4: objects of real API servers change all the time while connections are cut, servers, gateways and processes
+// that follow are killed, members wiped and set back; afterwards the index is the members' objects, its log never went
+// back, and every watcher has what the members have. Easy to get wrong: a churn that stands still while a member is
+// down proves little, so the others' goes on.
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -89,7 +90,10 @@ function sender(member: Member): (method: string, path: string, body?: object) =
     });
 }
 
-/** Creates, changes and deletes by chance until told to stop, and catches up after a pause; how many changes were answered with success. */
+/**
+ * Creates, changes and deletes by chance until told to stop, and catches up after a pause; how many changes were
+ * answered with success.
+ */
 async function churn(member: Member, signal: AbortSignal): Promise<number> {
   const send = sender(member);
   const there = new Set<string>();

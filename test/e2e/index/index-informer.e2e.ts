@@ -1,6 +1,6 @@
-// Row E11: informers of a real client-go over the index and over the live fan-out, with and without WatchList, behind lines that are cut at random bytes
-// while objects change: what they have in the end is what the members have. Easy to get wrong: with no traffic a line is not cut, so the changes go on
-// until the last cut.
+// Row E11: informers of a real client-go over the index and over the live fan-out, with and without WatchList, behind
+// lines that are cut at random bytes while objects change: what they have in the end is what the members have. Easy to
+// get wrong: with no traffic a line is not cut, so the changes go on until the last cut.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';
@@ -150,8 +150,8 @@ function configMap(name: string, text: string): object {
 }
 
 /**
- * Makes objects, changes each once and deletes six in seven, until told to stop; how many changes there were. Each name is used for one object only, so
- * that an event which was missed is not made good by a later one.
+ * Makes objects, changes each once and deletes six in seven, until told to stop; how many changes there were. Each name
+ * is used for one object only, so that an event which was missed is not made good by a later one.
  */
 async function churn(member: Member, first: number, signal: AbortSignal): Promise<number> {
   const startedMs = performance.now();
@@ -174,7 +174,9 @@ async function churn(member: Member, first: number, signal: AbortSignal): Promis
   return turn;
 }
 
-/** An object without what the index is documented to take out or put in; `live` answers carry a version of their own. */
+/**
+ * An object without what the index is documented to take out or put in; `live` answers carry a version of their own.
+ */
 function documented(object: KubernetesObject, withVersion: boolean): object {
   const {
     managedFields: _,

@@ -1,5 +1,6 @@
-// Seeded random users and RBAC for the tests of rights: Roles, ClusterRoles, aggregation, resourceNames, groups, ServiceAccounts, namespaces. Easy to
-// get wrong: rights that are too wide or too narrow hide every mistake, so most rules name one verb list, one or two types and often names.
+// Seeded random users and RBAC for the tests of rights: Roles, ClusterRoles, aggregation, resourceNames, groups,
+// ServiceAccounts, namespaces. Easy to get wrong: rights that are too wide or too narrow hide every mistake, so most
+// rules name one verb list, one or two types and often names.
 import { createHash } from 'node:crypto';
 import { makeUser } from '../../../cache/model/user.ts';
 import type { User } from '../../../cache/model/user.ts';
@@ -59,7 +60,10 @@ export interface WorldObject {
   readonly [field: string]: unknown;
 }
 
-/** Callers as the gateway knows them; some come from a hub, where ServiceAccounts and `system:masters` are not what they are here. */
+/**
+ * Callers as the gateway knows them; some come from a hub, where ServiceAccounts and `system:masters` are not what they
+ * are here.
+ */
 export function randomUsers(pick: Pick, count: number): User[] {
   return Array.from({ length: count }, (_, index) => {
     const own = pick([[], [pick(groups)], [pick(groups), pick(groups)], ['someone-else']]);

@@ -1,6 +1,7 @@
-// E3: which rows of the index a user may see, against real members with controller-manager: the oracle asks the member itself about every object, as
-// the identity the gateway would send. Easy to get wrong: the oracle must not share a line with what it judges, so it knows nothing of RBAC.
-// INDEX_RIGHTS_USERS (100), INDEX_RIGHTS_MEMBERS (3) and INDEX_RIGHTS_SEED choose size and world.
+// E3: which rows of the index a user may see, against real members with controller-manager: the oracle asks the member
+// itself about every object, as the identity the gateway would send. Easy to get wrong: the oracle must not share a
+// line with what it judges, so it knows nothing of RBAC. INDEX_RIGHTS_USERS (100), INDEX_RIGHTS_MEMBERS (3) and
+// INDEX_RIGHTS_SEED choose size and world.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -154,7 +155,10 @@ interface Tally {
   visible: number;
 }
 
-/** Compares for these users: one verb of each type in each member, the oracle's every row with what the scope and the store say. */
+/**
+ * Compares for these users: one verb of each type in each member, the oracle's every row with what the scope and the
+ * store say.
+ */
 async function compare(scopes: OpenScopes, who: readonly User[], gatekeeper?: Authorizer): Promise<Tally> {
   const tally: Tally = { users: who.length, rows: 0, visible: 0 };
   const faults: string[] = [];

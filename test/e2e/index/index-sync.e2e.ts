@@ -1,5 +1,6 @@
-// Rows E2 and E4 at their root: what sync keeps of a real kube-apiserver is what its GET answers, through CRDs that come and go, a restart, a member wiped
-// and made anew behind the same address, and one restored to an older revision. Easy to get wrong: each fault must really have happened.
+// Rows E2 and E4 at their root: what sync keeps of a real kube-apiserver is what its GET answers, through CRDs that
+// come and go, a restart, a member wiped and made anew behind the same address, and one restored to an older revision.
+// Easy to get wrong: each fault must really have happened.
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
@@ -239,7 +240,8 @@ test('a restart writes only what changed, and lists nothing again; so does the d
   const { written } = site!.counts();
   // The restarted API server writes some of its own objects (leases are not followed).
   assert.ok(written - before.written <= 10, `${written - before.written} rows were written`);
-  // An API server that has begun anew has no history: it says 410 to who stopped at an older version than it began with, however little that is.
+  // An API server that has begun anew has no history: it says 410 to who stopped at an older version than it began
+  // with, however little that is.
   const oldest = await send('GET', `/api/v1/configmaps?watch=1&timeoutSeconds=1&resourceVersion=${position}`);
   if (!/"code":410/.test(oldest)) assert.deepEqual(await listed(), []);
 });

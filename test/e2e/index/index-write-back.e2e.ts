@@ -1,5 +1,6 @@
-// Row E12: whoever writes a copy of the index back to its cluster loses nothing. Every object of every type is taken from the index and PUT as it is.
-// Easy to get wrong: a refused write loses nothing either, so only Secrets may be refused, and each type must have been written.
+// Row E12: whoever writes a copy of the index back to its cluster loses nothing. Every object of every type is taken
+// from the index and PUT as it is. Easy to get wrong: a refused write loses nothing either, so only Secrets may be
+// refused, and each type must have been written.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';
@@ -171,8 +172,9 @@ function contents(object: string, countsAnnotations: boolean): string[] {
 }
 
 /**
- * PUTs the copy through the gateway; where the object was changed in its cluster meanwhile, a copy of now. `before` is the object of just that version,
- * and the answer is the object as it was written, so that no other writer comes between.
+ * PUTs the copy through the gateway; where the object was changed in its cluster meanwhile, a copy of now. `before` is
+ * the object of just that version, and the answer is the object as it was written, so that no other writer comes
+ * between.
  */
 async function writeBack(
   cluster: string,

@@ -1,5 +1,5 @@
-// Commands of the kubectl matrix that talk to running pods: logs, exec, attach, debug, cp, run, port-forward, proxy. Easy to get wrong:
-// what a container writes must be complete before one side reads it, hence the waits.
+// Commands of the kubectl matrix that talk to running pods: logs, exec, attach, debug, cp, run, port-forward, proxy.
+// Easy to get wrong: what a container writes must be complete before one side reads it, hence the waits.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -165,7 +165,8 @@ export function copying({ namespace }: PodScenarioOptions): Scenario {
     await ok(['cp', 'box:folder', 'returned']);
     const returned = readFileSync(join(side.dir, 'returned/inner/a.txt'), 'utf8');
     if (returned !== 'in a folder\n') throw new Error(`${side.name}: cp of a folder gave ${returned}`);
-    // kubectl stops reading tar's complaint when standard output ends, so what it prints of that differs from run to run.
+    // kubectl stops reading tar's complaint when standard output ends, so what it prints of that differs from run to
+    // run.
     const nothing = await side.run(['-n', namespace, 'cp', 'box:/tmp/nothing', 'never'], { silent: true });
     side.outcomes.push({ ...nothing, stdout: String(existsSync(join(side.dir, 'never'))), stderr: '' });
     await fails(['cp', 'sent.bin', 'nobody:/tmp/x'], /not found/);
@@ -213,9 +214,9 @@ export function reaching({ namespace }: PodScenarioOptions): Scenario {
 }
 
 /**
- * A port nothing listens on. The kubelet's handler may reset the stream before it has confirmed it (httpStreamReceived of
- * k8s.io/kubelet answers from another goroutine), directly as well as through the gateway: kubectl then says another sentence and goes on
- * forwarding, so the connection is made again until the pod's own error is told.
+ * A port nothing listens on. The kubelet's handler may reset the stream before it has confirmed it (httpStreamReceived
+ * of k8s.io/kubelet answers from another goroutine), directly as well as through the gateway: kubectl then says another
+ * sentence and goes on forwarding, so the connection is made again until the pod's own error is told.
  */
 async function forwardToNothing(side: Side, namespace: string): Promise<void> {
   const forward = side.start(['-n', namespace, 'port-forward', '--address=127.0.0.1', 'pod/box', ':1'], {

@@ -1,5 +1,5 @@
-// How a scenario of the kubectl matrix says what must work and what must fail, so that two sides that fail alike do not pass. Easy to get wrong:
-// commands whose output depends on timing; they wait for a state first, in a silent command.
+// How a scenario of the kubectl matrix says what must work and what must fail, so that two sides that fail alike do not
+// pass. Easy to get wrong: commands whose output depends on timing; they wait for a state first, in a silent command.
 import { connect } from 'node:net';
 
 import type { Outcome, RunOptions, Side } from './sides.ts';
@@ -76,7 +76,9 @@ function told(side: Side, { command, code, stdout, stderr }: Outcome, what: stri
   return `${side.name}: kubectl ${command} ${what} (${String(code)})\n${stdout}\n${stderr}`;
 }
 
-/** Sends bytes to a local port, half-closes, and resolves with all that came back. Rejects when the connection breaks. */
+/**
+ * Sends bytes to a local port, half-closes, and resolves with all that came back. Rejects when the connection breaks.
+ */
 export function exchangeTcp(port: number, data: string | Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

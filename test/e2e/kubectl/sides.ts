@@ -1,6 +1,6 @@
-// Two ways to the same kind of cluster: directly, impersonating with the gateway's own credential, and through a gateway. A scenario runs once
-// on each and every command's output is compared. Easy to get wrong: normalising too much hides real differences, so only times, ids, server
-// URLs, temporary paths, local ports and member names are replaced.
+// Two ways to the same kind of cluster: directly, impersonating with the gateway's own credential, and through a
+// gateway. A scenario runs once on each and every command's output is compared. Easy to get wrong: normalising too much
+// hides real differences, so only times, ids, server URLs, temporary paths, local ports and member names are replaced.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -206,7 +206,10 @@ export function makeSide(
   };
 }
 
-/** The text up to its last line end: kubectl writes a row of a table and its line end apart, and a stop between the two would cut it. */
+/**
+ * The text up to its last line end: kubectl writes a row of a table and its line end apart, and a stop between the two
+ * would cut it.
+ */
 function wholeLines(text: string): string {
   return text.slice(0, text.lastIndexOf('\n') + 1);
 }

@@ -1,5 +1,6 @@
-// A TCP relay that cuts connections after a random number of bytes of the answer, as often as told, and is a plain line from then on. Easy to get wrong:
-// the numbers come from a seed, but what is in those bytes does not, so a failure is repeated by its seed only nearly.
+// A TCP relay that cuts connections after a random number of bytes of the answer, as often as told, and is a plain line
+// from then on. Easy to get wrong: the numbers come from a seed, but what is in those bytes does not, so a failure is
+// repeated by its seed only nearly.
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { createRandom } from '../../../bench/figures/statistics.ts';
 
@@ -10,7 +11,10 @@ export interface CuttingRelay {
   close(): void;
 }
 
-/** Listens on a port of its own and passes on to `port`; each of the first `cuts` connections ends within `mostBytes` of what comes back. */
+/**
+ * Listens on a port of its own and passes on to `port`; each of the first `cuts` connections ends within `mostBytes` of
+ * what comes back.
+ */
 export async function startCuttingRelay(
   port: number,
   options: { readonly seed: number; readonly cuts: number; readonly mostBytes: number },

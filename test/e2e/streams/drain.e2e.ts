@@ -1,5 +1,6 @@
-// Row A10: a gateway that is told to end lets short requests finish, ends watches between two events, and cuts the rest so that it looks cut;
-// one that is killed starts again with the same CA. Easy to get wrong: a client that reads nothing must not learn of the end by reading.
+// Row A10: a gateway that is told to end lets short requests finish, ends watches between two events, and cuts the rest
+// so that it looks cut; one that is killed starts again with the same CA. Easy to get wrong: a client that reads
+// nothing must not learn of the end by reading.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -214,7 +215,8 @@ test('SIGTERM: unready first, short requests finish, watches end cleanly, the re
   assert.equal(logs[1]!.resetCode(), 2, 'RST_STREAM with INTERNAL_ERROR');
   assert.equal((await kubectlList.exit).code, 1, kubectlList.output());
   assert.equal((await kubectlLogs.exit).code, 1);
-  // Over SPDY kubectl takes a lost connection for the end of the command, also where its API server dies (measured); it must only end.
+  // Over SPDY kubectl takes a lost connection for the end of the command, also where its API server dies (measured); it
+  // must only end.
   const [overWebSocket] = await Promise.all(kubectlExecs.map(({ exit }) => exit));
   assert.equal(overWebSocket!.code, 1, overWebSocket!.stderr);
   if (!upgraded.socket.destroyed) await once(upgraded.socket.resume(), 'close');

@@ -1,5 +1,6 @@
-// A client that lists once, watches from there and keeps what it was told, as an informer does, and notes whatever no watch may say. Easy to get wrong: what
-// came after the last bookmark comes again when the watch is taken up there, so events count when their bookmark has come.
+// A client that lists once, watches from there and keeps what it was told, as an informer does, and notes whatever no
+// watch may say. Easy to get wrong: what came after the last bookmark comes again when the watch is taken up there, so
+// events count when their bookmark has come.
 import { request } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -22,7 +23,9 @@ export interface ReplayedWatchOptions {
   readonly token: string;
   /** Of the collection, without query. */
   readonly path: string;
-  /** Since when members may have been set back: then each object may go back to an older version once, or come again. */
+  /**
+   * Since when members may have been set back: then each object may go back to an older version once, or come again.
+   */
   readonly isSetBack: () => boolean;
 }
 

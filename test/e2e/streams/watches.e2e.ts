@@ -1,5 +1,6 @@
-// Row A5: many watches with one credential see every change once and in order, end with their member, and leave nothing behind when their client
-// goes. Easy to get wrong: all start at the same resourceVersion, so each must be byte for byte what a watch on the member itself shows.
+// Row A5: many watches with one credential see every change once and in order, end with their member, and leave nothing
+// behind when their client goes. Easy to get wrong: all start at the same resourceVersion, so each must be byte for
+// byte what a watch on the member itself shows.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 

@@ -1,5 +1,5 @@
-// What one case of the request fuzzer sends: the bytes of a connection over HTTP/1.1, or what is done on a connection over HTTP/2. Cases are
-// kept as lines of JSON in corpus/requests.jsonl.
+// What one case of the request fuzzer sends: the bytes of a connection over HTTP/1.1, or what is done on a connection
+// over HTTP/2. Cases are kept as lines of JSON in corpus/requests.jsonl.
 
 /** Bytes as latin1. */
 export interface Http1Case {
@@ -69,7 +69,10 @@ export function nameOfToken(token: string): string | undefined {
   return user === undefined ? undefined : Buffer.from(user.name).toString('latin1');
 }
 
-/** What the client sent in one request, as far as identity goes: whom a member must see, or undefined where that cannot be said. */
+/**
+ * What the client sent in one request, as far as identity goes: whom a member must see, or undefined where that cannot
+ * be said.
+ */
 export function intendedUser(headers: readonly string[]): string | undefined {
   const values = (name: string): string[] =>
     headers.filter((_, i) => i % 2 === 1 && headers[i - 1]!.toLowerCase() === name);

@@ -1,5 +1,5 @@
-// Heads, bodies, paths and queries of HTTP/1.1 as one connection, which Go reads as well. Easy to get wrong: the same bytes must be read
-// alike in one piece, in small ones, and one by one.
+// Heads, bodies, paths and queries of HTTP/1.1 as one connection, which Go reads as well. Easy to get wrong: the same
+// bytes must be read alike in one piece, in small ones, and one by one.
 import { readConnection } from '../connection.ts';
 import { mutatedTexts } from '../mutations.ts';
 import { must } from '../target.ts';
@@ -283,7 +283,10 @@ function checkTarget(input: string): Claim | undefined {
   return claim;
 }
 
-/** Whether a server that decodes once, twice or three times more would find `.` or `..`, with parameters behind it or not. */
+/**
+ * Whether a server that decodes once, twice or three times more would find `.` or `..`, with parameters behind it or
+ * not.
+ */
 function climbs(segment: string): boolean {
   let text = segment;
   for (let round = 0; round < 3; round++) {

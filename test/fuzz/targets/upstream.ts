@@ -1,5 +1,6 @@
-// The header list towards a member and the head it becomes: whoever the user is and whatever the client sent, the member sees that user
-// alone. Easy to get wrong: half of the users go around makeUser, because headers.ts must hold on its own.
+// The header list towards a member and the head it becomes: whoever the user is and whatever the client sent, the
+// member sees that user alone. Easy to get wrong: half of the users go around makeUser, because headers.ts must hold on
+// its own.
 import * as fc from 'fast-check';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { HttpFault } from '../../../http/http-fault.ts';
@@ -152,7 +153,9 @@ function userOf({ name, uid, groups, extra, checked }: Sent): User {
   });
 }
 
-/** Exactly the user's own identity, in bytes, and the gateway's own credential; nothing the client sent about either. */
+/**
+ * Exactly the user's own identity, in bytes, and the gateway's own credential; nothing the client sent about either.
+ */
 function checkIdentity(headers: readonly string[], user: User, authorization: string): void {
   const wire = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
   const wanted = [

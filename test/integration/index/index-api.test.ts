@@ -1,5 +1,5 @@
-// The index on the wire: Clusterpedia's paths and our own, over two simulated clusters. What the store, the query and rights do is tested beside them;
-// here it is what a client of the gateway meets.
+// The index on the wire: Clusterpedia's paths and our own, over two simulated clusters. What the store, the query and
+// rights do is tested beside them; here it is what a client of the gateway meets.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';

@@ -1,5 +1,6 @@
-// Lists that filter by a path without an index, over HTTP: a page looks into so many objects and no more. Easy to get wrong: a page that ended early may be
-// empty and is still not the last, so a client that goes on by its tokens must come to every row, once and in order.
+// Lists that filter by a path without an index, over HTTP: a page looks into so many objects and no more. Easy to get
+// wrong: a page that ended early may be empty and is still not the last, so a client that goes on by its tokens must
+// come to every row, once and in order.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answer, IndexedList, IndexedObject, IndexSite } from './index-site.ts';
@@ -15,7 +16,10 @@ const costly = Array.from({ length: 54 }, (_, i) => `spec.x${i}${'.y[]'.repeat(1
 
 type Listed = IndexedList & { readonly continue?: string; readonly remainingItemCount?: number };
 
-/** Registers it. @param site the one of the file, once it runs; with ConfigMaps labelled `place`, whose `data.phase` is one, two or three */
+/**
+ * Registers it. @param site the one of the file, once it runs; with ConfigMaps labelled `place`, whose `data.phase` is
+ * one, two or three
+ */
 export function testEarlyPages(site: () => IndexSite): void {
   const get = (path: string, user = 'admin'): Promise<Answer> => site().ask(path, user);
   const names = ({ items }: IndexedList): string[] =>

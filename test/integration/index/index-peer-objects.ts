@@ -1,5 +1,6 @@
-// Clusterpedia's own test cases of owners, single objects, tables, types and what happens to them, over HTTP, by their numbers
-// (docs/reference/clusterpedia-cases.md). Easy to get wrong: the index follows the clusters, so whoever changes one waits for the answer, never for a time.
+// Clusterpedia's own test cases of owners, single objects, tables, types and what happens to them, over HTTP, by their
+// numbers (docs/reference/clusterpedia-cases.md). Easy to get wrong: the index follows the clusters, so whoever changes
+// one waits for the answer, never for a time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';
@@ -252,7 +253,8 @@ export function testObjectCases(site: () => IndexSite): void {
     // A built-in type is kept as its cluster prefers it, whatever version is asked for.
     assert.equal((await objects(`${apps}/deployments?names=web`))[0]!.apiVersion, 'apps/v1');
     assert.match((await get('/apis/apps/v1beta1/deployments')).text, /in version v1beta1 is not indexed/);
-    // Of a custom type every served version is a view of the same row, where Clusterpedia keeps one row for each of the first three.
+    // Of a custom type every served version is a view of the same row, where Clusterpedia keeps one row for each of the
+    // first three.
     for (const version of ['v1beta2', 'v1beta1', 'v1alpha2', 'v1alpha1']) {
       const [found, ...more] = await objects(`/clusters/alpha/apis/example.org/${version}/gizmos`);
       assert.deepEqual([found!.apiVersion, more.length], [`example.org/${version}`, 0]);
@@ -329,7 +331,8 @@ export function testObjectCases(site: () => IndexSite): void {
 
     put('added-updated', 'one');
     put('added-updated', 'two');
-    // At once, or, where the commit fell between the two, one after the other: never an addition twice, never the older last.
+    // At once, or, where the commit fell between the two, one after the other: never an addition twice, never the older
+    // last.
     await eventually('the newer', async () => last('added-updated')?.endsWith('two') === true);
     assert.ok(['ADDED', 'ADDED,MODIFIED'].includes(types('added-updated').join()), types('added-updated').join());
     put('added-updated', 'three');

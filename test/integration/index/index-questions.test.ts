@@ -1,4 +1,5 @@
-// Questions that name columns, ask for a number of values, or ask for one object by its name: on the wire, over two simulated clusters.
+// Questions that name columns, ask for a number of values, or ask for one object by its name: on the wire, over two
+// simulated clusters.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';

@@ -1,5 +1,5 @@
-// Two simulated clusters behind a gateway with an index, for tests of its API. Easy to get wrong: the index follows members, so whoever changes a member
-// waits until the index tells of it, never for a time.
+// Two simulated clusters behind a gateway with an index, for tests of its API. Easy to get wrong: the index follows
+// members, so whoever changes a member waits until the index tells of it, never for a time.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
@@ -28,7 +28,9 @@ export interface Answer {
 /** A watch that runs. */
 export interface Watching {
   readonly events: readonly WatchEvent[];
-  /** Resolves with the events so far once there are as many as this that are no bookmarks; rejects when it ended before. */
+  /**
+   * Resolves with the events so far once there are as many as this that are no bookmarks; rejects when it ended before.
+   */
   until(count: number): Promise<readonly WatchEvent[]>;
   /** Resolves when the server has ended it; false when it was cut. */
   readonly ended: Promise<boolean>;

@@ -1,5 +1,6 @@
-// When every object of a type was created, and where, in memory and in order: a decimal offset passes over rows here and not in the file. Easy to get
-// wrong: rows of the same moment are passed over all or none, since the order goes on by other keys among them.
+// When every object of a type was created, and where, in memory and in order: a decimal offset passes over rows here
+// and not in the file. Easy to get wrong: rows of the same moment are passed over all or none, since the order goes on
+// by other keys among them.
 import type { PlaceNumbers } from './slot-numbers.ts';
 import type { Remembered } from './remembered.ts';
 import type { Transaction } from '../transaction.ts';

@@ -1,5 +1,6 @@
-// Passes over rows of an order by creation in memory: a decimal offset of many thousands costs no look at the rows before it. Easy to get wrong: only where
-// nothing but the places says which rows there are; a condition or a single object is in no column.
+// Passes over rows of an order by creation in memory: a decimal offset of many thousands costs no look at the rows
+// before it. Easy to get wrong: only where nothing but the places says which rows there are; a condition or a single
+// object is in no column.
 import { isExtentOnly } from '../session.ts';
 import type { CreatedColumn, Passed } from './created-column.ts';
 import { rowOrder, type RowOrder } from '../read/order.ts';

@@ -1,5 +1,6 @@
-// The names of all objects of a type one behind the other in memory: a part of a name is searched for in one piece of memory and not row by row. Easy to get
-// wrong: what stands across the end of one name and the beginning of the next is no part of either.
+// The names of all objects of a type one behind the other in memory: a part of a name is searched for in one piece of
+// memory and not row by row. Easy to get wrong: what stands across the end of one name and the beginning of the next is
+// no part of either.
 import type { PlaceNumbers } from './slot-numbers.ts';
 import type { Remembered } from './remembered.ts';
 import { changeKind } from '../schema.ts';

@@ -1,5 +1,5 @@
-// Counts rows by parts of their names in memory. Easy to get wrong: only where nothing else says which rows, and a user's single objects are in no place
-// that counts as a whole.
+// Counts rows by parts of their names in memory. Easy to get wrong: only where nothing else says which rows, and a
+// user's single objects are in no place that counts as a whole.
 import type { NameColumn } from './name-column.ts';
 import { type Turns } from '../transaction.ts';
 import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';

@@ -1,5 +1,6 @@
-// What a reader remembers of rows between transactions, so that many namespaces or a large offset cost no look at every row: built in slices, then kept
-// current by the log. Easy to get wrong: it is of one transaction only after `refresh` in it, and must not be used otherwise.
+// What a reader remembers of rows between transactions, so that many namespaces or a large offset cost no look at every
+// row: built in slices, then kept current by the log. Easy to get wrong: it is of one transaction only after `refresh`
+// in it, and must not be used otherwise.
 import { LRUCache } from 'lru-cache';
 
 import { CreatedColumn } from './created-column.ts';
@@ -45,7 +46,10 @@ export class ReaderMemory {
     return this.#current(session, columnKey(t)) as CreatedColumn | undefined;
   }
 
-  /** Has {@link ReaderMemory.nameColumn} of a type ready for whoever asks again, unless it is too large: to read all names once costs as much as to search them ten times. */
+  /**
+   * Has {@link ReaderMemory.nameColumn} of a type ready for whoever asks again, unless it is too large: to read all
+   * names once costs as much as to search them ten times.
+   */
   async prepareNameColumn(turns: Turns, t: number): Promise<void> {
     const key = namesKey(t);
     if (this.#asked.has(key)) await this.#prepare(turns, key, () => new NameColumn(t, this.places));

@@ -1,5 +1,6 @@
-// How many rows of a type each place has, in memory: what thousands of namespaces hold together is summed without a look-up for each. Easy to get wrong:
-// the counters of places that are empty are not there, which is a count of nothing and not a place that is unknown.
+// How many rows of a type each place has, in memory: what thousands of namespaces hold together is summed without a
+// look-up for each. Easy to get wrong: the counters of places that are empty are not there, which is a count of nothing
+// and not a place that is unknown.
 import type { Remembered } from './remembered.ts';
 import type { Transaction } from '../transaction.ts';
 import { changesOfType } from './type-changes.ts';

@@ -1,5 +1,5 @@
-// Objects that were granted by name, one by one, as they are now: found once, then kept current by the log of changes. Easy to get wrong: an object in a
-// namespace that is granted as a whole must not be among them, or it is there twice.
+// Objects that were granted by name, one by one, as they are now: found once, then kept current by the log of changes.
+// Easy to get wrong: an object in a namespace that is granted as a whole must not be among them, or it is there twice.
 import type { Place } from '../catalog.ts';
 import type { KeyRow, RowOrder } from '../read/order.ts';
 import { changeKind } from '../schema.ts';

@@ -1,5 +1,5 @@
-// Places numbered without gaps, so that a user's are an array of bytes and whether a row is theirs is one look into it. Easy to get wrong: an array made
-// before a place was met does not know it.
+// Places numbered without gaps, so that a user's are an array of bytes and whether a row is theirs is one look into it.
+// Easy to get wrong: an array made before a place was met does not know it.
 import { incarnationOf } from '../catalog.ts';
 import type { Extent } from '../read/extents.ts';
 

@@ -1,5 +1,6 @@
-// How many rows of each namespace have each value of one path: what a facet for somebody who sees some namespaces is summed from, whatever the number of
-// rows. Easy to get wrong: a term's number may come again for another path, so a number means something only together with a look into the dictionary.
+// How many rows of each namespace have each value of one path: what a facet for somebody who sees some namespaces is
+// summed from, whatever the number of rows. Easy to get wrong: a term's number may come again for another path, so a
+// number means something only together with a look into the dictionary.
 import type { Remembered } from './remembered.ts';
 import type { PlaceNumbers } from './slot-numbers.ts';
 import type { Transaction } from '../transaction.ts';
@@ -88,7 +89,10 @@ export class TermCounts implements Remembered {
     return this.#known.has(term);
   }
 
-  /** Rows with each term in some places, given by {@link PlaceNumbers.among}. A term that is not of the path any more may be among them. */
+  /**
+   * Rows with each term in some places, given by {@link PlaceNumbers.among}. A term that is not of the path any more
+   * may be among them.
+   */
   count(members: Uint8Array): Map<number, number> {
     const sums = new Map<number, number>();
     const asBefore = members.slice();

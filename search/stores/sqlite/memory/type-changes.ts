@@ -1,5 +1,6 @@
-// What has changed of a type since a moment, by the log: how things that a reader remembers between transactions are kept current. Easy to get wrong:
-// a log that does not reach back so far says nothing, and what was remembered must then be read anew.
+// What has changed of a type since a moment, by the log: how things that a reader remembers between transactions are
+// kept current. Easy to get wrong: a log that does not reach back so far says nothing, and what was remembered must
+// then be read anew.
 import { oldestSequence } from '../read/change-reader.ts';
 import { changeKind } from '../schema.ts';
 import type { Transaction } from '../transaction.ts';

@@ -1,11 +1,15 @@
-// Reads bodies of a page's keys, a bounded chunk a transaction, as they were when the page was planned. Easy to get wrong: a row that has changed
-// since is taken from the log, so that a list and a watch from its resourceVersion neither repeat nor miss a change.
+// Reads bodies of a page's keys, a bounded chunk a transaction, as they were when the page was planned. Easy to get
+// wrong: a row that has changed since is taken from the log, so that a list and a watch from its resourceVersion
+// neither repeat nor miss a change.
 import type { TypeKey } from '../../../types.ts';
 import type { RowRead } from '../../store.ts';
 import { changeKind, metaKey } from '../schema.ts';
 import type { Session } from '../session.ts';
 
-/** Some rows of a page, packed: their texts stay as SQLite wrote them until whoever wants the rows reads them, by {@link rowsOfChunk}. */
+/**
+ * Some rows of a page, packed: their texts stay as SQLite wrote them until whoever wants the rows reads them, by {@link
+ * rowsOfChunk}.
+ */
 export interface BodyChunk {
   /** How many ids of those asked for are done; rows that are gone are missing from the rest. */
   readonly done: number;
@@ -28,7 +32,9 @@ export type ChunkPlace = readonly [cluster: string, incarnation: string, namespa
 export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
 const comma = 0x2c;
-/** Read by one statement at first, without their bodies and with them, and at most once it is known how large rows are. */
+/**
+ * Read by one statement at first, without their bodies and with them, and at most once it is known how large rows are.
+ */
 const firstHeads = 64;
 const firstRows = 16;
 const mostRows = 256;
@@ -165,7 +171,10 @@ function firstOf({ t, place, bytes, names, uids }: Heads, count: number): Heads 
   };
 }
 
-/** One after the other as SQLite joins them, which is one piece of memory for all: none is made and thrown away for each row. */
+/**
+ * One after the other as SQLite joins them, which is one piece of memory for all: none is made and thrown away for each
+ * row.
+ */
 function joinedBodies({ sql }: Session, ids: Float64Array): Uint8Array {
   const [joined] = sql.first<[Uint8Array | null]>(
     `SELECT CAST(group_concat(',' || b.raw, '') AS BLOB) FROM json_each(?) j CROSS JOIN body b ON b.id = j.value`,

@@ -1,5 +1,6 @@
-// How much of the objects' bodies one question may read for what no index can tell. A page that goes on by cursor ends where that is spent, everything else
-// is refused, with what to do instead. Easy to get wrong: an answer made of some of the rows would look whole, so only what says where it goes on may end.
+// How much of the objects' bodies one question may read for what no index can tell. A page that goes on by cursor ends
+// where that is spent, everything else is refused, with what to do instead. Easy to get wrong: an answer made of some
+// of the rows would look whole, so only what says where it goes on may end.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import { typeKey, type ResourceType } from '../../../types.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
@@ -11,7 +12,10 @@ export interface BodyLimits {
   readonly bodies: number;
   /** The body with which they are reached is still read. */
   readonly bytes: number;
-  /** A page that may end early does after so many milliseconds of CPU as well; what could only be refused is not, which would be by chance. */
+  /**
+   * A page that may end early does after so many milliseconds of CPU as well; what could only be refused is not, which
+   * would be by chance.
+   */
   readonly cpuMs: number;
 }
 

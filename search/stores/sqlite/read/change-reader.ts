@@ -1,5 +1,5 @@
-// Reads the log of changes with the bodies before and after each. Easy to get wrong: an entry's body after is what its object's next entry has before,
-// or the row of now; so entries of one answer must all be read in one transaction.
+// Reads the log of changes with the bodies before and after each. Easy to get wrong: an entry's body after is what its
+// object's next entry has before, or the row of now; so entries of one answer must all be read in one transaction.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import type { TypeKey } from '../../../types.ts';
 import type { LogEntry } from '../../store.ts';
@@ -61,8 +61,9 @@ export function readChanges(session: Transaction, sinceUs: number, types: readon
 }
 
 /**
- * Whether this store has made a change at exactly this time and has all that came after. Every version it issues is that of a change, so this is
- * exact: check digits let one in a thousand versions of another store pass, and none of them is the time of a change here but by chance of a microsecond.
+ * Whether this store has made a change at exactly this time and has all that came after. Every version it issues is
+ * that of a change, so this is exact: check digits let one in a thousand versions of another store pass, and none of
+ * them is the time of a change here but by chance of a microsecond.
  */
 export function isInLog(session: Transaction, timeUs: number): boolean {
   if (timeUs === oldestSequence(session)) return true;

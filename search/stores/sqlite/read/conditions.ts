@@ -1,5 +1,6 @@
-// Turns a query's conditions for one type into pieces of SQL over its row `o`, and leaves to the matcher what only the body can tell. Easy to get
-// wrong: only what is in a row's columns or terms may become SQL; a path that is not indexed for this type is never in them.
+// Turns a query's conditions for one type into pieces of SQL over its row `o`, and leaves to the matcher what only the
+// body can tell. Easy to get wrong: only what is in a row's columns or terms may become SQL; a path that is not indexed
+// for this type is never in them.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import type { PathStep } from '../../../../lib/json/path-step.ts';
 import { allOf, type FieldRequirement, type ListQuery } from '../../../query/list-query.ts';

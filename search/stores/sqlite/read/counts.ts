@@ -1,5 +1,5 @@
-// Counts rows of a question, in all or by cluster, namespace or type. Easy to get wrong: what counters answer must be what reading the rows would
-// give, and what only bodies can tell is never counted without reading them.
+// Counts rows of a question, in all or by cluster, namespace or type. Easy to get wrong: what counters answer must be
+// what reading the rows would give, and what only bodies can tell is never counted without reading them.
 import type { BodyLooks } from './body-budget.ts';
 import { extentRows, rowsByPlace, type Extent } from './extents.ts';
 import { KeyStream } from './key-stream.ts';
@@ -59,7 +59,10 @@ export interface PlanVisitor {
   readonly row: (session: Session, row: KeyRow) => unknown;
 }
 
-/** Visits each plan in one transaction; or, when one of them needs bodies, every row in several. @throws TooManyBodies (rejects) */
+/**
+ * Visits each plan in one transaction; or, when one of them needs bodies, every row in several. @throws TooManyBodies
+ * (rejects)
+ */
 export async function eachPlan(
   { slice, pause }: Turns<Session>,
   question: Question,

@@ -1,5 +1,6 @@
-// Which places, and which single objects, of one type a query may look at for one user: scope and the query's key columns together, as numbers. Easy to
-// get wrong: what is not granted must not be in it, and a place granted twice must not be there twice, or counts come out wrong.
+// Which places, and which single objects, of one type a query may look at for one user: scope and the query's key
+// columns together, as numbers. Easy to get wrong: what is not granted must not be in it, and a place granted twice
+// must not be there twice, or counts come out wrong.
 import { LRUCache } from 'lru-cache';
 
 import type { ListQuery } from '../../../query/list-query.ts';
@@ -13,7 +14,10 @@ import type { Sql } from '../sql.ts';
 /** Grants of a scope as a reader keeps them. */
 export type Grants = ReadonlyMap<string, ReadonlyMap<TypeKey, Grant>>;
 
-/** Rows of type `t` in these incarnations without the excepted places, in these places, and these objects; the three do not overlap. */
+/**
+ * Rows of type `t` in these incarnations without the excepted places, in these places, and these objects; the three do
+ * not overlap.
+ */
 export interface Extent {
   readonly t: number;
   readonly type: TypeKey;
@@ -35,7 +39,10 @@ export interface Extent {
   readonly typeRows: number;
 }
 
-/** What of an extent is the same in every transaction until a place is added or a type is followed in one more incarnation. */
+/**
+ * What of an extent is the same in every transaction until a place is added or a type is followed in one more
+ * incarnation.
+ */
 interface Granted {
   readonly catalogVersion: number;
   readonly incarnations: readonly number[];

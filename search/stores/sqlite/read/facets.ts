@@ -1,5 +1,5 @@
-// Counts rows by the values of a label or a path, and completes values. Easy to get wrong: a row with several values of a path counts once for each
-// value, and a row without one counts nowhere.
+// Counts rows by the values of a label or a path, and completes values. Easy to get wrong: a row with several values of
+// a path counts once for each value, and a row without one counts nowhere.
 import { documentPaths, readDocument } from '../../../query/document.ts';
 import { parsePath, printPath } from '../../../query/path.ts';
 import { indexedPaths } from '../../indexed-paths.ts';

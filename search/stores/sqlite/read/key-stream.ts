@@ -1,5 +1,5 @@
-// All rows of a question in order: the walks of its types merged, what only bodies can tell filtered out. Easy to get wrong: a walk looks at the
-// database only while a transaction is open, and goes on in the next one after a pause.
+// All rows of a question in order: the walks of its types merged, what only bodies can tell filtered out. Easy to get
+// wrong: a walk looks at the database only while a transaction is open, and goes on in the next one after a pause.
 import type { Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';
 import type { Cursor } from '../../store.ts';
@@ -73,7 +73,9 @@ export class KeyStream {
   #last: KeyRow | undefined;
   #isCut = false;
 
-  /** @param looks whether it is cut where too many bodies tell what matches; an order by paths of them is refused then */
+  /**
+   * @param looks whether it is cut where too many bodies tell what matches; an order by paths of them is refused then
+   */
   constructor(question: Question, cursor: Cursor | undefined, { offset, limit }: Wanted, looks: BodyLooks) {
     this.#question = question;
     this.#looks = looks;

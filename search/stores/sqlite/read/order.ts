@@ -1,5 +1,6 @@
-// Total orders of rows: the keys of a query, then what breaks ties, and cursors that hold one row's keys. Easy to get wrong: texts compare as
-// SQLite compares them, by UTF-8 bytes; JavaScript's `<` puts surrogates before other characters.
+// Total orders of rows: the keys of a query, then what breaks ties, and cursors that hold one row's keys. Easy to get
+// wrong: texts compare as SQLite compares them, by UTF-8 bytes; JavaScript's `<` puts surrogates before other
+// characters.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import type { PathStep } from '../../../../lib/json/path-step.ts';
 import type { ListQuery, OrderKey } from '../../../query/list-query.ts';

@@ -1,5 +1,6 @@
-// Follows owner references down: from an owner to what it owns, and on. Easy to get wrong: whatever stands between must be visible to the caller too,
-// and a uid means an object only together with its cluster, since a restored cluster has the uids of the one it was restored from.
+// Follows owner references down: from an owner to what it owns, and on. Easy to get wrong: whatever stands between must
+// be visible to the caller too, and a uid means an object only together with its cluster, since a restored cluster has
+// the uids of the one it was restored from.
 import type { OwnerQuery } from '../../../query/list-query.ts';
 import type { Grant } from '../../../rights/scope.ts';
 import { typeKey, type TypeKey } from '../../../types.ts';

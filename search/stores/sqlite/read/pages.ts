@@ -1,5 +1,5 @@
-// Makes a page: keys first, bodies last. Easy to get wrong: keys of a long list take several transactions; each slice ends before the next question
-// may run, and the page says the state its first slice saw.
+// Makes a page: keys first, bodies last. Easy to get wrong: keys of a long list take several transactions; each slice
+// ends before the next question may run, and the page says the state its first slice saw.
 import type { Cursor, PageRequest } from '../../store.ts';
 import { BodyBudget, TooManyBodies, type BodyLimits } from './body-budget.ts';
 import { countRows } from './counts.ts';
@@ -21,7 +21,8 @@ export interface KeyPage {
 
 /**
  * @param readFirst is called with the keys in the transaction that found the last of them
- * @throws TooManyBodies (rejects) where the page may neither end early nor read on, and for an order by paths of too many objects
+ * @throws TooManyBodies (rejects) where the page may neither end early nor read on, and for an order by paths of too
+ *   many objects
  */
 export async function readPage<First>(
   turns: Turns<Session>,
@@ -100,7 +101,10 @@ export async function readPage<First>(
   }
 }
 
-/** Without a limit everything is wanted, whatever it costs; an offset counts rows that match, so no cursor can stand among them. */
+/**
+ * Without a limit everything is wanted, whatever it costs; an offset counts rows that match, so no cursor can stand
+ * among them.
+ */
 function overBudgetOf({ limit, offset = 0, overBudget }: PageRequest): PageRequest['overBudget'] {
   if (limit === undefined) return undefined;
   return overBudget === 'end' && offset > 0 ? 'refuse' : overBudget;

@@ -1,5 +1,6 @@
-// Reads one object by its whole key on the thread that asks: a look-up takes some ten microseconds, less than asking another thread for it. Easy to get
-// wrong: the main thread may not stall, so nothing here waits for a lock, reads a large body or sorts; whatever is more is left to the readers.
+// Reads one object by its whole key on the thread that asks: a look-up takes some ten microseconds, less than asking
+// another thread for it. Easy to get wrong: the main thread may not stall, so nothing here waits for a lock, reads a
+// large body or sorts; whatever is more is left to the readers.
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
 import type { ListQuery } from '../../../query/list-query.ts';
@@ -19,7 +20,10 @@ export interface PointRead {
 }
 
 export interface PointReader {
-  /** Undefined for what a reader must be asked: other questions, large bodies, several objects, a file that is slow or cannot be read. */
+  /**
+   * Undefined for what a reader must be asked: other questions, large bodies, several objects, a file that is slow or
+   * cannot be read.
+   */
   readonly find: (query: ListQuery, scope: RowScope, page: PageRequest) => PointRead | undefined;
   readonly close: () => void;
 }
@@ -30,7 +34,10 @@ const cacheBytes = 8 << 20;
 const mostBytes = 64 << 10;
 /** Of one name in a cluster's namespaces; the readers know how to order them. */
 const mostNamed = 4;
-/** A look-up that took so long waited for a disk or a processor; after so many in a row the readers are asked for a while. */
+/**
+ * A look-up that took so long waited for a disk or a processor; after so many in a row the readers are asked for a
+ * while.
+ */
 const slowMs = 20;
 const mostSlow = 3;
 const restMs = 5000;
@@ -52,7 +59,10 @@ interface Point {
   readonly name: string;
 }
 
-/** Opens a connection of its own; a file that cannot be read is left to the readers, who tell of it. @param nowMs of a monotonic clock */
+/**
+ * Opens a connection of its own; a file that cannot be read is left to the readers, who tell of it. @param nowMs of a
+ * monotonic clock
+ */
 export function openPointReader(file: string, nowMs: () => number = () => performance.now()): PointReader {
   try {
     return openConnection(file, nowMs);

@@ -1,5 +1,5 @@
-// Answers questions from one read-only connection: every operation of a reader worker. Easy to get wrong: a transaction is open only inside `slice`,
-// which is synchronous; nothing may wait while it is.
+// Answers questions from one read-only connection: every operation of a reader worker. Easy to get wrong: a transaction
+// is open only inside `slice`, which is synchronous; nothing may wait while it is.
 import { DatabaseSync } from 'node:sqlite';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';

@@ -1,5 +1,6 @@
-// Sends a scope to each reader once, then by number: grants of a user over many clusters are large, and asked with again and again. Easy to get wrong: a
-// digest stands for all grants, but only those of the asked types are sent, so the types are part of what is remembered.
+// Sends a scope to each reader once, then by number: grants of a user over many clusters are large, and asked with
+// again and again. Easy to get wrong: a digest stands for all grants, but only those of the asked types are sent, so
+// the types are part of what is remembered.
 import { LRUCache } from 'lru-cache';
 
 import type { ListQuery } from '../../../query/list-query.ts';

@@ -1,5 +1,6 @@
-// The ways to the rows of one type that a query can be about, each with the index it takes. Easy to get wrong: the ways of one plan never overlap, so
-// that a row is neither listed nor counted twice, and a way that cannot be narrowed by an index says so by its cost.
+// The ways to the rows of one type that a query can be about, each with the index it takes. Easy to get wrong: the ways
+// of one plan never overlap, so that a row is neither listed nor counted twice, and a way that cannot be narrowed by an
+// index says so by its cost.
 import type { ListQuery } from '../../../query/list-query.ts';
 import { incarnationOf } from '../catalog.ts';
 import { placesPerIncarnation } from '../schema.ts';
@@ -9,7 +10,9 @@ import type { TypePlan } from '../session.ts';
 import type { Piece } from '../sql.ts';
 import type { TermSet } from './term-sets.ts';
 
-/** `FROM` and conditions of a statement over `o` (the row) or, where nothing of the row is needed, over `x` (a posting). */
+/**
+ * `FROM` and conditions of a statement over `o` (the row) or, where nothing of the row is needed, over `x` (a posting).
+ */
 export interface Way {
   readonly from: Piece;
   readonly where: readonly Piece[];

@@ -1,5 +1,6 @@
-// Which terms of the dictionary a condition on a label or an indexed path is about. Easy to get wrong: what a condition means is decided by
-// search/query/match.ts alone, which is asked about each value here wherever it is more than equality.
+// Which terms of the dictionary a condition on a label or an indexed path is about. Easy to get wrong: what a condition
+// means is decided by search/query/match.ts alone, which is asked about each value here wherever it is more than
+// equality.
 import { compileMatcher } from '../../../query/match.ts';
 import { allOf, type FieldRequirement, type LabelRequirement } from '../../../query/list-query.ts';
 import type { Sql } from '../sql.ts';

@@ -1,5 +1,6 @@
-// What the main thread and the workers send each other. Easy to get wrong: bodies of a batch travel in one buffer that is handed over, and the rest of
-// its rows as one JSON text, since cloning thousands of small arrays costs the main thread more than the write costs the worker.
+// What the main thread and the workers send each other. Easy to get wrong: bodies of a batch travel in one buffer that
+// is handed over, and the rest of its rows as one JSON text, since cloning thousands of small arrays costs the main
+// thread more than the write costs the worker.
 import type { ObjectKey, TypeInfo, Incarnation } from '../../../types.ts';
 import type { RowWrite, SyncPosition, WriteBatch } from '../../store.ts';
 

@@ -1,4 +1,5 @@
-// A thread that reads: each has its own connection. Easy to get wrong: bodies are handed over, not copied, so nothing here may keep them.
+// A thread that reads: each has its own connection. Easy to get wrong: bodies are handed over, not copied, so nothing
+// here may keep them.
 import { workerData } from 'node:worker_threads';
 
 import type { BodyChunk } from '../read/bodies.ts';

@@ -1,5 +1,5 @@
-// The main thread's end of the calls to a worker. Easy to get wrong: a worker that ends must fail every call that waits for it, and each later one, or
-// a request hangs for ever.
+// The main thread's end of the calls to a worker. Easy to get wrong: a worker that ends must fail every call that waits
+// for it, and each later one, or a request hangs for ever.
 import { extname } from 'node:path';
 import { Worker, type Transferable } from 'node:worker_threads';
 

@@ -1,5 +1,5 @@
-// The thread that writes: opens the file, then commits whatever has come while the last commit ran as one transaction. Easy to get wrong: a commit is
-// answered only when it is in the file.
+// The thread that writes: opens the file, then commits whatever has come while the last commit ran as one transaction.
+// Easy to get wrong: a commit is answered only when it is in the file.
 import { workerData } from 'node:worker_threads';
 
 import type { LogLimits } from '../write/change-log.ts';
@@ -34,7 +34,9 @@ const { index, writer } = open() ?? open() ?? fail();
 let queue: Waiting[] = [];
 let isScheduled = false;
 
-/** Undefined when the file proved damaged as soon as it was read: it is marked, so that the next opening sets it aside. */
+/**
+ * Undefined when the file proved damaged as soon as it was read: it is marked, so that the next opening sets it aside.
+ */
 function open(): { readonly index: IndexFile; readonly writer: Writer } | undefined {
   const index = openIndexFile({ ...data, nowUs, onSetAside: (message) => tell({ kind: 'set-aside', message }) });
   try {

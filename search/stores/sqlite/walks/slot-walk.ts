@@ -1,5 +1,5 @@
-// Rows place by place, in the order of clusters and namespaces: what most questions are answered by. Easy to get wrong: a place may hold more rows than are
-// wanted at a time, and the walk goes on within it in the next transaction.
+// Rows place by place, in the order of clusters and namespaces: what most questions are answered by. Easy to get wrong:
+// a place may hold more rows than are wanted at a time, and the walk goes on within it in the next transaction.
 import { incarnationOf, type Catalog, type Place } from '../catalog.ts';
 import { compareText } from '../text-order.ts';
 import { comparePlaceClusters, type KeyRow, type RowOrder, type SortKey } from '../read/order.ts';
@@ -171,7 +171,10 @@ interface Stop {
   readonly listed: readonly number[] | undefined;
 }
 
-/** By the list of places of an extent, which is one array for all questions of a user about the same places, then by direction. */
+/**
+ * By the list of places of an extent, which is one array for all questions of a user about the same places, then by
+ * direction.
+ */
 const knownStops = new WeakMap<readonly number[], Map<string, readonly Stop[]>>();
 
 function stopsOf({ catalog }: Session, plan: TypePlan, { key, byFirst, compare }: PlaceOrder): readonly Stop[] {
@@ -216,7 +219,10 @@ function* perIncarnation(session: Session, plan: TypePlan, order: PlaceOrder): G
     if (listedHere === undefined) yield* wholeIncarnation(incarnation);
     else yield* listedHere.map((number) => catalog.place(number)).filter((place) => isWanted(place));
   }
-  /** Most questions are answered from the first places, so which of the others have rows is looked up once they are needed. */
+  /**
+   * Most questions are answered from the first places, so which of the others have rows is looked up once they are
+   * needed.
+   */
   function* wholeIncarnation(number: number): Generator<Place> {
     const inOrder = ascending ? catalog.inOrder(number) : catalog.inOrder(number).toReversed();
     const wanted = inOrder.filter((place) => !except.has(place.number) && isWanted(place));

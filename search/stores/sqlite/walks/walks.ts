@@ -1,5 +1,6 @@
-// Streams of rows in the query's order, one type at a time, resumable after any row: along an index where the order allows, else collected and sorted.
-// Easy to get wrong: no statement stays open between two calls, and rows equal in the leading key must all be there before they are sorted.
+// Streams of rows in the query's order, one type at a time, resumable after any row: along an index where the order
+// allows, else collected and sorted. Easy to get wrong: no statement stays open between two calls, and rows equal in
+// the leading key must all be there before they are sorted.
 import { readDocument, documentPaths } from '../../../query/document.ts';
 import type { RowKey } from '../../../query/match.ts';
 import type { BodyBudget } from '../read/body-budget.ts';
@@ -11,7 +12,10 @@ import type { Piece } from '../sql.ts';
 
 /** Gives rows after a row, in order, some at a time; undefined when there are no more. */
 export interface Walk {
-  /** Passes over rows from the very first on, at most so many. @returns how many; more may be left to be read and dropped */
+  /**
+   * Passes over rows from the very first on, at most so many. @returns how many; more may be left to be read and
+   * dropped
+   */
   readonly skip?: (session: Session, plan: TypePlan, count: number) => number;
   readonly next: (session: Session, plan: TypePlan, want: number) => readonly KeyRow[] | undefined;
 }
@@ -22,7 +26,10 @@ export const atOnceMs = 15;
 /** A row as it is read for its keys. */
 export type KeyColumns = readonly [id: number, place: number, name: string, created: number, rv: string];
 
-/** What an order does not compare is not read: the indexes of places and names hold the rest, so that no row is looked up. */
+/**
+ * What an order does not compare is not read: the indexes of places and names hold the rest, so that no row is looked
+ * up.
+ */
 export function columnsOf({ keys }: RowOrder): string {
   const has = (column: SortKey['by']): boolean => keys.some(({ by }) => by === column);
   const created = has('created_at') ? 'o.created' : '0';
@@ -35,7 +42,8 @@ export function keyRow({ catalog }: Session, plan: TypePlan, [id, place, name, c
 
 /**
  * All rows of an access that come after a row, sorted at once.
- * @param budget for an order by paths of the object, which reads each row's body and then leaves out what that tells is not wanted
+ * @param budget for an order by paths of the object, which reads each row's body and then leaves out what that tells is
+ *   not wanted
  */
 export function collect(
   session: Session,

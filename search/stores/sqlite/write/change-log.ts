@@ -1,5 +1,6 @@
-// The log of changes as the writer keeps it: one entry a change, with the body before it, trimmed from its old end. Easy to get wrong: entries hold no
-// newer body, which is in the object's next entry or its row, so an entry is written before the row is.
+// The log of changes as the writer keeps it: one entry a change, with the body before it, trimmed from its old end.
+// Easy to get wrong: entries hold no newer body, which is in the object's next entry or its row, so an entry is written
+// before the row is.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import { changeKind, metaKey } from '../schema.ts';

@@ -1,5 +1,6 @@
-// Moves the write-ahead log into the database file so that a damaged log can never leave half of it there. Easy to get wrong: SQLite drops a log's
-// damaged tail, but pages of that tail may have been copied already; the record beside the file tells whether they had, and what must be intact.
+// Moves the write-ahead log into the database file so that a damaged log can never leave half of it there. Easy to get
+// wrong: SQLite drops a log's damaged tail, but pages of that tail may have been copied already; the record beside the
+// file tells whether they had, and what must be intact.
 import {
   closeSync,
   existsSync,
@@ -31,7 +32,9 @@ export type LogState = 'sound' | 'drop-log' | 'mixed';
 
 const pieceBytes = 1 << 20;
 
-/** Copies the log and, where no reader needs it, empties it. Bounded by the size of the log; never waits for readers. */
+/**
+ * Copies the log and, where no reader needs it, empties it. Bounded by the size of the log; never waits for readers.
+ */
 export function checkpoint(db: DatabaseSync, file: string): void {
   const log = readLog(`${file}-wal`);
   if (log === undefined) return;

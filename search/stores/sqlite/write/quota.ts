@@ -1,5 +1,5 @@
-// Which types may still grow when the index nears its size limit. Easy to get wrong: nothing is evicted, so a type that was stopped stays stopped until
-// there is clearly room again; else it would start and stop at every deletion.
+// Which types may still grow when the index nears its size limit. Easy to get wrong: nothing is evicted, so a type that
+// was stopped stays stopped until there is clearly room again; else it would start and stop at every deletion.
 
 export interface QuotaState {
   /** In use in the file, free pages not counted; the log beside it is bounded and comes on top. */
@@ -13,10 +13,16 @@ export interface QuotaState {
 
 /** Room that must be free before anything starts again. */
 const resumeShare = 0.95;
-/** With each such share above the limit one more type stops; the rest is for deletions, the log of changes and positions. */
+/**
+ * With each such share above the limit one more type stops; the rest is for deletions, the log of changes and
+ * positions.
+ */
 const stepShare = 0.01;
 
-/** The types that are refused: from the limit on the largest, one more with every percent above it; none once there is room again. */
+/**
+ * The types that are refused: from the limit on the largest, one more with every percent above it; none once there is
+ * room again.
+ */
 export function stoppedTypes({ usedBytes, maxBytes, bytesByType, stopped }: QuotaState): ReadonlySet<number> {
   if (usedBytes < maxBytes * resumeShare) return stopped.size === 0 ? stopped : new Set();
   if (usedBytes < maxBytes) return stopped;

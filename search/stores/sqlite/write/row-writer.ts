@@ -1,5 +1,6 @@
-// Writes single rows with all that hangs on them: body, postings, counters and the entry in the log. Easy to get wrong: the log takes the body before
-// it is overwritten, and postings and counters are only gathered here, to be written in order at the end of the transaction.
+// Writes single rows with all that hangs on them: body, postings, counters and the entry in the log. Easy to get wrong:
+// the log takes the body before it is overwritten, and postings and counters are only gathered here, to be written in
+// order at the end of the transaction.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import type { RowWrite } from '../../store.ts';

@@ -1,5 +1,6 @@
-// The one writer: commits batches of rows with their positions and log entries, several batches in one transaction. Easy to get wrong: when one batch
-// fails, the others of its transaction must not, and nothing remembered in memory may outlive the rollback.
+// The one writer: commits batches of rows with their positions and log entries, several batches in one transaction.
+// Easy to get wrong: when one batch fails, the others of its transaction must not, and nothing remembered in memory may
+// outlive the rollback.
 import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
@@ -31,7 +32,10 @@ export interface WriterOptions {
 /** What a batch came to: a commit, or why not. */
 export type Result = { readonly commit: Commit } | { readonly error: unknown };
 
-/** No more batches join a transaction after so long: the more do, the fewer pages are written twice, but everybody waits. */
+/**
+ * No more batches join a transaction after so long: the more do, the fewer pages are written twice, but everybody
+ * waits.
+ */
 const transactionMs = 400;
 /** Copied into the file when the write-ahead log is this large. */
 const checkpointBytes = 128 << 20;
@@ -96,7 +100,9 @@ export class Writer {
     }
   }
 
-  /** Deletes rows of an incarnation or one of its types, a bounded number a transaction: to be called until `isDone`. */
+  /**
+   * Deletes rows of an incarnation or one of its types, a bounded number a transaction: to be called until `isDone`.
+   */
   forget(incarnationId: string, type: string | undefined): { readonly commit: Commit; readonly isDone: boolean } {
     const incarnation = this.#catalog.incarnations.get(incarnationId);
     const t = type === undefined ? undefined : this.#catalog.types.get(type);
