@@ -219,7 +219,8 @@ test('an upload without end of somebody unknown is refused and then cut off, ove
   const more = { bytes: 0 };
   pump(stream, 64 * 1024 * 1024, more, () => undefined);
   assert.equal((await answer).status, 401);
-  assert.ok(more.bytes < 16 * 1024 * 1024, `${more.bytes} bytes were taken`);
+  // 16 MiB are taken and dropped, so that a client that uploads before it reads sees the answer; and what is under way.
+  assert.ok(more.bytes < 20 * 1024 * 1024, `${more.bytes} bytes were taken`);
   assert.equal(site.upstream(), 0);
 });
 
