@@ -114,8 +114,12 @@ function differenceOf(asked: Attributes, request: GoRequest, isFanOut: boolean):
   if (asked.resourceRequest !== info.isResource) return differ('isResource', asked.resourceRequest, info.isResource);
   const isUpgrade = request.headers['Upgrade'] !== undefined;
   const verb = bytesOf(asked.verb);
-  // An upgrade is `create` whatever its method, and a watch over all clusters begins with a list of each: listed.
-  const isListed = (isUpgrade && verb === 'create') || (isFanOut && verb === 'watch' && info.verb === 'list');
+  // An upgrade that starts something in a container is `create`, and a watch over all clusters begins with a list: listed.
+  const startsSomething =
+    ['exec', 'attach', 'portforward'].includes(info.subresource) ||
+    (info.resource === 'nodes' && info.subresource === 'proxy');
+  const isListed =
+    (isUpgrade && verb === 'create' && startsSomething) || (isFanOut && verb === 'watch' && info.verb === 'list');
   if (verb !== info.verb && !isListed) return differ('verb', verb, info.verb);
   if (!info.isResource) {
     return bytesOf(asked.path) === request.path ? undefined : differ('path', bytesOf(asked.path), request.path);
