@@ -7,10 +7,10 @@ import { readDirectly } from '../direct-read.ts';
 import type { BodyReader } from '../inbound.ts';
 import type { Arrival, Peer } from '../arrival.ts';
 import type { ClientHoldings, Holding } from '../client-holdings.ts';
-import { makeRequestBody } from './http1-body.ts';
+import { RequestBody } from './http1-body.ts';
 import { Http1Inbound, Http1UpgradeInbound } from './http1-inbound.ts';
 import type { RequestCarrier } from './http1-inbound.ts';
-import { makeHeadReader } from './http1-parser.ts';
+import { HeadReader } from './http1-parser.ts';
 import type { Http1Head } from './http1-parser.ts';
 import { readHttp1Head } from '../request-framing.ts';
 import type { Http1RequestHead } from '../request-framing.ts';
@@ -68,8 +68,8 @@ export class Http1Connection implements RequestCarrier {
   readonly #peer: Peer;
   readonly #listener: Http1Listener;
   readonly #holding: Holding;
-  readonly #head = makeHeadReader();
-  readonly #body = makeRequestBody();
+  readonly #head = new HeadReader();
+  readonly #body = new RequestBody();
   #mode: Mode = 'head';
   /** No request has come yet. */
   #isNew = true;

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { ipv6Bytes } from '../../lib/text/ip-address.ts';
 import type { Endpoint, ProxyAddress } from '../../cache/model/records.ts';
 import { maxReasonLength, ProxyRefusal, refusalReason } from './proxy-faults.ts';
-import { makeResponseParser } from '../http1/response-parser.ts';
+import { ResponseParser } from '../http1/response-parser.ts';
 import { token } from '../../http/field-syntax.ts';
 
 /**
@@ -58,7 +58,7 @@ function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): P
   let status = 0;
   let contentType = '';
   const said: Buffer[] = [];
-  const parser = makeResponseParser({
+  const parser = new ResponseParser({
     onHeaders(received, headers) {
       status = received;
       const at = headers.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-type');

@@ -9,7 +9,7 @@ import type { EndpointChoice } from '../dial/endpoint-choice.ts';
 import { badResponse, fail, memberFault } from '../members/member-faults.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
 import { requestHead } from './request-head.ts';
-import { makeResponseParser } from './response-parser.ts';
+import { ResponseParser } from './response-parser.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
 
@@ -112,7 +112,7 @@ function awaitAnswer(
       resolve({ kind: 'switched', headers, socket, head: rest });
     }
   };
-  const parser = makeResponseParser({
+  const parser = new ResponseParser({
     onHeaders(status, headers) {
       if (status === 101) {
         switched = headers;

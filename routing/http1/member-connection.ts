@@ -8,8 +8,8 @@ import type { Carrier, Call } from '../members/call.ts';
 import { readDirectly } from '../../http/direct-read.ts';
 import { badResponse, errorCode, fail, memberFault } from '../members/member-faults.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
-import { makeResponseParser } from './response-parser.ts';
-import type { ResponseParser, ResponseSink } from './response-parser.ts';
+import { ResponseParser } from './response-parser.ts';
+import type { ResponseSink } from './response-parser.ts';
 
 /** Told what becomes of a connection. */
 export interface ConnectionOwner {
@@ -51,7 +51,7 @@ export class Http1Connection implements Carrier, ResponseSink {
     this.#socket = socket;
     this.#member = member;
     this.#owner = owner;
-    this.#parser = makeResponseParser(this);
+    this.#parser = new ResponseParser(this);
     readDirectly(socket, (chunk) => this.#onData(chunk));
     socket.on('drain', () => this.#call?.drained());
     socket.on('end', () => this.#onEnd());
