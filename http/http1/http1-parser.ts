@@ -3,7 +3,7 @@
 // and only new bytes are searched.
 import { HttpFault } from '../http-fault.ts';
 import { maxHeaderBytes, maxHeaderPairs } from '../../lib/limits.ts';
-import { isRepeated, markRepeated } from '../repeated-headers.ts';
+import { markRepeated } from '../repeated-headers.ts';
 import { token, trimmed } from '../field-syntax.ts';
 import { HeadBuffer } from '../head-buffer.ts';
 
@@ -33,9 +33,6 @@ export class HeadReader {
   readonly #held = new HeadBuffer(maxHeaderBytes + 4);
   readonly #fields = new FieldReader();
   #head: Http1Head | undefined;
-  /** A head that repeats byte for byte, as polls and leases do, and what it says: it is compared and not read. */
-  #lastText = '';
-  #last: Http1Head | undefined;
 
   /** Bytes of an unfinished head are held. */
   get started(): boolean {
@@ -74,17 +71,8 @@ export class HeadReader {
     const text = chunk.toString('latin1');
     const end = text.indexOf('\r\n\r\n');
     if (end < 0) return this.#readHeld(chunk);
-    this.#head = this.#readWhole(text.slice(0, end + 2));
+    this.#head = this.#parse(text.slice(0, end + 2));
     return end + 4;
-  }
-
-  #readWhole(text: string): Http1Head {
-    if (this.#last !== undefined && text === this.#lastText) return this.#last;
-    const head = this.#parse(text);
-    const repeats = isRepeated(head.headers) && text.length <= keptFieldBytes;
-    this.#lastText = repeats ? text : '';
-    this.#last = repeats ? head : undefined;
-    return head;
   }
 
   #readHeld(chunk: Buffer): number {
