@@ -189,18 +189,13 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
   // Frames.
 
   onFrame(type: number, flags: number, stream: number, bytes: Buffer, start: number, end: number): void {
-    if (!this.#sawSettings && (type !== frameType.settings || (flags & frameFlag.ack) !== 0)) {
-      throw protocolFault('the first frame is not SETTINGS');
-    }
-    if (!this.#blocks.atRest && type !== frameType.continuation) throw protocolFault('a header block is interrupted');
+    this.#requireOrder(type, flags);
     switch (type) {
       case frameType.headers:
         this.#onHeaders(flags, stream, bytes, start, end);
         return;
       case frameType.continuation:
-        if (this.#blocks.atRest || this.#blocks.stream !== stream) throw protocolFault('CONTINUATION without HEADERS');
-        this.#blocks.proceed(bytes, start, end, (flags & frameFlag.endHeaders) !== 0);
-        if (this.#blocks.atRest) this.#onBlock(stream);
+        this.#onContinuation(flags, stream, bytes, start, end);
         return;
       case frameType.windowUpdate:
         this.#onWindowUpdate(stream, bytes, start, end);
@@ -227,9 +222,22 @@ export class Http2Connection implements FrameHandler, StreamCarrier {
     if (!this.#budget.spendFrame()) throw calm('too many frames that ask for nothing');
   }
 
+  #requireOrder(type: number, flags: number): void {
+    if (!this.#sawSettings && (type !== frameType.settings || (flags & frameFlag.ack) !== 0)) {
+      throw protocolFault('the first frame is not SETTINGS');
+    }
+    if (!this.#blocks.atRest && type !== frameType.continuation) throw protocolFault('a header block is interrupted');
+  }
+
   #onHeaders(flags: number, stream: number, bytes: Buffer, start: number, end: number): void {
     if (stream === 0 || stream % 2 === 0) throw protocolFault('HEADERS on a stream that no client may open');
     this.#blocks.begin(stream, flags, bytes, start, end);
+    if (this.#blocks.atRest) this.#onBlock(stream);
+  }
+
+  #onContinuation(flags: number, stream: number, bytes: Buffer, start: number, end: number): void {
+    if (this.#blocks.atRest || this.#blocks.stream !== stream) throw protocolFault('CONTINUATION without HEADERS');
+    this.#blocks.proceed(bytes, start, end, (flags & frameFlag.endHeaders) !== 0);
     if (this.#blocks.atRest) this.#onBlock(stream);
   }
 
