@@ -6,6 +6,8 @@ import { maxHeaderBytes, maxHeaderPairs } from '../../lib/limits.ts';
 import { markRepeated } from '../repeated-headers.ts';
 import { token, trimmed } from '../field-syntax.ts';
 import { HeadBuffer } from '../head-buffer.ts';
+import { readHttp1Head } from '../request-framing.ts';
+import type { Http1RequestHead } from '../request-framing.ts';
 
 /** A request line and its fields as they came; strings are latin1, one char a byte. */
 export interface Http1Head {
@@ -98,8 +100,7 @@ export class HeadReader {
 }
 
 /**
- * Parses a whole head, its last line end included and the empty line not. Host and framing are judged by readHttp1Head
- * of request-framing.ts.
+ * Parses a whole head, its last line end included and the empty line not. Host and framing are judged by {@link judge}.
  * @throws HttpFault BAD_REQUEST or HEADERS_TOO_LARGE; the message names the rule and repeats nothing of the request
  */
 export function parseRequestHead(text: string, fields?: FieldReader): Http1Head {
@@ -118,6 +119,18 @@ export function parseRequestHead(text: string, fields?: FieldReader): Http1Head 
   if (!token.test(parsed.method)) throw badRequest('the method is not a token');
   if (!targetBytes.test(parsed.target)) throw badRequest('the request target holds a blank or is empty');
   return parsed;
+}
+
+/**
+ * What the fields of a head say about its request.
+ * @throws HttpFault for a request that is refused with an answer
+ */
+export function judge(head: Http1Head): Http1RequestHead {
+  if (!head.http11) throw new HttpFault('BAD_REQUEST', 'only HTTP/1.1 and HTTP/2 are served');
+  if (head.method === 'CONNECT') {
+    throw new HttpFault('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
+  }
+  return readHttp1Head(head.headers);
 }
 
 function isHttp11(version: string): boolean {

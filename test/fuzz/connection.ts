@@ -4,8 +4,7 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import { HttpFault } from '../../http/http-fault.ts';
 import { RequestBody } from '../../http/http1/http1-body.ts';
-import { judge } from '../../http/http1/http1-connection.ts';
-import { HeadReader } from '../../http/http1/http1-parser.ts';
+import { HeadReader, judge } from '../../http/http1/http1-parser.ts';
 import { parseTarget } from '../../gateway/request/path.ts';
 import type { ParsedTarget } from '../../gateway/request/path.ts';
 import { requestInfo } from '../../gateway/request/request-info.ts';
