@@ -1,6 +1,6 @@
-// Hands what a socket reads to its one reader without the buffer of a Readable between them, which costs a look into
-// its state, an event and a tick for every piece (a tenth of a request, measured). Easy to get wrong: order. While the
-// socket is paused, or something waits in its buffer, pieces go the usual way.
+// Hands what a socket reads straight to its one reader, without the buffer of a Readable between them: that buffer
+// costs a look at its state, an event and a tick for every piece (a tenth of a request: 224 us of CPU without this, 195
+// with it). To keep the order, pieces go the usual way while the socket is paused or its buffer holds something.
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 

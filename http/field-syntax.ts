@@ -1,5 +1,5 @@
-// The letters of HTTP field names and the blanks around values (RFC 9110 section 5), for whoever reads or writes
-// HTTP/1.1. Easy to get wrong: blanks are space and tab alone; String.trim() and \s take more.
+// The syntax of HTTP field names and of the blanks around values (RFC 9110 section 5). Blanks are space and tab alone;
+// String.trim() and \s take more.
 import { isOws } from '../lib/text/text-ends.ts';
 
 /** A token: a method, a field name. */

@@ -1,6 +1,5 @@
-// The front end of one request as the forwarding code sees it: HTTP/1.1 and HTTP/2 sit behind the same few verbs, so
-// either can be replaced. Easy to get wrong: after abort() or once the client is gone, every method must be a harmless
-// no-op (node:http2 throws and would kill the process).
+// One request and its answer, the same for HTTP/1.1 and HTTP/2. After abort(), or once the client is gone, every method
+// does nothing.
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from './raw-headers.ts';
 

@@ -1,6 +1,6 @@
-// Closes a connection behind an answer that came before the request was read whole. Easy to get wrong: closing while
-// bytes of the client are unread makes the kernel send a reset, which overtakes the answer; so what still comes is read
-// and dropped, within bounds.
+// Closes a connection after an answer that came before the request was read whole. Closing while bytes of the client
+// are unread makes the kernel send a reset, which overtakes the answer; so what still comes is read and dropped, within
+// bounds.
 import type { Duplex } from 'node:stream';
 
 /** How much is dropped, and for how long, before the connection is closed all the same. */

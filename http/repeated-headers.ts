@@ -1,6 +1,6 @@
 // Remembers what was read from a header list that a connection sends again and again: clients repeat all their headers
-// with every request, and only the request line differs. Easy to get wrong: only pure readings of the list alone may be
-// remembered here. Whether a token is still good, or what its user may do, is looked up for each request.
+// with every request, and only the request line differs. Only readings that follow from the list alone may be
+// remembered here; whether a token is still good, or what its user may do, is looked up for each request.
 
 /** Readings of one list, by the function that made them. */
 type Readings = Map<(headers: readonly string[]) => unknown, unknown>;

@@ -1,6 +1,6 @@
-// Writes header blocks of answers (RFC 7541). Easy to get wrong: the table of the other side must see exactly the
-// entries we count on, so a block that was begun is always sent; and what differs in every answer must not push what
-// stays the same out of the table.
+// Writes header blocks of answers (RFC 7541). The client's table must see exactly the entries we count on, so a block
+// that was begun is always sent. Values that differ in every answer stay out of the table, so that they do not push out
+// those that repeat.
 import { STATUS_CODES } from 'node:http';
 import { HttpFault } from '../http-fault.ts';
 import { trimmed } from '../field-syntax.ts';

@@ -1,6 +1,6 @@
 // Writes one HTTP/1.1 answer in as few pieces as possible: head, body and end of a small answer leave as one TLS
-// record. Easy to get wrong: an answer that is shorter or longer than its Content-Length must not look complete, or the
-// next one is read from its rest.
+// record. An answer that is shorter or longer than its Content-Length never looks complete: the next one would be read
+// from its rest.
 import { STATUS_CODES } from 'node:http';
 import type { Writable } from 'node:stream';
 import { HttpFault } from '../http-fault.ts';

@@ -1,6 +1,5 @@
-// Collects the frames of one turn and hands them to the socket in one write: an answer, its head and its end cost one
-// TLS record. Easy to get wrong: bytes belong to the socket until it calls back, so a buffer goes back to the pool only
-// then.
+// Collects the frames of one turn of the event loop and hands them to the socket in one write, so that an answer costs
+// one TLS record. Bytes belong to the socket until it calls back; a buffer returns to the pool only then.
 import type { Duplex } from 'node:stream';
 import { frameHeadBytes } from './http2-frames.ts';
 

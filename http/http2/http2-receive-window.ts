@@ -1,5 +1,5 @@
-// How many bytes of body a client may send on all streams of one connection (RFC 9113 section 6.9). Easy to get wrong:
-// one upload that nobody reads must not hold up the others of its connection, unless they are many.
+// How many bytes of body a client may send on all streams of one connection (RFC 9113 section 6.9). One upload that
+// nobody reads does not hold up the others of its connection; many of them together do.
 
 /** Bytes of bodies a client may send on all streams before it hears of us. */
 export const connectionWindowBytes = 1024 * 1024;

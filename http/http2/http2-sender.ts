@@ -1,6 +1,6 @@
-// The sending half of an HTTP/2 connection: answers within the windows of the client, fairly between its streams. Easy
-// to get wrong: a body that waits for a window or a slow socket is kept by its stream and bounded, so that it never
-// stands in the way of a PING or reset.
+// The sending half of an HTTP/2 connection: answers within the windows of the client, fairly between its streams. A
+// body that waits for a window or a slow socket stays with its stream, within bounds, and never delays a PING or a
+// reset.
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../raw-headers.ts';
 import { HpackEncoder } from '../hpack/hpack-encoder.ts';

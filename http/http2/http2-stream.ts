@@ -1,5 +1,5 @@
-// One request over HTTP/2 as the chain sees it. Easy to get wrong: its body comes whether anybody reads it or not, so
-// what is early is held, within the window that the client was given; and an answer that was cut never gets END_STREAM.
+// One request over HTTP/2 as its listener sees it. Its body comes whether anybody reads it or not, so what is early is
+// held, within the window the client was given. An answer that was cut never gets END_STREAM.
 import type { BodyFraming, BodyReader, Inbound } from '../inbound.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 import { promisedLength } from '../hpack/hpack-encoder.ts';

@@ -1,6 +1,6 @@
 // Finds that a header list came before on the same connection, so that what was read from it need not be read again
-// (http/repeated-headers.ts). Easy to get wrong: lists are equal only when every name and value is, in order; a front
-// proxy sends those of many callers on one connection.
+// (http/repeated-headers.ts). Lists are equal only when every name and value is, in order: a front proxy sends those of
+// many callers on one connection.
 import { markRepeated } from '../repeated-headers.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 

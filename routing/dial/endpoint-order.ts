@@ -1,6 +1,6 @@
 // Which of a cluster's endpoints to begin with: the one that worked last, until it fails or until it is time to see
-// whether the first one is back. Easy to get wrong: one failed call moves everybody on at once, or each of them would
-// wait for the same dead address.
+// whether the first one is back. One failed call moves all calls on at once, so that they do not all wait for the same
+// dead address.
 
 /** The memory shared by all calls to one cluster. */
 export interface EndpointOrder {

@@ -1,5 +1,5 @@
-// The connections to one endpoint of a cluster: short requests on pooled HTTP/1.1, long-running ones apart from them.
-// Easy to get wrong: watches must never use up the connections of short requests.
+// The connections to one endpoint of a cluster: short requests on pooled HTTP/1.1, long-running ones apart from them,
+// so that watches never use up the connections of short requests.
 import type { Socket } from 'node:net';
 import type { Endpoint } from '../../cache/model/records.ts';
 import type { Call } from '../members/call.ts';

@@ -1,5 +1,5 @@
-// Names what went wrong between us and a cluster's proxy, up to the open tunnel. Easy to get wrong: the words of a
-// proxy are shown to callers, so nothing we sent to it (passwords, header values) may come back in them.
+// Names what went wrong between us and a cluster's proxy, up to the open tunnel. A proxy's own words are shown to
+// callers, so nothing we sent to it (passwords, header values) may come back in them.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ProxyAddress } from '../../cache/model/records.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';

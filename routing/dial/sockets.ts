@@ -1,6 +1,6 @@
-// Opens plain sockets, over TCP or a path of the file system, for connections to members and to their proxies. Easy to
-// get wrong: a socket without an error listener ends the process, so whoever opens one has it tracked first; and where
-// addresses are judged, it must be the very addresses that are then connected to.
+// Opens plain sockets, over TCP or a path of the file system, for connections to members and to their proxies. A socket
+// without an error listener would end the process, so each is tracked before anything else; and where addresses are
+// judged, the same addresses are then connected to.
 import dns from 'node:dns';
 import { connect, isIP } from 'node:net';
 import type { LookupFunction, Socket } from 'node:net';

@@ -1,6 +1,6 @@
 // Asks a proxy (`proxy-url` of a kubeconfig) for a connection to a member: HTTP CONNECT (RFC 9110 section 9.3.6) or
-// SOCKS5 (RFC 1928, user and password by RFC 1929). Easy to get wrong: the proxy learns the member's host and port and
-// its own credential, nothing else, and bytes that follow its answer belong to the tunnel.
+// SOCKS5 (RFC 1928, user and password by RFC 1929). The proxy learns the member's host and port and its own credential,
+// nothing else. Bytes that follow its answer belong to the tunnel.
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Socket } from 'node:net';
 import { ipv6Bytes } from '../../lib/text/ip-address.ts';

@@ -1,6 +1,5 @@
-// Finds where one watch event ends and the next begins, so that a draining gateway can end a watch cleanly between two
-// of them. Easy to get wrong: an encoding we cannot follow has no boundary, and such a watch must be aborted, never
-// ended as if complete.
+// Finds where one watch event ends and the next begins, so that a draining gateway can end a watch between two of them.
+// An encoding we cannot follow has no boundary; such a watch is aborted, never ended as if complete.
 
 /** Follows the bytes of one watch body. */
 export interface EventBoundary {

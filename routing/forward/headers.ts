@@ -1,6 +1,6 @@
-// Which headers travel, both ways. Every list towards a member is built from nothing by upstreamHeaders, which both
-// stream.ts and upgrade.ts call (rule "headers from an empty list"). Easy to get wrong: an edit "in place" would let
-// Connection-named or look-alike headers decide who we are.
+// Which headers travel, both ways. Every list towards a member is built from nothing by upstreamHeaders, which
+// stream.ts and upgrade.ts both call (rule "headers from an empty list"); an edit in place would let headers named by
+// Connection, or look-alikes, decide who we are.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Credential } from '../../cache/model/records.ts';
 import { readOnce } from '../../http/repeated-headers.ts';

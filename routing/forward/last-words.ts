@@ -1,6 +1,5 @@
-// Ends a joined pair of sockets with a message to the client, between two messages of the member. Easy to get wrong:
-// whatever is half sent must be finished first, and a client that does not read must not keep the session, so there is
-// a deadline.
+// Ends a joined pair of sockets with a message to the client, between two messages of the member. A message that is
+// half sent is finished first; a deadline ends the session of a client that does not read.
 import type { Duplex } from 'node:stream';
 import { lastMessages, MessageBoundary } from './websocket-messages.ts';
 

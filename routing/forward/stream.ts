@@ -1,5 +1,5 @@
-// One ordinary request: sends it, streams the answer back, and classifies how it ended. Easy to get wrong: a cut answer
-// must reach the client as cut (rule "no redirects"), so only onEnd of the member may lead to end() of the client.
+// One ordinary request: sends it, streams the answer back, and records how it ended. A cut answer reaches the client as
+// cut (rule "no redirects"): only onEnd of the member leads to end() of the client.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { eventBoundary } from './event-boundary.ts';
 import type { EventBoundary } from './event-boundary.ts';

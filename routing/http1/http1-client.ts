@@ -1,6 +1,6 @@
-// The pool of HTTP/1.1 connections for the short requests to one cluster. Easy to get wrong: a call waits for whichever
-// comes first, a connection that gets free or the one opened for it, so a slow dial never delays a request that an idle
-// connection could serve.
+// The pool of HTTP/1.1 connections for the short requests to one cluster. A call takes whichever comes first, a
+// connection that gets free or the one opened for it, so a slow dial never delays a request that an idle connection
+// could serve.
 import type { Socket } from 'node:net';
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { Dialer, Protocols } from '../dial/connect.ts';

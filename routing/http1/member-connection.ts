@@ -1,6 +1,5 @@
 // One HTTP/1.1 connection to a member: writes one request at a time in as few pieces as possible and reads its answer.
-// Easy to get wrong: a connection may serve another request only when both the request and the response were complete
-// and not one byte came beyond.
+// It serves another request only when request and response were both complete and not one byte came beyond.
 import type { Socket } from 'node:net';
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';

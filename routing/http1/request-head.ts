@@ -1,6 +1,6 @@
 // Writes the head of an HTTP/1.1 request. Easy to get wrong: heads are written in latin1, which keeps only the low byte
-// of each character, so U+010A would become a line feed and split the request; everything is checked here once more,
-// whoever built it.
+// of each character, so U+010A would become a line feed and split the request. Everything is checked here once more,
+// whatever built it.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { rememberingNames } from '../../http/header-names.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';

@@ -1,6 +1,6 @@
 // Long-running requests to one cluster: HTTP/2 sessions where the member speaks it, since a stream costs a sixth of a
-// TLS socket, else HTTP/1.1 connections apart from those of short requests. Easy to get wrong: what the member speaks
-// is known only after a connection, so calls wait for the first one instead of opening one each.
+// TLS socket, else HTTP/1.1 connections apart from those of short requests. What the member speaks is known only after
+// a connection, so calls wait for the first one instead of opening one each.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { maxUpstreamStreamsPerSession } from '../../lib/limits.ts';
 import type { Call } from '../members/call.ts';

@@ -1,6 +1,6 @@
 // When to stop asking a cluster that does not answer: one connect time-out, three connect failures in a row, or a probe
-// that got no answer opens the breaker. Easy to get wrong: only failures to *connect* count; a member that answers 500
-// is alive, and a client that goes away says nothing about the member.
+// without an answer opens the breaker. Only failures to connect count: a member that answers 500 is alive, and a client
+// that goes away says nothing about the member.
 import { GatewayError } from '../../cache/model/errors.ts';
 
 /** Tuning of a breaker; times in milliseconds. */

@@ -1,6 +1,6 @@
-// One request on its way to a member, over whichever protocol: holds what the caller already wrote until a connection
-// takes it, and guards every callback. Easy to get wrong: a call may be aborted inside any of its own callbacks, so
-// `over` is looked at before each of them.
+// One request on its way to a member, over either protocol: holds what the caller already wrote until a connection
+// takes it, and guards every callback. A call may be aborted inside any of its own callbacks, so `over` is looked at
+// before each of them.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ResponseHandler, UpstreamCall, UpstreamRequest } from './transport-types.ts';
 

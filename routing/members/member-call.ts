@@ -1,6 +1,5 @@
-// One request of the gateway's own code to a member: the probe, fan-out, the index. Easy to get wrong: nobody pulls at
-// the answer but the code that reads it, so the member is held back while that code is slow, and whoever stops reading
-// must cancel.
+// One request of the gateway's own code to a member: the probe, fan-out, the index. The member is held back while the
+// code that reads the answer is slow; code that stops reading must cancel.
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { hostHeader } from '../dial/endpoint-request.ts';

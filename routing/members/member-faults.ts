@@ -1,6 +1,6 @@
 // Turns what the operating system, OpenSSL and the protocols report about a member into a GatewayError that says what
-// failed and what to do. Easy to get wrong: with TLS 1.3 a member refuses our client certificate after the handshake,
-// so read errors need this as well.
+// failed and what to do. With TLS 1.3 a member refuses our client certificate after the handshake, so read errors come
+// here as well.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
 import { addressRefused } from '../dial/sockets.ts';

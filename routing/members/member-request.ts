@@ -1,7 +1,6 @@
-// A request for a member whose headers are made when somebody reads them, or kept as the text of a head where a client
-// repeats all of its own. Easy to get wrong: the text holds an identity and a credential. It is used again only for
-// exactly the same objects (list, user, credential) that it was made of, and it is made of the list that
-// `upstreamHeaders` builds, never in another way.
+// A request for a member whose headers are made when they are read, or, where a client repeats all of its own, kept as
+// the text of a head. The text holds an identity and a credential: it is used again only for exactly the same objects
+// (list, user, credential) it was made of, and `upstreamHeaders` is the only maker of its list.
 import type { Credential } from '../../cache/model/records.ts';
 import { isRepeated, readOnce } from '../../http/repeated-headers.ts';
 import type { User } from '../../cache/model/user.ts';
