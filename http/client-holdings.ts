@@ -1,7 +1,7 @@
-// Bounds what clients make the process hold before it knows them, above all unfinished request heads: one budget for all
-// connections, beyond which those are closed that held the most for the longest. Size alone is no measure: a user in 500
-// groups would be closed before five thousand attackers with a little each. An honest head is complete in milliseconds,
-// so bytes times the time they are held tells the two apart.
+// Bounds what clients make the process hold before it knows them, above all unfinished request heads: one budget for
+// all connections, beyond which those are closed that held the most for the longest. Size alone is no measure: a user
+// in 500 groups would be closed before five thousand attackers with a little each. An honest head is complete in
+// milliseconds, so bytes times the time they are held tells the two apart.
 
 /** What one connection holds. */
 export interface Holding {
@@ -21,7 +21,7 @@ export interface ClientHoldings {
   /**
    * Opens the holding of a connection.
    * @param peer whom it is authenticated by; undefined during its handshake
-   * @param close ends the connection, and tells its client why where that is possible; it must end the holding
+   * @param close ends the connection, with an answer that says why where that is possible; it must end the holding
    */
   open(peer: object | undefined, close: () => void): Holding;
   /**

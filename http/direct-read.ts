@@ -6,10 +6,10 @@ import type { Duplex } from 'node:stream';
 
 /**
  * Reads a flowing socket as `socket.on('data', onData)` would. `push` is how a Readable is given what was read (Node's
- * documentation of `_read`), so taking it over changes nothing for whoever pauses, resumes, or waits for `end`. Only
- * sockets of the system push by themselves; other streams are asked for more by what happens behind `push`, so they are
+ * documentation of `_read`), so replacing it changes nothing for code that pauses, resumes, or waits for `end`. Only
+ * sockets of the system push by themselves; other streams ask for more inside `push`, so they are
  * read the usual way.
- * @returns what gives the socket back; from then on `onData` is told nothing
+ * @returns what gives the socket back; from then on `onData` is not called
  */
 export function readDirectly(socket: Duplex, onData: (chunk: Buffer) => void): () => void {
   socket.on('data', onData);

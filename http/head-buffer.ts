@@ -53,7 +53,7 @@ export class HeadBuffer {
     this.bytes = grown;
   }
 
-  /** Nobody may read {@link bytes} any more. */
+  /** Drops what was collected; what {@link bytes} gave before must not be read any more. */
   clear(): void {
     if (this.bytes === noBytes) return;
     release(this.bytes);
@@ -62,7 +62,7 @@ export class HeadBuffer {
   }
 }
 
-/** Frees the memory now; the buffer is empty behind it. */
+/** Frees the memory now; the buffer is empty afterwards. */
 function release(bytes: Buffer): void {
   if (bytes !== noBytes) (bytes.buffer as ArrayBuffer).transfer(0);
 }

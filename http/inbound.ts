@@ -50,6 +50,6 @@ export interface Inbound {
 /** A request to upgrade: HTTP/1.1 only; the socket is ours to answer on or to destroy. */
 export interface InboundUpgrade extends Inbound {
   readonly socket: Duplex;
-  /** Bytes that came behind the request head; must not go anywhere before the member answered 101. */
+  /** Bytes that came after the request head; must not go anywhere before the member answered 101. */
   readonly early: Buffer;
 }

@@ -7,7 +7,10 @@ import type { Duplex } from 'node:stream';
 export const lingerBytes = 16 * 1024 * 1024;
 export const lingerMs = 5_000;
 
-/** Sends the last bytes on a bare socket nobody else reads, then drops what the client still sends until it is done. */
+/**
+ * Sends the last bytes on a bare socket that has no other reader, then drops what the client still sends until it is
+ * done.
+ */
 export function endLingering(socket: Duplex, lastBytes?: Buffer): void {
   let dropped = 0;
   const timer = setTimeout(() => socket.destroy(), lingerMs).unref();

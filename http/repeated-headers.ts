@@ -6,8 +6,8 @@
 type Readings = Map<(headers: readonly string[]) => unknown, unknown>;
 
 /**
- * The list carries its readings itself: they go when it goes, and one that came only once costs a single look. (A
- * WeakMap costs a hash per look and work per garbage collection, measured.)
+ * The list carries its readings itself: they go when it goes, and a list that came only once costs a single look. (A
+ * WeakMap costs a hash for each look and work in each garbage collection, measured.)
  */
 const readings = Symbol('readings');
 type RepeatedList = readonly string[] & { readonly [readings]?: Readings };
@@ -19,7 +19,7 @@ export function markRepeated(headers: readonly string[]): void {
   Object.defineProperty(headers, readings, { value: new Map() });
 }
 
-/** Whether {@link markRepeated} was told of it. */
+/** Whether {@link markRepeated} was called with it. */
 export function isRepeated(headers: readonly string[]): boolean {
   return (headers as RepeatedList)[readings] !== undefined;
 }

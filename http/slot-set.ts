@@ -36,7 +36,7 @@ export class SlotSet<T extends InSlot> {
     last.place = entry.place!;
   }
 
-  /** A copy: entries leave while somebody walks over them. */
+  /** A copy, because entries leave while it is walked over. */
   values(): readonly T[] {
     return [...this.entries];
   }

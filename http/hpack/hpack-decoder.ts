@@ -19,7 +19,7 @@ export interface HeaderListLimits {
 
 /**
  * What is still read of a block that is over the limits, so that its request is answered and the connection goes on.
- * Whoever sends more wants us to be busy; Go's server ends such a connection, too (CVE-2023-45288). A literal costs as
+ * A client that sends more is an attack; Go's server ends such a connection, too (CVE-2023-45288). A literal costs as
  * much as several fields that are named by index.
  */
 const maxBeyond = 20_000;

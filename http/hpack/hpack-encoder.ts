@@ -16,7 +16,7 @@ export interface BlockTarget {
   reserve(count: number): void;
 }
 
-/** Fields whose values repeat from answer to answer, so that they are worth a place in the table. */
+/** Fields whose values repeat from answer to answer, so that they are worth an entry of the table. */
 const repeatedFields: ReadonlySet<string> = new Set([
   'cache-control',
   'content-encoding',
@@ -41,7 +41,7 @@ interface Field {
   readonly isLength: boolean;
   /** Index of the name in the static table, or 0. */
   readonly staticName: number;
-  /** Place of the field among {@link repeatedFields}, or -1. */
+  /** Index of the field in {@link repeatedNames}, or -1. */
   readonly slot: number;
 }
 
@@ -95,7 +95,7 @@ export class HpackEncoder {
   /** What each repeated field was last, and the number of its entry. */
   readonly #lastValues: string[] = [];
   readonly #lastEntries: number[] = [];
-  /** Smallest limit since the last block, while the other side has not been told; -1 when it has. */
+  /** Smallest limit since the last block, while the client does not know of it; -1 when it does. */
   #lowestLimit = -1;
 
   /** What the client allows, SETTINGS_HEADER_TABLE_SIZE. */
@@ -151,7 +151,7 @@ export class HpackEncoder {
     this.#lastEntries[slot] = table.count === 0 ? -maxTableBytes : table.added;
   }
 
-  /** RFC 7541 section 4.2: a limit that went down in between must be told, then the present one. */
+  /** RFC 7541 section 4.2: a limit that went down in between is written, then the present one. */
   #tellLimit(target: BlockTarget): void {
     const { limit } = this.#table;
     if (this.#lowestLimit < limit) writeInteger(target, 0x20, 0x1f, this.#lowestLimit);
@@ -180,8 +180,8 @@ function writeInteger(target: BlockTarget, pattern: number, mask: number, value:
 }
 
 /**
- * Without Huffman coding, which would save bytes nobody lacks and cost time; but nghttp2 reads no string that takes
- * more than 64 KiB.
+ * Without Huffman coding, which costs more time than the bytes it saves are worth; but nghttp2 reads no string that
+ * takes more than 64 KiB.
  */
 function writeString(target: BlockTarget, text: string): void {
   if (text.length > longStringBytes) {

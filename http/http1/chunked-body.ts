@@ -2,9 +2,9 @@
 // chunks in one piece is moved together inside that piece, so that it goes on as one write; the caller must own the
 // buffer.
 
-/** Bytes of chunk extensions in one response; nobody needs any (CVE-2024-22019). */
+/** Bytes of chunk extensions in one body; no known peer sends any (CVE-2024-22019). */
 const maxExtensionBytes = 16 * 1024;
-/** Bytes of trailers in one response; they are dropped. */
+/** Bytes of trailers in one body; they are dropped. */
 const maxTrailerBytes = 64 * 1024;
 /** Hexadecimal digits of a chunk size: 2^52 - 1 is the largest that stays an exact number. */
 const maxChunkDigits = 13;

@@ -36,7 +36,7 @@ const faultHead: Http1RequestHead = { body: 'none', host: '', close: true, expec
 export interface Http1Listener {
   /** Called for every request; must not throw. */
   readonly arrive: (arrival: Arrival) => void;
-  /** The whole answer to bytes that are no request, of which there is no object to answer on. */
+  /** The whole answer to bytes that are no request, for which there is no `Inbound`. */
   readonly refusal: (fault: HttpFault) => RefusalAnswer;
   /** True once every answer says `Connection: close`. */
   readonly draining: () => boolean;
@@ -48,7 +48,7 @@ export interface Http1Listener {
 }
 
 /**
- * Where the reading stands: at a request head, in a body, behind a body while the answer is still to come, or nowhere
+ * Where the reading stands: at a request head, in a body, after a body while the answer is still to come, or nowhere
  * because the socket is no longer ours.
  */
 type Mode = 'head' | 'body' | 'answer' | 'released';
@@ -85,7 +85,7 @@ export class Http1Connection implements RequestCarrier {
   };
   readonly #onEnd = (): void => this.#ended();
   readonly #onClose = (): void => this.#closed();
-  /** Since when bytes wait that nobody takes, as the sweep saw it. */
+  /** Since when the client takes none of the bytes that wait for it, as the sweep saw it. */
   #stuckSinceMs = Number.POSITIVE_INFINITY;
   readonly #giveBack: () => void;
   readonly #onDrain = (): void => {
@@ -130,7 +130,7 @@ export class Http1Connection implements RequestCarrier {
     else this.#refuse(new HttpFault('TOO_MANY_REQUESTS', crowdedText, { retryAfterSeconds: 1 }));
   }
 
-  /** Reads what is held as far as somebody wants it, and holds the client back when it is too much. */
+  /** Reads what is held as far as it is wanted, and makes the client wait when too much is held. */
   #pump(): void {
     if (this.#taking || this.#mode === 'released') return;
     while (this.#held.length > 0 && this.#wants()) {
@@ -252,7 +252,7 @@ export class Http1Connection implements RequestCarrier {
     return this.#last;
   }
 
-  /** A small body that is already here and that nobody wants need not cost the connection. */
+  /** A small body that is here already and not wanted is dropped; the connection goes on. */
   #dropHeldBody(): void {
     while (this.#held.length > 0 && !this.#body.ended) {
       const chunk = this.#held.shift();
@@ -294,7 +294,7 @@ export class Http1Connection implements RequestCarrier {
     else this.socket.once('finish', () => this.socket.destroy());
   }
 
-  /** The client is still sending a body nobody wants: it may not read our answer before it is done. */
+  /** The client is still sending a body that is not wanted, and may not read our answer before it is done. */
   #dropBody(): void {
     let dropped = 0;
     this.#lingering = setTimeout(() => this.socket.destroy(), lingerMs).unref();
@@ -309,7 +309,7 @@ export class Http1Connection implements RequestCarrier {
     this.#pump();
   }
 
-  /** Malformed bytes: they are answered where no answer has begun, and nothing behind them is read as HTTP. */
+  /** Malformed bytes: they are answered where no answer has begun, and nothing after them is read as HTTP. */
   #refuse(error: HttpFault): void {
     const inbound = this.#inbound;
     this.#inbound = undefined;

@@ -16,7 +16,7 @@ export interface RequestCarrier {
   resumeBody(): void;
   /** Asked when the answer begins: true when it must be the last one of the connection. */
   endsWithAnswer(): boolean;
-  /** Told when the answer was handed to the kernel as a whole, or that the socket failed before. */
+  /** Called when the answer was handed to the kernel as a whole, or with the error of the socket. */
   readonly answered: (error?: Error | null) => void;
 }
 

@@ -1,6 +1,6 @@
 // The streams of one HTTP/2 connection of a client (RFC 9113 section 5): which are open, the bodies that come on them,
-// and how faulty ones are reset. A fault of one stream resets that stream; a fault that leaves both sides with different
-// ideas of the connection throws ConnectionFault.
+// and how faulty ones are reset. A fault of one stream resets that stream; a fault that leaves both sides with
+// different ideas of the connection throws ConnectionFault.
 import { maxClientStreams } from '../../lib/limits.ts';
 import type { FloodBudget } from './http2-budget.ts';
 import { ConnectionFault, calm, errorCode, frameFlag, protocolFault } from './http2-frames.ts';
@@ -11,7 +11,7 @@ import { Http2Stream, streamWindowBytes, type StreamCarrier } from './http2-stre
 import { StreamSet } from './http2-stream-set.ts';
 import { StreamIds } from './http2-stream-ids.ts';
 
-/** Told by the streams of a connection. */
+/** What the streams report to their connection. */
 export interface StreamsOwner {
   /** Less of the bodies is held than before. */
   onHeldLess(): void;
@@ -48,7 +48,7 @@ export class ClientStreams implements StreamCarrier {
     return this.#ids.last;
   }
 
-  /** Bytes of bodies that nobody has read yet. */
+  /** Bytes of bodies that have not been read yet. */
   get heldBytes(): number {
     return this.#window.heldBytes;
   }

@@ -91,7 +91,7 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
     else if (verdict === 'ask') this.#sender.sendPing(0, lifePing);
   }
 
-  /** Asks the client to open no more streams, and closes behind the last one (RFC 9113 section 6.8). */
+  /** Asks the client to open no more streams, and closes after the last one (RFC 9113 section 6.8). */
   drain(): void {
     if (this.#ending !== 'open') return;
     if (!this.#sawSettings) return this.#close(errorCode.noError);
@@ -299,7 +299,7 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
       if (end > start) throw sizeFault();
       return;
     }
-    // In front of whatever a larger window lets go.
+    // Before the bodies that a larger window lets go.
     this.#sender.output.frame(frameType.settings, frameFlag.ack, 0, noBytes);
     applySettings(bytes, start, end, this.#sender, this.#streams.values());
     this.#sawSettings = true;
@@ -313,7 +313,7 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
     else if (this.#ending === 'announced' && drainPing.equals(payload)) this.#nameLastStream();
   }
 
-  /** Priorities are read by nobody (section 5.3.2), but they have a form. */
+  /** Priorities are not used (section 5.3.2), but they must have the right form. */
   #onPriority(id: number, bytes: Buffer, start: number, end: number): void {
     if (id === 0) throw protocolFault('PRIORITY on no stream');
     const isWhole = end - start === 5;

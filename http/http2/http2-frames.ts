@@ -73,7 +73,7 @@ export function calm(message: string): ConnectionFault {
   return new ConnectionFault(errorCode.enhanceYourCalm, message);
 }
 
-/** Told of every frame in order. Each method may throw ConnectionFault. */
+/** Takes every frame in order. Each method may throw ConnectionFault. */
 export interface FrameHandler {
   /** A DATA frame begins; `length` is its whole payload, which counts for flow control. */
   onDataBegin(stream: number, flags: number, length: number): void;

@@ -219,7 +219,7 @@ function isBadValue(value: string): boolean {
   return first === 0x20 || first === 0x09 || last === 0x20 || last === 0x09;
 }
 
-/** Whether a list may stand behind a body: no pseudo headers and nothing malformed. What it says is dropped. */
+/** Whether a list may be trailers: no pseudo headers and nothing malformed. What it says is dropped. */
 export function areTrailers(list: readonly string[]): boolean {
   for (let i = 0; i < list.length; i += 2) {
     const kind = kindOf(list[i]!);
@@ -228,7 +228,7 @@ export function areTrailers(list: readonly string[]): boolean {
   return true;
 }
 
-/** What stands for a request whose list is over the limits. */
+/** Takes the part of a request whose list is over the limits. */
 export function oversizedHead(ends: boolean): Http2Head {
   return {
     method: 'GET',

@@ -27,7 +27,7 @@ export class StreamIds {
     return false;
   }
 
-  /** What still comes for this stream is to be dropped in silence. */
+  /** What still comes for this stream is dropped in silence. */
   rememberReset(id: number): void {
     this.#resetByUs.add(id);
     if (this.#resetByUs.size <= rememberedResets) return;

@@ -12,7 +12,9 @@ const keptLists = 8;
 const keptLength = 128;
 const keptCharacters = 16 * 1024;
 
-/** The lists of one connection. */
+/**
+ * The lists of one connection. Without them the head for a member (1 us) and every other reading would be made anew.
+ */
 export class RepeatedLists {
   /** The latest first. */
   readonly #kept: RawHeaders[] = [];

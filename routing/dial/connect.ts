@@ -30,7 +30,7 @@ export interface DialTarget {
   readonly addressRule?: AddressRule | undefined;
   /** Longest wait for everything up to a finished TLS handshake; default 5 s. */
   readonly timeoutMs?: number;
-  /** What equal clusters share; absent: with nobody. */
+  /** What equal clusters share; absent: nothing is shared. */
   readonly tlsSettings?: SharedTlsSettings | undefined;
 }
 

@@ -13,7 +13,7 @@ import { requestFor } from './endpoint-request.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
 import type { UpstreamRequest } from '../members/transport-types.ts';
 
-/** One way to the cluster. */
+/** One endpoint of the cluster and its pools. */
 export interface EndpointEntry {
   readonly endpoint: Endpoint;
   readonly pools: EndpointPools;
@@ -28,7 +28,7 @@ export interface OpenedConnection {
 
 /** Chooses among the endpoints of one cluster. */
 export interface EndpointChoice {
-  /** Takes a call; whatever becomes of it, its handler hears. */
+  /** Takes a call; its handler hears how it ends. */
   accept(call: Call): void;
   /** Opens a connection of its own for a request. Rejects with a GatewayError when no endpoint can be connected to. */
   open(request: UpstreamRequest, protocols: Protocols, signal: AbortSignal): Promise<OpenedConnection>;

@@ -12,7 +12,7 @@ export interface EndpointOrder {
   failed(index: number): void;
   /** A connection to this endpoint stands, asked for because others had failed. */
   connected(index: number): void;
-  /** True at most once a period, while another than the first is in use: somebody should try the first one. */
+  /** True at most once a period, while another than the first is in use: the caller should try the first one. */
   returnDue(): boolean;
 }
 

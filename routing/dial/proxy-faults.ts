@@ -40,7 +40,7 @@ export const maxReasonLength = 200;
 
 /**
  * What a proxy says beside a refusal, in one line of printable ASCII; '' when it says nothing, or repeats a secret.
- * konnectivity tells here whether no agent is connected or the agent could not reach the member.
+ * konnectivity says here whether no agent is connected or the agent could not reach the member.
  */
 export function refusalReason(body: Buffer, contentType: string, secrets: readonly string[]): string {
   if (!/^text\/plain\b/i.test(contentType)) return '';

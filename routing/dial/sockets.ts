@@ -14,10 +14,10 @@ const keepAliveDelayMs = 30_000;
  */
 const addressAttemptTimeoutMs = 1_500;
 
-/** Told of every socket of an attempt as soon as it exists, so that the deadline can destroy it. */
+/** Called with every socket of an attempt as soon as it exists, so that the deadline can destroy it. */
 export type Track = (socket: Socket) => void;
 
-/** `code` of the error for an address nobody may be connected to. */
+/** `code` of the error for an address that must not be connected to. */
 export const addressRefused = 'ERR_ADDRESS_REFUSED';
 
 /** @throws Error (rejects) of the operating system, or with code {@link addressRefused} before anything was sent */

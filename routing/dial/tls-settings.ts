@@ -9,7 +9,7 @@ import { systemRoots } from './system-roots.ts';
 
 /** Everything a SecureContext of ours is made of. */
 export interface TlsParts {
-  /** PEM bundles that are trusted; empty with `systemRoots` off: nobody is. */
+  /** PEM bundles that are trusted; empty with `systemRoots` off: nothing is trusted. */
   readonly authorities: readonly string[];
   /** Trusts the roots of the system as well. */
   readonly systemRoots: boolean;
@@ -20,7 +20,7 @@ export interface TlsParts {
 export interface HeldTlsSettings {
   readonly secureContext: SecureContext;
   /**
-   * Whoever held it makes no new connections; those that are open keep what they need of it. Harmless when repeated.
+   * The holder makes no new connections; open ones keep what they need of it. Harmless when repeated.
    */
   release(): void;
 }
@@ -76,11 +76,11 @@ export function makeSharedTlsSettings(): SharedTlsSettings {
 export interface TlsHold {
   /** The same every time, whatever the parts of a later call. @throws as {@link SharedTlsSettings.hold} */
   contextOf(parts: TlsParts): SecureContext;
-  /** What is shared with others is theirs alone; who dials for the first time after that shares with nobody. */
+  /** Gives back what is shared with others; a first dial after that shares nothing. */
   release(): void;
 }
 
-/** Holds nothing yet. @param shared absent: it shares with nobody */
+/** Holds nothing yet. @param shared absent: nothing is shared */
 export function makeTlsHold(shared: SharedTlsSettings = makeSharedTlsSettings()): TlsHold {
   let from = shared;
   let held: HeldTlsSettings | undefined;

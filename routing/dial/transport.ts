@@ -34,7 +34,7 @@ export interface TransportOptions extends DialTarget {
   /** Tried in order when `endpoint` cannot be connected to. */
   readonly fallbacks?: readonly EndpointOption[] | undefined;
   readonly limits?: TransportLimits;
-  /** Told how many bytes of answers came, upgrades left out. */
+  /** Called with the number of bytes of each piece of an answer, upgrades left out. */
   readonly onBody?: (bytes: number) => void;
 }
 

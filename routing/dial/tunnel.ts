@@ -11,7 +11,7 @@ import { token } from '../../http/field-syntax.ts';
 
 /**
  * Makes the open connection to a proxy a connection to `endpoint`.
- * @returns bytes that came behind the proxy's answer
+ * @returns bytes that came after the proxy's answer
  */
 export function openTunnel(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): Promise<Buffer> {
   return proxy.scheme === 'socks5' ? openSocks(socket, proxy, endpoint) : openConnect(socket, proxy, endpoint);
@@ -93,7 +93,7 @@ function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): P
 }
 
 /**
- * konnectivity's proxy server tells a failed dial as `HTTP/0.1 502 Bad Gateway` (it leaves ProtoMajor of Go's
+ * konnectivity's proxy server reports a failed dial as `HTTP/0.1 502 Bad Gateway` (it leaves ProtoMajor of Go's
  * http.Response at 0). A refusal is understood all the same; a 2xx of that version is not.
  */
 function withKnownVersion(chunk: Buffer): Buffer {
@@ -183,7 +183,7 @@ async function exchange(
   return { answer: received.subarray(0, needed), left };
 }
 
-/** Bytes of the reply to a request, as far as what came so far tells: the bound address has one of three forms. */
+/** Bytes of the reply to a request, as far as it is known from what came: the bound address has one of three forms. */
 function socksAnswerLength(received: Buffer): number {
   if (received.length >= 2 && received[1] !== 0) return 2;
   if (received.length < 5) return 5;

@@ -4,13 +4,13 @@
 /** Follows the bytes of one watch body. */
 export interface EventBoundary {
   /**
-   * Takes the next bytes; returns the offset just behind the last event that is complete in `chunk`, or -1 when none
+   * Takes the next bytes; returns the offset just after the last event that is complete in `chunk`, or -1 when none
    * ends in it.
    */
   feed(chunk: Buffer): number;
   /** True when everything fed so far ends with a complete event (also before the first byte). */
   readonly atBoundary: boolean;
-  /** Events are lines of JSON, so one more can be said. */
+  /** Events are lines of JSON, so an ERROR event can be added. */
   readonly isText?: boolean;
 }
 

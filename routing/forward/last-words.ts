@@ -29,7 +29,7 @@ export class LastWords {
     if (this.#said) return Buffer.alloc(0);
     const end = this.#boundary.feed(chunk);
     if (this.#words === undefined || end < 0) return chunk;
-    // Behind this turn, when the piece is written.
+    // After this turn, when the piece is written.
     queueMicrotask(() => this.#say());
     this.#said = true;
     return chunk.subarray(0, end);

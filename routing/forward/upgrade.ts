@@ -1,7 +1,7 @@
-// One upgraded connection (exec, attach, port-forward, watch over WebSocket): asks the member, and joins the two sockets
-// after its 101. Easy to get wrong: anything but 101 is an ordinary answer that closes both sides (CVE-2018-1002105). A
-// byte of the client sent before the 101 would run on a connection that is authenticated as the gateway (rule "upgrades
-// are closed until 101").
+// One upgraded connection (exec, attach, port-forward, watch over WebSocket): asks the member, and joins the two
+// sockets after its 101. Easy to get wrong: anything but 101 is an ordinary answer that closes both sides
+// (CVE-2018-1002105). A byte of the client sent before the 101 would run on a connection that is authenticated as the
+// gateway (rule "upgrades are closed until 101").
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Breaker } from '../members/breaker.ts';
@@ -154,7 +154,7 @@ class UpgradeRun implements OpenStream {
     await joinSockets(client, early, answer.socket, answer.head, progress, this.#words);
   }
 
-  /** Tells the breaker, and throws what the client is to hear; a client that is gone hears nothing. */
+  /** Reports to the breaker, and throws what the client is answered with; a client that is gone gets nothing. */
   #failed(error: unknown): void {
     const { breaker, progress } = this.#forwarding;
     const { aborted } = this.#giveUp.signal;
@@ -172,7 +172,7 @@ class UpgradeRun implements OpenStream {
 const earlyLimitBytes = 64 * 1024;
 
 /**
- * Reads the client while the member is asked, because only a socket that is read tells that the client is gone. Its
+ * Reads the client while the member is asked, because only a socket that is read shows that the client is gone. Its
  * bytes are kept for after the 101; `over` gives the socket back.
  */
 function holdClient({ socket, early }: InboundUpgrade): { over(): void; early(): Buffer } {
@@ -275,7 +275,7 @@ class RefusedUpgrade implements ResponseHandler {
     this.#forwarding = forwarding;
     this.#resolve = resolve;
     this.#reject = reject;
-    // A fault before the answer is reported by transport.upgrade itself; nobody waits for this promise then.
+    // A fault before the answer is reported by transport.upgrade itself; this promise is not awaited then.
     promise.catch(() => undefined);
   }
 

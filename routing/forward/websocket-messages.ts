@@ -59,7 +59,7 @@ export class MessageBoundary implements EventBoundary {
 const statusProtocols: ReadonlySet<string> = new Set(['v4.channel.k8s.io', 'v5.channel.k8s.io']);
 const errorChannel = 3;
 
-/** Whether the end of a session can be told in this subprotocol. */
+/** Whether this subprotocol can say why a session ends. */
 export function tellsStatus(subprotocol: string): boolean {
   return statusProtocols.has(subprotocol.trim());
 }

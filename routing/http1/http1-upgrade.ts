@@ -1,6 +1,6 @@
-// Asks a member for an upgrade on a connection of its own. Easy to get wrong: only a 101 that names exactly the protocol
-// we asked for makes the connection a tunnel. After any other answer the socket is destroyed: a client that got it would
-// be authenticated as the gateway (CVE-2018-1002105; rule "upgrades are closed until 101").
+// Asks a member for an upgrade on a connection of its own. Easy to get wrong: only a 101 that names exactly the
+// protocol we asked for makes the connection a tunnel. After any other answer the socket is destroyed: a client that
+// got it would be authenticated as the gateway (CVE-2018-1002105; rule "upgrades are closed until 101").
 import type { Socket } from 'node:net';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
@@ -30,7 +30,7 @@ export interface UpgradeAttempt {
   readonly handler: ResponseHandler;
   /** Destroys the connection, unless it was handed over already. */
   readonly signal: AbortSignal;
-  /** Told of the socket as soon as it is connected. */
+  /** Called with the socket as soon as it is connected. */
   readonly onSocket: (socket: Socket) => void;
 }
 

@@ -10,7 +10,7 @@ import type { MemberLabel } from '../members/member-faults.ts';
 import { ResponseParser } from './response-parser.ts';
 import type { ResponseSink } from './response-parser.ts';
 
-/** Told what becomes of a connection. */
+/** Hears what becomes of a connection. */
 export interface ConnectionOwner {
   /** The response ended and the connection can serve another request. */
   onIdle(connection: Http1Connection): void;
@@ -184,7 +184,7 @@ export class Http1Connection implements Carrier, ResponseSink {
   #onData(chunk: Buffer): void {
     const call = this.#call;
     if (call === undefined) {
-      // Bytes nobody asked for: an answer to nothing would become the answer to the next request.
+      // Bytes without a request: they would be read as the answer to the next one.
       this.#socket.destroy();
       return;
     }

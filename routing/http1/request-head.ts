@@ -8,7 +8,7 @@ import type { HeadText, UpstreamRequest } from '../members/transport-types.ts';
 import { token } from '../../http/field-syntax.ts';
 
 const originForm = /^\/[\x21-\x7e\x80-\xff]*$/;
-/** Anything but tab, visible characters, blanks and the upper half of latin1. */
+/** A character that is none of: tab, blank, visible ASCII, upper half of latin1. */
 const badValue = /[^\t\x20-\x7e\x80-\xff]/;
 /** Headers that the client writes itself. */
 const framingHeader =

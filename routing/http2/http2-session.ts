@@ -28,7 +28,7 @@ export interface SessionTimes {
   readonly pingTimeoutMs: number;
 }
 
-/** Told what becomes of a session and its calls. */
+/** Hears what becomes of a session and its calls. */
 export interface SessionOwner {
   /** The member's SETTINGS are known; streams may be opened. */
   onReady(session: Http2Session): void;

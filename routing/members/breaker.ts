@@ -6,7 +6,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 /** Tuning of a breaker; times in milliseconds. */
 export interface BreakerLimits {
   readonly failuresToOpen: number;
-  /** How long it stays open the first time; doubles up to `longestOpenMs`. */
+  /** How long it is open the first time; doubles up to `longestOpenMs`. */
   readonly firstOpenMs: number;
   readonly longestOpenMs: number;
 }
@@ -27,7 +27,7 @@ export interface Breaker {
   fail(error: GatewayError): void;
   /** The request ended without saying anything of the member (the client went away): gives back a half-open try. */
   forget(): void;
-  /** The probe got no answer at all: opens at once and stays open until succeed(). */
+  /** The probe got no answer at all: opens at once, until succeed(). */
   trip(error: GatewayError): void;
   readonly state: 'closed' | 'open' | 'half-open';
 }

@@ -113,8 +113,8 @@ function tlsMessage(code: string, error: unknown, member: MemberLabel): string {
 }
 
 /**
- * Somebody registered an address that nobody may be connected to. What it resolved to is not told: it would answer who
- * asks about our network.
+ * A cluster was registered with an address that must not be connected to. The message leaves out what it resolved to:
+ * that would tell outsiders about our network.
  */
 export function addressRefusal(what: string, member: MemberLabel, cause: unknown): GatewayError {
   const message = `cluster "${member.clusterName}" cannot be used (AddressRefused): ${what} is or resolves to an address that objects of a hub may not name; the operator can allow it with --allow-member-addresses`;
