@@ -3,7 +3,7 @@
 // those that repeat.
 import { STATUS_CODES } from 'node:http';
 import { HttpFault } from '../http-fault.ts';
-import { trimmed } from '../field-syntax.ts';
+import { badValue, connectionField, lowerToken, trimmed } from '../field-syntax.ts';
 import { rememberingNames } from '../header-names.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 import { encodeHuffman } from './hpack-huffman.ts';
@@ -29,11 +29,6 @@ const repeatedFields: ReadonlySet<string> = new Set([
   'x-kubernetes-pf-prioritylevel-uid',
 ]);
 
-const token = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
-/** Anything but tab, visible characters, blanks and the upper half of latin1. */
-const badValue = /[^\t\x20-\x7e\x80-\xff]/;
-const connectionFields = /^(?:connection|keep-alive|proxy-connection|transfer-encoding|upgrade|te|trailer)$/;
-
 interface Field {
   /** In lower case; '' for what belongs to a connection and is dropped. */
   readonly name: string;
@@ -51,8 +46,8 @@ const fieldOf = rememberingNames((given): Field => {
   const name = given.toLowerCase();
   const at = staticFields.findIndex((text, i) => i % 2 === 0 && text === name);
   return {
-    name: connectionFields.test(name) ? '' : name,
-    isValid: token.test(name),
+    name: connectionField.test(name) ? '' : name,
+    isValid: lowerToken.test(name),
     isLength: name === 'content-length',
     staticName: at < 0 ? 0 : at / 2 + 1,
     slot: repeatedNames.indexOf(name),

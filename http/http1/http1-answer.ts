@@ -6,15 +6,13 @@ import type { Writable } from 'node:stream';
 import { HttpFault } from '../http-fault.ts';
 import { rememberingNames } from '../header-names.ts';
 import type { RawHeaders } from '../raw-headers.ts';
-import { token } from '../field-syntax.ts';
+import { badValue, connectionField, token } from '../field-syntax.ts';
 
 /** Pieces up to this size are copied together; larger ones go as they are. */
 const copiedBytes = 64 * 1024;
 /** What is written within one turn goes out at its end, unless it is more than this. */
 const mostPending = 2 * 1024 * 1024;
 
-/** A character that is none of: tab, blank, visible ASCII, upper half of latin1. */
-const badValue = /[^\t\x20-\x7e\x80-\xff]/;
 const lineEnd = Buffer.from('\r\n', 'latin1');
 const noBytes = Buffer.alloc(0);
 const lastChunk = Buffer.from('0\r\n\r\n', 'latin1');
@@ -25,7 +23,7 @@ const nothing = (): void => undefined;
 const fateOf = rememberingNames((name): 'write' | 'drop' | 'length' | 'bad' => {
   const lower = name.toLowerCase();
   if (lower === 'content-length') return 'length';
-  if (/^(?:connection|keep-alive|proxy-connection|transfer-encoding|upgrade|te|trailer)$/.test(lower)) return 'drop';
+  if (connectionField.test(lower)) return 'drop';
   return token.test(name) ? 'write' : 'bad';
 });
 

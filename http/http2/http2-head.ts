@@ -7,7 +7,7 @@ import { rememberingNames } from '../header-names.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 import { fieldFault } from '../field-bounds.ts';
 import type { RepeatedLists } from './repeated-lists.ts';
-import { token } from '../field-syntax.ts';
+import { badValue, lowerToken, token } from '../field-syntax.ts';
 
 /** A request as the chain sees it. */
 export interface Http2Head {
@@ -29,9 +29,6 @@ export interface Http2Head {
   /** What the chain is to answer with, instead of anything else. */
   readonly fault: HttpFault | undefined;
 }
-
-const lowerToken = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
-const badValue = /[^\t\x20-\x7e\x80-\xff]/;
 
 type Pseudo = 'method' | 'scheme' | 'path' | 'authority';
 type Kind = 'plain' | 'malformed' | Pseudo | 'audit-id' | 'te' | 'host' | 'content-length' | 'expect' | 'authorization';

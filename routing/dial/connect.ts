@@ -8,6 +8,7 @@ import type { SecureContext } from 'node:tls';
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { AddressRule } from '../../cache/model/address-rule.ts';
 import { connectTimeoutMs } from '../../lib/limits.ts';
+import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { Credential, Endpoint, ProxyAddress, TlsTrust } from '../../cache/model/records.ts';
 import { fail, memberFault } from '../members/member-faults.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
@@ -76,7 +77,7 @@ class MemberDialer implements Dialer {
     const { clusterName, endpoint, tls, proxy, addressRule, tlsSettings } = target;
     this.member = {
       clusterName,
-      address: `${endpoint.scheme}://${bracketed(endpoint.host)}:${endpoint.port}`,
+      address: `${endpoint.scheme}://${formatHostPort(endpoint)}`,
       verifiedName: tls.serverName ?? endpoint.host,
       ownAuthority: tls.ca !== undefined,
     };
@@ -216,10 +217,6 @@ function memberContext(target: DialTarget, member: MemberLabel, hold: TlsHold): 
       throw fail('MEMBER_TLS', 'the certificate authority of the cluster is not a PEM certificate', member, error);
     throw fail('MEMBER_CREDENTIAL', "the cluster's client certificate and key cannot be used", member, error);
   }
-}
-
-function bracketed(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
 }
 
 function ignore(): void {}

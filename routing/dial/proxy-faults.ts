@@ -2,6 +2,7 @@
 // callers, so nothing we sent to it (passwords, header values) may come back in them.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ProxyAddress } from '../../cache/model/records.ts';
+import { formatHostPort } from '../../lib/text/host-port.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
 import { addressRefusal, certificateRefused, errorCode, fail } from '../members/member-faults.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
@@ -15,8 +16,7 @@ export class ProxyRefusal extends Error {
 /** The proxy for people, without its credential. */
 export function proxyLabel(proxy: ProxyAddress): string {
   if (proxy.scheme === 'unix') return `proxy unix:${proxy.socketPath ?? ''}`;
-  const host = proxy.host.includes(':') ? `[${proxy.host}]` : proxy.host;
-  return `proxy ${proxy.scheme}://${host}:${proxy.port}`;
+  return `proxy ${proxy.scheme}://${formatHostPort(proxy)}`;
 }
 
 /** The error for any fault between us and the proxy, up to the open tunnel. */

@@ -3,11 +3,12 @@
 // nothing else. Bytes that follow its answer belong to the tunnel.
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Socket } from 'node:net';
+import { formatHostPort } from '../../lib/text/host-port.ts';
 import { ipv6Bytes } from '../../lib/text/ip-address.ts';
 import type { Endpoint, ProxyAddress } from '../../cache/model/records.ts';
 import { maxReasonLength, ProxyRefusal, refusalReason } from './proxy-faults.ts';
 import { ResponseParser } from '../http1/response-parser.ts';
-import { token } from '../../http/field-syntax.ts';
+import { badValue, token } from '../../http/field-syntax.ts';
 
 /**
  * Makes the open connection to a proxy a connection to `endpoint`.
@@ -101,17 +102,16 @@ function withKnownVersion(chunk: Buffer): Buffer {
   return Buffer.concat([Buffer.from('HTTP/1.1', 'latin1'), chunk.subarray(8)]);
 }
 
-const badHeaderValue = /[^\t\x20-\x7e\x80-\xff]/;
 /** Ours to write: with them a header of a record could say where the tunnel goes or where the head ends. */
 const ownHeader = /^(?:host|content-length|transfer-encoding|connection)$/i;
 
 /** @throws ProxyRefusal when the endpoint or a header of the record would change the meaning of the bytes */
 function connectHead(proxy: ProxyAddress, endpoint: Endpoint): string {
-  const authority = `${bracketed(endpoint.host)}:${endpoint.port}`;
+  const authority = formatHostPort(endpoint);
   if (!/^[\x21-\x7e]+$/.test(authority)) throw new ProxyRefusal('the host name is invalid');
   let head = `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n`;
   for (const [name, value] of proxy.headers ?? []) {
-    if (!token.test(name) || ownHeader.test(name) || badHeaderValue.test(value)) {
+    if (!token.test(name) || ownHeader.test(name) || badValue.test(value)) {
       throw new ProxyRefusal('a header set for it is not allowed');
     }
     // As in Go's http.Transport: the user of the URL goes before the header.
@@ -220,8 +220,4 @@ function socksAddress(host: string): Buffer {
   const name = Buffer.from(host, 'utf8');
   if (name.length === 0 || name.length > 255) throw new ProxyRefusal('the host name is too long for SOCKS5');
   return Buffer.concat([Buffer.from([3, name.length]), name]);
-}
-
-function bracketed(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
 }

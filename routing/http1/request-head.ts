@@ -5,11 +5,9 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { rememberingNames } from '../../http/header-names.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { HeadText, UpstreamRequest } from '../members/transport-types.ts';
-import { token } from '../../http/field-syntax.ts';
+import { badValue, token } from '../../http/field-syntax.ts';
 
 const originForm = /^\/[\x21-\x7e\x80-\xff]*$/;
-/** A character that is none of: tab, blank, visible ASCII, upper half of latin1. */
-const badValue = /[^\t\x20-\x7e\x80-\xff]/;
 /** Headers that the client writes itself. */
 const framingHeader =
   /^(?:connection|content-length|keep-alive|proxy-connection|transfer-encoding|upgrade|te|trailer|expect)$/i;
