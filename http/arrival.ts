@@ -1,4 +1,4 @@
-// What a connection hands over for each request: who is at the other end, what is asked, and how to answer.
+// What a connection hands over for each request: the peer, the request, and the way to answer it.
 import type { Inbound, InboundUpgrade } from './inbound.ts';
 
 /** Who is at the other end of the socket. */

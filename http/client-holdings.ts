@@ -1,7 +1,7 @@
-// What clients make the process hold before it knows them: unfinished request heads above all. One budget for all
-// connections; beyond it those are closed that held the most for the longest. Easy to get wrong: whose head is largest
-// is no measure, because a user in 500 groups would go before five thousand attackers with a little each. A head of
-// somebody honest is there in milliseconds, so bytes times the time they are held tells the two apart.
+// Bounds what clients make the process hold before it knows them, above all unfinished request heads: one budget for
+// all connections, beyond which those are closed that held the most for the longest. Size alone is no measure: a user
+// in 500 groups would be closed before five thousand attackers with a little each. An honest head is complete in
+// milliseconds, so bytes times the time they are held tells the two apart.
 
 /** What one connection holds. */
 export interface Holding {
@@ -21,7 +21,7 @@ export interface ClientHoldings {
   /**
    * Opens the holding of a connection.
    * @param peer whom it is authenticated by; undefined during its handshake
-   * @param close ends the connection, and tells its client why where that is possible; it must end the holding
+   * @param close ends the connection, with an answer that says why where that is possible; it must end the holding
    */
   open(peer: object | undefined, close: () => void): Holding;
   /**
@@ -53,84 +53,119 @@ const connectionBytes = 64 * 1024;
 /** A client that means to ask something has done so by then. */
 const loginMs = 5_000;
 
-interface Entry {
-  readonly isProven: () => boolean;
-  readonly close: () => void;
-  bytes: number;
-  readonly openedMs: number;
-  /** When it began to hold something; before that, when it was opened. */
-  sinceMs: number;
-}
-
 /** Makes the holdings of one process. */
 export function makeClientHoldings(options: ClientHoldingsOptions): ClientHoldings {
-  const { budgetBytes, isProven, nowMs = () => performance.now() } = options;
-  const entries = new Set<Entry>();
-  let total = 0;
-  let closed = 0;
-  let isDue = false;
-
-  const close = (entry: Entry): void => {
-    closed += 1;
-    entry.close();
-  };
-  const makeRoom = (): void => {
-    isDue = false;
-    const holding = [...entries].filter(({ bytes }) => bytes > 0);
-    // The budget holds for who has logged in as well, but no stranger pushes them out.
-    const unproven = holding.filter((entry) => !entry.isProven());
-    const proven = holding.filter((entry) => entry.isProven());
-    for (const entry of [...heaviestFirst(unproven, nowMs(), 0), ...heaviestFirst(proven, nowMs(), 0)]) {
-      if (total <= budgetBytes * leftShare) return;
-      close(entry);
-    }
-  };
-
-  return {
-    open(peer, closeConnection) {
-      let proven = false;
-      const isNowProven = (): boolean => (proven ||= peer !== undefined && isProven(peer));
-      const openedMs = nowMs();
-      const entry: Entry = { isProven: isNowProven, close: closeConnection, openedMs, bytes: 0, sinceMs: openedMs };
-      entries.add(entry);
-      return {
-        isProven: isNowProven,
-        hold(bytes) {
-          if (bytes === entry.bytes || !entries.has(entry)) return;
-          if (entry.bytes === 0) entry.sinceMs = nowMs();
-          total += bytes - entry.bytes;
-          entry.bytes = bytes;
-          if (total <= budgetBytes || isDue) return;
-          isDue = true;
-          // Not in the middle of what a connection is doing: it may be the one that is closed.
-          queueMicrotask(makeRoom);
-        },
-        end() {
-          if (entries.delete(entry)) total -= entry.bytes;
-        },
-      };
-    },
-    relieve() {
-      const isLate = ({ openedMs }: Entry): boolean => nowMs() - openedMs > loginMs;
-      const unproven = [...entries].filter((entry) => isLate(entry) && !entry.isProven());
-      const most = Math.ceil(unproven.length / 10);
-      for (const entry of heaviestFirst(unproven, nowMs(), connectionBytes).slice(0, most)) close(entry);
-    },
-    get bytes() {
-      return total;
-    },
-    get closed() {
-      return closed;
-    },
-  };
+  return new Holdings(options);
 }
 
-/** For who needs no bounds: a listener of a test. */
+/** For callers that need no bounds: a listener of a test. */
 export function unboundedHoldings(): ClientHoldings {
   return makeClientHoldings({ budgetBytes: Infinity, isProven: () => false });
 }
 
+class Holdings implements ClientHoldings {
+  readonly isPeerProven: (peer: object) => boolean;
+  readonly nowMs: () => number;
+  bytes = 0;
+  closed = 0;
+  readonly #budgetBytes: number;
+  readonly #entries = new Set<Entry>();
+  #isDue = false;
+
+  constructor({ budgetBytes, isProven, nowMs = () => performance.now() }: ClientHoldingsOptions) {
+    this.#budgetBytes = budgetBytes;
+    this.isPeerProven = isProven;
+    this.nowMs = nowMs;
+  }
+
+  open(peer: object | undefined, close: () => void): Holding {
+    const entry = new Entry(this, peer, close);
+    this.#entries.add(entry);
+    return entry;
+  }
+
+  /** An entry holds so many bytes more, or fewer. */
+  changed(bytes: number): void {
+    this.bytes += bytes;
+    if (this.bytes <= this.#budgetBytes || this.#isDue) return;
+    this.#isDue = true;
+    // Not in the middle of what a connection is doing: it may be the one that is closed.
+    queueMicrotask(() => this.#makeRoom());
+  }
+
+  delete(entry: Entry): void {
+    if (this.#entries.delete(entry)) this.bytes -= entry.bytes;
+  }
+
+  has(entry: Entry): boolean {
+    return this.#entries.has(entry);
+  }
+
+  relieve(): void {
+    const nowMs = this.nowMs();
+    const late = [...this.#entries].filter((entry) => nowMs - entry.openedMs > loginMs && !entry.isProven());
+    const most = Math.ceil(late.length / 10);
+    for (const entry of heaviestFirst(late, nowMs, connectionBytes).slice(0, most)) this.#close(entry);
+  }
+
+  #makeRoom(): void {
+    this.#isDue = false;
+    const nowMs = this.nowMs();
+    const holding = [...this.#entries].filter(({ bytes }) => bytes > 0);
+    // Clients that have logged in count against the budget as well, but go only after all that have not.
+    const unproven = holding.filter((entry) => !entry.isProven());
+    const proven = holding.filter((entry) => entry.isProven());
+    for (const entry of [...heaviestFirst(unproven, nowMs, 0), ...heaviestFirst(proven, nowMs, 0)]) {
+      if (this.bytes <= this.#budgetBytes * leftShare) return;
+      this.#close(entry);
+    }
+  }
+
+  #close(entry: Entry): void {
+    this.closed += 1;
+    entry.close();
+  }
+}
+
+class Entry implements Holding {
+  readonly openedMs: number;
+  readonly close: () => void;
+  bytes = 0;
+  readonly #all: Holdings;
+  readonly #peer: object | undefined;
+  #isProven = false;
+  /** When it began to hold something; before that, when it was opened. */
+  #sinceMs: number;
+
+  constructor(all: Holdings, peer: object | undefined, close: () => void) {
+    this.#all = all;
+    this.#peer = peer;
+    this.close = close;
+    this.openedMs = all.nowMs();
+    this.#sinceMs = this.openedMs;
+  }
+
+  isProven(): boolean {
+    return (this.#isProven ||= this.#peer !== undefined && this.#all.isPeerProven(this.#peer));
+  }
+
+  hold(bytes: number): void {
+    if (bytes === this.bytes || !this.#all.has(this)) return;
+    if (this.bytes === 0) this.#sinceMs = this.#all.nowMs();
+    const change = bytes - this.bytes;
+    this.bytes = bytes;
+    this.#all.changed(change);
+  }
+
+  end(): void {
+    this.#all.delete(this);
+  }
+
+  weight(nowMs: number, ownBytes: number): number {
+    return (ownBytes + this.bytes) * (1 + nowMs - this.#sinceMs);
+  }
+}
+
 function heaviestFirst(entries: readonly Entry[], nowMs: number, ownBytes: number): Entry[] {
-  const weight = ({ bytes, sinceMs }: Entry): number => (ownBytes + bytes) * (1 + nowMs - sinceMs);
-  return entries.toSorted((one, other) => weight(other) - weight(one));
+  return entries.toSorted((one, other) => other.weight(nowMs, ownBytes) - one.weight(nowMs, ownBytes));
 }

@@ -1,6 +1,5 @@
-// Bounds of the header fields that are read before anybody knows who asks: what stands in them is split, hashed or
-// decoded for strangers. A head may hold 1 MiB for the sake of callers in thousands of groups; none of these fields is
-// about that.
+// Bounds of the header fields that are read before the caller is known, because they are split, hashed or decoded for
+// strangers. A head may hold 1 MiB for callers in thousands of groups; none of these fields needs that.
 import { HttpFault } from './http-fault.ts';
 
 /**

@@ -1,5 +1,5 @@
 // Why a request cannot be read, or an answer cannot be written, as HTTP. The caller of this room turns a fault into an
-// answer: here a `metav1.Status`, made in gateway/status.ts.
+// answer; the gateway makes a `metav1.Status` of it (gateway/status.ts).
 
 /** The kinds of faults, named as the gateway's closed list of errors names them, with their HTTP status. */
 const statuses = {

@@ -1,6 +1,5 @@
-// The front end of one request as the forwarding code sees it: HTTP/1.1 and HTTP/2 sit behind the same few verbs, so
-// either can be replaced. Easy to get wrong: after abort() or once the client is gone, every method must be a harmless
-// no-op (node:http2 throws and would kill the process).
+// One request and its answer, the same for HTTP/1.1 and HTTP/2. After abort(), or once the client is gone, every method
+// does nothing.
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from './raw-headers.ts';
 
@@ -51,6 +50,6 @@ export interface Inbound {
 /** A request to upgrade: HTTP/1.1 only; the socket is ours to answer on or to destroy. */
 export interface InboundUpgrade extends Inbound {
   readonly socket: Duplex;
-  /** Bytes that came behind the request head; must not go anywhere before the member answered 101. */
+  /** Bytes that came after the request head; must not go anywhere before the member answered 101. */
   readonly early: Buffer;
 }

@@ -1,13 +1,13 @@
 // Remembers what was read from a header list that a connection sends again and again: clients repeat all their headers
-// with every request, and only the request line differs. Easy to get wrong: only pure readings of the list alone may be
-// remembered here. Whether a token is still good, or what its user may do, is looked up for each request.
+// with every request, and only the request line differs. Only readings that follow from the list alone may be
+// remembered here; whether a token is still good, or what its user may do, is looked up for each request.
 
 /** Readings of one list, by the function that made them. */
 type Readings = Map<(headers: readonly string[]) => unknown, unknown>;
 
 /**
- * The list carries its readings itself: they go when it goes, and one that came only once costs a single look. (A
- * WeakMap costs a hash per look and work per garbage collection, measured.)
+ * The list carries its readings itself: they go when it goes, and a list that came only once costs a single look. (A
+ * WeakMap costs a hash for each look and work in each garbage collection, measured.)
  */
 const readings = Symbol('readings');
 type RepeatedList = readonly string[] & { readonly [readings]?: Readings };
@@ -19,7 +19,7 @@ export function markRepeated(headers: readonly string[]): void {
   Object.defineProperty(headers, readings, { value: new Map() });
 }
 
-/** Whether {@link markRepeated} was told of it. */
+/** Whether {@link markRepeated} was called with it. */
 export function isRepeated(headers: readonly string[]): boolean {
   return (headers as RepeatedList)[readings] !== undefined;
 }

@@ -1,8 +1,8 @@
-// A set of requests that are under way: an array in which each knows its place, and whose last entry takes the place of
-// one that leaves. Easy to get wrong: this is no Set or Map on purpose. Each time one of those makes room, its old
-// table stays behind with the entries of that moment and a pointer to the new one, and once one of these tables is old,
-// V8's collector of the young generation keeps them all, every request with them (measured: a quarter of all that
-// requests allocate, and nearly all work of the collector).
+// A set of requests that are under way: an array in which each entry knows its index, and the last entry takes the
+// index of one that leaves. It is no Set or Map on purpose: each time one of those grows, its old table stays behind
+// with the entries of that moment and a pointer to the new one. Once such a table is old, V8's collector of the young
+// generation keeps all of them, with every request (measured: a quarter of all that requests allocate, and nearly all
+// work of the collector).
 
 /** What an entry keeps for its set; an entry is in one set at most. */
 export interface InSlot {
@@ -36,7 +36,7 @@ export class SlotSet<T extends InSlot> {
     last.place = entry.place!;
   }
 
-  /** A copy: entries leave while somebody walks over them. */
+  /** A copy, because entries leave while it is walked over. */
   values(): readonly T[] {
     return [...this.entries];
   }

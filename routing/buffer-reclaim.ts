@@ -1,7 +1,7 @@
-// Keeps the dead read buffers of large answers from piling up. Node allocates one for every TLS record (16 KB); V8 lets
-// those that died in the young generation lie until they are twice its largest size together, 64 MB, and a few lists a
-// minute hold that for ever. Easy to get wrong: a collection by hand is worth its millisecond only per megabytes; small
-// requests must never come to one.
+// Keeps the dead read buffers of large answers from piling up. Node allocates one for every TLS record (16 KB); V8
+// keeps those that died in the young generation until they are twice its largest size together, 64 MB, and a few lists
+// a minute keep it that large for ever. A collection takes a millisecond, so it comes once in megabytes of answers and
+// never for small requests.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

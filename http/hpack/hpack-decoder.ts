@@ -1,6 +1,6 @@
-// Reads header blocks of one connection (RFC 7541). Easy to get wrong: a block that is too large for us must still be
-// read to its end, because the next one refers to what it added; and nothing it names may be copied, or a small block
-// becomes a bomb.
+// Reads header blocks of one connection (RFC 7541). A block that is too large for us is still read to its end, because
+// the next one refers to what it added; and what it names is never copied, so a small block cannot grow into a large
+// list.
 import { decodeHuffman } from './hpack-huffman.ts';
 import { calm } from '../http2/http2-frames.ts';
 import { DynamicTable, fieldOverheadBytes, maxTableBytes, staticCount, staticFields } from './hpack-table.ts';
@@ -19,7 +19,7 @@ export interface HeaderListLimits {
 
 /**
  * What is still read of a block that is over the limits, so that its request is answered and the connection goes on.
- * Whoever sends more wants us to be busy; Go's server ends such a connection, too (CVE-2023-45288). A literal costs as
+ * A client that sends more is an attack; Go's server ends such a connection, too (CVE-2023-45288). A literal costs as
  * much as several fields that are named by index.
  */
 const maxBeyond = 20_000;

@@ -1,9 +1,9 @@
-// Writes header blocks of answers (RFC 7541). Easy to get wrong: the table of the other side must see exactly the
-// entries we count on, so a block that was begun is always sent; and what differs in every answer must not push what
-// stays the same out of the table.
+// Writes header blocks of answers (RFC 7541). The client's table must see exactly the entries we count on, so a block
+// that was begun is always sent. Values that differ in every answer stay out of the table, so that they do not push out
+// those that repeat.
 import { STATUS_CODES } from 'node:http';
 import { HttpFault } from '../http-fault.ts';
-import { trimmed } from '../field-syntax.ts';
+import { badValue, connectionField, lowerToken, trimmed } from '../field-syntax.ts';
 import { rememberingNames } from '../header-names.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 import { encodeHuffman } from './hpack-huffman.ts';
@@ -16,7 +16,7 @@ export interface BlockTarget {
   reserve(count: number): void;
 }
 
-/** Fields whose values repeat from answer to answer, so that they are worth a place in the table. */
+/** Fields whose values repeat from answer to answer, so that they are worth an entry of the table. */
 const repeatedFields: ReadonlySet<string> = new Set([
   'cache-control',
   'content-encoding',
@@ -29,11 +29,6 @@ const repeatedFields: ReadonlySet<string> = new Set([
   'x-kubernetes-pf-prioritylevel-uid',
 ]);
 
-const token = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
-/** Anything but tab, visible characters, blanks and the upper half of latin1. */
-const badValue = /[^\t\x20-\x7e\x80-\xff]/;
-const connectionFields = /^(?:connection|keep-alive|proxy-connection|transfer-encoding|upgrade|te|trailer)$/;
-
 interface Field {
   /** In lower case; '' for what belongs to a connection and is dropped. */
   readonly name: string;
@@ -41,7 +36,7 @@ interface Field {
   readonly isLength: boolean;
   /** Index of the name in the static table, or 0. */
   readonly staticName: number;
-  /** Place of the field among {@link repeatedFields}, or -1. */
+  /** Index of the field in {@link repeatedNames}, or -1. */
   readonly slot: number;
 }
 
@@ -51,8 +46,8 @@ const fieldOf = rememberingNames((given): Field => {
   const name = given.toLowerCase();
   const at = staticFields.findIndex((text, i) => i % 2 === 0 && text === name);
   return {
-    name: connectionFields.test(name) ? '' : name,
-    isValid: token.test(name),
+    name: connectionField.test(name) ? '' : name,
+    isValid: lowerToken.test(name),
     isLength: name === 'content-length',
     staticName: at < 0 ? 0 : at / 2 + 1,
     slot: repeatedNames.indexOf(name),
@@ -95,7 +90,7 @@ export class HpackEncoder {
   /** What each repeated field was last, and the number of its entry. */
   readonly #lastValues: string[] = [];
   readonly #lastEntries: number[] = [];
-  /** Smallest limit since the last block, while the other side has not been told; -1 when it has. */
+  /** Smallest limit since the last block, while the client does not know of it; -1 when it does. */
   #lowestLimit = -1;
 
   /** What the client allows, SETTINGS_HEADER_TABLE_SIZE. */
@@ -151,7 +146,7 @@ export class HpackEncoder {
     this.#lastEntries[slot] = table.count === 0 ? -maxTableBytes : table.added;
   }
 
-  /** RFC 7541 section 4.2: a limit that went down in between must be told, then the present one. */
+  /** RFC 7541 section 4.2: a limit that went down in between is written, then the present one. */
   #tellLimit(target: BlockTarget): void {
     const { limit } = this.#table;
     if (this.#lowestLimit < limit) writeInteger(target, 0x20, 0x1f, this.#lowestLimit);
@@ -180,8 +175,8 @@ function writeInteger(target: BlockTarget, pattern: number, mask: number, value:
 }
 
 /**
- * Without Huffman coding, which would save bytes nobody lacks and cost time; but nghttp2 reads no string that takes
- * more than 64 KiB.
+ * Without Huffman coding, which costs more time than the bytes it saves are worth; but nghttp2 reads no string that
+ * takes more than 64 KiB.
  */
 function writeString(target: BlockTarget, text: string): void {
   if (text.length > longStringBytes) {

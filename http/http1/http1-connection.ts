@@ -1,29 +1,22 @@
-// One HTTP/1.1 connection of a client: reads one request at a time and hands it to the chain. Easy to get wrong: bytes
-// that came early (pipelined requests, a body nobody asked for yet) are held, bounded, and read by nobody until the
-// request before them is over.
+// One HTTP/1.1 connection of a client: reads one request at a time and hands it to the listener. Bytes that came early
+// (pipelined requests, a body nobody asked for yet) are held, within bounds, until the request before them is over.
 import type { Duplex } from 'node:stream';
 import { HttpFault } from '../http-fault.ts';
 import { readDirectly } from '../direct-read.ts';
 import type { BodyReader } from '../inbound.ts';
 import type { Arrival, Peer } from '../arrival.ts';
 import type { ClientHoldings, Holding } from '../client-holdings.ts';
-import { makeRequestBody } from './http1-body.ts';
+import { RequestBody } from './http1-body.ts';
 import { Http1Inbound, Http1UpgradeInbound } from './http1-inbound.ts';
 import type { RequestCarrier } from './http1-inbound.ts';
-import { makeHeadReader } from './http1-parser.ts';
+import { HeldBytes } from './held-bytes.ts';
+import { HeadReader, judge } from './http1-parser.ts';
 import type { Http1Head } from './http1-parser.ts';
-import { readHttp1Head } from '../request-framing.ts';
 import type { Http1RequestHead } from '../request-framing.ts';
 import { endLingering, lingerBytes, lingerMs } from '../linger.ts';
 import type { RefusalAnswer } from './refusal-answer.ts';
 import { answerBytes } from './refusal-answer.ts';
 
-/**
- * Bytes held for later before the client is held back; and pieces, because each costs a few hundred bytes, however
- * short it is.
- */
-const heldLimitBytes = 64 * 1024;
-const heldLimitPieces = 256;
 /**
  * kube-apiserver's numbers: a head is read within 32 s of its first byte; an idle connection must outlive a load
  * balancer's.
@@ -43,7 +36,7 @@ const faultHead: Http1RequestHead = { body: 'none', host: '', close: true, expec
 export interface Http1Listener {
   /** Called for every request; must not throw. */
   readonly arrive: (arrival: Arrival) => void;
-  /** The whole answer to bytes that are no request, of which there is no object to answer on. */
+  /** The whole answer to bytes that are no request, for which there is no `Inbound`. */
   readonly refusal: (fault: HttpFault) => RefusalAnswer;
   /** True once every answer says `Connection: close`. */
   readonly draining: () => boolean;
@@ -55,7 +48,7 @@ export interface Http1Listener {
 }
 
 /**
- * Where the reading stands: at a request head, in a body, behind a body while the answer is still to come, or nowhere
+ * Where the reading stands: at a request head, in a body, after a body while the answer is still to come, or nowhere
  * because the socket is no longer ours.
  */
 type Mode = 'head' | 'body' | 'answer' | 'released';
@@ -68,8 +61,8 @@ export class Http1Connection implements RequestCarrier {
   readonly #peer: Peer;
   readonly #listener: Http1Listener;
   readonly #holding: Holding;
-  readonly #head = makeHeadReader();
-  readonly #body = makeRequestBody();
+  readonly #head = new HeadReader();
+  readonly #body = new RequestBody();
   #mode: Mode = 'head';
   /** No request has come yet. */
   #isNew = true;
@@ -80,20 +73,19 @@ export class Http1Connection implements RequestCarrier {
   /** The present answer is the last one. */
   #last = false;
   #peerEnded = false;
-  #held: Buffer[] = [];
-  #heldBytes = 0;
+  readonly #held = new HeldBytes();
   #taking = false;
   #reading = true;
   #lingering: NodeJS.Timeout | undefined;
   readonly #onData = (chunk: Buffer): void => {
-    if (this.#heldBytes > 0) this.#hold(chunk);
+    if (this.#held.length > 0) this.#held.push(chunk);
     else this.#take(chunk);
     this.#pump();
     this.#tellHeld();
   };
   readonly #onEnd = (): void => this.#ended();
   readonly #onClose = (): void => this.#closed();
-  /** Since when bytes wait that nobody takes, as the sweep saw it. */
+  /** Since when the client takes none of the bytes that wait for it, as the sweep saw it. */
   #stuckSinceMs = Number.POSITIVE_INFINITY;
   readonly #giveBack: () => void;
   readonly #onDrain = (): void => {
@@ -128,37 +120,24 @@ export class Http1Connection implements RequestCarrier {
    * unfinished head.
    */
   #tellHeld(): void {
-    this.#holding.hold(this.#head.heldBytes + (this.#holding.isProven() ? 0 : this.#heldBytes));
+    this.#holding.hold(this.#head.heldBytes + (this.#holding.isProven() ? 0 : this.#held.length));
   }
 
-  /** Others need the room. */
+  /** The memory this connection holds is needed by others. */
   #crowdedOut(): void {
     const isAwaited = this.#inbound !== undefined || (this.#mode === 'head' && this.#head.started);
     if (!isAwaited) this.#close();
     else this.#refuse(new HttpFault('TOO_MANY_REQUESTS', crowdedText, { retryAfterSeconds: 1 }));
   }
 
-  #hold(chunk: Buffer): void {
-    this.#held.push(chunk);
-    this.#heldBytes += chunk.length;
-  }
-
-  #putBack(chunk: Buffer, used: number): void {
-    if (used === chunk.length) return;
-    this.#held.unshift(chunk.subarray(used));
-    this.#heldBytes += chunk.length - used;
-  }
-
-  /** Reads what is held as far as somebody wants it, and holds the client back when it is too much. */
+  /** Reads what is held as far as it is wanted, and makes the client wait when too much is held. */
   #pump(): void {
     if (this.#taking || this.#mode === 'released') return;
-    while (this.#heldBytes > 0 && this.#wants()) {
-      const chunk = this.#held.shift()!;
-      this.#heldBytes -= chunk.length;
+    while (this.#held.length > 0 && this.#wants()) {
+      const chunk = this.#held.shift();
       this.#take(chunk);
     }
-    const isFull = this.#heldBytes >= heldLimitBytes || this.#held.length >= heldLimitPieces;
-    const reading = !isFull && !(this.#mode === 'body' && this.#bodyPaused);
+    const reading = !this.#held.isFull && !(this.#mode === 'body' && this.#bodyPaused);
     if (reading === this.#reading || this.#wasReleased()) return;
     this.#reading = reading;
     if (reading) this.socket.resume();
@@ -175,7 +154,7 @@ export class Http1Connection implements RequestCarrier {
 
   #take(chunk: Buffer): void {
     if (!this.#wants()) {
-      this.#hold(chunk);
+      this.#held.push(chunk);
       return;
     }
     this.#taking = true;
@@ -197,7 +176,7 @@ export class Http1Connection implements RequestCarrier {
       if (!started) this.deadlineMs = performance.now() + headTimeoutMs;
       return;
     }
-    this.#putBack(chunk, used);
+    this.#held.putBack(chunk, used);
     this.deadlineMs = Number.POSITIVE_INFINITY;
     const head = this.#head.head!;
     this.#head.forget();
@@ -221,7 +200,7 @@ export class Http1Connection implements RequestCarrier {
     const { host } = parsed;
     const peer = this.#peer;
     if (parsed.upgrade) {
-      const early = Buffer.concat(this.#held);
+      const early = this.#held.joined();
       this.#release();
       const inbound = new Http1UpgradeInbound(head, this.socket, early);
       this.#listener.arrive({ inbound, upgradeInbound: inbound, host, peer, headFault: undefined });
@@ -236,7 +215,7 @@ export class Http1Connection implements RequestCarrier {
   #readBody(chunk: Buffer): void {
     const body = this.#body;
     const reader = this.#reader!;
-    this.#putBack(chunk, body.read(chunk));
+    this.#held.putBack(chunk, body.read(chunk));
     const { ended } = body;
     if (ended) this.#mode = 'answer';
     if (body.data !== undefined) reader.onData(body.data);
@@ -245,7 +224,7 @@ export class Http1Connection implements RequestCarrier {
 
   readBody(reader: BodyReader): void {
     if (this.#mode !== 'body') {
-      // Nothing is to come; whoever asks is told after asking, as a stream would.
+      // Nothing is to come; the reader hears of the end after this call, as from a stream.
       if (this.#mode === 'answer') queueMicrotask(() => reader.onEnd());
       return;
     }
@@ -273,13 +252,12 @@ export class Http1Connection implements RequestCarrier {
     return this.#last;
   }
 
-  /** A small body that is already here and that nobody wants need not cost the connection. */
+  /** A small body that is here already and not wanted is dropped; the connection goes on. */
   #dropHeldBody(): void {
-    while (this.#heldBytes > 0 && !this.#body.ended) {
-      const chunk = this.#held.shift()!;
-      this.#heldBytes -= chunk.length;
+    while (this.#held.length > 0 && !this.#body.ended) {
+      const chunk = this.#held.shift();
       try {
-        this.#putBack(chunk, this.#body.read(chunk));
+        this.#held.putBack(chunk, this.#body.read(chunk));
       } catch {
         this.#last = true;
         return;
@@ -298,15 +276,15 @@ export class Http1Connection implements RequestCarrier {
     else if (!this.#last && !this.#listener.draining()) {
       this.#mode = 'head';
       this.deadlineMs = performance.now() + idleTimeoutMs;
-      if (this.#heldBytes > 0) this.#pump();
+      if (this.#held.length > 0) this.#pump();
       this.#tellHeld();
     } else if (this.#mode === 'body') this.#dropBody();
     else this.#close();
   };
 
-  /** Behind a whole exchange nothing of the client is unread, unless it sent more than it may. */
+  /** After a whole exchange nothing of the client is unread, unless it sent more than it may. */
   #close(): void {
-    if (this.#heldBytes > 0) {
+    if (this.#held.length > 0) {
       this.#endLingering();
       return;
     }
@@ -316,7 +294,7 @@ export class Http1Connection implements RequestCarrier {
     else this.socket.once('finish', () => this.socket.destroy());
   }
 
-  /** The client is still sending a body nobody wants: it may not read our answer before it is done. */
+  /** The client is still sending a body that is not wanted, and may not read our answer before it is done. */
   #dropBody(): void {
     let dropped = 0;
     this.#lingering = setTimeout(() => this.socket.destroy(), lingerMs).unref();
@@ -331,7 +309,7 @@ export class Http1Connection implements RequestCarrier {
     this.#pump();
   }
 
-  /** Malformed bytes: they are answered where no answer has begun, and nothing behind them is read as HTTP. */
+  /** Malformed bytes: they are answered where no answer has begun, and nothing after them is read as HTTP. */
   #refuse(error: HttpFault): void {
     const inbound = this.#inbound;
     this.#inbound = undefined;
@@ -350,12 +328,11 @@ export class Http1Connection implements RequestCarrier {
     endLingering(this.socket, lastBytes);
   }
 
-  /** From here on the socket belongs to somebody else, who must read it. */
+  /** From here on this connection does not read its socket; its next owner must. */
   #release(): void {
     if (this.#mode === 'released') return;
     this.#mode = 'released';
-    this.#held = [];
-    this.#heldBytes = 0;
+    this.#held.clear();
     this.#head.forget();
     this.#holding.end();
     clearTimeout(this.#lingering);
@@ -380,16 +357,4 @@ export class Http1Connection implements RequestCarrier {
     this.#release();
     inbound?.finish(true);
   }
-}
-
-/**
- * What a head says about its request; the fuzzer reads connections with it.
- * @throws HttpFault for what the chain answers with a Status
- */
-export function judge(head: Http1Head): Http1RequestHead {
-  if (!head.http11) throw new HttpFault('BAD_REQUEST', 'only HTTP/1.1 and HTTP/2 are served');
-  if (head.method === 'CONNECT') {
-    throw new HttpFault('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
-  }
-  return readHttp1Head(head.headers);
 }

@@ -1,6 +1,5 @@
-// The HTTP/1.1 front end of one request: what the chain sees of it. Easy to get wrong: an answer that comes before the
-// request body was read must still reach the client, so the connection reads and drops the rest for a while before it
-// closes.
+// One request of an HTTP/1.1 connection as its listener sees it. An answer may begin before the request body was read;
+// the connection then reads and drops the rest before it closes.
 import type { Duplex } from 'node:stream';
 import type { BodyFraming, BodyReader, Inbound, InboundUpgrade } from '../inbound.ts';
 import type { RawHeaders } from '../raw-headers.ts';
@@ -17,7 +16,7 @@ export interface RequestCarrier {
   resumeBody(): void;
   /** Asked when the answer begins: true when it must be the last one of the connection. */
   endsWithAnswer(): boolean;
-  /** Told when the answer was handed to the kernel as a whole, or that the socket failed before. */
+  /** Called when the answer was handed to the kernel as a whole, or with the error of the socket. */
   readonly answered: (error?: Error | null) => void;
 }
 

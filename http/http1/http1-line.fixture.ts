@@ -1,5 +1,5 @@
-// A connection of the HTTP/1.1 front for tests: no socket, a pair of streams. Easy to get wrong: streams hand on by
-// ticks, so a test must let everything settle before it looks.
+// A client connection of HTTP/1.1 for tests: no socket, but a pair of streams. Streams hand on by ticks, so a test
+// calls settle() before it looks.
 import { duplexPair } from 'node:stream';
 import type { Duplex } from 'node:stream';
 import type { BodyReader, Inbound } from '../inbound.ts';

@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { HttpFault } from '../http-fault.ts';
 import { isRepeated } from '../repeated-headers.ts';
-import { makeHeadReader, parseRequestHead } from './http1-parser.ts';
+import { HeadReader, parseRequestHead } from './http1-parser.ts';
 import type { Http1Head } from './http1-parser.ts';
 import { readHttp1Head } from '../request-framing.ts';
 
 /** Reads a head that comes in pieces; gives it and what follows it. */
 function readPieces(pieces: readonly Buffer[]): { head: Http1Head | undefined; rest: string } {
-  const reader = makeHeadReader();
+  const reader = new HeadReader();
   for (const [i, piece] of pieces.entries()) {
     const used = reader.read(piece);
     if (used < 0) continue;
@@ -45,7 +45,7 @@ test('a head is read the same wherever it is cut in two', () => {
 });
 
 test('a reader reads one head after the other, whole and in pieces', () => {
-  const reader = makeHeadReader();
+  const reader = new HeadReader();
   const one = latin1('GET /1 HTTP/1.1\r\nHost: x\r\n\r\n');
   for (const pieces of [[one], [one.subarray(0, 7), one.subarray(7)], [one]]) {
     const ends = pieces.map((piece) => reader.read(piece));
@@ -128,7 +128,7 @@ test('other versions are told apart, not taken for 1.1', () => {
 });
 
 test('a bare LF is refused before the head is complete', () => {
-  const reader = makeHeadReader();
+  const reader = new HeadReader();
   reader.read(latin1('GET / HTTP/1.1'));
   assert.throws(() => reader.read(latin1('\nHost: x\n\n')), HttpFault);
 });
@@ -199,7 +199,7 @@ test('no bytes make the reader throw anything but a refusal', () => {
 });
 
 test('fields that repeat on a connection are one list, and one byte of difference makes another', () => {
-  const reader = makeHeadReader();
+  const reader = new HeadReader();
   const read = (text: string): readonly string[] => {
     assert.equal(reader.read(latin1(text)), text.length);
     return reader.head!.headers;
@@ -214,11 +214,11 @@ test('fields that repeat on a connection are one list, and one byte of differenc
   assert.deepEqual(other, ['Host', 'x', 'Authorization', 'Bearer bob']);
   assert.ok(!isRepeated(other));
   assert.deepEqual(read(`GET /a ${asAda}`), first);
-  assert.notEqual(makeHeadReader().read(latin1(`GET /a ${asAda}`)), -1);
+  assert.notEqual(new HeadReader().read(latin1(`GET /a ${asAda}`)), -1);
 });
 
 test('a request line is judged in front of fields that repeat', () => {
-  const reader = makeHeadReader();
+  const reader = new HeadReader();
   const fields = '\r\nHost: x\r\n\r\n';
   reader.read(latin1(`GET /a HTTP/1.1${fields}`));
   reader.read(latin1(`GET /a HTTP/1.1${fields}`));
@@ -252,7 +252,7 @@ test('heads are read the same whatever the heads before them on the connection w
       ),
     })
     .map(({ line, fields }) => latin1(`${line}\r\n${fields}\r\n\r\n`));
-  const told = (reader: ReturnType<typeof makeHeadReader>, piece: Buffer): unknown => {
+  const told = (reader: HeadReader, piece: Buffer): unknown => {
     try {
       assert.equal(reader.read(piece), piece.length);
       return { ...reader.head };
@@ -262,15 +262,15 @@ test('heads are read the same whatever the heads before them on the connection w
   };
   fc.assert(
     fc.property(fc.array(head, { minLength: 1, maxLength: 12 }), (heads) => {
-      const reader = makeHeadReader();
-      for (const each of heads) assert.deepEqual(told(reader, each), told(makeHeadReader(), each));
+      const reader = new HeadReader();
+      for (const each of heads) assert.deepEqual(told(reader, each), told(new HeadReader(), each));
     }),
     { numRuns: 200 },
   );
 });
 
 test('a head that was taken and forgotten is not kept, and neither is one that was only begun (ATT-41)', () => {
-  const reader = makeHeadReader();
+  const reader = new HeadReader();
   const long = 'x'.repeat(900_000);
   assert.ok(reader.read(latin1(`GET /a HTTP/1.1\r\nHost: x\r\nA: ${long}\r\n\r\n`)) > 0);
   assert.equal(reader.head?.headers[3], long);

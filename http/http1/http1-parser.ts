@@ -1,12 +1,13 @@
-// Reads the head of an HTTP/1.1 request, strictly (RFC 9112): whatever two servers could read differently is refused.
-// Easy to get wrong: heads come in any pieces, byte by byte from the slow and the hostile, so an unfinished one is held
-// in a buffer that doubles and only new bytes are searched. Fields equal to those of the request before on the same
-// connection are the same list object.
+// Reads the head of an HTTP/1.1 request, strictly (RFC 9112): what two servers could read differently is refused. Heads
+// come in any pieces, byte by byte from a slow or hostile client, so an unfinished one is held in a buffer that
+// doubles, and only new bytes are searched.
 import { HttpFault } from '../http-fault.ts';
 import { maxHeaderBytes, maxHeaderPairs } from '../../lib/limits.ts';
-import { isRepeated, markRepeated } from '../repeated-headers.ts';
+import { markRepeated } from '../repeated-headers.ts';
 import { token, trimmed } from '../field-syntax.ts';
 import { HeadBuffer } from '../head-buffer.ts';
+import { readHttp1Head } from '../request-framing.ts';
+import type { Http1RequestHead } from '../request-framing.ts';
 
 /** A request line and its fields as they came; strings are latin1, one char a byte. */
 export interface Http1Head {
@@ -19,26 +20,7 @@ export interface Http1Head {
   readonly http11: boolean;
 }
 
-/** Collects the head of one request after the other. */
-export interface HeadReader {
-  /** Bytes of an unfinished head are held. */
-  readonly started: boolean;
-  /** Bytes of memory that takes. */
-  readonly heldBytes: number;
-  /** Set when read() gave an offset: the head in front of it. */
-  readonly head: Http1Head | undefined;
-  /** Forgets the head and what is held: whoever has taken a head must say so, or an idle connection would keep it. */
-  forget(): void;
-  /**
-   * Takes a piece; gives the offset behind the head, or -1 when the head is not complete and the whole piece was taken.
-   * @throws HttpFault BAD_REQUEST when it is no request head, HEADERS_TOO_LARGE beyond 1 MiB or 20,000 fields
-   */
-  read(chunk: Buffer): number;
-}
-
 const headEnd = Buffer.from('\r\n\r\n', 'latin1');
-const lineFeed = 0x0a;
-const carriageReturn = 0x0d;
 /** Text is searched faster than bytes, as long as there are few. */
 const searchedAsTextBytes = 8 * 1024;
 /** Longer fields are not kept for the next request: an idle connection would hold them. */
@@ -48,94 +30,80 @@ const targetBytes = /^[\x21-\x7e\x80-\xff]+$/;
 /** A control character other than tab, or a CR or LF that is not half of CRLF. */
 const badHeadBytes = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/;
 
-/** Makes a reader for one connection. */
-export function makeHeadReader(): HeadReader {
-  const held = new HeadBuffer(maxHeaderBytes + 4);
-  let head: Http1Head | undefined;
-  const fields = makeFieldReader();
-  /**
-   * A client that asks the same again (polls, leases) sends the same bytes: the head as it came, and what it was found
-   * to say.
-   */
-  let lastText = '';
-  let last: Http1Head | undefined;
+/** Collects the head of one request of a connection after the other. */
+export class HeadReader {
+  readonly #held = new HeadBuffer(maxHeaderBytes + 4);
+  readonly #fields = new FieldReader();
+  #head: Http1Head | undefined;
 
-  /** A client that ends lines with LF alone is told at once, instead of waiting for a head that never ends. */
-  function refuseBareLf(from: number): void {
-    const bytes = held.bytes.subarray(0, held.length);
-    let at = bytes.indexOf(lineFeed, from);
-    while (at >= 0) {
-      if (at === 0 || bytes[at - 1] !== carriageReturn) throw badRequest('a line ends with a bare LF');
-      at = bytes.indexOf(lineFeed, at + 1);
-    }
+  /** Bytes of an unfinished head are held. */
+  get started(): boolean {
+    return this.#held.length > 0;
   }
 
-  function readHeld(chunk: Buffer): number {
+  /** Bytes of memory that takes. */
+  get heldBytes(): number {
+    return this.#held.heldBytes;
+  }
+
+  /** Set when read() gave an offset: the head in front of it. */
+  get head(): Http1Head | undefined {
+    return this.#head;
+  }
+
+  /** Drops the head and what is held. To be called when a head was taken, or an idle connection would keep it. */
+  forget(): void {
+    this.#head = undefined;
+    this.#held.clear();
+  }
+
+  /**
+   * Takes a piece; gives the offset after the head, or -1 when the head is not complete and the whole piece was taken.
+   * @throws HttpFault BAD_REQUEST when it is no request head, HEADERS_TOO_LARGE beyond 1 MiB or 20,000 fields
+   */
+  read(chunk: Buffer): number {
+    this.#head = undefined;
+    if (this.#held.length > 0) return this.#readHeld(chunk);
+    if (chunk.length > searchedAsTextBytes) {
+      const end = chunk.indexOf(headEnd);
+      if (end < 0) return this.#readHeld(chunk);
+      this.#head = this.#parse(chunk.toString('latin1', 0, end + 2));
+      return end + 4;
+    }
+    const text = chunk.toString('latin1');
+    const end = text.indexOf('\r\n\r\n');
+    if (end < 0) return this.#readHeld(chunk);
+    this.#head = this.#parse(text.slice(0, end + 2));
+    return end + 4;
+  }
+
+  #readHeld(chunk: Buffer): number {
+    const held = this.#held;
     const before = held.length;
     held.append(chunk, 0, Math.min(chunk.length, maxHeaderBytes + 4 - before));
-    const end = held.bytes.subarray(0, held.length).indexOf(headEnd, Math.max(0, before - 3));
+    const end = held.endOfHead(before);
     if (end < 0) {
       if (held.length > maxHeaderBytes) throw tooLarge();
-      refuseBareLf(before);
+      if (held.hasBareLf(before)) throw badRequest('a line ends with a bare LF');
       return -1;
     }
     const text = held.bytes.toString('latin1', 0, end + 2);
     held.clear();
-    head = parse(text);
+    this.#head = this.#parse(text);
     return end + 4 - before;
   }
 
   /** A part of a text keeps all of it, so fields of a long head are not remembered, however few they are. */
-  function parse(text: string): Http1Head {
-    return parseRequestHead(text, text.length > keptFieldBytes ? readFieldLines : fields);
+  #parse(text: string): Http1Head {
+    return parseRequestHead(text, text.length > keptFieldBytes ? undefined : this.#fields);
   }
-
-  return {
-    get started() {
-      return held.length > 0;
-    },
-    get heldBytes() {
-      return held.heldBytes;
-    },
-    get head() {
-      return head;
-    },
-    forget() {
-      head = undefined;
-      held.clear();
-    },
-    read(chunk) {
-      head = undefined;
-      if (held.length > 0) return readHeld(chunk);
-      if (chunk.length > searchedAsTextBytes) {
-        const end = chunk.indexOf(headEnd);
-        if (end < 0) return readHeld(chunk);
-        head = parse(chunk.toString('latin1', 0, end + 2));
-        return end + 4;
-      }
-      const text = chunk.toString('latin1');
-      const end = text.indexOf('\r\n\r\n');
-      if (end < 0) return readHeld(chunk);
-      const whole = text.slice(0, end + 2);
-      if (last !== undefined && whole === lastText) {
-        head = last;
-        return end + 4;
-      }
-      head = parse(whole);
-      const repeats = isRepeated(head.headers) && whole.length <= keptFieldBytes;
-      lastText = repeats ? whole : '';
-      last = repeats ? head : undefined;
-      return end + 4;
-    },
-  };
 }
 
 /**
- * Parses a whole head, its last line end included and the empty line not. Host and framing are judged by readHttp1Head
- * of inbound.ts.
+ * Parses a whole head, its last line end included and the empty line not. Host and framing are judged by {@link judge}.
  * @throws HttpFault BAD_REQUEST or HEADERS_TOO_LARGE; the message names the rule and repeats nothing of the request
  */
-export function parseRequestHead(text: string, readFields = readFieldLines): Http1Head {
+export function parseRequestHead(text: string, fields?: FieldReader): Http1Head {
   if (text.length > maxHeaderBytes) throw tooLarge();
   const line = text.indexOf('\r\n');
   const method = text.indexOf(' ');
@@ -145,12 +113,24 @@ export function parseRequestHead(text: string, readFields = readFieldLines): Htt
     // A name of our own where there is one: verbs are looked up by it.
     method: method === 3 && text.startsWith('GET') ? 'GET' : text.slice(0, method),
     target: text.slice(method + 1, target),
-    headers: readFields(text.slice(line + 2)),
+    headers: fields === undefined ? readFieldLines(text.slice(line + 2)) : fields.read(text.slice(line + 2)),
     http11: isHttp11(text.slice(target + 1, line)),
   };
   if (!token.test(parsed.method)) throw badRequest('the method is not a token');
   if (!targetBytes.test(parsed.target)) throw badRequest('the request target holds a blank or is empty');
   return parsed;
+}
+
+/**
+ * What the fields of a head say about its request.
+ * @throws HttpFault for a request that is refused with an answer
+ */
+export function judge(head: Http1Head): Http1RequestHead {
+  if (!head.http11) throw new HttpFault('BAD_REQUEST', 'only HTTP/1.1 and HTTP/2 are served');
+  if (head.method === 'CONNECT') {
+    throw new HttpFault('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
+  }
+  return readHttp1Head(head.headers);
 }
 
 function isHttp11(version: string): boolean {
@@ -160,23 +140,25 @@ function isHttp11(version: string): boolean {
 }
 
 /**
- * Reads the fields of one connection's requests; those that are byte for byte what the request before had are not read
- * again.
+ * Reads the fields of one connection's requests. Fields that are byte for byte those of the request before are the same
+ * list, which readOnce() knows: mostly only the request line differs. Saves 1.9 us of 2.3 for a request of kubectl,
+ * reading and framing together.
  */
-function makeFieldReader(): (text: string) => readonly string[] {
-  let lastText = '';
-  let last: readonly string[] | undefined;
-  return (text) => {
-    if (last !== undefined && text === lastText) {
-      markRepeated(last);
-      return last;
+class FieldReader {
+  #lastText = '';
+  #last: readonly string[] | undefined;
+
+  read(text: string): readonly string[] {
+    if (this.#last !== undefined && text === this.#lastText) {
+      markRepeated(this.#last);
+      return this.#last;
     }
     const headers = readFieldLines(text);
     const kept = text.length <= keptFieldBytes;
-    lastText = kept ? text : '';
-    last = kept ? headers : undefined;
+    this.#lastText = kept ? text : '';
+    this.#last = kept ? headers : undefined;
     return headers;
-  };
+  }
 }
 
 /** @param text all field lines, each with its line end */

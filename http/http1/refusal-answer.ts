@@ -1,4 +1,4 @@
-// The whole answer to bytes that are no request: there is no object to answer them on.
+// The whole answer to bytes that are no request, for which there is no `Inbound` to answer on.
 import type { RawHeaders } from '../raw-headers.ts';
 import { answerHead } from './http1-answer.ts';
 

@@ -1,6 +1,6 @@
-// What a client may do on one HTTP/2 connection that costs us and serves nobody: resets (CVE-2023-44487 and
-// CVE-2025-8671) and frames without content. Easy to get wrong: what honest clients do grows with what they are sent,
-// so answers earn it back.
+// Bounds what a client may do on one HTTP/2 connection that costs us and serves nobody: resets (CVE-2023-44487 and
+// CVE-2025-8671) and frames without content. Honest clients send more of them the more they are sent, so answers earn
+// some back.
 
 /** Resets at once, and more of them every second; nghttp2 allows 1,000 and 33. */
 const resetBurst = 500;

@@ -1,6 +1,6 @@
-// Frames of HTTP/2 (RFC 9113 section 4): numbers, and a reader that takes them out of the pieces of a socket. Easy to
-// get wrong: pieces end anywhere, also within the nine bytes of a frame's head; bodies are handed on as they come,
-// everything else is collected first.
+// Frames of HTTP/2 (RFC 9113 section 4): their numbers, and a reader that takes them out of the pieces of a socket.
+// Pieces end anywhere, also within the nine bytes of a frame's head. Bodies are handed on as they come; everything else
+// is collected first.
 
 /** Section 6. */
 export const frameType = {
@@ -73,7 +73,7 @@ export function calm(message: string): ConnectionFault {
   return new ConnectionFault(errorCode.enhanceYourCalm, message);
 }
 
-/** Told of every frame in order. Each method may throw ConnectionFault. */
+/** Takes every frame in order. Each method may throw ConnectionFault. */
 export interface FrameHandler {
   /** A DATA frame begins; `length` is its whole payload, which counts for flow control. */
   onDataBegin(stream: number, flags: number, length: number): void;

@@ -1,6 +1,5 @@
-// Judges the header list of a request over HTTP/2 (RFC 9113 section 8). Easy to get wrong: a list that is malformed
-// resets the stream and is answered by nobody, while what is merely refused gets a Status; and pseudo headers never
-// reach the chain as headers.
+// Judges the header list of a request over HTTP/2 (RFC 9113 section 8). A malformed list resets its stream and gets no
+// answer; a list that is only refused gets one. Pseudo headers are never handed on as headers.
 import { HttpFault } from '../http-fault.ts';
 import { maxHeaderPairs } from '../../lib/limits.ts';
 import type { BodyFraming } from '../inbound.ts';
@@ -8,7 +7,7 @@ import { rememberingNames } from '../header-names.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 import { fieldFault } from '../field-bounds.ts';
 import type { RepeatedLists } from './repeated-lists.ts';
-import { token } from '../field-syntax.ts';
+import { badValue, lowerToken, token } from '../field-syntax.ts';
 
 /** A request as the chain sees it. */
 export interface Http2Head {
@@ -31,38 +30,45 @@ export interface Http2Head {
   readonly fault: HttpFault | undefined;
 }
 
-const lowerToken = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
-const badValue = /[^\t\x20-\x7e\x80-\xff]/;
+type Pseudo = 'method' | 'scheme' | 'path' | 'authority';
+type Kind = 'plain' | 'malformed' | Pseudo | 'audit-id' | 'te' | 'host' | 'content-length' | 'expect' | 'authorization';
 
-type Kind =
-  | 'plain'
-  | 'audit-id'
-  | 'malformed'
-  | 'te'
-  | 'host'
-  | 'length'
-  | 'expect'
-  | 'method'
-  | 'scheme'
-  | 'path'
-  | 'authority'
-  | 'authorization';
+/** Names that mean more than that they are handed on. */
+const kinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
+  [':method', 'method'],
+  [':scheme', 'scheme'],
+  [':path', 'path'],
+  [':authority', 'authority'],
+  ['audit-id', 'audit-id'],
+  ['te', 'te'],
+  ['host', 'host'],
+  ['content-length', 'content-length'],
+  ['expect', 'expect'],
+  ['authorization', 'authorization'],
+  // Section 8.2.2.
+  ['connection', 'malformed'],
+  ['keep-alive', 'malformed'],
+  ['proxy-connection', 'malformed'],
+  ['transfer-encoding', 'malformed'],
+  ['upgrade', 'malformed'],
+]);
 
-const pseudoKinds: Readonly<Record<string, Kind>> = {
-  ':method': 'method',
-  ':scheme': 'scheme',
-  ':path': 'path',
-  ':authority': 'authority',
-};
+const kindOf = rememberingNames((name): Kind => kinds.get(name) ?? (lowerToken.test(name) ? 'plain' : 'malformed'));
 
-const kindOf = rememberingNames((name): Kind => {
-  if (name.startsWith(':')) return Object.hasOwn(pseudoKinds, name) ? pseudoKinds[name]! : 'malformed';
-  if (!lowerToken.test(name)) return 'malformed';
-  if (/^(?:connection|keep-alive|proxy-connection|transfer-encoding|upgrade)$/.test(name)) return 'malformed';
-  if (name === 'te' || name === 'host' || name === 'expect' || name === 'audit-id' || name === 'authorization')
-    return name;
-  return name === 'content-length' ? 'length' : 'plain';
-});
+/** What the fields of one list were found to say so far. */
+interface Found {
+  method: string | undefined;
+  scheme: string | undefined;
+  path: string | undefined;
+  authority: string | undefined;
+  host: string | undefined;
+  length: string | undefined;
+  expect: string | undefined;
+  fault: HttpFault | undefined;
+  auditId: string | undefined;
+  auditIds: number;
+  readonly headers: string[];
+}
 
 /**
  * Reads a request's list.
@@ -72,91 +78,134 @@ const kindOf = rememberingNames((name): Kind => {
  * @returns undefined when it is malformed (RFC 9113 section 8.1.1)
  */
 export function readHttp2Request(list: readonly string[], ends: boolean, lists?: RepeatedLists): Http2Head | undefined {
-  let method: string | undefined;
-  let scheme: string | undefined;
-  let path: string | undefined;
-  let authority: string | undefined;
-  let host: string | undefined;
-  let length: string | undefined;
-  let expect: string | undefined;
-  let fault: HttpFault | undefined;
-  let auditId: string | undefined;
-  let auditIds = 0;
-  const headers: string[] = [];
+  const found: Found = {
+    method: undefined,
+    scheme: undefined,
+    path: undefined,
+    authority: undefined,
+    host: undefined,
+    length: undefined,
+    expect: undefined,
+    fault: undefined,
+    auditId: undefined,
+    auditIds: 0,
+    headers: [],
+  };
+  const { headers } = found;
   for (let i = 0; i < list.length; i += 2) {
     const name = list[i]!;
     const value = list[i + 1]!;
     const kind = kindOf(name);
     if (kind === 'malformed' || isBadValue(value)) return undefined;
-    switch (kind) {
-      case 'method':
-        if (method !== undefined || headers.length > 0) return undefined;
-        method = value;
-        continue;
-      case 'scheme':
-        if (scheme !== undefined || headers.length > 0) return undefined;
-        scheme = value;
-        continue;
-      case 'path':
-        if (path !== undefined || headers.length > 0) return undefined;
-        path = value;
-        continue;
-      case 'authority':
-        if (authority !== undefined || headers.length > 0) return undefined;
-        authority = value;
-        continue;
-      case 'audit-id':
-        auditIds += 1;
-        auditId = value;
-        continue;
-      case 'te':
-        if (value !== 'trailers') return undefined;
-        break;
-      case 'host':
-        if (host !== undefined) fault = new HttpFault('BAD_HEADERS', 'the request has two Host headers');
-        host = value;
-        break;
-      case 'length':
-        if (length !== undefined) fault = new HttpFault('BAD_HEADERS', 'the request has two Content-Length headers');
-        length = value;
-        break;
-      case 'expect':
-        expect = value;
-        break;
-      case 'authorization':
-        fault ??= fieldFault('Authorization', value.length);
-        break;
-    }
-    headers.push(name, value);
+    if (kind === 'plain') headers.push(name, value);
+    else if (!readField(found, kind, name, value)) return undefined;
   }
-  if (method === undefined || !token.test(method)) return undefined;
-  if (method === 'CONNECT') {
-    fault ??= new HttpFault('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
-  } else if (scheme === undefined || scheme === '' || path === undefined || path === '') return undefined;
-  if (length !== undefined && !/^\d{1,15}$/.test(length)) {
-    fault ??= new HttpFault('BAD_HEADERS', 'Content-Length is not a decimal number');
-    length = undefined;
-  }
-  fault ??= fieldFault('Host', Math.max(authority?.length ?? 0, host?.length ?? 0));
-  if (authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase()) {
-    fault ??= new HttpFault('BAD_HEADERS', 'the Host header differs from :authority');
-  }
-  if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
-    fault ??= new HttpFault('BAD_HEADERS', 'the only expectation served is "100-continue"');
-  }
-  const bodyBytes = length === undefined ? -1 : Number(length);
+  const method = methodOf(found);
+  if (method === undefined) return undefined;
+  const { path, authority, host } = found;
+  const fault = faultOf(found, method);
+  const bodyBytes = found.length === undefined ? -1 : Number(found.length);
   if (ends && bodyBytes > 0) return undefined;
   return {
     method,
     target: path ?? '',
     headers: lists === undefined ? headers : lists.settle(headers),
-    body: ends ? 'none' : length === undefined ? 'chunked' : bodyBytes,
+    body: ends ? 'none' : bodyBytes < 0 ? 'chunked' : bodyBytes,
     bodyBytes: ends ? 0 : bodyBytes,
     host: authority ?? host ?? '',
-    expectsContinue: expect !== undefined && !ends,
-    auditId: auditIds === 1 ? auditId : undefined,
+    expectsContinue: found.expect !== undefined && !ends,
+    auditId: found.auditIds === 1 ? found.auditId : undefined,
     fault,
   };
+}
+
+/** A field that means something here. False when it makes the list malformed. */
+function readField(found: Found, kind: Exclude<Kind, 'plain' | 'malformed'>, name: string, value: string): boolean {
+  switch (kind) {
+    case 'method':
+    case 'scheme':
+    case 'path':
+    case 'authority':
+      return readPseudo(found, kind, value);
+    case 'audit-id':
+      found.auditIds += 1;
+      found.auditId = value;
+      return true;
+    case 'te':
+      if (value !== 'trailers') return false;
+      break;
+    case 'host':
+      if (found.host !== undefined) found.fault = refuse('the request has two Host headers');
+      found.host = value;
+      break;
+    case 'content-length':
+      if (found.length !== undefined) found.fault = refuse('the request has two Content-Length headers');
+      found.length = value;
+      break;
+    case 'expect':
+      found.expect = value;
+      break;
+    case 'authorization':
+      found.fault ??= fieldFault('Authorization', value.length);
+      break;
+  }
+  found.headers.push(name, value);
+  return true;
+}
+
+/** A pseudo header comes once and before every other field. */
+function readPseudo(found: Found, kind: Pseudo, value: string): boolean {
+  if (found.headers.length > 0) return false;
+  switch (kind) {
+    case 'method':
+      if (found.method !== undefined) return false;
+      found.method = value;
+      return true;
+    case 'scheme':
+      if (found.scheme !== undefined) return false;
+      found.scheme = value;
+      return true;
+    case 'path':
+      if (found.path !== undefined) return false;
+      found.path = value;
+      return true;
+    case 'authority':
+      if (found.authority !== undefined) return false;
+      found.authority = value;
+      return true;
+  }
+}
+
+/** The method, where the pseudo headers are complete; a CONNECT needs no more, because it is refused with an answer. */
+function methodOf({ method, scheme, path }: Found): string | undefined {
+  if (method === undefined || !token.test(method)) return undefined;
+  if (method === 'CONNECT') return method;
+  return scheme === undefined || scheme === '' || path === undefined || path === '' ? undefined : method;
+}
+
+/** Why a list that is well formed is refused. A length that is no number counts as none. */
+function faultOf(found: Found, method: string): HttpFault | undefined {
+  const { authority, host, length, expect } = found;
+  let { fault } = found;
+  if (method === 'CONNECT') {
+    fault ??= new HttpFault('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
+  }
+  if (length !== undefined && !/^\d{1,15}$/.test(length)) {
+    fault ??= refuse('Content-Length is not a decimal number');
+    found.length = undefined;
+  }
+  fault ??= fieldFault('Host', Math.max(authority?.length ?? 0, host?.length ?? 0));
+  if (authority !== undefined && host !== undefined && authority.toLowerCase() !== host.toLowerCase()) {
+    fault ??= refuse('the Host header differs from :authority');
+  }
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
+    fault ??= refuse('the only expectation served is "100-continue"');
+  }
+  return fault;
+}
+
+function refuse(what: string): HttpFault {
+  return new HttpFault('BAD_HEADERS', what);
 }
 
 /** Section 8.2.1, and every control character, as over HTTP/1.1. */
@@ -167,7 +216,7 @@ function isBadValue(value: string): boolean {
   return first === 0x20 || first === 0x09 || last === 0x20 || last === 0x09;
 }
 
-/** Whether a list may stand behind a body: no pseudo headers and nothing malformed. What it says is dropped. */
+/** Whether a list may be trailers: no pseudo headers and nothing malformed. What it says is dropped. */
 export function areTrailers(list: readonly string[]): boolean {
   for (let i = 0; i < list.length; i += 2) {
     const kind = kindOf(list[i]!);
@@ -176,7 +225,7 @@ export function areTrailers(list: readonly string[]): boolean {
   return true;
 }
 
-/** What stands for a request whose list is over the limits. */
+/** Takes the part of a request whose list is over the limits. */
 export function oversizedHead(ends: boolean): Http2Head {
   return {
     method: 'GET',

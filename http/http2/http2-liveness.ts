@@ -1,6 +1,5 @@
-// Which connections of clients that send nothing are to end. Easy to get wrong: a watch is quiet for hours and well;
-// only its client's answer to a PING tells it from one whose client vanished behind a proxy. No clock of its own: the
-// listener's sweep brings the time.
+// Decides which connections of silent clients end. A watch may be quiet for hours; only the answer to a PING tells such
+// a client from one that vanished behind a proxy. There is no timer here: the listener's sweep brings the time.
 const idleTimeoutMs = 120_000;
 /** A frame or header block that was begun must be complete by then, as a head over HTTP/1.1. */
 const headTimeoutMs = 32_000;

@@ -1,6 +1,5 @@
-// Collects the frames of one turn and hands them to the socket in one write: an answer, its head and its end cost one
-// TLS record. Easy to get wrong: bytes belong to the socket until it calls back, so a buffer goes back to the pool only
-// then.
+// Collects the frames of one turn of the event loop and hands them to the socket in one write, so that an answer costs
+// one TLS record. Bytes belong to the socket until it calls back; a buffer returns to the pool only then.
 import type { Duplex } from 'node:stream';
 import { frameHeadBytes } from './http2-frames.ts';
 
@@ -35,7 +34,8 @@ export function makeOutputTurn(): OutputTurn {
   };
   return {
     schedule(output) {
-      // Answers come out of what members send, which a turn reads first: behind that, all of them go out together.
+      // Answers come out of what members send, which a turn of the event loop reads first; after that, all answers go
+      // out together.
       if (due.push(output) === 1) setImmediate(flush);
     },
     takeScratch(bytes) {
@@ -50,7 +50,7 @@ export function makeOutputTurn(): OutputTurn {
   };
 }
 
-/** What is told once the socket took everything up to a point. */
+/** Hears once the socket took everything that was appended before it. */
 export interface Deliverable {
   delivered(): void;
 }
@@ -90,7 +90,7 @@ export class Http2Output {
     return this.length + this.#socket.writableLength;
   }
 
-  /** Makes room for this many more bytes in {@link bytes}; whoever reserves must write. */
+  /** Makes room for this many more bytes in {@link bytes}; a caller that reserves must write. */
   reserve(count: number): void {
     if (!this.#isDue) {
       this.#isDue = true;
@@ -135,7 +135,7 @@ export class Http2Output {
     if (this.length >= spilledBytes) this.#write();
   }
 
-  /** Tells it when what was appended so far is with the kernel. */
+  /** Calls delivered() once what was appended so far is with the kernel. */
   deliver(one: Deliverable): void {
     this.#deliveries.push(one);
   }
@@ -148,7 +148,7 @@ export class Http2Output {
     this.#onFlushed();
   }
 
-  /** The socket is gone: nothing is written any more, and who waits is for the caller to tell. */
+  /** The socket is gone: nothing is written any more. Gives those who still wait, for the caller to inform. */
   stop(): readonly Deliverable[] {
     this.#stopped = true;
     this.length = 0;
@@ -187,7 +187,7 @@ export class Http2Output {
   }
 
   readonly #onWritten = (error?: Error | null): void => {
-    // A socket that failed closes; its connection tells everybody then.
+    // A socket that failed closes; its connection informs all that wait.
     if (this.#stopped || (error !== undefined && error !== null)) return;
     const { scratch, deliveries } = this.#written.shift()!;
     if (scratch !== undefined) this.#turn.giveScratch(scratch);

@@ -1,14 +1,14 @@
-// How many bytes of body a client may send on all streams of one connection (RFC 9113 section 6.9). Easy to get wrong:
-// one upload that nobody reads must not hold up the others of its connection, unless they are many.
+// How many bytes of body a client may send on all streams of one connection (RFC 9113 section 6.9). One upload that
+// nobody reads does not hold up the others of its connection; many of them together do.
 
-/** Bytes of bodies a client may send on all streams before it hears of us. */
+/** Bytes of bodies a client may send on all streams before the window is widened. */
 export const connectionWindowBytes = 1024 * 1024;
-/** Bodies nobody has read yet, of all streams: above this the client hears of us only as they are read. */
+/** Unread bodies of all streams: above this the window is widened only as they are read. */
 const maxHeldBytes = 4 * 1024 * 1024;
 
 /** The window of one connection. */
 export class ReceiveWindow {
-  /** Bytes of bodies that nobody has read yet. */
+  /** Bytes of bodies that have not been read yet. */
   heldBytes = 0;
   readonly #widen: (bytes: number) => void;
   #left = connectionWindowBytes;

@@ -1,6 +1,6 @@
-// The sending half of an HTTP/2 connection: answers within the windows of the client, fairly between its streams. Easy
-// to get wrong: a body that waits for a window or a slow socket is kept by its stream and bounded, so that it never
-// stands in the way of a PING or reset.
+// The sending half of an HTTP/2 connection: answers within the windows of the client, fairly between its streams. A
+// body that waits for a window or a slow socket stays with its stream, within bounds, and never delays a PING or a
+// reset.
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../raw-headers.ts';
 import { HpackEncoder } from '../hpack/hpack-encoder.ts';
@@ -17,12 +17,12 @@ export interface OutgoingStream extends Deliverable {
   /** Pieces of body that wait. */
   queue: Buffer[] | undefined;
   queuedBytes: number;
-  /** No body comes behind the queue. */
+  /** No body comes after the queue. */
   ended: boolean;
   /** Where its last frame begins in the output, while that has this serial: END_STREAM can still be put on it. */
   lastFrameAt: number;
   lastFrameSerial: number;
-  /** Told that there is room again after sendBody() gave false. */
+  /** Called when there is room again after sendBody() gave false. */
   drained(): void;
   /** END_STREAM was sent. */
   finished(): void;
@@ -45,7 +45,7 @@ export class Http2Sender {
   #streamWindow = startWindowBytes;
   /** Streams with a queue that nothing but the connection holds up. */
   readonly #ready = new Set<OutgoingStream>();
-  /** Streams that were told to wait. */
+  /** Streams whose sendBody() gave false. */
   readonly #owed = new Set<OutgoingStream>();
 
   constructor(socket: Duplex, turn: OutputTurn, budget: FloodBudget) {
@@ -150,7 +150,7 @@ export class Http2Sender {
     return false;
   }
 
-  /** END_STREAM, behind what waits. */
+  /** END_STREAM, after what waits. */
   sendEnd(stream: OutgoingStream): void {
     stream.ended = true;
     this.#owed.delete(stream);
@@ -184,7 +184,7 @@ export class Http2Sender {
 
   /** Sends what waits as far as windows and socket allow, one frame of each stream in turn. */
   resume(): void {
-    // A stream that is added again behind the others is met again.
+    // A stream that is added again while this runs comes again, after the others.
     for (const stream of this.#ready) {
       if (this.#window <= 0 || this.#isCongested()) break;
       this.#sendQueued(stream);
@@ -206,7 +206,7 @@ export class Http2Sender {
     if (take === chunk.length) queue.shift();
     else queue[0] = chunk.subarray(take);
     stream.queuedBytes -= take;
-    // Behind the others, or out of their way.
+    // It goes to the end of the line, or leaves it.
     this.#ready.delete(stream);
     if (stream.queuedBytes === 0) {
       if (stream.ended) this.sendEnd(stream);

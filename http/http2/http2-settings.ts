@@ -1,5 +1,5 @@
-// SETTINGS, ours and the client's (RFC 9113 section 6.5). Easy to get wrong: a changed initial window also moves the
-// windows of streams that are open, below zero if need be.
+// SETTINGS, ours and the client's (RFC 9113 section 6.5). A changed initial window also moves the windows of open
+// streams, below zero if need be.
 import { maxClientStreams, maxHeaderBytes } from '../../lib/limits.ts';
 import { ConnectionFault, errorCode, maxFrameBytes, maxWindowBytes, setting } from './http2-frames.ts';
 import type { Http2Sender, OutgoingStream } from './http2-sender.ts';

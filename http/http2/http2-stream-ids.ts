@@ -1,6 +1,6 @@
-// What a connection remembers of streams it has no object for any more (RFC 9113 section 5.1). Easy to get wrong: a
-// client may still be sending on a stream we have reset, which is no fault of it; on one that ended for both sides it
-// is. All of it is bounded.
+// What a connection remembers of streams that have ended (RFC 9113 section 5.1). A client may still be sending on a
+// stream we have reset, which is no fault; on a stream that ended for both sides it is one. What is remembered is
+// bounded.
 const rememberedResets = 256;
 const rememberedGaps = 32;
 
@@ -27,7 +27,7 @@ export class StreamIds {
     return false;
   }
 
-  /** What still comes for this stream is to be dropped in silence. */
+  /** What still comes for this stream is dropped in silence. */
   rememberReset(id: number): void {
     this.#resetByUs.add(id);
     if (this.#resetByUs.size <= rememberedResets) return;

@@ -1,5 +1,4 @@
-// The open streams of one HTTP/2 connection, a hundred at most. Easy to get wrong: no Map, for the reason
-// http/slot-set.ts gives.
+// The open streams of one HTTP/2 connection, a hundred at most. It is no Map, for the reason http/slot-set.ts gives.
 import { SlotSet } from '../slot-set.ts';
 import type { InSlot } from '../slot-set.ts';
 

@@ -1,5 +1,5 @@
-// One request over HTTP/2 as the chain sees it. Easy to get wrong: its body comes whether anybody reads it or not, so
-// what is early is held, within the window that the client was given; and an answer that was cut never gets END_STREAM.
+// One request over HTTP/2 as its listener sees it. Its body comes whether anybody reads it or not, so what is early is
+// held, within the window the client was given. An answer that was cut never gets END_STREAM.
 import type { BodyFraming, BodyReader, Inbound } from '../inbound.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 import { promisedLength } from '../hpack/hpack-encoder.ts';
@@ -19,7 +19,7 @@ export interface StreamCarrier {
   closed(stream: Http2Stream, resetByUs: boolean): void;
 }
 
-/** Bytes of body a client may send before somebody reads them. */
+/** Bytes of body a client may send before they are read. */
 export const streamWindowBytes = 256 * 1024;
 const firstHeldBytes = 1024;
 
@@ -35,7 +35,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
   closed = false;
   /** Bytes of body the client may still send. */
   receiveWindow = streamWindowBytes;
-  /** Bytes that were read and that the client has not been told of. */
+  /** Bytes that were read and not yet given back to the client's window. */
   unreported = 0;
   /** The client has sent END_STREAM. */
   received: boolean;
@@ -82,7 +82,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
 
   /** A piece of body came. False when it is more than Content-Length says. */
   receive(piece: Buffer): boolean {
-    // Whoever reads it may end the exchange in the middle of a frame.
+    // The reader may end the exchange in the middle of a frame.
     if (this.#over && this.#lingering === undefined) return true;
     if (this.#bodyLeft >= 0) {
       this.#bodyLeft -= piece.length;
@@ -120,7 +120,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
     this.#carrier.held(piece.length);
   }
 
-  /** Hands on what was held, and the end behind it. */
+  /** Hands on what was held, then the end. */
   #deliver(): void {
     const reader = this.#reader;
     if (reader === undefined || this.#bodyPaused || this.#over) return;
@@ -137,7 +137,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
     reader.onEnd();
   }
 
-  /** Asked behind a call into the chain, which may have changed it. */
+  /** Asked after a call to the reader, which may have changed it. */
   #isOver(): boolean {
     return this.#over;
   }
@@ -157,7 +157,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
       this.#carrier.sender.sendContinue(this);
     }
     this.#expectsContinue = false;
-    // Whoever asks for a body that has ended is told after asking, as a stream would.
+    // The reader of a body that has ended hears so after this call, as from a stream.
     if (this.received && this.#heldBytes === 0) queueMicrotask(() => this.#deliver());
     else this.#deliver();
   }
@@ -230,7 +230,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
   }
 
   /**
-   * END_STREAM was sent. The rest of the body is taken and dropped, within bounds: a reset right behind the answer is
+   * END_STREAM was sent. The rest of the body is taken and dropped, within bounds: a reset right after the answer is
    * allowed (RFC 9113 section 8.1), but curl and others that are still sending take it for a failure, and their user
    * never sees the answer.
    */

@@ -1,6 +1,6 @@
 // Finds that a header list came before on the same connection, so that what was read from it need not be read again
-// (http/repeated-headers.ts). Easy to get wrong: lists are equal only when every name and value is, in order; a front
-// proxy sends those of many callers on one connection.
+// (http/repeated-headers.ts). Lists are equal only when every name and value is, in order: a front proxy sends those of
+// many callers on one connection.
 import { markRepeated } from '../repeated-headers.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 
@@ -12,7 +12,9 @@ const keptLists = 8;
 const keptLength = 128;
 const keptCharacters = 16 * 1024;
 
-/** The lists of one connection. */
+/**
+ * The lists of one connection. Without them the head for a member (1 us) and every other reading would be made anew.
+ */
 export class RepeatedLists {
   /** The latest first. */
   readonly #kept: RawHeaders[] = [];

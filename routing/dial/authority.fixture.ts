@@ -1,5 +1,5 @@
-// A throw-away certificate authority for the tests of this room. Easy to get wrong: clients verify subjectAltName, a
-// common name is ignored, and OpenSSL accepts a root only when its basic constraints say so.
+// A throw-away certificate authority for tests. Clients verify subjectAltName and ignore the common name; OpenSSL
+// accepts a root only when its basic constraints say so.
 import { webcrypto } from 'node:crypto';
 import 'reflect-metadata'; // before x509: its dependency injection needs the polyfill while it loads
 import {

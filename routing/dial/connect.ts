@@ -1,16 +1,19 @@
-// Opens a connection to the API server of one cluster: TCP, the cluster's proxy if it has one, then TLS. Easy to get
-// wrong: a fault must never lead to a weaker attempt; there is no fallback from the proxy to direct, nor from a
-// verified to an unverified certificate.
+// Opens a connection to the API server of one cluster: TCP, the cluster's proxy if it has one, then TLS. A fault never
+// leads to a weaker attempt: there is no fallback from the proxy to a direct connection, nor from a verified to an
+// unverified certificate (rule "verification is never silently off").
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { checkServerIdentity, connect as openTls } from 'node:tls';
 import type { SecureContext } from 'node:tls';
+import type { GatewayError } from '../../cache/model/errors.ts';
 import type { AddressRule } from '../../cache/model/address-rule.ts';
 import { connectTimeoutMs } from '../../lib/limits.ts';
+import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { Credential, Endpoint, ProxyAddress, TlsTrust } from '../../cache/model/records.ts';
 import { fail, memberFault } from '../members/member-faults.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
 import { makeProxyDialer } from './proxy-connection.ts';
+import type { ProxyDialer } from './proxy-connection.ts';
 import { proxyLabel } from './proxy-faults.ts';
 import { once, openTcp } from './sockets.ts';
 import type { Track } from './sockets.ts';
@@ -28,7 +31,7 @@ export interface DialTarget {
   readonly addressRule?: AddressRule | undefined;
   /** Longest wait for everything up to a finished TLS handshake; default 5 s. */
   readonly timeoutMs?: number;
-  /** What equal clusters share; absent: with nobody. */
+  /** What equal clusters share; absent: nothing is shared. */
   readonly tlsSettings?: SharedTlsSettings | undefined;
 }
 
@@ -52,110 +55,152 @@ export interface Dialer {
   readonly member: MemberLabel;
   /** Rejects with a GatewayError; after `signal` fired, with MEMBER_UNAVAILABLE. */
   dial(protocols: Protocols, signal?: AbortSignal): Promise<Dialed>;
-  /** The cluster is left: what it shares with others is theirs alone. What is under way may still dial. */
+  /** The cluster is gone: gives back the TLS settings it shares with others. What is under way may still dial. */
   release(): void;
 }
 
 /** Makes the dialer of one cluster record. Nothing is opened or parsed before the first dial. */
 export function makeDialer(target: DialTarget): Dialer {
-  const { clusterName, endpoint, tls, proxy } = target;
-  const timeoutMs = target.timeoutMs ?? connectTimeoutMs;
-  const verifiedName = tls.serverName ?? endpoint.host;
-  const member: MemberLabel = {
-    clusterName,
-    address: `${endpoint.scheme}://${bracketed(endpoint.host)}:${endpoint.port}`,
-    verifiedName,
-    ownAuthority: tls.ca !== undefined,
-  };
-  const hold = makeTlsHold(target.tlsSettings);
-  const proxyDialer =
-    proxy === undefined
-      ? undefined
-      : makeProxyDialer(proxy, endpoint, tls, member, target.addressRule, target.tlsSettings);
-  /** The last TLS session of each protocol list; resuming one spares half of the handshake. */
-  const sessions = new Map<string, Buffer>();
+  return new MemberDialer(target);
+}
 
-  async function startTls(socket: Socket, protocols: Protocols, track: Track): Promise<Dialed> {
+class MemberDialer implements Dialer {
+  readonly member: MemberLabel;
+  readonly #target: DialTarget;
+  readonly #timeoutMs: number;
+  readonly #hold: TlsHold;
+  readonly #proxyDialer: ProxyDialer | undefined;
+  /** The last TLS session of each protocol list; resuming one spares half of the handshake. */
+  readonly #sessions = new Map<string, Buffer>();
+
+  constructor(target: DialTarget) {
+    const { clusterName, endpoint, tls, proxy, addressRule, tlsSettings } = target;
+    this.member = {
+      clusterName,
+      address: `${endpoint.scheme}://${formatHostPort(endpoint)}`,
+      verifiedName: tls.serverName ?? endpoint.host,
+      ownAuthority: tls.ca !== undefined,
+    };
+    this.#target = target;
+    this.#timeoutMs = target.timeoutMs ?? connectTimeoutMs;
+    this.#hold = makeTlsHold(tlsSettings);
+    if (proxy !== undefined) {
+      this.#proxyDialer = makeProxyDialer(proxy, endpoint, tls, this.member, addressRule, tlsSettings);
+    }
+  }
+
+  dial(protocols: Protocols, signal?: AbortSignal): Promise<Dialed> {
+    const attempt = new DialAttempt(this.member, (track) => this.#open(protocols, track));
+    return attempt.run(this.#timeoutMs, () => this.#timeout(), signal);
+  }
+
+  release(): void {
+    this.#hold.release();
+    this.#proxyDialer?.release();
+  }
+
+  #timeout(): GatewayError {
+    const { proxy } = this.#target;
+    const through = proxy === undefined ? '' : ` through ${proxyLabel(proxy)}`;
+    const waited = `no connection to ${this.member.address}${through} within ${this.#timeoutMs / 1000} s`;
+    return fail('MEMBER_TIMEOUT', waited, this.member, undefined);
+  }
+
+  async #open(protocols: Protocols, track: Track): Promise<Dialed> {
+    const { endpoint } = this.#target;
+    // A certificate that cannot be used is found before anything is connected to.
+    if (endpoint.scheme === 'https') memberContext(this.#target, this.member, this.#hold);
+    const socket = await (this.#proxyDialer === undefined ? this.#openDirect(track) : this.#proxyDialer.open(track));
+    if (endpoint.scheme === 'http') return { socket, protocol: 'http/1.1' };
+    return this.#startTls(socket, protocols, track);
+  }
+
+  async #openDirect(track: Track): Promise<Socket> {
+    const { endpoint, addressRule } = this.#target;
+    try {
+      return await openTcp(endpoint.host, endpoint.port, track, addressRule);
+    } catch (error) {
+      throw memberFault(error, this.member, 'connect');
+    }
+  }
+
+  async #startTls(socket: Socket, protocols: Protocols, track: Track): Promise<Dialed> {
+    const { verifiedName } = this.member;
     const sessionKey = protocols.join();
     const secured = openTls({
       socket,
-      secureContext: memberContext(target, member, hold),
+      secureContext: memberContext(this.#target, this.member, this.#hold),
       // SNI is never an IP address (RFC 6066 section 3).
       servername: isIP(verifiedName) === 0 ? verifiedName : '',
       ALPNProtocols: [...protocols],
-      session: sessions.get(sessionKey),
-      rejectUnauthorized: !tls.insecure,
+      session: this.#sessions.get(sessionKey),
+      rejectUnauthorized: !this.#target.tls.insecure,
       checkServerIdentity: (_name, certificate) => checkServerIdentity(verifiedName, certificate),
     });
-    secured.on('session', (session: Buffer) => sessions.set(sessionKey, session));
+    secured.on('session', (session: Buffer) => this.#sessions.set(sessionKey, session));
     track(secured);
     try {
       await once(secured, 'secureConnect');
     } catch (error) {
-      sessions.delete(sessionKey);
-      throw memberFault(error, member, 'tls');
+      this.#sessions.delete(sessionKey);
+      throw memberFault(error, this.member, 'tls');
     }
     return { socket: secured, protocol: secured.alpnProtocol === 'h2' ? 'h2' : 'http/1.1' };
   }
+}
 
-  async function open(protocols: Protocols, track: Track): Promise<Dialed> {
-    if (endpoint.scheme === 'https') memberContext(target, member, hold);
-    const socket =
-      proxyDialer === undefined
-        ? await openTcp(endpoint.host, endpoint.port, track, target.addressRule).catch((error: unknown) => {
-            throw memberFault(error, member, 'connect');
-          })
-        : await proxyDialer.open(track);
-    if (endpoint.scheme === 'http') return { socket, protocol: 'http/1.1' };
-    return startTls(socket, protocols, track);
+/** One attempt to connect: ended by its connection, a fault, its deadline or its caller, whichever comes first. */
+class DialAttempt {
+  readonly #member: MemberLabel;
+  readonly #open: (track: Track) => Promise<Dialed>;
+  readonly #result = Promise.withResolvers<Dialed>();
+  readonly #sockets: Socket[] = [];
+  readonly #onAbort = (): void =>
+    this.#giveUp(fail('MEMBER_UNAVAILABLE', 'the connection was given up', this.#member, undefined));
+  #signal: AbortSignal | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #over = false;
+
+  constructor(member: MemberLabel, open: (track: Track) => Promise<Dialed>) {
+    this.#member = member;
+    this.#open = open;
   }
 
-  function dial(protocols: Protocols, signal?: AbortSignal): Promise<Dialed> {
-    return new Promise((resolve, reject) => {
-      const opened: Socket[] = [];
-      let over = false;
-      const settle = (): boolean => {
-        if (over) return false;
-        over = true;
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
-        return true;
-      };
-      const giveUp = (error: unknown): void => {
-        if (!settle()) return;
-        for (const socket of opened) socket.destroy();
-        reject(memberFault(error, member, 'connect'));
-      };
-      const onAbort = (): void => giveUp(fail('MEMBER_UNAVAILABLE', 'the connection was given up', member, undefined));
-      const timer = setTimeout(() => {
-        const through = proxy === undefined ? '' : ` through ${proxyLabel(proxy)}`;
-        const waited = `no connection to ${member.address}${through} within ${timeoutMs / 1000} s`;
-        giveUp(fail('MEMBER_TIMEOUT', waited, member, undefined));
-      }, timeoutMs);
-      signal?.addEventListener('abort', onAbort);
-      if (signal?.aborted === true) {
-        onAbort();
-        return;
-      }
-      const track = (socket: Socket): void => {
-        socket.on('error', ignore);
-        opened.push(socket);
-        if (over) socket.destroy();
-      };
-      open(protocols, track).then((dialed) => {
-        if (settle()) resolve(dialed);
-      }, giveUp);
-    });
+  run(timeoutMs: number, timeout: () => GatewayError, signal: AbortSignal | undefined): Promise<Dialed> {
+    this.#signal = signal;
+    this.#timer = setTimeout(() => this.#giveUp(timeout()), timeoutMs);
+    signal?.addEventListener('abort', this.#onAbort);
+    if (signal?.aborted === true) this.#onAbort();
+    else {
+      this.#open((socket) => this.#track(socket)).then(
+        (dialed) => {
+          if (this.#settle()) this.#result.resolve(dialed);
+        },
+        (error: unknown) => this.#giveUp(error),
+      );
+    }
+    return this.#result.promise;
   }
 
-  return {
-    member,
-    dial,
-    release() {
-      hold.release();
-      proxyDialer?.release();
-    },
-  };
+  #track(socket: Socket): void {
+    socket.on('error', ignore);
+    this.#sockets.push(socket);
+    if (this.#over) socket.destroy();
+  }
+
+  #giveUp(error: unknown): void {
+    if (!this.#settle()) return;
+    for (const socket of this.#sockets) socket.destroy();
+    this.#result.reject(memberFault(error, this.#member, 'connect'));
+  }
+
+  #settle(): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    return true;
+  }
 }
 
 function memberContext(target: DialTarget, member: MemberLabel, hold: TlsHold): SecureContext {
@@ -172,10 +217,6 @@ function memberContext(target: DialTarget, member: MemberLabel, hold: TlsHold): 
       throw fail('MEMBER_TLS', 'the certificate authority of the cluster is not a PEM certificate', member, error);
     throw fail('MEMBER_CREDENTIAL', "the cluster's client certificate and key cannot be used", member, error);
   }
-}
-
-function bracketed(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
 }
 
 function ignore(): void {}

@@ -1,6 +1,6 @@
-// Takes a call or an upgrade to the first endpoint of a cluster that can be connected to. Easy to get wrong: only a
-// request of which nothing was sent may go to another endpoint, and all of them have the same identity at the other
-// end, so a refused credential is an answer and no reason to look further.
+// Takes a call or an upgrade to the first endpoint of a cluster that can be connected to. Only a request of which
+// nothing was sent may go to another endpoint (rule "retry only what is safe"). All endpoints are sent the same
+// credential, so a refused one is an answer and no reason to try the next.
 import type { Socket } from 'node:net';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
@@ -13,7 +13,7 @@ import { requestFor } from './endpoint-request.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
 import type { UpstreamRequest } from '../members/transport-types.ts';
 
-/** One way to the cluster. */
+/** One endpoint of the cluster and its pools. */
 export interface EndpointEntry {
   readonly endpoint: Endpoint;
   readonly pools: EndpointPools;
@@ -28,7 +28,7 @@ export interface OpenedConnection {
 
 /** Chooses among the endpoints of one cluster. */
 export interface EndpointChoice {
-  /** Takes a call; whatever becomes of it, its handler hears. */
+  /** Takes a call; its handler hears how it ends. */
   accept(call: Call): void;
   /** Opens a connection of its own for a request. Rejects with a GatewayError when no endpoint can be connected to. */
   open(request: UpstreamRequest, protocols: Protocols, signal: AbortSignal): Promise<OpenedConnection>;
@@ -49,66 +49,82 @@ const shortProtocols: Protocols = ['http/1.1'];
 
 /** Makes the choice among `entries`, in order of preference; at least one. */
 export function makeEndpointChoice(entries: readonly EndpointEntry[], order: EndpointOrder): EndpointChoice {
-  const first = entries[0]!;
-  const closing = new AbortController();
+  return new OrderedChoice(entries, order);
+}
+
+class OrderedChoice implements EndpointChoice {
+  readonly #entries: readonly EndpointEntry[];
+  readonly #first: EndpointEntry;
+  readonly #order: EndpointOrder;
+  readonly #closing = new AbortController();
+
+  constructor(entries: readonly EndpointEntry[], order: EndpointOrder) {
+    this.#entries = entries;
+    this.#first = entries[0]!;
+    this.#order = order;
+  }
+
+  accept(call: Call): void {
+    if (this.#entries.length === 1) this.#first.pools.accept(call);
+    else this.#acceptAnywhere(call);
+  }
+
+  #acceptAnywhere(call: Call): void {
+    const { request } = call;
+    const attempts = this.#start();
+    const go = (): void => {
+      const entry = this.#entries[attempts.index]!;
+      call.request = requestFor(request, this.#first.endpoint, entry.endpoint);
+      entry.pools.accept(call);
+    };
+    call.detour = {
+      onTaken: () => attempts.succeed(),
+      onFailed: (error) => {
+        if (this.#closing.signal.aborted || !connectFaults.has(error.code)) return error;
+        if (!attempts.goOn(error)) return attempts.fault();
+        go();
+        return undefined;
+      },
+    };
+    go();
+  }
+
+  async open(request: UpstreamRequest, protocols: Protocols, signal: AbortSignal): Promise<OpenedConnection> {
+    const attempts = this.#start();
+    for (;;) {
+      const { endpoint, pools } = this.#entries[attempts.index]!;
+      try {
+        const { socket } = await pools.dialer.dial(protocols, signal);
+        attempts.succeed();
+        const { member } = pools.dialer;
+        return { socket, member, request: requestFor(request, this.#first.endpoint, endpoint) };
+      } catch (error) {
+        if (!(error instanceof GatewayError) || signal.aborted || !connectFaults.has(error.code)) throw error;
+        if (!attempts.goOn(error)) throw attempts.fault();
+      }
+    }
+  }
+
+  close(): void {
+    this.#closing.abort();
+  }
+
+  #start(): Attempts {
+    if (this.#order.returnDue()) this.#lookForFirst();
+    return new Attempts(this.#order);
+  }
 
   /** Tries the first endpoint beside the calls, so that none of them waits for it. */
-  function lookForFirst(): void {
-    first.pools.dialer.dial(shortProtocols, closing.signal).then(
+  #lookForFirst(): void {
+    const { pools } = this.#first;
+    pools.dialer.dial(shortProtocols, this.#closing.signal).then(
       ({ socket }) => {
-        order.connected(0);
-        first.pools.adopt(socket);
+        this.#order.connected(0);
+        pools.adopt(socket);
       },
       () => {},
     );
   }
-
-  function start(): Attempts {
-    if (order.returnDue()) lookForFirst();
-    return new Attempts(order);
-  }
-
-  return {
-    accept(call) {
-      if (entries.length === 1) {
-        first.pools.accept(call);
-        return;
-      }
-      const { request } = call;
-      const attempts = start();
-      const go = (): void => {
-        const entry = entries[attempts.index]!;
-        call.request = requestFor(request, first.endpoint, entry.endpoint);
-        entry.pools.accept(call);
-      };
-      call.detour = {
-        onTaken: () => attempts.succeed(),
-        onFailed(error) {
-          if (closing.signal.aborted || !connectFaults.has(error.code)) return error;
-          if (!attempts.goOn(error)) return attempts.fault();
-          go();
-          return undefined;
-        },
-      };
-      go();
-    },
-    async open(request, protocols, signal) {
-      const attempts = start();
-      for (;;) {
-        const { endpoint, pools } = entries[attempts.index]!;
-        try {
-          const { socket } = await pools.dialer.dial(protocols, signal);
-          attempts.succeed();
-          const { member } = pools.dialer;
-          return { socket, member, request: requestFor(request, first.endpoint, endpoint) };
-        } catch (error) {
-          if (!(error instanceof GatewayError) || signal.aborted || !connectFaults.has(error.code)) throw error;
-          if (!attempts.goOn(error)) throw attempts.fault();
-        }
-      }
-    },
-    close: () => closing.abort(),
-  };
 }
 
 /** Where one request has been. */

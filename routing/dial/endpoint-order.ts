@@ -1,6 +1,6 @@
 // Which of a cluster's endpoints to begin with: the one that worked last, until it fails or until it is time to see
-// whether the first one is back. Easy to get wrong: one failed call moves everybody on at once, or each of them would
-// wait for the same dead address.
+// whether the first one is back. One failed call moves all calls on at once, so that they do not all wait for the same
+// dead address.
 
 /** The memory shared by all calls to one cluster. */
 export interface EndpointOrder {
@@ -12,7 +12,7 @@ export interface EndpointOrder {
   failed(index: number): void;
   /** A connection to this endpoint stands, asked for because others had failed. */
   connected(index: number): void;
-  /** True at most once a period, while another than the first is in use: somebody should try the first one. */
+  /** True at most once a period, while another than the first is in use: the caller should try the first one. */
   returnDue(): boolean;
 }
 

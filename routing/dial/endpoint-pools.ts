@@ -1,5 +1,5 @@
-// The connections to one endpoint of a cluster: short requests on pooled HTTP/1.1, long-running ones apart from them.
-// Easy to get wrong: watches must never use up the connections of short requests.
+// The connections to one endpoint of a cluster: short requests on pooled HTTP/1.1, long-running ones apart from them,
+// so that watches never use up the connections of short requests.
 import type { Socket } from 'node:net';
 import type { Endpoint } from '../../cache/model/records.ts';
 import type { Call } from '../members/call.ts';
@@ -31,7 +31,7 @@ export const defaultPoolTimes = { idleTimeoutMs: 60_000, pingIntervalMs: 30_000,
 /** Pools of one endpoint. */
 export interface EndpointPools {
   readonly dialer: Dialer;
-  /** Takes a call; whatever becomes of it, its handler hears. */
+  /** Takes a call; its handler hears how it ends. */
   accept(call: Call): void;
   /** Takes a connection for short requests that was opened elsewhere. */
   adopt(socket: Socket): void;
@@ -50,7 +50,7 @@ export function makeEndpointPools(target: DialTarget, limits: PoolLimits): Endpo
     idleTimeoutMs,
   });
   let closed: 'drain' | 'abort' | undefined;
-  // Made for the first of them: most of thousands of clusters are watched by nobody, and these are half of what an
+  // Made for the first long-running call: of thousands of clusters most are not watched, and these are half of what an
   // unused cluster takes.
   let longRunning: LongRunning | undefined;
   return {

@@ -1,5 +1,5 @@
-// What of a request names the endpoint it goes to: `Host` and the base path. Easy to get wrong: a request is built for
-// the first endpoint of a cluster, and on its way to another one both must change together.
+// What of a request names the endpoint it goes to: `Host` and the base path. A request is built for the first endpoint
+// of a cluster; on its way to another one both change together.
 import type { Endpoint } from '../../cache/model/records.ts';
 import type { UpstreamRequest } from '../members/transport-types.ts';
 

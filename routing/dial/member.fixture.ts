@@ -1,6 +1,5 @@
 // A pretend member for tests: a raw TCP or TLS server that records exact bytes and counts connections, and a handler
-// that records what comes back. Easy to get wrong: it must not be an http.Server, which would repair or refuse exactly
-// what the tests are about.
+// that records what comes back. It is no http.Server, which would repair or refuse exactly what the tests are about.
 import { createServer as createPlainServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';

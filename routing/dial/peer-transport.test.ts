@@ -1,6 +1,6 @@
 // Cases of cluster-gateway's own transport tests (docs/reference/cluster-gateway-cases.md): from a Secret to the
-// connection it leads to. Easy to get wrong: a field that is read and then not used when dialling would pass any test
-// of the source alone, so what can be dialled is.
+// connection it leads to. A field that is read and then not used when dialling would pass a test of the source alone,
+// so these tests dial.
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';

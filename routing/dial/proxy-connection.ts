@@ -1,6 +1,6 @@
 // Opens the connection to a cluster's proxy: TCP or a Unix socket, with TLS and our certificate where the proxy wants
-// them, then the tunnel to the member. Easy to get wrong: what proves us to the proxy (its certificate, its headers) is
-// never shown to the member, and what proves us to the member never to the proxy.
+// them, then the tunnel to the member. The certificate and headers for the proxy never reach the member, and the
+// member's credential never reaches the proxy.
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { checkServerIdentity, connect as openTls } from 'node:tls';

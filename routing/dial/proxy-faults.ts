@@ -1,7 +1,8 @@
-// Names what went wrong between us and a cluster's proxy, up to the open tunnel. Easy to get wrong: the words of a
-// proxy are shown to callers, so nothing we sent to it (passwords, header values) may come back in them.
+// Names what went wrong between us and a cluster's proxy, up to the open tunnel. A proxy's own words are shown to
+// callers, so nothing we sent to it (passwords, header values) may come back in them.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ProxyAddress } from '../../cache/model/records.ts';
+import { formatHostPort } from '../../lib/text/host-port.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
 import { addressRefusal, certificateRefused, errorCode, fail } from '../members/member-faults.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
@@ -15,8 +16,7 @@ export class ProxyRefusal extends Error {
 /** The proxy for people, without its credential. */
 export function proxyLabel(proxy: ProxyAddress): string {
   if (proxy.scheme === 'unix') return `proxy unix:${proxy.socketPath ?? ''}`;
-  const host = proxy.host.includes(':') ? `[${proxy.host}]` : proxy.host;
-  return `proxy ${proxy.scheme}://${host}:${proxy.port}`;
+  return `proxy ${proxy.scheme}://${formatHostPort(proxy)}`;
 }
 
 /** The error for any fault between us and the proxy, up to the open tunnel. */
@@ -40,7 +40,7 @@ export const maxReasonLength = 200;
 
 /**
  * What a proxy says beside a refusal, in one line of printable ASCII; '' when it says nothing, or repeats a secret.
- * konnectivity tells here whether no agent is connected or the agent could not reach the member.
+ * konnectivity says here whether no agent is connected or the agent could not reach the member.
  */
 export function refusalReason(body: Buffer, contentType: string, secrets: readonly string[]): string {
   if (!/^text\/plain\b/i.test(contentType)) return '';

@@ -1,6 +1,6 @@
-// Opens plain sockets, over TCP or a path of the file system, for connections to members and to their proxies. Easy to
-// get wrong: a socket without an error listener ends the process, so whoever opens one has it tracked first; and where
-// addresses are judged, it must be the very addresses that are then connected to.
+// Opens plain sockets, over TCP or a path of the file system, for connections to members and to their proxies. A socket
+// without an error listener would end the process, so each is tracked before anything else; and where addresses are
+// judged, the same addresses are then connected to.
 import dns from 'node:dns';
 import { connect, isIP } from 'node:net';
 import type { LookupFunction, Socket } from 'node:net';
@@ -14,10 +14,10 @@ const keepAliveDelayMs = 30_000;
  */
 const addressAttemptTimeoutMs = 1_500;
 
-/** Told of every socket of an attempt as soon as it exists, so that the deadline can destroy it. */
+/** Called with every socket of an attempt as soon as it exists, so that the deadline can destroy it. */
 export type Track = (socket: Socket) => void;
 
-/** `code` of the error for an address nobody may be connected to. */
+/** `code` of the error for an address that must not be connected to. */
 export const addressRefused = 'ERR_ADDRESS_REFUSED';
 
 /** @throws Error (rejects) of the operating system, or with code {@link addressRefused} before anything was sent */

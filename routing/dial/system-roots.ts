@@ -1,5 +1,5 @@
-// The certificate authorities a TLS client trusts when nobody names one. Easy to get wrong: to read those of the system
-// takes a tenth of a second, so ask only where they are needed.
+// The certificate authorities a TLS client trusts when none are named. Reading those of the system takes a tenth of a
+// second, so ask only where they are needed.
 import { getCACertificates } from 'node:tls';
 
 /** The roots of the operating system, or those that come with Node where it has none (a minimal container image). */

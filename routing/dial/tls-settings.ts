@@ -1,7 +1,7 @@
-// What TLS connections of equal trust and equal client certificate share: one SecureContext (25 KB and half a
-// millisecond to make, a megabyte with the roots of the system) for all clusters that have both byte for byte. Easy to
-// get wrong: only these two are in it. Names to verify, ALPN and TLS sessions stay with each cluster's dialer: a
-// session resumed elsewhere would skip the check of a certificate that was made for another name.
+// What TLS connections of equal trust and equal client certificate share: one SecureContext for all clusters that have
+// both byte for byte. Each saves 25 KB and half a millisecond, a megabyte with the roots of the system. Nothing else is
+// shared: names to verify, ALPN and TLS sessions stay with each cluster's dialer, because a session resumed elsewhere
+// would skip the check of a certificate that was made for another name.
 import { createHash, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { SecureContext } from 'node:tls';
@@ -9,7 +9,7 @@ import { systemRoots } from './system-roots.ts';
 
 /** Everything a SecureContext of ours is made of. */
 export interface TlsParts {
-  /** PEM bundles that are trusted; empty with `systemRoots` off: nobody is. */
+  /** PEM bundles that are trusted; empty with `systemRoots` off: nothing is trusted. */
   readonly authorities: readonly string[];
   /** Trusts the roots of the system as well. */
   readonly systemRoots: boolean;
@@ -20,7 +20,7 @@ export interface TlsParts {
 export interface HeldTlsSettings {
   readonly secureContext: SecureContext;
   /**
-   * Whoever held it makes no new connections; those that are open keep what they need of it. Harmless when repeated.
+   * The holder makes no new connections; open ones keep what they need of it. Harmless when repeated.
    */
   release(): void;
 }
@@ -76,11 +76,11 @@ export function makeSharedTlsSettings(): SharedTlsSettings {
 export interface TlsHold {
   /** The same every time, whatever the parts of a later call. @throws as {@link SharedTlsSettings.hold} */
   contextOf(parts: TlsParts): SecureContext;
-  /** What is shared with others is theirs alone; who dials for the first time after that shares with nobody. */
+  /** Gives back what is shared with others; a first dial after that shares nothing. */
   release(): void;
 }
 
-/** Holds nothing yet. @param shared absent: it shares with nobody */
+/** Holds nothing yet. @param shared absent: nothing is shared */
 export function makeTlsHold(shared: SharedTlsSettings = makeSharedTlsSettings()): TlsHold {
   let from = shared;
   let held: HeldTlsSettings | undefined;

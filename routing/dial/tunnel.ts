@@ -1,17 +1,18 @@
 // Asks a proxy (`proxy-url` of a kubeconfig) for a connection to a member: HTTP CONNECT (RFC 9110 section 9.3.6) or
-// SOCKS5 (RFC 1928, user and password by RFC 1929). Easy to get wrong: the proxy learns the member's host and port and
-// its own credential, nothing else, and bytes that follow its answer belong to the tunnel.
+// SOCKS5 (RFC 1928, user and password by RFC 1929). The proxy learns the member's host and port and its own credential,
+// nothing else. Bytes that follow its answer belong to the tunnel.
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Socket } from 'node:net';
+import { formatHostPort } from '../../lib/text/host-port.ts';
 import { ipv6Bytes } from '../../lib/text/ip-address.ts';
 import type { Endpoint, ProxyAddress } from '../../cache/model/records.ts';
 import { maxReasonLength, ProxyRefusal, refusalReason } from './proxy-faults.ts';
-import { makeResponseParser } from '../http1/response-parser.ts';
-import { token } from '../../http/field-syntax.ts';
+import { ResponseParser } from '../http1/response-parser.ts';
+import { badValue, token } from '../../http/field-syntax.ts';
 
 /**
  * Makes the open connection to a proxy a connection to `endpoint`.
- * @returns bytes that came behind the proxy's answer
+ * @returns bytes that came after the proxy's answer
  */
 export function openTunnel(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): Promise<Buffer> {
   return proxy.scheme === 'socks5' ? openSocks(socket, proxy, endpoint) : openConnect(socket, proxy, endpoint);
@@ -58,7 +59,7 @@ function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): P
   let status = 0;
   let contentType = '';
   const said: Buffer[] = [];
-  const parser = makeResponseParser({
+  const parser = new ResponseParser({
     onHeaders(received, headers) {
       status = received;
       const at = headers.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-type');
@@ -93,7 +94,7 @@ function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): P
 }
 
 /**
- * konnectivity's proxy server tells a failed dial as `HTTP/0.1 502 Bad Gateway` (it leaves ProtoMajor of Go's
+ * konnectivity's proxy server reports a failed dial as `HTTP/0.1 502 Bad Gateway` (it leaves ProtoMajor of Go's
  * http.Response at 0). A refusal is understood all the same; a 2xx of that version is not.
  */
 function withKnownVersion(chunk: Buffer): Buffer {
@@ -101,17 +102,16 @@ function withKnownVersion(chunk: Buffer): Buffer {
   return Buffer.concat([Buffer.from('HTTP/1.1', 'latin1'), chunk.subarray(8)]);
 }
 
-const badHeaderValue = /[^\t\x20-\x7e\x80-\xff]/;
 /** Ours to write: with them a header of a record could say where the tunnel goes or where the head ends. */
 const ownHeader = /^(?:host|content-length|transfer-encoding|connection)$/i;
 
 /** @throws ProxyRefusal when the endpoint or a header of the record would change the meaning of the bytes */
 function connectHead(proxy: ProxyAddress, endpoint: Endpoint): string {
-  const authority = `${bracketed(endpoint.host)}:${endpoint.port}`;
+  const authority = formatHostPort(endpoint);
   if (!/^[\x21-\x7e]+$/.test(authority)) throw new ProxyRefusal('the host name is invalid');
   let head = `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n`;
   for (const [name, value] of proxy.headers ?? []) {
-    if (!token.test(name) || ownHeader.test(name) || badHeaderValue.test(value)) {
+    if (!token.test(name) || ownHeader.test(name) || badValue.test(value)) {
       throw new ProxyRefusal('a header set for it is not allowed');
     }
     // As in Go's http.Transport: the user of the URL goes before the header.
@@ -183,7 +183,7 @@ async function exchange(
   return { answer: received.subarray(0, needed), left };
 }
 
-/** Bytes of the reply to a request, as far as what came so far tells: the bound address has one of three forms. */
+/** Bytes of the reply to a request, as far as it is known from what came: the bound address has one of three forms. */
 function socksAnswerLength(received: Buffer): number {
   if (received.length >= 2 && received[1] !== 0) return 2;
   if (received.length < 5) return 5;
@@ -220,8 +220,4 @@ function socksAddress(host: string): Buffer {
   const name = Buffer.from(host, 'utf8');
   if (name.length === 0 || name.length > 255) throw new ProxyRefusal('the host name is too long for SOCKS5');
   return Buffer.concat([Buffer.from([3, name.length]), name]);
-}
-
-function bracketed(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
 }

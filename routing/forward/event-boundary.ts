@@ -1,17 +1,16 @@
-// Finds where one watch event ends and the next begins, so that a draining gateway can end a watch cleanly between two
-// of them. Easy to get wrong: an encoding we cannot follow has no boundary, and such a watch must be aborted, never
-// ended as if complete.
+// Finds where one watch event ends and the next begins, so that a draining gateway can end a watch between two of them.
+// An encoding we cannot follow has no boundary; such a watch is aborted, never ended as if complete.
 
 /** Follows the bytes of one watch body. */
 export interface EventBoundary {
   /**
-   * Takes the next bytes; returns the offset just behind the last event that is complete in `chunk`, or -1 when none
+   * Takes the next bytes; returns the offset just after the last event that is complete in `chunk`, or -1 when none
    * ends in it.
    */
   feed(chunk: Buffer): number;
   /** True when everything fed so far ends with a complete event (also before the first byte). */
   readonly atBoundary: boolean;
-  /** Events are lines of JSON, so one more can be said. */
+  /** Events are lines of JSON, so an ERROR event can be added. */
   readonly isText?: boolean;
 }
 

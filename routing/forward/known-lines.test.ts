@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { makeResponseParser } from '../http1/response-parser.ts';
+import { ResponseParser } from '../http1/response-parser.ts';
 
 type Reading = readonly [status: number, headers: readonly string[], body: string, keepAlive: boolean] | string;
 
@@ -10,7 +10,7 @@ function reader(): (answer: string, method: 'plain' | 'head') => Reading {
   let status = 0;
   let headers: readonly string[] = [];
   let body = '';
-  const parser = makeResponseParser({
+  const parser = new ResponseParser({
     onHeaders: (code, list) => {
       status = code;
       headers = list;

@@ -1,6 +1,5 @@
-// Ends a joined pair of sockets with a message to the client, between two messages of the member. Easy to get wrong:
-// whatever is half sent must be finished first, and a client that does not read must not keep the session, so there is
-// a deadline.
+// Ends a joined pair of sockets with a message to the client, between two messages of the member. A message that is
+// half sent is finished first; a deadline ends the session of a client that does not read.
 import type { Duplex } from 'node:stream';
 import { lastMessages, MessageBoundary } from './websocket-messages.ts';
 
@@ -30,7 +29,7 @@ export class LastWords {
     if (this.#said) return Buffer.alloc(0);
     const end = this.#boundary.feed(chunk);
     if (this.#words === undefined || end < 0) return chunk;
-    // Behind this turn, when the piece is written.
+    // After this turn, when the piece is written.
     queueMicrotask(() => this.#say());
     this.#said = true;
     return chunk.subarray(0, end);

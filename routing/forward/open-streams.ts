@@ -1,5 +1,5 @@
-// Every request that is on its way to a member, so that draining and the removal of a cluster can end them. Easy to get
-// wrong: an entry must leave in every ending, or a drain would wait for ghosts.
+// Every request that is on its way to a member, so that draining and the removal of a cluster can end them. An entry
+// leaves however its request ends; a drain waits until none is left.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { SlotSet } from '../../http/slot-set.ts';
 import type { InSlot } from '../../http/slot-set.ts';

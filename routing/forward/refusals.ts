@@ -1,5 +1,5 @@
-// Reads a member's 403 for the one cause a user cannot see: that the gateway itself may not impersonate there. Easy to
-// get wrong: the member's answer is relayed as it is; we only add a Warning that names the missing rule.
+// Reads a member's 403 for the one cause a user cannot see: that the gateway itself may not impersonate there. The
+// member's answer is relayed as it is, with a Warning that names the missing rule.
 import { warningHeader } from './warning.ts';
 
 /**

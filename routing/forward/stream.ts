@@ -1,5 +1,5 @@
-// One ordinary request: sends it, streams the answer back, and classifies how it ended. Easy to get wrong: a cut answer
-// must reach the client as cut (rule "no redirects"), so only onEnd of the member may lead to end() of the client.
+// One ordinary request: sends it, streams the answer back, and records how it ended. A cut answer reaches the client as
+// cut (rule "no redirects"): only onEnd of the member leads to end() of the client.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { eventBoundary } from './event-boundary.ts';
 import type { EventBoundary } from './event-boundary.ts';
@@ -25,7 +25,7 @@ export interface Progress {
   status: number;
   /** How it ended, once it did. */
   ending: 'open' | 'complete' | 'client-gone' | 'member-broke-off' | 'drained';
-  /** Told when the head of an answer goes out, `status` being known. */
+  /** Called when the head of an answer goes out; `status` is known then. */
   onAnswering?: (() => void) | undefined;
   /** The stream of this request, once there is one; of short requests none is kept. */
   open?: OpenStream;
@@ -47,7 +47,7 @@ export interface Forwarding {
   readonly outcome?: { error: unknown };
   /** Sees the request body as it passes. */
   readonly onBody?: ((chunk: Buffer) => void) | undefined;
-  /** Ours, returned to the client in place of the member's. */
+  /** Ours, returned to the client instead of the member's. */
   readonly auditId: string;
   /** A watch may be ended between two events while draining. */
   readonly isWatch: boolean;
@@ -61,7 +61,7 @@ export interface Forwarding {
   readonly sandboxes: (answer: RelayedHeaders) => boolean;
   /** The member answered 401 to our credential. */
   readonly onCredentialRefused: () => void;
-  /** Behind the API server's own proxy: there a 401 is the application's, of which our credential knows nothing. */
+  /** The request goes through the API server's own proxy: a 401 is the application's and not about our credential. */
   readonly isApplication: boolean;
 }
 
@@ -70,8 +70,8 @@ const refusalBytes = 16 * 1024;
 
 /**
  * Forwards one request.
- * @param fail told a GatewayError, once, only while nothing has been answered; afterwards faults abort the client's
- *   answer
+ * @param fail called with a GatewayError, once, only while nothing has been answered; afterwards faults abort the
+ *   client's answer
  */
 export function forwardStream(forwarding: Forwarding, fail: (error: unknown) => void): void {
   new StreamRun(forwarding, fail).start();
@@ -322,7 +322,7 @@ class StreamRun implements ResponseHandler, OpenStream {
   end(reason: GatewayError, statusJson: string): void {
     const boundary = this.#boundary;
     if (this.#lastEvent !== undefined) return;
-    // Whoever reads nothing would not read this either.
+    // A client that reads nothing would not read this either.
     if (this.#settled || boundary === undefined || this.blockedSinceMs > 0) return this.abort(reason);
     this.#report(reason);
     this.#lastEvent = Buffer.from(boundary.isText === true ? `{"type":"ERROR","object":${statusJson}}\n` : '');
@@ -342,7 +342,7 @@ class StreamRun implements ResponseHandler, OpenStream {
     this.#fail(reason);
   }
 
-  /** The one ending: stops the timer, gives up the member's side if it still runs, and tells the chain. */
+  /** The one ending: stops the timer, gives up the member's side if it still runs, and reports to the chain. */
   #settle(error?: unknown): void {
     if (this.#settled) return;
     this.#settled = true;

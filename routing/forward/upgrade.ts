@@ -1,6 +1,6 @@
-// One upgraded connection (exec, attach, port-forward, watch over WebSocket): asks the member, and only after its 101
-// joins the two sockets. Easy to get wrong: anything but 101 is an ordinary answer that closes both sides
-// (CVE-2018-1002105); a byte of the client sent before the 101 would run on a connection that is authenticated as the
+// One upgraded connection (exec, attach, port-forward, watch over WebSocket): asks the member, and joins the two
+// sockets after its 101. Easy to get wrong: anything but 101 is an ordinary answer that closes both sides
+// (CVE-2018-1002105). A byte of the client sent before the 101 would run on a connection that is authenticated as the
 // gateway (rule "upgrades are closed until 101").
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -12,7 +12,7 @@ import type { OpenStream, OpenStreams } from './open-streams.ts';
 import { refusedImpersonation } from './refusals.ts';
 import type { Forwarding, Progress } from './stream.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
-import type { ResponseHandler, Transport, UpstreamRequest } from '../members/transport-types.ts';
+import type { ResponseHandler, Transport, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
 import { tellsStatus } from './websocket-messages.ts';
 
 /** The two protocols Kubernetes upgrades to (KEP-4006; RFC 6455; SPDY/3.1). */
@@ -66,71 +66,105 @@ export interface UpgradeForwarding {
  * @throws GatewayError (rejects) only while the client has had no answer
  */
 export async function forwardUpgrade(forwarding: UpgradeForwarding): Promise<void> {
-  const { inbound, openStreams, breaker, transport, request, token, clusterName, progress } = forwarding;
-  breaker.enter();
-  const giveUp = new AbortController();
-  const relay = new RefusedUpgrade(forwarding);
-  let joined: readonly [Duplex, Duplex] | undefined;
-  let aborted: GatewayError | undefined;
-  let words: LastWords | undefined;
-  const open: OpenStream = {
-    kind: 'upgrade',
-    clusterName,
-    clusterUid: forwarding.clusterUid,
-    endAtBoundary: () => false,
-    abort(reason) {
-      if (forwarding.outcome !== undefined) forwarding.outcome.error ??= reason;
-      aborted = reason;
-      giveUp.abort();
-      for (const socket of joined ?? []) socket.destroy();
-    },
-    end(reason, statusJson) {
-      // Whoever reads nothing would not read this either.
-      if (words === undefined || this.blockedSinceMs > 0) return this.abort(reason);
-      if (forwarding.outcome !== undefined) forwarding.outcome.error ??= reason;
-      words.end(statusJson);
-    },
-    get blockedSinceMs() {
-      return progress.blockedSinceMs ?? 0;
-    },
-  };
-  openStreams.add(open);
-  progress.open = open;
-  inbound.onClose((cut) => {
-    if (cut) giveUp.abort();
-  });
-  const waiting = holdClient(inbound);
-  try {
-    const answer = await transport.upgrade(request, token, relay, giveUp.signal);
-    waiting.over();
-    if (answer.kind === 'refused') {
-      await relay.done;
-      return;
+  forwarding.breaker.enter();
+  await new UpgradeRun(forwarding).run();
+}
+
+class UpgradeRun implements OpenStream {
+  readonly kind = 'upgrade';
+  readonly clusterName: string;
+  readonly clusterUid: string;
+  place = -1;
+  readonly #forwarding: UpgradeForwarding;
+  readonly #giveUp = new AbortController();
+  /** Both sockets, once they are joined. */
+  #joined: readonly Duplex[] = [];
+  #aborted: GatewayError | undefined;
+  #words: LastWords | undefined;
+
+  constructor(forwarding: UpgradeForwarding) {
+    this.#forwarding = forwarding;
+    this.clusterName = forwarding.clusterName;
+    this.clusterUid = forwarding.clusterUid;
+  }
+
+  endAtBoundary(): boolean {
+    return false;
+  }
+
+  abort(reason: GatewayError): void {
+    this.#report(reason);
+    this.#aborted = reason;
+    this.#giveUp.abort();
+    for (const socket of this.#joined) socket.destroy();
+  }
+
+  end(reason: GatewayError, statusJson: string): void {
+    // A client that reads nothing would not read this either.
+    if (this.#words === undefined || this.blockedSinceMs > 0) return this.abort(reason);
+    this.#report(reason);
+    this.#words.end(statusJson);
+  }
+
+  get blockedSinceMs(): number {
+    return this.#forwarding.progress.blockedSinceMs ?? 0;
+  }
+
+  #report(reason: GatewayError): void {
+    const { outcome } = this.#forwarding;
+    if (outcome !== undefined) outcome.error ??= reason;
+  }
+
+  async run(): Promise<void> {
+    const { inbound, openStreams, transport, request, token, progress } = this.#forwarding;
+    const { signal } = this.#giveUp;
+    openStreams.add(this);
+    progress.open = this;
+    inbound.onClose((cut) => {
+      if (cut) this.#giveUp.abort();
+    });
+    const waiting = holdClient(inbound);
+    const relay = new RefusedUpgrade(this.#forwarding);
+    try {
+      const answer = await transport.upgrade(request, token, relay, signal);
+      waiting.over();
+      if (answer.kind === 'refused') await relay.done;
+      else if (inbound.closed || signal.aborted) {
+        answer.socket.destroy();
+        if (this.#aborted !== undefined) throw this.#aborted;
+      } else await this.#join(answer, waiting.early());
+    } catch (error) {
+      this.#failed(error);
+    } finally {
+      waiting.over();
+      openStreams.delete(this);
     }
-    if (inbound.closed || giveUp.signal.aborted) {
-      answer.socket.destroy();
-      if (aborted !== undefined) throw aborted;
-      return;
-    }
-    joined = [inbound.socket, answer.socket];
+  }
+
+  async #join(answer: UpgradeAnswer & { readonly kind: 'switched' }, early: Buffer): Promise<void> {
+    const { inbound, token, progress, auditId } = this.#forwarding;
+    const client = inbound.socket;
+    this.#joined = [client, answer.socket];
     const [subprotocol = ''] = headerValues(answer.headers, 'sec-websocket-protocol');
-    if (token === 'websocket' && tellsStatus(subprotocol)) words = new LastWords(inbound.socket, answer.socket);
+    if (token === 'websocket' && tellsStatus(subprotocol)) this.#words = new LastWords(client, answer.socket);
     progress.status = 101;
     progress.firstByteAtMs = performance.now();
     progress.onAnswering?.();
-    inbound.socket.write(switchingHead(token, answer.headers, forwarding.auditId), 'latin1');
-    await joinSockets(inbound.socket, waiting.early(), answer.socket, answer.head, progress, words);
-  } catch (error) {
-    if (aborted !== undefined) throw aborted;
-    if (progress.sentAtMs === 0 && error instanceof GatewayError && !giveUp.signal.aborted) breaker.fail(error);
+    client.write(switchingHead(token, answer.headers, auditId), 'latin1');
+    await joinSockets(client, early, answer.socket, answer.head, progress, this.#words);
+  }
+
+  /** Reports to the breaker, and throws what the client is answered with; a client that is gone gets nothing. */
+  #failed(error: unknown): void {
+    const { breaker, progress } = this.#forwarding;
+    const { aborted } = this.#giveUp.signal;
+    if (this.#aborted !== undefined) throw this.#aborted;
+    if (progress.sentAtMs === 0 && error instanceof GatewayError && !aborted) breaker.fail(error);
     else breaker.forget();
-    if (giveUp.signal.aborted) return;
+    if (aborted) return;
     // The member may still be sending the body of an answer that its status decided.
-    giveUp.abort();
+    this.#giveUp.abort();
     throw error;
-  } finally {
-    waiting.over();
-    openStreams.delete(open);
   }
 }
 
@@ -138,7 +172,7 @@ export async function forwardUpgrade(forwarding: UpgradeForwarding): Promise<voi
 const earlyLimitBytes = 64 * 1024;
 
 /**
- * Reads the client while the member is asked, because only a socket that is read tells that the client is gone. Its
+ * Reads the client while the member is asked, because only a socket that is read shows that the client is gone. Its
  * bytes are kept for after the 101; `over` gives the socket back.
  */
 function holdClient({ socket, early }: InboundUpgrade): { over(): void; early(): Buffer } {
@@ -241,7 +275,7 @@ class RefusedUpgrade implements ResponseHandler {
     this.#forwarding = forwarding;
     this.#resolve = resolve;
     this.#reject = reject;
-    // A fault before the answer is reported by transport.upgrade itself; nobody waits for this promise then.
+    // A fault before the answer is reported by transport.upgrade itself; this promise is not awaited then.
     promise.catch(() => undefined);
   }
 

@@ -1,6 +1,6 @@
 // The Warning header of RFC 9111 (obsolete there, alive in Kubernetes: KEP-1693): kubectl prints it even where it loses
-// the message of a Status. Easy to get wrong: the text is a quoted string, so quotes and backslashes are escaped and
-// control bytes dropped.
+// the message of a Status. The text is a quoted string, so quotes and backslashes are escaped and control bytes
+// dropped.
 
 /**
  * `299 - "cluster m1: <reason>"`, or without the prefix when the fault is about no cluster. Latin1 bytes of the UTF-8

@@ -1,6 +1,6 @@
-// Follows the frames of one direction of a WebSocket (RFC 6455 section 5.2), only to know where one message ends, and
-// makes the last ones a client of exec or attach is sent. Easy to get wrong: a frame put into the middle of another, or
-// of a message in fragments, is garbage to the client.
+// Follows the frames of one direction of a WebSocket (RFC 6455 section 5.2) to know where a message ends, and makes the
+// last messages a client of exec or attach is sent. A frame put into the middle of another, or of a message in
+// fragments, would be garbage to the client.
 import type { EventBoundary } from './event-boundary.ts';
 
 /** Finds the ends of messages in what a server sends; works on any split of the bytes. */
@@ -59,7 +59,7 @@ export class MessageBoundary implements EventBoundary {
 const statusProtocols: ReadonlySet<string> = new Set(['v4.channel.k8s.io', 'v5.channel.k8s.io']);
 const errorChannel = 3;
 
-/** Whether the end of a session can be told in this subprotocol. */
+/** Whether this subprotocol can say why a session ends. */
 export function tellsStatus(subprotocol: string): boolean {
   return statusProtocols.has(subprotocol.trim());
 }

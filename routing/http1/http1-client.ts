@@ -1,6 +1,6 @@
-// The pool of HTTP/1.1 connections for the short requests to one cluster. Easy to get wrong: a call waits for whichever
-// comes first, a connection that gets free or the one opened for it, so a slow dial never delays a request that an idle
-// connection could serve.
+// The pool of HTTP/1.1 connections for the short requests to one cluster. A call takes whichever comes first, a
+// connection that gets free or the one opened for it, so a slow dial never delays a request that an idle connection
+// could serve.
 import type { Socket } from 'node:net';
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { Dialer, Protocols } from '../dial/connect.ts';
@@ -40,7 +40,7 @@ export class Http1Client {
   /** Last in, first out: the rest of the pool gets old and is closed. */
   readonly #idle: Http1Connection[] = [];
   readonly #open = new Set<Http1Connection>();
-  /** Waiting calls in order of arrival; the value tells whether a connection was asked for on behalf of the call. */
+  /** Waiting calls in order of arrival; the value says whether a connection was asked for on behalf of the call. */
   readonly #pending = new Map<Call, boolean>();
   /** Connections being opened, those for waiting calls counted in #wanted. */
   readonly #dials = new Set<AbortController>();
@@ -58,7 +58,7 @@ export class Http1Client {
     };
   }
 
-  /** Takes a call; whatever becomes of it, its handler hears. */
+  /** Takes a call; its handler hears how it ends. */
   accept(call: Call): void {
     try {
       call.head = requestHead(call.request);
@@ -159,7 +159,7 @@ export class Http1Client {
     );
   }
 
-  /** With no connection at all, whoever waits for one to get free would wait for nothing. */
+  /** Without any open connection, none can get free: calls that wait for one fail as well. */
   #dialFailed(call: Call, error: GatewayError): void {
     const hopeless = this.#open.size === 0;
     for (const [waiting, dialing] of this.#pending) {

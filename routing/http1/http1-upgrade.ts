@@ -1,6 +1,6 @@
 // Asks a member for an upgrade on a connection of its own. Easy to get wrong: only a 101 that names exactly the
-// protocol we asked for makes the connection a tunnel; after any other answer the socket is destroyed, because whoever
-// owned it would be authenticated as the gateway (CVE-2018-1002105).
+// protocol we asked for makes the connection a tunnel. After any other answer the socket is destroyed: a client that
+// got it would be authenticated as the gateway (CVE-2018-1002105; rule "upgrades are closed until 101").
 import type { Socket } from 'node:net';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
@@ -9,7 +9,8 @@ import type { EndpointChoice } from '../dial/endpoint-choice.ts';
 import { badResponse, fail, memberFault } from '../members/member-faults.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
 import { requestHead } from './request-head.ts';
-import { makeResponseParser } from './response-parser.ts';
+import { ResponseParser } from './response-parser.ts';
+import type { ResponseSink } from './response-parser.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
 
@@ -29,7 +30,7 @@ export interface UpgradeAttempt {
   readonly handler: ResponseHandler;
   /** Destroys the connection, unless it was handed over already. */
   readonly signal: AbortSignal;
-  /** Told of the socket as soon as it is connected. */
+  /** Called with the socket as soon as it is connected. */
   readonly onSocket: (socket: Socket) => void;
 }
 
@@ -39,105 +40,135 @@ export async function requestUpgrade(attempt: UpgradeAttempt): Promise<UpgradeAn
   if (request.body !== 'none' && request.body !== 0) {
     throw new GatewayError('INTERNAL', 'the gateway built an upgrade request with a body; it was not sent');
   }
-  // Checked before anybody is connected to; the endpoint that takes it changes no more than Host and base path.
+  // Checked before a connection is opened; the endpoint that takes it changes only Host and base path.
   requestHead(request, token);
   const { socket, member, request: final } = await open(request, protocols, signal);
   onSocket(socket);
   try {
-    return await awaitAnswer(attempt, socket, member, requestHead(final, token));
+    return await new UpgradeExchange(attempt, socket, member).ask(requestHead(final, token));
   } catch (error) {
     socket.destroy();
     throw error;
   }
 }
 
-function awaitAnswer(
-  attempt: UpgradeAttempt,
-  socket: Socket,
-  member: MemberLabel,
-  head: string,
-): Promise<UpgradeAnswer> {
-  const { handler, signal, token } = attempt;
-  const { promise, resolve, reject } = Promise.withResolvers<UpgradeAnswer>();
-  let refused = false;
-  let switched: RawHeaders | undefined;
-  let refusalBytes = 0;
-  let deadline: NodeJS.Timeout | undefined;
-  let over = false;
+/** The exchange on one connection, until it is handed over or closed. */
+class UpgradeExchange implements ResponseSink {
+  readonly #handler: ResponseHandler;
+  readonly #signal: AbortSignal;
+  readonly #token: string;
+  readonly #socket: Socket;
+  readonly #member: MemberLabel;
+  readonly #parser = new ResponseParser(this);
+  readonly #answer = Promise.withResolvers<UpgradeAnswer>();
+  /** Headers of a 101. */
+  #switched: RawHeaders | undefined;
+  /** The member gave another answer, and the caller has its head. */
+  #refused = false;
+  #refusalBytes = 0;
+  #deadline: NodeJS.Timeout | undefined;
+  #over = false;
 
-  const letGo = (): boolean => {
-    if (over) return false;
-    over = true;
-    clearTimeout(deadline);
-    signal.removeEventListener('abort', onAbort);
-    socket.off('data', onData).off('end', onEnd).off('error', onFault).off('close', onEnd);
-    return true;
-  };
-  const giveUp = (error: GatewayError): void => {
-    if (!letGo()) return;
-    socket.destroy();
-    if (refused) handler.onError(error, true);
-    else reject(error);
-  };
-  const complete = (): void => {
-    if (!letGo()) return;
-    socket.destroy();
-    handler.onEnd();
-  };
-  const onAbort = (): void => giveUp(fail('MEMBER_UNAVAILABLE', 'the upgrade was given up', member, undefined));
-  const onFault = (error: unknown): void => giveUp(memberFault(error, member, 'request'));
-  const onEnd = (): void => {
-    if (refused && parser.finish()) complete();
-    else
-      giveUp(
-        fail('MEMBER_UNAVAILABLE', `${member.address} closed the connection during the upgrade`, member, undefined),
-      );
-  };
-  const onData = (chunk: Buffer): void => {
+  constructor({ handler, signal, token }: UpgradeAttempt, socket: Socket, member: MemberLabel) {
+    this.#handler = handler;
+    this.#signal = signal;
+    this.#token = token;
+    this.#socket = socket;
+    this.#member = member;
+  }
+
+  /** Sends the request. Rejects with a GatewayError when no answer came. */
+  ask(head: string): Promise<UpgradeAnswer> {
+    const socket = this.#socket;
+    this.#parser.begin('upgrade');
+    socket.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onFault).on('close', this.#onEnd);
+    this.#signal.addEventListener('abort', this.#onAbort);
+    socket.resume();
+    socket.write(head, 'latin1');
+    this.#handler.onSent?.(false);
+    return this.#answer.promise;
+  }
+
+  onHeaders(status: number, headers: string[]): void {
+    if (status === 101) {
+      this.#switched = headers;
+      return;
+    }
+    this.#refused = true;
+    this.#deadline = setTimeout(() => this.#giveUp(slowRefusal(this.#member)), refusalTimeoutMs);
+    this.#handler.onHeaders(status, headers);
+    this.#answer.resolve({ kind: 'refused' });
+  }
+
+  onData(chunk: Buffer): void {
+    this.#refusalBytes += chunk.length;
+    if (this.#over) return;
+    if (this.#refusalBytes <= maxRefusalBytes) this.#handler.onData(chunk);
+    else this.#giveUp(badResponse('its refusal of an upgrade is longer than 1 MiB', this.#member));
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
     try {
-      const used = parser.push(chunk);
-      if (switched !== undefined) handOver(switched, chunk.subarray(used));
-      else if (parser.complete) complete();
+      const used = this.#parser.push(chunk);
+      if (this.#switched !== undefined) this.#handOver(this.#switched, chunk.subarray(used));
+      else if (this.#parser.complete) this.#complete();
     } catch (error) {
-      giveUp(
-        error instanceof ResponseFault ? badResponse(error.message, member) : memberFault(error, member, 'request'),
-      );
+      const isAnswer = error instanceof ResponseFault;
+      this.#giveUp(isAnswer ? badResponse(error.message, this.#member) : memberFault(error, this.#member, 'request'));
     }
   };
-  const handOver = (headers: RawHeaders, rest: Buffer): void => {
-    const fault = switchFault(headers, token);
-    if (fault !== undefined) giveUp(badResponse(fault, member));
-    else if (letGo()) {
-      socket.pause();
-      resolve({ kind: 'switched', headers, socket, head: rest });
-    }
-  };
-  const parser = makeResponseParser({
-    onHeaders(status, headers) {
-      if (status === 101) {
-        switched = headers;
-        return;
-      }
-      refused = true;
-      deadline = setTimeout(() => giveUp(slowRefusal(member)), refusalTimeoutMs);
-      handler.onHeaders(status, headers);
-      resolve({ kind: 'refused' });
-    },
-    onData(chunk) {
-      refusalBytes += chunk.length;
-      if (over) return;
-      if (refusalBytes > maxRefusalBytes) giveUp(badResponse('its refusal of an upgrade is longer than 1 MiB', member));
-      else handler.onData(chunk);
-    },
-  });
 
-  parser.begin('upgrade');
-  socket.on('data', onData).on('end', onEnd).on('error', onFault).on('close', onEnd);
-  signal.addEventListener('abort', onAbort);
-  socket.resume();
-  socket.write(head, 'latin1');
-  handler.onSent?.(false);
-  return promise;
+  readonly #onEnd = (): void => {
+    if (this.#refused && this.#parser.finish()) {
+      this.#complete();
+      return;
+    }
+    const closed = `${this.#member.address} closed the connection during the upgrade`;
+    this.#giveUp(fail('MEMBER_UNAVAILABLE', closed, this.#member, undefined));
+  };
+
+  readonly #onFault = (error: unknown): void => this.#giveUp(memberFault(error, this.#member, 'request'));
+
+  readonly #onAbort = (): void =>
+    this.#giveUp(fail('MEMBER_UNAVAILABLE', 'the upgrade was given up', this.#member, undefined));
+
+  #handOver(headers: RawHeaders, rest: Buffer): void {
+    const fault = switchFault(headers, this.#token);
+    if (fault !== undefined) {
+      this.#giveUp(badResponse(fault, this.#member));
+      return;
+    }
+    if (!this.#letGo()) return;
+    this.#socket.pause();
+    this.#answer.resolve({ kind: 'switched', headers, socket: this.#socket, head: rest });
+  }
+
+  #giveUp(error: GatewayError): void {
+    if (!this.#letGo()) return;
+    this.#socket.destroy();
+    if (this.#refused) this.#handler.onError(error, true);
+    else this.#answer.reject(error);
+  }
+
+  #complete(): void {
+    if (!this.#letGo()) return;
+    this.#socket.destroy();
+    this.#handler.onEnd();
+  }
+
+  /** Stops listening; false when it has stopped before. */
+  #letGo(): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    clearTimeout(this.#deadline);
+    this.#signal.removeEventListener('abort', this.#onAbort);
+    this.#socket
+      .off('data', this.#onData)
+      .off('end', this.#onEnd)
+      .off('error', this.#onFault)
+      .off('close', this.#onEnd);
+    return true;
+  }
 }
 
 function slowRefusal(member: MemberLabel): GatewayError {

@@ -1,6 +1,5 @@
 // One HTTP/1.1 connection to a member: writes one request at a time in as few pieces as possible and reads its answer.
-// Easy to get wrong: a connection may serve another request only when both the request and the response were complete
-// and not one byte came beyond.
+// It serves another request only when request and response were both complete and not one byte came beyond.
 import type { Socket } from 'node:net';
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
@@ -8,10 +7,10 @@ import type { Carrier, Call } from '../members/call.ts';
 import { readDirectly } from '../../http/direct-read.ts';
 import { badResponse, errorCode, fail, memberFault } from '../members/member-faults.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
-import { makeResponseParser } from './response-parser.ts';
-import type { ResponseParser, ResponseSink } from './response-parser.ts';
+import { ResponseParser } from './response-parser.ts';
+import type { ResponseSink } from './response-parser.ts';
 
-/** Told what becomes of a connection. */
+/** Hears what becomes of a connection. */
 export interface ConnectionOwner {
   /** The response ended and the connection can serve another request. */
   onIdle(connection: Http1Connection): void;
@@ -51,7 +50,7 @@ export class Http1Connection implements Carrier, ResponseSink {
     this.#socket = socket;
     this.#member = member;
     this.#owner = owner;
-    this.#parser = makeResponseParser(this);
+    this.#parser = new ResponseParser(this);
     readDirectly(socket, (chunk) => this.#onData(chunk));
     socket.on('drain', () => this.#call?.drained());
     socket.on('end', () => this.#onEnd());
@@ -185,7 +184,7 @@ export class Http1Connection implements Carrier, ResponseSink {
   #onData(chunk: Buffer): void {
     const call = this.#call;
     if (call === undefined) {
-      // Bytes nobody asked for: an answer to nothing would become the answer to the next request.
+      // Bytes without a request: they would be read as the answer to the next one.
       this.#socket.destroy();
       return;
     }

@@ -1,15 +1,13 @@
 // Writes the head of an HTTP/1.1 request. Easy to get wrong: heads are written in latin1, which keeps only the low byte
-// of each character, so U+010A would become a line feed and split the request; everything is checked here once more,
-// whoever built it.
+// of each character, so U+010A would become a line feed and split the request. Everything is checked here once more,
+// whatever built it.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { rememberingNames } from '../../http/header-names.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { HeadText, UpstreamRequest } from '../members/transport-types.ts';
-import { token } from '../../http/field-syntax.ts';
+import { badValue, token } from '../../http/field-syntax.ts';
 
 const originForm = /^\/[\x21-\x7e\x80-\xff]*$/;
-/** Anything but tab, visible characters, blanks and the upper half of latin1. */
-const badValue = /[^\t\x20-\x7e\x80-\xff]/;
 /** Headers that the client writes itself. */
 const framingHeader =
   /^(?:connection|content-length|keep-alive|proxy-connection|transfer-encoding|upgrade|te|trailer|expect)$/i;

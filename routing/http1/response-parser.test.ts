@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
-import { makeResponseParser } from './response-parser.ts';
+import { ResponseParser } from './response-parser.ts';
 import type { ResponseKind } from './response-parser.ts';
 
 interface Parsed {
@@ -20,7 +20,7 @@ function parsePieces(pieces: readonly Buffer[], kind: ResponseKind = 'plain', cl
   let headers: readonly string[] = [];
   let body = '';
   let rest = '';
-  const parser = makeResponseParser({
+  const parser = new ResponseParser({
     onHeaders(received, raw) {
       assert.equal(status, 0, 'onHeaders came twice');
       status = received;
@@ -110,7 +110,7 @@ describe('response parser', () => {
 
   it('hands several chunks of one piece over as one, without copying a single one', () => {
     const received: Buffer[] = [];
-    const parser = makeResponseParser({ onHeaders() {}, onData: (chunk) => received.push(chunk) });
+    const parser = new ResponseParser({ onHeaders() {}, onData: (chunk) => received.push(chunk) });
     parser.begin('plain');
     parser.push(Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'));
     parser.push(Buffer.from('2\r\nab\r\n2\r\ncd\r\n'));
@@ -177,7 +177,7 @@ describe('response parser', () => {
 
   it('reads the responses of one connection one after the other', () => {
     const bodies: string[] = [];
-    const parser = makeResponseParser({ onHeaders() {}, onData: (chunk) => bodies.push(chunk.toString()) });
+    const parser = new ResponseParser({ onHeaders() {}, onData: (chunk) => bodies.push(chunk.toString()) });
     for (const text of [
       'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na',
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nb\r\n0\r\n\r\n',

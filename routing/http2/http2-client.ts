@@ -1,6 +1,6 @@
 // Long-running requests to one cluster: HTTP/2 sessions where the member speaks it, since a stream costs a sixth of a
-// TLS socket, else HTTP/1.1 connections apart from those of short requests. Easy to get wrong: what the member speaks
-// is known only after a connection, so calls wait for the first one instead of opening one each.
+// TLS socket, else HTTP/1.1 connections apart from those of short requests. What the member speaks is known only after
+// a connection, so calls wait for the first one instead of opening one each.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { maxUpstreamStreamsPerSession } from '../../lib/limits.ts';
 import type { Call } from '../members/call.ts';
@@ -62,7 +62,7 @@ export class Http2Client {
     };
   }
 
-  /** Takes a call; whatever becomes of it, its handler hears. */
+  /** Takes a call; its handler hears how it ends. */
   accept(call: Call): void {
     const { member } = this.#dialer;
     // Cleartext HTTP/2 would need prior knowledge; a member reached by http is asked in HTTP/1.1.
@@ -114,7 +114,7 @@ export class Http2Client {
     this.#openMore();
   }
 
-  /** Everyone who waits shares the sessions being opened, as many as fit on one. */
+  /** Waiting calls share the sessions being opened, as many as fit on each. */
   #openMore(): void {
     const coming = this.#dials.size + this.#opening.size;
     if (this.#pending.size <= coming * maxUpstreamStreamsPerSession) return;
@@ -178,7 +178,7 @@ export class Http2Client {
     if (this.#pending.size > 0) this.#openMore();
   }
 
-  /** A session that ended before it served anyone is a fault; to open the next one would go round for ever. */
+  /** A session that ended before it served anyone is a fault; opening the next one would repeat that for ever. */
   #sessionClosed(session: Http2Session, error: GatewayError | undefined): void {
     this.#sessions.delete(session);
     this.#opening.delete(session);

@@ -1,6 +1,5 @@
 // A pretend member that speaks HTTP/2, in two forms: Node's server for ordinary exchanges, and raw frames for what
-// Node's server would never send. Easy to get wrong: Node's server turns a reset with NO_ERROR into a proper end, so
-// only raw frames can test it.
+// Node's server would never send. A reset with NO_ERROR needs raw frames: Node's server turns it into a proper end.
 import { createSecureServer, sensitiveHeaders } from 'node:http2';
 import type { IncomingHttpHeaders, SecureServerOptions, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';

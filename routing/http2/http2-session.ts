@@ -1,6 +1,6 @@
-// One HTTP/2 connection to a member and its streams. Easy to get wrong: a stream beyond the member's limit is not
-// refused, Node queues it in silence and a watch would hang, so the limit is kept here (rule "HTTP/2 limits are set")
-// and nothing is sent before the member's SETTINGS are known.
+// One HTTP/2 connection to a member and its streams. Node queues a stream beyond the member's limit in silence, and a
+// watch would hang; so the limit is kept here (rule "HTTP/2 limits are set"), and nothing is sent before the member's
+// SETTINGS are known.
 import { connect } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -28,7 +28,7 @@ export interface SessionTimes {
   readonly pingTimeoutMs: number;
 }
 
-/** Told what becomes of a session and its calls. */
+/** Hears what becomes of a session and its calls. */
 export interface SessionOwner {
   /** The member's SETTINGS are known; streams may be opened. */
   onReady(session: Http2Session): void;

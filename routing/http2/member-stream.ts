@@ -31,7 +31,7 @@ export function requestHeaders(request: UpstreamRequest, scheme: string): string
 
 const bodyless = { endStream: true } as const;
 
-/** Told how a stream ended. */
+/** Hears how a stream ended. */
 export interface StreamOwner {
   /** The stream no longer counts. Called once. */
   onClosed(): void;
@@ -172,7 +172,7 @@ export class Http2Stream implements Carrier {
     this.#call.finish();
   }
 
-  /** The stream counts no more; the place is free before the caller hears of the end. */
+  /** The stream no longer counts; there is room for another before the caller hears of the end. */
   #leave(): void {
     if (this.#left) return;
     this.#left = true;

@@ -1,12 +1,12 @@
 // When to stop asking a cluster that does not answer: one connect time-out, three connect failures in a row, or a probe
-// that got no answer opens the breaker. Easy to get wrong: only failures to *connect* count; a member that answers 500
-// is alive, and a client that goes away says nothing about the member.
+// without an answer opens the breaker. Only failures to connect count: a member that answers 500 is alive, and a client
+// that goes away says nothing about the member.
 import { GatewayError } from '../../cache/model/errors.ts';
 
 /** Tuning of a breaker; times in milliseconds. */
 export interface BreakerLimits {
   readonly failuresToOpen: number;
-  /** How long it stays open the first time; doubles up to `longestOpenMs`. */
+  /** How long it is open the first time; doubles up to `longestOpenMs`. */
   readonly firstOpenMs: number;
   readonly longestOpenMs: number;
 }
@@ -27,7 +27,7 @@ export interface Breaker {
   fail(error: GatewayError): void;
   /** The request ended without saying anything of the member (the client went away): gives back a half-open try. */
   forget(): void;
-  /** The probe got no answer at all: opens at once and stays open until succeed(). */
+  /** The probe got no answer at all: opens at once, until succeed(). */
   trip(error: GatewayError): void;
   readonly state: 'closed' | 'open' | 'half-open';
 }

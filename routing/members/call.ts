@@ -1,6 +1,6 @@
-// One request on its way to a member, over whichever protocol: holds what the caller already wrote until a connection
-// takes it, and guards every callback. Easy to get wrong: a call may be aborted inside any of its own callbacks, so
-// `over` is looked at before each of them.
+// One request on its way to a member, over either protocol: holds what the caller already wrote until a connection
+// takes it, and guards every callback. A call may be aborted inside any of its own callbacks, so `over` is looked at
+// before each of them.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ResponseHandler, UpstreamCall, UpstreamRequest } from './transport-types.ts';
 
@@ -17,11 +17,11 @@ export interface Carrier {
   discard(): void;
 }
 
-/** Where else a call can go while nothing of it was sent. */
+/** Where a call can go instead while nothing of it was sent. */
 export interface Detour {
   /** A connection takes the call. */
   onTaken(): void;
-  /** No connection was to be had: undefined when the call is on another way now, else the error to report. */
+  /** No connection was to be had: undefined when the call goes to another endpoint now, else the error to report. */
   onFailed(error: GatewayError): GatewayError | undefined;
 }
 
@@ -52,7 +52,7 @@ export class Call implements UpstreamCall {
   #bodyBytes = 0;
   #drainOwed = false;
 
-  /** @param onBody told how many bytes of answer came */
+  /** @param onBody called with the number of bytes of each piece of the answer */
   constructor(request: UpstreamRequest, handler: ResponseHandler, onBody?: (bytes: number) => void) {
     this.request = request;
     this.handler = handler;

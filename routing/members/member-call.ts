@@ -1,6 +1,5 @@
-// One request of the gateway's own code to a member: the probe, fan-out, the index. Easy to get wrong: nobody pulls at
-// the answer but the code that reads it, so the member is held back while that code is slow, and whoever stops reading
-// must cancel.
+// One request of the gateway's own code to a member: the probe, fan-out, the index. The member is held back while the
+// code that reads the answer is slow; code that stops reading must cancel.
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { hostHeader } from '../dial/endpoint-request.ts';
@@ -36,7 +35,7 @@ export interface MemberCall {
   readonly signal?: AbortSignal | undefined;
   /** Joins the member's audit with ours; a new one when absent. */
   readonly auditId?: string | undefined;
-  /** Address of whoever asked, for `X-Forwarded-For`; '' when it is nobody but the gateway. */
+  /** Address of the caller, for `X-Forwarded-For`; '' when it is the gateway itself. */
   readonly peerAddress?: string | undefined;
   /** The probe's: goes past the breaker, which its answer closes, and gets a 401 and a redirect as they came. */
   readonly isProbe?: boolean | undefined;
@@ -59,7 +58,7 @@ export interface MemberAnswer {
  * Sends one request and resolves with the head of its answer.
  * @throws GatewayError (rejects) what the breaker and the transport say; MEMBER_TIMEOUT; MEMBER_CREDENTIAL for a 401,
  *   which is about the gateway's credential and makes it look for another; MEMBER_REDIRECT for a 3xx with a Location
- *   (rule "no redirects"); IDENTITY_REFUSED when there is nobody to send it as, and then nothing was sent
+ *   (rule "no redirects"); IDENTITY_REFUSED when there is no valid identity to send it as; then nothing was sent
  */
 export async function callMember(target: Target, request: MemberCall): Promise<MemberAnswer> {
   request.signal?.throwIfAborted();
@@ -105,7 +104,7 @@ class MemberExchange implements ResponseHandler {
   #headTimer: NodeJS.Timeout | undefined;
   #wholeTimer: NodeJS.Timeout | undefined;
   #wasSent = false;
-  /** The member or whoever gave up has said the last word; what is queued may still be read. */
+  /** The exchange has ended; what is queued may still be read. */
   #over = false;
   #failure: { readonly error: unknown } | undefined;
   #queue: Buffer[] = [];

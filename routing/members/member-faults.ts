@@ -1,6 +1,6 @@
 // Turns what the operating system, OpenSSL and the protocols report about a member into a GatewayError that says what
-// failed and what to do. Easy to get wrong: with TLS 1.3 a member refuses our client certificate after the handshake,
-// so read errors need this as well.
+// failed and what to do. With TLS 1.3 a member refuses our client certificate after the handshake, so read errors come
+// here as well.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
 import { addressRefused } from '../dial/sockets.ts';
@@ -113,8 +113,8 @@ function tlsMessage(code: string, error: unknown, member: MemberLabel): string {
 }
 
 /**
- * Somebody registered an address that nobody may be connected to. What it resolved to is not told: it would answer who
- * asks about our network.
+ * A cluster was registered with an address that must not be connected to. The message leaves out what it resolved to:
+ * that would tell outsiders about our network.
  */
 export function addressRefusal(what: string, member: MemberLabel, cause: unknown): GatewayError {
   const message = `cluster "${member.clusterName}" cannot be used (AddressRefused): ${what} is or resolves to an address that objects of a hub may not name; the operator can allow it with --allow-member-addresses`;

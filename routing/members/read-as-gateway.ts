@@ -1,7 +1,6 @@
-// The one way by which the gateway reads a member as itself: its own credential, nobody impersonated. It can only GET,
-// it takes no body and no header of a caller, and nothing of a request of a caller passes here: what it reads goes into
-// the index, where every row is decided by the rights of whoever asks. Only the index's reflectors may import it
-// (test/house/imports.test.ts).
+// How the gateway reads a member as itself: its own credential, nobody impersonated. It can only GET, and takes no body
+// and no header of a caller. What it reads goes into the index, where the rights of each reader decide every row. Only
+// the index's reflectors may import it (test/house/imports.test.ts).
 import { callMember } from './member-call.ts';
 import type { MemberAnswer, MemberCall } from './member-call.ts';
 import type { Target } from './target.ts';

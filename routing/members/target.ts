@@ -1,5 +1,6 @@
-// From a cluster's name to what a request needs to reach it: record, credential, connections, breaker. Easy to get
-// wrong: the record is read once; a request must never mix the credential of one record with the address of another.
+// From a cluster's name to what a request needs to reach it: record, credential, connections, breaker. The record is
+// read once for each request, so that the credential of one record never goes to the address of another (rule "records
+// swap whole").
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord, ClusterSpec, Credential } from '../../cache/model/records.ts';
@@ -33,73 +34,77 @@ export type TransportMaker = (spec: ClusterSpec, credential: Credential) => Tran
 
 /** Makes an empty set of connections. */
 export function makeConnections(makeTransport: TransportMaker, breakerLimits?: BreakerLimits): Connections {
-  interface Entry {
-    readonly name: string;
-    readonly breaker: Breaker;
-    /** What the connection was made from. */
-    spec: ClusterSpec;
-    certificate: string;
-    connection: Connection | undefined;
+  return new ConnectionSet(makeTransport, breakerLimits);
+}
+
+interface Entry {
+  readonly name: string;
+  readonly breaker: Breaker;
+  /** What the connection was made from. */
+  spec: ClusterSpec;
+  certificate: string;
+  connection: Connection | undefined;
+}
+
+class ConnectionSet implements Connections {
+  readonly #makeTransport: TransportMaker;
+  readonly #breakerLimits: BreakerLimits | undefined;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(makeTransport: TransportMaker, breakerLimits: BreakerLimits | undefined) {
+    this.#makeTransport = makeTransport;
+    this.#breakerLimits = breakerLimits;
   }
-  const entries = new Map<string, Entry>();
 
-  const entryOf = (spec: ClusterSpec): Entry => {
-    let entry = entries.get(spec.uid);
-    if (entry === undefined) {
-      entry = {
-        name: spec.name,
-        breaker: makeBreaker(spec.name, breakerLimits),
-        spec,
-        certificate: '',
-        connection: undefined,
-      };
-      entries.set(spec.uid, entry);
-    }
+  of(spec: ClusterSpec, credential: Credential): Connection {
+    const entry = this.#entryOf(spec);
+    const certificate = credential.clientCertificate?.cert ?? '';
+    const isSame = entry.certificate === certificate && (entry.spec === spec || sameConnections(entry.spec, spec));
+    entry.spec = spec;
+    if (entry.connection !== undefined && isSame) return entry.connection;
+    entry.connection?.transport.close('drain');
+    entry.certificate = certificate;
+    entry.breaker.succeed();
+    entry.connection = { transport: this.#makeTransport(spec, credential), breaker: entry.breaker };
+    return entry.connection;
+  }
+
+  breaker(spec: ClusterSpec): Breaker {
+    return this.#entryOf(spec).breaker;
+  }
+
+  drop(uid: string): void {
+    const entry = this.#entries.get(uid);
+    this.#entries.delete(uid);
+    entry?.connection?.transport.close('abort');
+  }
+
+  stats(): ReturnType<Connections['stats']> {
+    return [...this.#entries.values()].flatMap(({ name, connection, breaker }) =>
+      connection === undefined ? [] : [[name, connection.transport.stats(), breaker.state] as const],
+    );
+  }
+
+  close(mode: 'drain' | 'abort'): void {
+    for (const { connection } of this.#entries.values()) connection?.transport.close(mode);
+    this.#entries.clear();
+  }
+
+  #entryOf(spec: ClusterSpec): Entry {
+    const known = this.#entries.get(spec.uid);
+    if (known !== undefined) return known;
+    const { name } = spec;
+    const breaker = makeBreaker(name, this.#breakerLimits);
+    const entry: Entry = { name, breaker, spec, certificate: '', connection: undefined };
+    this.#entries.set(spec.uid, entry);
     return entry;
-  };
-
-  return {
-    of(spec, credential) {
-      const entry = entryOf(spec);
-      const certificate = credential.clientCertificate?.cert ?? '';
-      if (
-        entry.connection !== undefined &&
-        entry.certificate === certificate &&
-        (entry.spec === spec || sameConnections(entry.spec, spec))
-      ) {
-        entry.spec = spec;
-        return entry.connection;
-      }
-      entry.connection?.transport.close('drain');
-      entry.spec = spec;
-      entry.certificate = certificate;
-      entry.breaker.succeed();
-      entry.connection = { transport: makeTransport(spec, credential), breaker: entry.breaker };
-      return entry.connection;
-    },
-    breaker: (spec) => entryOf(spec).breaker,
-    drop(uid) {
-      const entry = entries.get(uid);
-      entries.delete(uid);
-      entry?.connection?.transport.close('abort');
-    },
-    stats: () =>
-      [...entries.values()].flatMap((entry) =>
-        entry.connection === undefined
-          ? []
-          : [[entry.name, entry.connection.transport.stats(), entry.breaker.state] as const],
-      ),
-    close(mode) {
-      for (const entry of entries.values()) entry.connection?.transport.close(mode);
-      entries.clear();
-    },
-  };
+  }
 }
 
 /**
  * Whether connections made for one record may serve the other. The parts are compared beside the key: a source that
- * forgets one of them (a fallback, the certificate of a tunnel) must not leave a cluster on connections it no longer
- * says.
+ * leaves one of them out of the key (a fallback, the certificate of a tunnel) must not leave a cluster on old
+ * connections.
  */
 function sameConnections(one: ClusterSpec, other: ClusterSpec): boolean {
   const parts = ({ endpoint, tls, proxy, fallbacks = [] }: ClusterSpec): unknown => [endpoint, tls, proxy, fallbacks];

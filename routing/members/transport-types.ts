@@ -1,7 +1,6 @@
-// The contract between the code that forwards a request (stream.ts, upgrade.ts) and the code that owns sockets to one
-// cluster (transport.ts and its two clients). Easy to get wrong: headers are flat raw arrays on purpose, name, value,
-// name, value; objects would join repeats, and a joined Impersonate-Group is another identity (rule "raw headers
-// only").
+// The contract between the code that forwards a request (stream.ts, upgrade.ts) and the code that owns the sockets to
+// one cluster (transport.ts and its two clients). Headers are flat raw lists: name, value, name, value (rule "raw
+// headers only").
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { GatewayError } from '../../cache/model/errors.ts';

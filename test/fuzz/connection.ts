@@ -3,9 +3,8 @@
 // pieces must give what the whole gives.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { HttpFault } from '../../http/http-fault.ts';
-import { makeRequestBody } from '../../http/http1/http1-body.ts';
-import { judge } from '../../http/http1/http1-connection.ts';
-import { makeHeadReader } from '../../http/http1/http1-parser.ts';
+import { RequestBody } from '../../http/http1/http1-body.ts';
+import { HeadReader, judge } from '../../http/http1/http1-parser.ts';
 import { parseTarget } from '../../gateway/request/path.ts';
 import type { ParsedTarget } from '../../gateway/request/path.ts';
 import { requestInfo } from '../../gateway/request/request-info.ts';
@@ -41,8 +40,8 @@ export interface Connection {
  * @throws whatever is neither a GatewayError nor an HttpFault
  */
 export function readConnection(bytes: Buffer, pieceBytes = bytes.length): Connection {
-  const head = makeHeadReader();
-  const body = makeRequestBody();
+  const head = new HeadReader();
+  const body = new RequestBody();
   const requests: ReadRequest[] = [];
   const mine = Buffer.from(bytes);
   let at = 0;

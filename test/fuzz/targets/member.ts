@@ -1,6 +1,6 @@
 // What a member answers: the HTTP/1.1 response parser. Easy to get wrong: the parser moves chunks together inside the
 // buffer it is given, so each reading gets bytes of its own.
-import { makeResponseParser } from '../../../routing/http1/response-parser.ts';
+import { ResponseParser } from '../../../routing/http1/response-parser.ts';
 import type { ResponseKind } from '../../../routing/http1/response-parser.ts';
 import { ResponseFault } from '../../../http/http1/chunked-body.ts';
 import { mutatedTexts } from '../mutations.ts';
@@ -87,7 +87,7 @@ function read(bytes: Buffer, kind: ResponseKind, pieceBytes: number) {
     keepAlive: false,
     refused: false,
   };
-  const parser = makeResponseParser({
+  const parser = new ResponseParser({
     onHeaders(status, headers) {
       seen.heads++;
       seen.status = status;

@@ -6,8 +6,7 @@ import { makeJwtAuthenticator } from '../../../auth/jwt/jwt.ts';
 import { makeStaticTokenAuthenticator } from '../../../auth/callers/static-token.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { HttpFault } from '../../../http/http-fault.ts';
-import { judge } from '../../../http/http1/http1-connection.ts';
-import { makeHeadReader } from '../../../http/http1/http1-parser.ts';
+import { HeadReader, judge } from '../../../http/http1/http1-parser.ts';
 import { readRequest } from '../../../gateway/request/read-request.ts';
 import { upgradeToken } from '../../../routing/forward/upgrade.ts';
 import { mutatedTexts } from '../mutations.ts';
@@ -64,7 +63,7 @@ function expanded(input: string): string {
 
 /** All that is done for a request of a stranger. @throws GatewayError */
 function read(bytes: Buffer): void {
-  const reader = makeHeadReader();
+  const reader = new HeadReader();
   if (reader.read(bytes) < 0) return;
   const head = reader.head!;
   const { upgrade } = judge(head);
