@@ -4,19 +4,11 @@
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { ClusterReader } from '../../cache/model/store.ts';
-import { makeBufferReclaim, youngCollector } from '../../routing/buffer-reclaim.ts';
-import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
-import type { OpenStreams } from '../../routing/forward/open-streams.ts';
-import { makeConnections } from '../../routing/members/target.ts';
-import type { Connections } from '../../routing/members/target.ts';
-import { makeSharedTlsSettings } from '../../routing/dial/tls-settings.ts';
-import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
 import type { RunningAudit } from '../audit/audit.ts';
 import { askLive } from '../api/index/index-live.ts';
 import { makeLocalAnswers } from '../api/local.ts';
 import { chain, run, selfChain } from '../chain.ts';
 import type { Config } from '../config/configuration.ts';
-import { followRegistrations } from '../open-streams/ended-streams.ts';
 import { startListener } from './tls-server.ts';
 import type { Listener, OpenServer, TlsMaterial } from './tls-server.ts';
 import type { GatewayIndex } from './gateway-index.ts';
@@ -25,6 +17,7 @@ import { startLimits } from '../limits/limits.ts';
 import type { Log } from '../operations/log.ts';
 import { makeMetrics } from '../operations/metrics.ts';
 import { startOutgoingStreams } from '../open-streams/outgoing-streams.ts';
+import type { MemberConnections } from './member-connections.ts';
 import type { OutgoingIdentities } from './outgoing.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 import type { Serving } from '../certificates/serving.ts';
@@ -33,43 +26,11 @@ import { fixedTimes } from '../config/time-scale.ts';
 import type { RunningTracing } from '../tracing/tracing.ts';
 import type { Users } from './users.ts';
 
-/** Between two bookmarks of a watch that we serve ourselves; kube-apiserver sends one about every minute. */
+/** Time between two bookmarks of a watch that the gateway serves itself; kube-apiserver sends one about every minute. */
 export const bookmarkIntervalMs = 60_000;
 
-/** Streams to one cluster that its connections carry at least: the default of `--max-cluster-streams`. */
-const leastLongRunningCalls = 4096;
-
-/** The way to members. */
-export interface Ways {
-  readonly connections: Connections;
-  readonly openStreams: OpenStreams;
-}
-
-/** Makes connections to the clusters of a store, which end with their registrations. */
-export function makeWays(store: Pick<ClusterReader, 'subscribe'>, config: Pick<Config, 'timeScale' | 'limits'>): Ways {
-  const times = fixedTimes(config.timeScale);
-  // Not below what the gateway's own watches may need; above it only who raised the bound for callers.
-  const longRunningCalls = Math.max(leastLongRunningCalls, config.limits.clusterStreams);
-  const openStreams = makeOpenStreams();
-  const onBody = makeBufferReclaim(youngCollector());
-  const tlsSettings = makeSharedTlsSettings();
-  const connections = makeConnections(
-    (spec, credential) =>
-      makeTransport({
-        ...transportParts(spec, credential),
-        onBody,
-        tlsSettings,
-        timeoutMs: times.connectTimeoutMs,
-        limits: { ...times.transport, longRunningCalls },
-      }),
-    times.breaker,
-  );
-  followRegistrations(store, openStreams, connections);
-  return { connections, openStreams };
-}
-
 /** What a frontend is made of. */
-export interface FrontendDependencies extends Ways {
+export interface FrontendDependencies extends MemberConnections {
   readonly config: Config;
   readonly log: Log;
   readonly version: string;
