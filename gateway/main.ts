@@ -5,7 +5,7 @@ import { ConfigurationError } from '../lib/configuration-error.ts';
 import { GatewayError } from '../cache/model/errors.ts';
 import { readConfig } from './config/config.ts';
 import type { Config } from './config/configuration.ts';
-import type { ConfigInput } from './config/config.ts';
+import type { ConfigInput } from './config/written.ts';
 import { startGateway } from './start/gateway.ts';
 import type { Gateway } from './start/gateway.ts';
 import { makeLog } from './operations/log.ts';

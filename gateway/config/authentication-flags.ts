@@ -2,6 +2,7 @@
 // meaning. Easy to get wrong: both ways to allow anonymous requests at once are refused, since one of them may have
 // been meant to forbid it.
 import { z } from 'zod';
+import type { Fault } from './values.ts';
 
 /** What of the configuration concerns them. Paths are absolute. */
 export interface AuthenticationFlags {
@@ -32,7 +33,7 @@ export const authenticationFileFields = {
 export function readAuthenticationFlags(
   given: AuthenticationInput,
   isSelf: boolean,
-  fault: (flag: string, message: string) => void,
+  fault: Fault,
 ): AuthenticationFlags {
   const { authenticationConfig: configFile, anonymousAuth: said } = given;
   const anonymousAuth = typeof said === 'string' ? booleans.get(said) : said;

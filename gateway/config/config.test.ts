@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { readConfig } from './config.ts';
-import type { ConfigInput } from './config.ts';
+import type { ConfigInput } from './written.ts';
 
 const minimal: ConfigInput = { kubeconfig: ['/k'], tokenAuthFile: '/t' };
 

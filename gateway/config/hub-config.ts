@@ -12,6 +12,8 @@ import type { AllowedExec } from '../../cache/sources/objects/allowed-exec.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { sourceNames } from './source-names.ts';
 import type { SourceName } from './source-names.ts';
+import { definedOf, listOf } from './values.ts';
+import type { Fault } from './values.ts';
 
 /** konnectivity's proxy server, as cluster-gateway's flags give it. Paths are absolute. */
 export interface ClusterProxy {
@@ -155,7 +157,7 @@ const namespaceForm = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 export function readHubConfig(
   flags: HubInput,
   file: HubInput,
-  fault: (flag: string, message: string) => void,
+  fault: Fault,
   inPod: boolean,
   environment: NodeJS.ProcessEnv = {},
 ): HubConfig | undefined {
@@ -215,18 +217,7 @@ export function runsInPod(environment: NodeJS.ProcessEnv): boolean {
   return (environment['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(serviceAccountToken);
 }
 
-function definedOf(input: HubInput): HubInput {
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
-}
-
-function listOf(value: string | undefined): readonly string[] {
-  return [...new Set((value ?? '').split(',').map((one) => one.trim()))].filter((one) => one !== '');
-}
-
-function readAllowedExec(
-  { allowExec = [], allowExecEnv }: HubInput,
-  fault: (flag: string, message: string) => void,
-): AllowedExec {
+function readAllowedExec({ allowExec = [], allowExecEnv }: HubInput, fault: Fault): AllowedExec {
   const lines = typeof allowExec === 'string' ? [allowExec] : allowExec;
   for (const message of lines.map(execLineFault)) if (message !== undefined) fault('--allow-exec', message);
   const variables = listOf(allowExecEnv);
@@ -237,7 +228,7 @@ function readAllowedExec(
   return { allowExec: lines, allowExecEnv: variables };
 }
 
-function readSources(value: string | undefined, fault: (flag: string, message: string) => void): readonly SourceName[] {
+function readSources(value: string | undefined, fault: Fault): readonly SourceName[] {
   if (value === undefined) return sourceNames;
   const names = listOf(value);
   for (const name of names) {
@@ -247,11 +238,7 @@ function readSources(value: string | undefined, fault: (flag: string, message: s
   return names as SourceName[];
 }
 
-function readRanges(
-  flag: string,
-  value: string | undefined,
-  fault: (flag: string, message: string) => void,
-): AddressRuleOptions['allowed'] {
+function readRanges(flag: string, value: string | undefined, fault: Fault): AddressRuleOptions['allowed'] {
   return listOf(value).flatMap((one) => {
     const range = parseRange(one);
     if (range === undefined) fault(flag, `"${one}" is not an address or a range such as 127.0.0.0/8 or fd00::/8`);
@@ -268,7 +255,7 @@ const podOrigins = ['', '.default', '.default.svc', '.default.svc.cluster.local'
 function readOrigins(
   value: string | undefined,
   { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port = '443' }: NodeJS.ProcessEnv,
-  fault: (flag: string, message: string) => void,
+  fault: Fault,
 ): readonly string[] {
   const listed = listOf(value);
   for (const one of listed) {
@@ -279,7 +266,7 @@ function readOrigins(
   return [...podOrigins, ...inPod, ...listed].map(withoutDefaultPort);
 }
 
-function readSharedServing(given: HubInput, fault: (flag: string, message: string) => void): HubConfig['serving'] {
+function readSharedServing(given: HubInput, fault: Fault): HubConfig['serving'] {
   const names = listOf(given.servingNames);
   const apiServices = listOf(given.apiServices);
   if (given.servingSecret === undefined) {
@@ -294,7 +281,7 @@ function readSharedServing(given: HubInput, fault: (flag: string, message: strin
   return { namespace, secretName, names, apiServices };
 }
 
-function readClusterProxy(given: HubInput, fault: (flag: string, message: string) => void): HubConfig['clusterProxy'] {
+function readClusterProxy(given: HubInput, fault: Fault): HubConfig['clusterProxy'] {
   if (given.proxyHost === undefined || given.proxyHost === '') return undefined;
   const port = Number(given.proxyPort ?? '8090');
   if (!Number.isInteger(port) || port < 1 || port > 65_535) fault('--proxy-port', 'must be a port number');
@@ -315,7 +302,7 @@ function flagOf(name: string): string {
 }
 
 /** A flag that would do nothing is a mistake worth telling: most of all one that was meant to restrict somebody. */
-function refuseWithoutHub(flags: HubInput, fault: (flag: string, message: string) => void): void {
+function refuseWithoutHub(flags: HubInput, fault: Fault): void {
   for (const [name, value] of Object.entries(flags)) {
     // kubeconfig is the one source that needs no hub.
     if (!hubFlags.has(name) || value === undefined || (name === 'sources' && value === 'kubeconfig')) continue;

@@ -4,6 +4,7 @@
 import { totalmem } from 'node:os';
 import { z } from 'zod';
 import { parseDuration } from '../../lib/duration.ts';
+import type { Fault } from './values.ts';
 
 /** Bounds of one gateway; counts are Infinity where there is no limit. */
 export interface LimitsConfig {
@@ -132,11 +133,7 @@ export function parseSize(written: string): number | undefined {
  * @param given flags over file
  * @param ownBytes what the process may have when nobody says: the limit of its control group, else the machine's memory
  */
-export function readLimitsConfig(
-  given: LimitsInput,
-  fault: (flag: string, message: string) => void,
-  ownBytes: number = memoryOfProcess(),
-): LimitsConfig {
+export function readLimitsConfig(given: LimitsInput, fault: Fault, ownBytes: number = memoryOfProcess()): LimitsConfig {
   const number = (name: keyof typeof defaultLimits, flag: string): number => {
     const written = given[name] ?? defaultLimits[name];
     const value = Number(written);

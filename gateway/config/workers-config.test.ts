@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { readConfig } from './config.ts';
-import type { ConfigInput } from './config.ts';
+import type { ConfigInput } from './written.ts';
 import { limitsOfWorker } from './workers-config.ts';
 
 const plain: ConfigInput = { kubeconfig: ['/k'], tokenAuthFile: '/t', dataDir: '/d', maxMemory: '1Gi' };

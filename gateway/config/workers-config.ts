@@ -3,6 +3,7 @@
 // cannot be divided and is refused.
 import type { Config } from './configuration.ts';
 import type { LimitsConfig } from './limits-config.ts';
+import type { Fault } from './values.ts';
 
 /** What a person may write. */
 export interface WorkersInput {
@@ -14,7 +15,7 @@ export const mostWorkers = 64;
 const leastBytes = 128 * 1024 ** 2;
 
 /** The number of processes that serve. */
-export function readWorkers({ workers = 1 }: WorkersInput, fault: (flag: string, message: string) => void): number {
+export function readWorkers({ workers = 1 }: WorkersInput, fault: Fault): number {
   const count = /^[1-9]\d?$/.test(String(workers)) ? Number(workers) : Number.NaN;
   if (count <= mostWorkers) return count;
   fault('--workers', `"${workers}" is no number from 1 to ${mostWorkers}`);
@@ -25,7 +26,7 @@ export function readWorkers({ workers = 1 }: WorkersInput, fault: (flag: string,
 export function refuseWithWorkers(
   config: Pick<Config, 'identity' | 'index' | 'limits'>,
   workers: number,
-  fault: (flag: string, message: string) => void,
+  fault: Fault,
 ): void {
   if (workers === 1) return;
   if (config.identity === 'self')
