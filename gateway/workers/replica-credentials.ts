@@ -30,59 +30,16 @@ interface Held {
 }
 
 /** Makes the sources of one worker. */
-export function makeReplicaCredentials({
-  ask,
-  tellRefused,
-  now = Date.now,
-}: ReplicaCredentialsOptions): ReplicaCredentials {
-  const all = new Map<number, WeakRef<CredentialSource & { forget(): void }>>();
+export function makeReplicaCredentials(options: ReplicaCredentialsOptions): ReplicaCredentials {
+  const all = new Map<number, WeakRef<AskedSource>>();
   const gone = new FinalizationRegistry((id: number) => {
     if (all.get(id)?.deref() === undefined) all.delete(id);
   });
-
-  const make = (id: number): CredentialSource & { forget(): void } => {
-    let held: Held | undefined;
-    let asking: Promise<Credential> | undefined;
-    const start = (): Promise<Credential> => {
-      if (asking !== undefined) return asking;
-      const answer = ask(id).then((credential) => {
-        // Asked before it was to be forgotten, it may be the very one: good for whoever waits for it, not for keeping.
-        if (asking === answer) held = { credential, toldAtMs: performance.now() };
-        return credential;
-      });
-      asking = answer;
-      const over = (): void => {
-        if (asking === answer) asking = undefined;
-      };
-      answer.then(over, over);
-      return answer;
-    };
-    const forget = (): void => {
-      held = undefined;
-      asking = undefined;
-    };
-    return Object.freeze({
-      kind: 'exec' as const,
-      current() {
-        const { credential, toldAtMs } = held ?? {};
-        if (credential === undefined || now() >= (credential.expiresAtMs ?? Infinity)) return start();
-        // Nobody waits for this one; if it fails, whoever comes after the expiry hears of it.
-        if (performance.now() - toldAtMs! >= confirmAfterMs) void start().catch(() => undefined);
-        return credential;
-      },
-      invalidate() {
-        forget();
-        tellRefused(id);
-      },
-      forget,
-    });
-  };
-
   return {
     of(id) {
       let source = all.get(id)?.deref();
       if (source === undefined) {
-        source = make(id);
+        source = makeSource(id, options);
         all.set(id, new WeakRef(source));
         gone.register(source, id);
       }
@@ -90,4 +47,44 @@ export function makeReplicaCredentials({
     },
     forget: (id) => all.get(id)?.deref()?.forget(),
   };
+}
+
+type AskedSource = CredentialSource & { forget(): void };
+
+function makeSource(id: number, { ask, tellRefused, now = Date.now }: ReplicaCredentialsOptions): AskedSource {
+  let held: Held | undefined;
+  let asking: Promise<Credential> | undefined;
+  const start = (): Promise<Credential> => {
+    if (asking !== undefined) return asking;
+    const answer = ask(id).then((credential) => {
+      // After forget() an answer that was asked for before may be the refused credential: it is returned, but not kept.
+      if (asking === answer) held = { credential, toldAtMs: performance.now() };
+      return credential;
+    });
+    asking = answer;
+    const over = (): void => {
+      if (asking === answer) asking = undefined;
+    };
+    answer.then(over, over);
+    return answer;
+  };
+  const forget = (): void => {
+    held = undefined;
+    asking = undefined;
+  };
+  return Object.freeze({
+    kind: 'exec' as const,
+    current() {
+      const { credential, toldAtMs } = held ?? {};
+      if (credential === undefined || now() >= (credential.expiresAtMs ?? Infinity)) return start();
+      // The held credential is returned meanwhile. If the question fails, the first call after the expiry fails.
+      if (performance.now() - toldAtMs! >= confirmAfterMs) void start().catch(() => undefined);
+      return credential;
+    },
+    invalidate() {
+      forget();
+      tellRefused(id);
+    },
+    forget,
+  });
 }
