@@ -8,7 +8,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import { startStreamReviews } from './stream-reviews.ts';
-import type { StreamReviews } from './stream-reviews.ts';
+import type { ReviewedStream, StreamReviews } from './stream-reviews.ts';
 
 const yes: Decision = { allowed: true, reason: '' };
 const no: Decision = { allowed: false, reason: 'no more' };
@@ -21,7 +21,9 @@ interface Setting {
   authorize: Authorizer['authorize'];
 }
 
-function setting(t: TestContext): Setting & StreamReviews & { open(name?: string, caller?: User): string[] } {
+function setting(
+  t: TestContext,
+): Setting & Pick<StreamReviews, 'follow' | 'forget' | 'sweep'> & { open(name?: string, caller?: User): string[] } {
   const change: Setting = { authenticate: () => alice, authorize: () => yes };
   const reviews = startStreamReviews({
     authenticate: (request) => change.authenticate(request),
@@ -44,7 +46,12 @@ function setting(t: TestContext): Setting & StreamReviews & { open(name?: string
     reviews.follow(stream);
     return ended;
   };
-  return Object.assign(change, reviews, { open });
+  return Object.assign(change, {
+    follow: (stream: ReviewedStream) => reviews.follow(stream),
+    forget: (stream: ReviewedStream) => reviews.forget(stream),
+    sweep: () => reviews.sweep(),
+    open,
+  });
 }
 
 test('a stream whose caller and right are still the same stays open', async (t) => {
