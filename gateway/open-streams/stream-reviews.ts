@@ -24,7 +24,6 @@ export interface ReviewedStream {
 export interface StreamReviews {
   follow(stream: ReviewedStream): void;
   forget(stream: ReviewedStream): void;
-  readonly size: number;
   /** Reviews every stream once; resolves when all are done. */
   sweep(): Promise<void>;
   /** Ends every stream whose credential has ended. */
@@ -74,10 +73,6 @@ class RunningReviews implements StreamReviews {
       setInterval(() => void this.sweep(), intervalMs).unref(),
       setInterval(() => this.expire(), expiryIntervalMs).unref(),
     ];
-  }
-
-  get size(): number {
-    return this.#streams.size;
   }
 
   follow(stream: ReviewedStream): void {
