@@ -1,6 +1,5 @@
-// Everything the steps of the chain may use, passed in as one object of functions: there are no singletons. Easy to get
-// wrong: what is replaced while running (rules, tokens, certificates) is behind a function that reads the current
-// value.
+// Everything that the steps of the chain may use, passed in as one object. What is replaced while the gateway runs
+// (rules, tokens, certificates) is behind a function that reads the present value.
 import type { RequestAuthenticator } from '../auth/callers/authenticate.ts';
 import type { Authorizer } from '../auth/rules/authorize.ts';
 import type { ClusterStore } from '../cache/model/store.ts';

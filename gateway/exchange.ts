@@ -1,6 +1,6 @@
 // The state of one request at each stage of the chain, as types that build on one another: a step can only use what an
-// earlier step has established. Easy to get wrong: from Authorized on steps read `headers`, which hold no credential of
-// the caller, and never `inbound.headers` again, so they cannot leak one.
+// earlier step has established. From Authorized on, steps read `headers`, which hold no credential of the caller, and
+// never `inbound.headers`.
 import type { AttributesCluster } from '../auth/rules/attributes.ts';
 import type { Decision } from '../auth/rules/authorize.ts';
 import type { ClusterRecord, Credential, ClusterSpec } from '../cache/model/records.ts';

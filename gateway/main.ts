@@ -1,5 +1,5 @@
-// `portcullis serve`: reads the configuration, starts the gateway, waits for a signal, ends in good order, chooses the
-// exit code; nothing else.
+// `portcullis serve`: reads the configuration, starts the gateway, waits for a signal, ends in good order, and chooses
+// the exit code.
 import { createRequire } from 'node:module';
 import { ConfigurationError } from '../lib/configuration-error.ts';
 import { GatewayError } from '../cache/model/errors.ts';

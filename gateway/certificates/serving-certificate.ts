@@ -1,6 +1,6 @@
 // The gateway's own CA, made once and kept in the data directory, and the serving certificate it signs at every start.
-// Easy to get wrong: the CA's key must never be half-written or readable by others, or a restart would hand every
-// client a new trust problem.
+// The CA's key is never half-written or readable by others: a lost CA would make every client distrust the gateway
+// after a restart.
 import 'reflect-metadata';
 import { randomBytes, webcrypto, X509Certificate } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';

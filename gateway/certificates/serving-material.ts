@@ -1,6 +1,6 @@
-// The rules of the shared serving certificate as a pure state: a CA, the CA that follows it, and the leaf every replica
-// shows. Easy to get wrong: a new CA must be trusted everywhere before it signs anything, so it waits in
-// `nextAuthority` for one whole life of a leaf.
+// The rules of the shared serving certificate as a pure state: a CA, the CA that follows it, and the leaf that every
+// replica shows. A new CA must be trusted everywhere before it signs, so it waits in `nextAuthority` for one whole life
+// of a leaf.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { makeAuthority, signServingCertificate } from './serving-certificate.ts';

@@ -1,6 +1,5 @@
-// The flags that say who may log in through identity providers, or without any credential: kube-apiserver's names and
-// meaning. Easy to get wrong: both ways to allow anonymous requests at once are refused, since one of them may have
-// been meant to forbid it.
+// The flags about identity providers and anonymous requests: kube-apiserver's names and meaning. Allowing anonymous
+// requests in flag and file at once is refused, since one of them may have been meant to forbid it.
 import { z } from 'zod';
 import type { Fault } from './values.ts';
 

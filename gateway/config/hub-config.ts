@@ -1,6 +1,5 @@
-// The part of the configuration that a hub brings: where it is, which sources, who decides. Easy to get wrong: in a pod
-// the hub is the cluster the pod runs in unless something else is said, so that the chart needs no flag; on a laptop
-// there is none.
+// The section of the configuration about the hub: where it is, which sources, who decides. In a pod the hub is the
+// cluster the pod runs in unless a flag says otherwise, so that the chart needs no flag; elsewhere there is none.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';

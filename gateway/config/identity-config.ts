@@ -1,6 +1,5 @@
-// The part of the configuration that says as whom requests go out. Easy to get wrong: every weakening (privileged
-// exchange, forwarding system:masters, ServiceAccounts as they are) needs a flag of its own; none is implied by
-// another.
+// The section of the configuration about the identity that requests go out with. Each weakening (privileged exchange,
+// forwarding system:masters, ServiceAccounts as they are) needs a flag of its own; none is implied by another.
 import { z } from 'zod';
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import { isListable } from '../../auth/outgoing/trust.ts';

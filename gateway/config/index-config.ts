@@ -1,6 +1,5 @@
-// The part of the configuration that says what the index keeps. Easy to get wrong: without any of these flags there is
-// an index all the same, but nothing of it is started before somebody asks it, so that a gateway that is only a door
-// asks no member for anything.
+// The section of the configuration about what the index keeps. Without any of these flags there is an index as well,
+// but it starts with the first question, so that a gateway nobody searches asks no member for anything.
 import { z } from 'zod';
 import { isRightsChoice } from '../../search/rights/modes.ts';
 import type { RightsChoice } from '../../search/rights/modes.ts';

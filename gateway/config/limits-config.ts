@@ -1,6 +1,5 @@
-// The part of the configuration that bounds what users, clusters and clients may take of the gateway. Easy to get
-// wrong: 0 means "no limit" here as with kube-apiserver's flags, so it becomes Infinity once and nothing behind this
-// file has to know of it.
+// The section of the configuration that bounds what users, clusters and clients may take of the gateway. 0 means "no
+// limit", as with kube-apiserver's flags. It becomes Infinity here, so no other file has to know of it.
 import { totalmem } from 'node:os';
 import { z } from 'zod';
 import { parseDuration } from '../../lib/duration.ts';

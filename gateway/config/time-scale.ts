@@ -1,6 +1,5 @@
-// Shortens every TTL and deadline of a gateway by one factor, so that tests of what takes minutes take seconds. For
-// tests only. Easy to get wrong: a factor above 1 would weaken every bound at once, so it is refused, and a gateway
-// with another factor than 1 says so when it starts.
+// Shortens every TTL and deadline of a gateway by one factor, so that tests of minutes take seconds. For tests only: a
+// factor above 1 would weaken every bound at once and is refused, and a gateway with a factor says so when it starts.
 import { connectTimeoutMs } from '../../lib/limits.ts';
 import { defaultBreakerLimits } from '../../routing/members/breaker.ts';
 import type { BreakerLimits } from '../../routing/members/breaker.ts';

@@ -1,6 +1,5 @@
-// How many processes serve, what cannot be had together with more than one, and the bounds of each. Easy to get wrong:
-// bounds are those of the gateway, so each worker gets its part of them; what is counted of single users over time
-// cannot be divided and is refused.
+// How many processes serve, what cannot be combined with more than one, and the bounds of each. A bound is that of the
+// gateway, so each worker gets its part; a rate of single users cannot be divided and is refused.
 import type { Config } from './configuration.ts';
 import type { LimitsConfig } from './limits-config.ts';
 import type { Fault } from './values.ts';

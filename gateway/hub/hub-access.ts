@@ -1,6 +1,5 @@
-// Everything by which a hub decides who calls and what they may do: its trust, token reviews, access reviews. Easy to
-// get wrong: reviews cost the hub a call each, so all who ask (requests, open streams, scrapes) ask through the same
-// caches.
+// Everything by which a hub decides who calls and what they may do: its trust, token reviews, access reviews. Each
+// review is a call to the hub, so requests, open streams and scrapes share the same caches.
 import { makeHubReview } from '../../auth/reviews/hub-review.ts';
 import { makeHubAuthorizer } from '../../auth/reviews/subject-access-review.ts';
 import { makeTokenReviewAuthenticator } from '../../auth/reviews/token-review.ts';

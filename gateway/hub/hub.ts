@@ -1,6 +1,6 @@
-// The hub as one gateway uses it: its client, its word on callers, and the serving certificate that replicas share
-// through it. Easy to get wrong: a hub that is down must not keep a gateway from starting or serving what it knows, so
-// nothing here waits for it but the shared certificate.
+// The hub as one gateway uses it: its client, what it says about callers, and the serving certificate that replicas
+// share through it. A hub that is down does not keep a gateway from starting or from serving what it knows; only the
+// shared certificate is waited for.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { makeHubClient } from '../../cache/hub/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';

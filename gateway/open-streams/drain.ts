@@ -1,7 +1,7 @@
-// The end of the process in good order (kube-apiserver's shutdown sequence): unready, stop taking, let short requests
-// finish, end watches between two events, abort the rest when the grace is over. Easy to get wrong: a list that is cut
-// must look cut, so that kubectl exits non-zero; only a watch may end cleanly; and an answer that is written has not
-// left yet.
+// The end of the process in good order (kube-apiserver's shutdown sequence): unready, stop accepting, let short
+// requests finish, end watches between two events, abort the rest when the grace is over. A list that is cut must look
+// cut, so that kubectl exits non-zero; only a watch may end cleanly. An answer that is written has not left the process
+// yet, so connections are waited for.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Listener } from '../start/tls-server.ts';

@@ -1,6 +1,6 @@
-// Ends streams that go out as somebody the rules no longer name: a watch that lives for days would else keep the
-// identity of a rule that was taken away. Easy to get wrong: most changes change nobody, so the identity is made anew
-// and compared, and only who differs is cut.
+// Ends streams whose outgoing identity the rules no longer give: a watch that lives for days would otherwise keep the
+// identity of a rule that was removed. The identity is made anew and compared, and only streams for which it differs
+// are cut.
 import { isSameIdentity } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';

@@ -1,6 +1,6 @@
-// What livez and readyz ask of a gateway. Easy to get wrong: a bad edit, a hub that is down or a member that is gone
-// leave a gateway that serves what it knows, so they are told and do not take it out of service; only not knowing any
-// clusters yet and shutting down do.
+// What livez and readyz ask of a gateway. With a bad edit, a hub that is down or a member that is gone the gateway
+// still serves what it knows, so those are notes and no failures. Only "no clusters known yet" and "shutting down" take
+// it out of service.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { HealthCheck } from './health.ts';
 import type { Hub } from '../hub/hub.ts';

@@ -1,6 +1,6 @@
-// Tells of each cluster how it stands in the index: in its record, where `kubectl get clusters` and its watches see it,
-// and in one line when the gateway starts. Easy to get wrong: each change of a record is an event for whoever watches
-// clusters, so progress is told in tens of percent.
+// Shows for each cluster how it stands in the index: in its record, where `kubectl get clusters` and its watches see
+// it, and in one line when the gateway starts. Each change of a record is an event for all who watch clusters, so
+// progress is shown in tens of percent.
 import type { ClusterSpec, ClusterStatus } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Index } from '../../search/index.ts';

@@ -1,6 +1,5 @@
-// Who may scrape `/metrics` where others can reach it: a token the hub knows, of a user the hub lets `get /metrics`.
-// Easy to get wrong: the names of all clusters and how busy they are stand there, so a hub that cannot be asked means
-// no, never yes.
+// Who may scrape `/metrics` where others can reach it: the holder of a token that the hub knows and whom the hub lets
+// `get /metrics`. The page holds the names of all clusters, so while the hub cannot be asked the answer is no.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 

@@ -1,5 +1,5 @@
-// What is counted, and how it is exported. Easy to get wrong: the hot path only adds to plain numbers; prom-client
-// reads them when somebody scrapes. Label values are bounded: clusters only from records, unknown resources never.
+// What is counted, and how it is exported. A request only adds to plain numbers; prom-client reads them when somebody
+// scrapes. Label values are bounded: clusters come from records only, and resources are no label.
 import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { MetricValue } from 'prom-client';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';

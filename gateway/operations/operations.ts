@@ -1,6 +1,6 @@
-// The operations listener: plain HTTP/1.1 on loopback with metrics and health, or TLS where others reach it, with
-// nothing but protected metrics. Easy to get wrong: nothing here may reach a cluster, and whoever may read it learns
-// the names of all clusters, so it never binds elsewhere by itself.
+// The operations listener: plain HTTP/1.1 with metrics and health on loopback, or TLS with nothing but protected
+// metrics where others reach it. Nothing here reaches a cluster, but a reader learns the names of all clusters, so it
+// listens elsewhere only when a flag says so.
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';

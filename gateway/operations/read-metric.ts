@@ -1,5 +1,5 @@
-// Metrics whose values are read when somebody scrapes, so that the hot path only adds to plain numbers. Easy to get
-// wrong: label values must come from a bounded set.
+// Metrics whose values are read when somebody scrapes, so that requests only add to plain numbers. Label values must
+// come from a bounded set.
 import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
 
 /** What a scrape is told. */

@@ -1,7 +1,6 @@
-// Asks a member what the gateway's own credential may impersonate there, so that the cluster's condition can name a
-// missing rule before a user runs into it. Easy to get wrong: these reviews go out as the gateway itself, everything
-// else impersonates; and a member before Kubernetes 1.36 says yes to the verbs of constrained impersonation without
-// knowing what they mean.
+// Asks a member what the gateway's own credential may impersonate there, so that the cluster's condition names a
+// missing rule before a user runs into it. These reviews go out as the gateway itself; everything else impersonates. A
+// member before Kubernetes 1.36 says yes to the verbs of constrained impersonation without knowing them.
 import type { Condition } from '../../cache/model/records.ts';
 import type { Target } from '../../routing/members/target.ts';
 import { ask } from './probe-request.ts';

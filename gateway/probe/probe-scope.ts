@@ -1,6 +1,6 @@
-// Asks a member whether the gateway's credential may do more there than impersonate: whoever steals it would be that,
-// and a bug of ours that loses an identity could do that. Easy to get wrong: what every authenticated user may do is no
-// fault of the credential, so it is asked as the probe's own impersonated user and taken off.
+// Asks a member whether the gateway's credential may do more there than impersonate: a thief of the credential could do
+// that too, and so could a bug of ours that loses an identity. What every authenticated user may do is no fault of the
+// credential, so it is asked as the probe's user and subtracted.
 import type { Target } from '../../routing/members/target.ts';
 import { ask } from './probe-request.ts';
 import type { Finding } from './probe-rights.ts';

@@ -1,6 +1,6 @@
 // Asks every cluster at a jittered interval how it is: version, readiness, latency, credential, the right to
-// impersonate. Easy to get wrong: probes go out as `portcullis:probe`, a name refused to callers; only the selfsubject
-// reviews that ask for our own rights do not.
+// impersonate. Probes go out as `portcullis:probe`, a name refused to callers; only the reviews of the gateway's own
+// rights go out as the gateway.
 import type { ClusterRecord, ClusterSpec, ClusterStatus, Condition, IdentityMode } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import { GatewayError } from '../../cache/model/errors.ts';

@@ -1,6 +1,5 @@
-// Reads a request line: path, surface, what is asked for. Easy to get wrong: clients ask for the same paths again and
-// again, so readings are kept, and what is kept must be a pure reading of method and target alone, and must not hold on
-// to the bytes of the request it was first made from.
+// Reads a request line: path, surface, what is asked for. Clients ask for the same paths again and again, so readings
+// are kept. A kept reading depends on method and target alone and holds no bytes of the request it was made from.
 import { parseTarget } from './path.ts';
 import type { ParsedTarget } from './path.ts';
 import { requestInfo } from './request-info.ts';

@@ -1,5 +1,5 @@
-// Which surface a path belongs to. Easy to get wrong: a path is matched segment by segment on the one parse (path.ts),
-// and what is not listed here is 404, never forwarded.
+// Which surface a path belongs to. A path is matched segment by segment on the one parse (path.ts); what is not listed
+// here is 404 and never forwarded.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { apiGroups, gatewayGroup, gatewayVersion, proxyResources } from '../api/discovery/api-groups.ts';
 import type { ServedGroup, ServedPlural, ServedSubresource } from '../api/discovery/api-groups.ts';

@@ -1,6 +1,6 @@
-// TLS handshakes under way, and what their clients have sent of them so far: OpenSSL keeps a message until it is whole,
-// and one may have 128 KiB. Easy to get wrong: the socket of a connection and its TLS socket are two objects; only the
-// address of the client says that they belong together.
+// TLS handshakes under way, and how many bytes their clients have sent: OpenSSL keeps a message until it is whole, and
+// one may have 128 KiB. Easy to get wrong: the socket of a connection and its TLS socket are two objects, and only the
+// client's address says that they belong together.
 import type { Socket } from 'node:net';
 import type { Server, TLSSocket } from 'node:tls';
 import type { ClientHoldings, Holding } from '../../http/client-holdings.ts';

@@ -1,5 +1,5 @@
-// The rules of outgoing identities a configuration asks for, with the exchange file followed for change. Easy to get
-// wrong: the rules are replaced whole, and with them everything remembered of the old ones.
+// The rules of outgoing identities that a configuration asks for, with the exchange file followed for change. The rules
+// are replaced whole, together with everything remembered of the old ones.
 import { makeIdentityExchange } from '../../auth/outgoing/identity-exchange.ts';
 import { parseIdentityRules } from '../../auth/outgoing/identity-rules.ts';
 import type { IdentityRule, IdentityRuleLimits } from '../../auth/outgoing/identity-rules.ts';

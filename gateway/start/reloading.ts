@@ -1,5 +1,5 @@
-// A file that is read again when it changes: token CSV, client CA, rules, serving certificate. Easy to get wrong: a bad
-// edit keeps the last good state and is reported until it is mended; it must never leave half of the new state behind.
+// A file that is read again when it changes: token CSV, client CA, rules, serving certificate. A bad edit keeps the
+// last good state, whole, and is reported until the file is repaired.
 import { readFileSync } from 'node:fs';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';

@@ -1,6 +1,5 @@
-// The authenticators and the authorizer a configuration asks for, followed for change. Easy to get wrong: every file is
-// applied whole or not at all, and the order of authenticators is kube-apiserver's: front proxy, client certificates,
-// then tokens.
+// The authenticators and the authorizer that a configuration asks for, followed for change. Every file is applied whole
+// or not at all. The order of authenticators is kube-apiserver's: front proxy, client certificates, tokens.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';

@@ -1,6 +1,5 @@
-// Step 7: may the caller act as somebody else, if asked for, and may that user do this. Easy to get wrong: every part
-// of an impersonated identity needs its own yes; and the headers that go on hold neither the caller's credential nor
-// any impersonation header.
+// Step 7: may the caller act as somebody else, if it asks to, and may that user do this. Each part of an impersonated
+// identity needs its own yes. The headers that go on hold neither the caller's credential nor any impersonation header.
 import { forbidden } from '../../auth/rules/authorize.ts';
 import type { Attributes } from '../../auth/rules/attributes.ts';
 import type { AttributesOuter } from '../../auth/rules/attributes.ts';

@@ -1,6 +1,6 @@
 // What the first process answers workers: the hub over its connections, credentials of exec plugins, whether an audit
-// line was stored. Easy to get wrong: a credential that one worker was refused, or that is another than before, must be
-// asked for anew by every worker.
+// line was stored. When one worker's credential was refused, or a new one differs from the last, every worker must ask
+// for it anew.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { Credential } from '../../cache/model/records.ts';

@@ -1,5 +1,5 @@
-// What the first process tells all workers of clusters: changes of the store as one message for each turn, what the
-// probe found. Easy to get wrong: events of one swap come one by one, and a worker must not serve between them.
+// Sends all workers what changed about clusters: the changes of the store as one message a turn, and what the probe
+// found. The events of one swap come one by one, and a worker must not serve a state in between.
 import type { ClusterEvent } from '../../cache/model/cluster-events.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ProbeFindings } from '../probe/probe.ts';

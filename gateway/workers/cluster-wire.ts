@@ -1,6 +1,6 @@
-// Cluster records as the first process tells them to workers: whole at first, then event by event. Easy to get wrong:
-// the rest of the gateway tells by the identity of a spec whether it changed, so one that did not is not sent again,
-// and one that stands twice in a snapshot arrives as one.
+// Cluster records as the first process sends them to workers: whole at first, then event by event. Easy to get wrong:
+// the gateway compares specs by identity to see whether they changed. So a spec that did not change is not sent again,
+// and one that is twice in a snapshot arrives as one object.
 import { makeAddressRule } from '../../cache/model/address-rule.ts';
 import type { AddressRuleOptions } from '../../cache/model/address-rule.ts';
 import type { ClusterHistory } from '../../cache/model/cluster-events.ts';

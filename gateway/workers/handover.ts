@@ -1,6 +1,6 @@
 // The listening socket of a gateway with workers: the first process accepts, and hands each connection unread to the
-// worker with the fewest. Easy to get wrong: the socket is never closed while workers come and go; connections that
-// find none wait for the next, but not for ever.
+// worker with the fewest. The socket stays open while workers come and go; a connection for which there is no worker
+// waits for the next one, for a bounded time.
 import { createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { formatHostPort } from '../../lib/text/host-port.ts';

@@ -1,6 +1,5 @@
-// What the first process and its workers say to each other. Easy to get wrong: identities are never among it but inside
-// what they were made from (a review's answer, a file's text): each worker authenticates by itself, and no message says
-// who somebody is.
+// The messages between the first process and its workers. None of them says who somebody is: each worker authenticates
+// by itself, from a file's text or the answer to a review.
 import type { HubAnswer, HubCall } from '../../cache/hub/hub-types.ts';
 import type { Credential } from '../../cache/model/records.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';

@@ -1,5 +1,5 @@
-// One metrics page for all processes of a gateway. Easy to get wrong: what a worker has counted stays counted after its
-// end, or every sum would fall and be taken for the restart of the whole gateway.
+// One metrics page for all processes of a gateway. What a worker has counted is kept after its end: otherwise every sum
+// would fall, which looks like a restart of the whole gateway.
 import { AggregatorRegistry } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { MetricsPage } from '../operations/operations.ts';

@@ -1,6 +1,6 @@
-// Credentials of exec plugins as a worker has them: plugins run in the first process only, one run whoever asks, and a
-// worker remembers what it was told. Easy to get wrong: what a member has refused must not be sent again by any worker,
-// so the first process tells all of them to forget it.
+// Credentials of exec plugins as a worker has them. Plugins run in the first process only, and a worker remembers what
+// it was sent. A credential that a member refused must not be sent again by any worker, so the first process makes all
+// of them forget it.
 import type { Credential, CredentialSource } from '../../cache/model/records.ts';
 
 /** The sources of one worker. */

@@ -1,6 +1,5 @@
-// What a worker has from the first process in place of following it by itself: files, certificate, the hub, checks,
-// audit sinks. Easy to get wrong: each of them must keep its last good state by itself; the first process tells a
-// change once.
+// What a worker gets from the first process instead of following it itself: files, certificate, the hub, checks, audit
+// sinks. The first process sends a change once, so each of these keeps its last good state itself.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubAnswer, HubClient } from '../../cache/hub/hub-types.ts';
 import type { AuditConfig } from '../audit/config.ts';

@@ -1,6 +1,6 @@
 // The clusters as a worker knows them: a copy of the first process's store, with its resourceVersions and history, so
-// that a client may list at one worker and watch at another. Easy to get wrong: a batch of events is one swap; whoever
-// is told of its first event already reads the state after its last.
+// that a client may list at one worker and watch at another. A batch of events is one swap: a listener that gets its
+// first event already reads the state after its last.
 import { makeClusterEvents } from '../../cache/model/cluster-events.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { ClusterEvent } from '../../cache/model/cluster-events.ts';

@@ -1,5 +1,5 @@
-// All workers of a gateway: started together, replaced when one ends, ended together. Easy to get wrong: one that
-// cannot start must not be started again and again at once, and one that ends while the gateway drains is not replaced.
+// All workers of a gateway: started together, replaced when one ends, ended together. A worker that cannot start is not
+// started again at once, and one that ends while the gateway drains is not replaced.
 import type { Socket } from 'node:net';
 import { makeBackoff } from '../../lib/backoff.ts';
 import type { Backoff } from '../../lib/backoff.ts';

@@ -1,5 +1,5 @@
-// Errors as they travel between the first process and a worker. Easy to get wrong: only a GatewayError's words are
-// meant for callers; of any other error nothing but the fact is told.
+// Errors as they travel between the first process and a worker. Only the text of a GatewayError is meant for callers;
+// of any other error nothing but the fact is sent.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode, ErrorDetails } from '../../cache/model/errors.ts';
 

@@ -1,6 +1,6 @@
-// What a worker process runs: its end of the private socket pair, the sockets that are handed over, and its own end.
-// Easy to get wrong: it never outlives the first process, and signals for the process group (Ctrl-C in a terminal) are
-// for the first process alone.
+// What a worker process runs: its end of the private socket pair, the sockets that are handed over, and its own end. It
+// never outlives the first process. Signals for the process group (Ctrl-C in a terminal) are for the first process
+// alone.
 import { Socket } from 'node:net';
 import { makeChannel } from './channel.ts';
 import type { Answer, FromWorker, ToWorker } from './messages.ts';

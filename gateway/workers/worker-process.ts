@@ -1,6 +1,6 @@
-// One worker as the first process sees it, from its fork to its end. Easy to get wrong: sockets go over the channel of
-// fork, where each waits until the one before was taken, everything else over a socket pair of its own, so that a flood
-// of connections cannot hold back a revocation.
+// One worker as the first process sees it, from its fork to its end. Sockets go over the channel of fork, where each
+// waits until the one before was taken. Everything else goes over a socket pair of its own, so that a flood of
+// connections cannot delay a revocation.
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
