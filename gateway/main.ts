@@ -13,7 +13,7 @@ import { timeScaleVariable } from './config/time-scale.ts';
 
 /**
  * Runs a gateway until SIGTERM or SIGINT.
- * @returns the exit code: 0 after an orderly end, 2 when the configuration is wrong (told on standard error)
+ * @returns the exit code: 0 after an orderly end, 2 when the configuration is wrong (with the faults on standard error)
  */
 export async function serve(flags: ConfigInput): Promise<number> {
   try {
@@ -21,7 +21,7 @@ export async function serve(flags: ConfigInput): Promise<number> {
     const log = makeLog(config.logLevel);
     if (config.timeScale !== 1)
       log.warn({ scale: config.timeScale }, `${timeScaleVariable} shortens deadlines for a test`);
-    // Loaded on use: one process is the rule.
+    // Loaded on use, since most gateways have one process.
     const start = config.workers === 1 ? startGateway : (await import('./workers/first-process.ts')).startWorkers;
     const gateway = await start(config, log, portcullisVersion());
     process.stdout.write(banner(config, gateway));
@@ -29,13 +29,13 @@ export async function serve(flags: ConfigInput): Promise<number> {
     void gateway.indexNote?.then((note) => note !== undefined && process.stdout.write(`${note}\n`));
     const signal = await nextSignal();
     log.info({ signal }, 'draining');
-    // A person who is in a hurry asks twice.
+    // A second signal ends the process at once.
     process.once(signal, () => process.exit(130));
     await gateway.drain();
     log.info({}, 'drained');
     return 0;
   } catch (error) {
-    // A token file or rules file with faults is told by the room that reads it.
+    // Faults of a token file or rules file are thrown by the code that reads it.
     if (!(error instanceof ConfigurationError || error instanceof GatewayError)) throw error;
     process.stderr.write(`${error.message.replaceAll(/^/gm, 'portcullis: ')}\n`);
     return 2;

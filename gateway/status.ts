@@ -38,14 +38,14 @@ export function statusObject(error: GatewayError): object {
   };
 }
 
-/** Faults of a connection speak of addresses; a caller knows the cluster by its name. */
+/** Faults of a connection name addresses; a caller knows the cluster by its name. */
 function namingCluster(message: string, cluster: string | undefined): string {
   return cluster === undefined || message.includes(`cluster "${cluster}"`)
     ? message
     : `cluster "${cluster}": ${message}`;
 }
 
-/** What more clients read is in the message. */
+/** So many warnings at most; the message says the rest. */
 const mostWarnings = 30;
 
 /** The error of a request that could not be read, or of an answer that could not be written, as HTTP. */

@@ -3,11 +3,11 @@
 import { z } from 'zod';
 import type { Fault } from './values.ts';
 
-/** What of the configuration concerns them. Paths are absolute. */
+/** The flags after they were read. Paths are absolute. */
 export interface AuthenticationFlags {
   /** kube-apiserver's AuthenticationConfiguration. */
   readonly configFile: string | undefined;
-  /** Undefined when it was not said; then the file may say it. */
+  /** Undefined without the flag; then the file decides. */
   readonly anonymousAuth: boolean | undefined;
 }
 
@@ -27,7 +27,7 @@ export const authenticationFileFields = {
 /**
  * Reads them; faults are handed to `fault`.
  * @param given flags over file, paths absolute
- * @param isSelf `--identity=self`, which knows nobody else
+ * @param isSelf `--identity=self`, which has no other users
  */
 export function readAuthenticationFlags(
   given: AuthenticationInput,

@@ -1,5 +1,5 @@
-// Settings that are each valid and must not stand together, most of them because they would weaken who somebody is. They
-// are refused before any socket opens.
+// Settings that are each valid and must not stand together, most of them because they would weaken who somebody is.
+// They are refused before any socket opens.
 import { isLoopback } from '../../lib/text/host-port.ts';
 import type { Config } from './configuration.ts';
 import { refuseWithWorkers } from './workers-config.ts';

@@ -37,10 +37,7 @@ export interface HubConfig {
   readonly managedServiceAccount: string;
   /** Namespace of Karmada's Secrets. */
   readonly karmadaNamespace: string;
-  /**
-   * Command lines that credentials in cluster-gateway's Secrets may run; a hub's objects are not the operator's own
-   * files, so none by default.
-   */
+  /** Command lines that credentials in cluster-gateway's Secrets may run; none by default. */
   readonly allowExec: readonly string[];
   /** Environment variables they may set to anything. */
   readonly allowExecEnv: readonly string[];
@@ -72,7 +69,7 @@ export interface SharedServing {
   readonly apiServices: readonly string[];
 }
 
-/** What a person may write, as text; the names are those of the flags. */
+/** The settings as written, under the flags' names. */
 export interface HubInput {
   readonly hubKubeconfig?: string;
   readonly sources?: string;
@@ -245,12 +242,12 @@ function readRanges(flag: string, value: string | undefined, fault: Fault): Addr
   });
 }
 
-/** Names of a hub for its pods, which are no browsers' addresses. */
+/** Names of a hub that only its pods use, never a browser. */
 const podOrigins = ['', '.default', '.default.svc', '.default.svc.cluster.local'].map(
   (end) => `https://kubernetes${end}`,
 );
 
-/** Programs in the hub's own pods are at home by the names every pod has; all other addresses have to be listed. */
+/** Origins of the hub: the names that every pod has for it, and those that are listed. */
 function readOrigins(
   value: string | undefined,
   { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port = '443' }: NodeJS.ProcessEnv,
@@ -300,7 +297,7 @@ function flagOf(name: string): string {
   return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** A flag that would do nothing is a mistake worth telling: most of all one that was meant to restrict somebody. */
+/** A flag that would do nothing is reported, since it may have been meant to restrict somebody. */
 function refuseWithoutHub(flags: HubInput, fault: Fault): void {
   for (const [name, value] of Object.entries(flags)) {
     // kubeconfig is the one source that needs no hub.

@@ -12,24 +12,26 @@ import { parseDuration } from '../../lib/duration.ts';
 import { parseSize } from './limits-config.ts';
 import type { Fault } from './values.ts';
 
-/** What is indexed, and for how long it is trusted. */
+/** What is indexed, and how. */
 export interface IndexConfig {
   /** `pods`, `deployments.apps`, `*`; undefined: the common kinds. */
   readonly resources: readonly string[] | undefined;
   /** Names, or a label selector; undefined: all. */
   readonly clusters: string | undefined;
-  /** Of what is on disk; Infinity for no limit. */
+  /** Most bytes on disk; Infinity for no limit. */
   readonly maxBytes: number;
   readonly rightsMaxAgeMs: number;
-  /** Who decides what is seen of clusters without a label that says it; undefined: auto. */
+  /** Who decides what a caller sees of a cluster without a label about that; undefined: auto. */
   readonly rights?: RightsChoice;
-  /** As whom members are read; undefined: auto. */
+  /** The identity that reads members; undefined: auto. */
   readonly readAs?: IndexIdentity;
   /** Subresources that are forwarded below Clusterpedia's paths; undefined: none. */
   readonly forwardedSubresources?: AllowedSubresources;
   /** Where it is kept; undefined: `index` in the data dir. */
   readonly folder?: string;
-  /** Start with the gateway. Otherwise the first question does, or what an earlier process has left. */
+  /**
+   * Whether it starts with the gateway. Otherwise the first question starts it, or an index that is on disk already.
+   */
   readonly startsAtOnce: boolean;
 }
 
@@ -57,7 +59,7 @@ export const indexFileFields = {
   allowedProxySubresources: z.union([z.string(), z.array(text)]).optional(),
 };
 
-/** What holds when nothing is said. */
+/** The defaults. */
 export const indexDefaults = { indexRightsMaxAge: '10m' } as const satisfies IndexInput;
 
 const leastBytes = 16 * 1024 ** 2;

@@ -10,7 +10,7 @@ export interface WorkersInput {
 }
 
 export const mostWorkers = 64;
-/** Below it the collector would run more than the gateway (`--max-memory` has the same least). */
+/** With less, garbage collection would take most of the time; the minimum of `--max-memory` is the same. */
 const leastBytes = 128 * 1024 ** 2;
 
 /** The number of processes that serve. */
@@ -21,7 +21,7 @@ export function readWorkers({ workers = 1 }: WorkersInput, fault: Fault): number
   return 1;
 }
 
-/** Hands over what cannot be had with more than one worker. */
+/** Reports settings that cannot be combined with more than one worker. */
 export function refuseWithWorkers(
   config: Pick<Config, 'identity' | 'index' | 'limits'>,
   workers: number,

@@ -1,5 +1,5 @@
-// What a person wrote, in flags and in the configuration file, as the sections of the configuration read it: a flag wins
-// over the file, and a relative path starts at the working directory or at the file's folder.
+// What a person wrote, in flags and in the configuration file, as the sections of the configuration read it: a flag
+// wins over the file, and a relative path starts at the working directory or at the file's folder.
 import { dirname, resolve } from 'node:path';
 import type { AuditInput } from '../audit/config.ts';
 import type { TracingInput } from '../tracing/config.ts';

@@ -1,5 +1,5 @@
-// The serving certificate that all replicas share through one Secret of the hub. Whichever replica is first renews it and
-// writes the authorities to the `caBundle` of our APIServices. A certificate is shown only after the hub trusts its
+// The serving certificate that all replicas share through one Secret of the hub. Whichever replica is first renews it
+// and writes the authorities to the `caBundle` of our APIServices. A certificate is shown only after the hub trusts its
 // authority: otherwise discovery of the whole hub would fail.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';

@@ -35,9 +35,9 @@ export interface HubTrust {
   faults(): readonly string[];
 }
 
-/** The trust with the way to change it. */
+/** The trust, and how it is changed. */
 export interface AppliedHubTrust extends HubTrust {
-  /** Takes the ConfigMap out of what is watched. Never throws: what cannot be used is a fault. */
+  /** Reads the ConfigMap among the watched objects. Never throws: what cannot be used is a fault. */
   apply(objects: HubObjects): void;
   /** Why the ConfigMap cannot be followed now, or undefined. */
   applyState(state: ReflectorState): void;
@@ -110,7 +110,7 @@ class ConfigMapTrust implements AppliedHubTrust {
   readonly apply = (objects: HubObjects): void => {
     const object = objects.get(`${authenticationConfigMap.namespace}/${authenticationConfigMap.name}`);
     if (object === undefined) {
-      // The hub's API server writes it again within a minute; without it nobody could come through the hub.
+      // The hub's API server writes it again within a minute, so the trust is kept until then.
       const trusted = this.clientCas() === '' ? 'nobody is' : 'those trusted before are';
       this.#faults.set('object', `${label} is not there; ${trusted} trusted`);
       return;

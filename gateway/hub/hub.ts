@@ -20,7 +20,7 @@ export interface Hub {
   readonly access: HubAccess;
   /** Undefined unless `--serving-secret` was given. */
   readonly serving: HubServing | undefined;
-  /** What is wrong with the way to it, for readyz and logs; empty when nothing is. */
+  /** Why the hub cannot be reached or used, for readyz and logs; empty when nothing is wrong. */
   faults(): readonly string[];
   close(): void;
 }
@@ -28,7 +28,7 @@ export interface Hub {
 /**
  * Connects to the hub of a configuration.
  * @throws ConfigurationError when its kubeconfig or the pod's ServiceAccount cannot be read, or the certificate's
- *   Secret cannot be used; GatewayError HUB_UNAVAILABLE when that Secret is needed and the hub does not tell
+ *   Secret cannot be used; GatewayError HUB_UNAVAILABLE when that Secret is needed and the hub does not show it
  */
 export async function startHub(config: HubConfig, log: Log, version: string): Promise<Hub> {
   const onProblem = (fault: string | undefined): void => {
@@ -83,7 +83,7 @@ async function startServing(config: HubConfig, client: HubClient, log: Log): Pro
         },
         onError,
       });
-      // A list without objects changes nothing, so nobody would be told of it.
+      // A list without objects is no change, so `onChange` is not called for it.
       reflector.synced.then(() => onObjects(reflector.objects)).catch(() => undefined);
       return reflector;
     },

@@ -16,7 +16,7 @@ export function endStream(open: OpenStream | Inbound, reason: GatewayError): voi
 
 /**
  * Ends the streams of a registration that is removed, and of one that lost its credential or may not be used any more.
- * A credential that is replaced by another leaves them be: rotation must not be noticed.
+ * A credential that is replaced by another ends nothing: clients must not notice a rotation.
  */
 export function followRegistrations(
   store: Pick<ClusterStore, 'subscribe'>,

@@ -13,13 +13,13 @@ export interface OutgoingStream {
   readonly user: User;
   /** The registration it was sent to. */
   readonly cluster: ClusterSpec;
-  /** Whom the member was told to see. */
+  /** The identity that the member was sent. */
   readonly outgoing: User;
   /** Ends it, visibly cut for the client. */
   end(reason: GatewayError): void;
 }
 
-/** The streams that are watched over. */
+/** The streams that are followed. */
 export interface OutgoingStreams {
   follow(stream: OutgoingStream): void;
   forget(stream: OutgoingStream): void;

@@ -1,5 +1,5 @@
-// Asks again, for every open stream, whether its caller is still the same and may still do this, and ends the streams of
-// callers who may not. While the hub cannot be asked no stream is ended: it would be every watch of every user.
+// Asks again, for every open stream, whether its caller is still the same and may still do this, and ends the streams
+// of callers who may not. While the hub cannot be asked no stream is ended: it would be every watch of every user.
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { forbidden } from '../../auth/rules/authorize.ts';

@@ -26,7 +26,7 @@ export function staleInputs({
   return [...reloading.faults(), ...sources.problems().filter(({ stale }) => stale)];
 }
 
-/** The checks by name, in the order they are told. */
+/** The checks in the order in which they are listed. */
 export function makeChecks(parts: CheckedParts): readonly HealthCheck[] {
   const { sources, hub, users } = parts;
   const configurationNotes = (): string[] => [

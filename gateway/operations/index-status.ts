@@ -14,9 +14,9 @@ type Records = Pick<ClusterStore, 'list' | 'getByUid' | 'setStatus'>;
 /** Of `--index-resources`. */
 type Resources = readonly string[] | undefined;
 
-/** Changes come in crowds. */
+/** Changes within this time are written together. */
 const gatherMs = 100;
-/** Progress has no event. */
+/** Progress has no event, so it is read at this interval. */
 const progressMs = 2_000;
 /** How often a start waits for clusters that are still read for the first time. */
 const settlingRounds = 4;
@@ -41,7 +41,7 @@ export function tellIndexed(index: Followed, records: Records, resources: Resour
     }
     tookMs = performance.now() - startedMs;
   };
-  // With thousands of clusters a look takes a while: it never takes more than a twentieth of the time.
+  // With thousands of clusters one round takes a while; rounds take a twentieth of the time at most.
   const gather = (): void => void (gathering ??= setTimeout(tell, Math.max(gatherMs, tookMs * 20)).unref());
   const unsubscribe = index.onChange(gather);
   const timer = setInterval(() => isSyncing && gather(), progressMs).unref();
@@ -53,7 +53,7 @@ export function tellIndexed(index: Followed, records: Records, resources: Resour
   };
 }
 
-/** What is told of before is the same object. */
+/** The same object as before when nothing changed. */
 function statusOf({ summary, ...told }: Indexed, before: ClusterStatus['indexed']): ClusterStatus['indexed'] {
   if (before?.summary === summary && before.condition.message === told.message) return before;
   const isSame = before?.condition.status === told.status;
@@ -63,15 +63,12 @@ function statusOf({ summary, ...told }: Indexed, before: ClusterStatus['indexed'
   return Object.freeze({ summary, condition: Object.freeze({ type: 'Indexed', ...told, lastTransitionTime }) });
 }
 
-/** With the context of an administrator, where the gateway knows its name. */
+/** The command that lets the index read a cluster, with the kubeconfig context where the gateway knows it. */
 function mendOf(spec: ClusterSpec | undefined, resources: Resources): string {
   return mendCommand(spec?.source === 'kubeconfig' ? spec.originalName : undefined, resources);
 }
 
-/**
- * One line about the clusters that the index may not read, with the command that mends it; undefined when there are
- * none.
- */
+/** One line about the clusters that the index may not read, with the command that grants it; undefined for none. */
 export async function forbiddenLine(
   index: Followed,
   records: Records,

@@ -5,7 +5,7 @@ import type { User } from '../../cache/model/user.ts';
 
 /** How the hub is asked; both answers may come from the caches of requests. */
 export interface MetricsReviews {
-  /** Whose token this is, undefined when nobody's (TokenReview). @throws GatewayError HUB_UNAVAILABLE */
+  /** The user of a token, or undefined (TokenReview). @throws GatewayError HUB_UNAVAILABLE */
   holderOf(token: string): Promise<User | undefined>;
   /**
    * Whether RBAC allows the verb `get` on this nonResourceURL (SubjectAccessReview). @throws GatewayError

@@ -13,7 +13,7 @@ import type { Aggregator, MetricValues } from './read-metric.ts';
 import { codeValues, histogramValues, Series } from './request-series.ts';
 import type { Histogram } from './request-series.ts';
 
-/** What the chain tells about a request. */
+/** What the chain reports about a request. */
 export interface RequestMetrics {
   begin(state: Observed): void;
   end(state: Observed, aborted: boolean): void;

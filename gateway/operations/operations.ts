@@ -29,7 +29,7 @@ export interface OperationsTls {
   readonly key: string;
 }
 
-/** What `/metrics` answers: a registry, or what stands for several. */
+/** What `/metrics` answers: one registry, or the sum of several. */
 export type MetricsPage = Pick<Registry, 'metrics' | 'contentType'>;
 
 /** What makes it safe to listen on another address than loopback. */
@@ -40,7 +40,7 @@ export interface OperationsProtection {
 
 /**
  * @param protection used when `at` is not a loopback address: `/metrics` alone is served, over TLS, to whom `admit`
- *   lets pass; undefined when there is nobody to ask (no hub), and then the operator's choice of address stands
+ *   lets pass; undefined without a hub: then the listener is as open as its address
  * @throws Error with the system's code when the address cannot be had
  */
 export async function startOperations(

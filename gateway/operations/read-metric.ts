@@ -2,13 +2,10 @@
 // come from a bounded set.
 import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
 
-/** What a scrape is told. */
+/** The values of a metric at one scrape. */
 export type MetricValues = readonly MetricValue<string>[];
 
-/**
- * How the values of several processes become one; `first`: those of the first process count, the others' are not asked
- * for.
- */
+/** How the values of several processes become one; `first`: only those of the first process count. */
 export type Aggregator = 'sum' | 'max' | 'min' | 'first';
 
 /** Registers one; prom-client asks any metric only for get(). */

@@ -26,7 +26,7 @@ export function answeredConditions(readyStatus: number): readonly Condition[] {
   return [available, readiness];
 }
 
-/** A member that cannot be asked. Of a silent one nobody knows, as of a node whose heartbeat is missing. */
+/** A member that cannot be asked. A silent one is Unknown, like a node whose heartbeat is missing. */
 export function failedCondition(fault: GatewayError): Condition {
   const reason = reasonOfCode.get(fault.code) ?? 'Unreachable';
   return condition('Available', isSilence(fault) ? 'Unknown' : 'False', reason, fault.message);

@@ -50,7 +50,7 @@ class ReviewFailed extends Error {}
 
 /**
  * The condition `ImpersonationAllowed`.
- * @param readyStatus what `/readyz` answered the probe's own impersonation: 403 tells that impersonation does not work
+ * @param readyStatus what `/readyz` answered the probe's own impersonation: 403 means that impersonation does not work
  *   after all
  * @throws GatewayError (rejects) when the member does not answer; SyntaxError when its answer is no JSON
  */

@@ -32,7 +32,7 @@ export interface ProbeTiming {
 
 export const defaultProbeTiming: ProbeTiming = { intervalMs: 10_000, jitter: 0.2, timeoutMs: 5_000 };
 
-/** What the first probe of each cluster known at the start is given: a handshake and a few small requests. */
+/** Time between the first probes of two clusters at the start: about what a handshake and a few requests take. */
 const firstProbeMs = 2;
 
 /**
@@ -41,21 +41,18 @@ const firstProbeMs = 2;
  */
 const probesPerSecond = 100;
 
-/**
- * Rights and version are asked for again only after this time, or this many intervals where these are longer: they
- * seldom change.
- */
+/** Rights and version seldom change: they are asked for after this time, or so many intervals if that is longer. */
 const rightsIntervalMs = 60_000;
 const rightsEveryIntervals = 6;
 
-/** Probes without an answer after which requests are no longer sent. */
+/** After so many probes without an answer in a row, no more requests are sent. */
 const silencesToTrip = 2;
 
 export interface Probe {
   close(): void;
 }
 
-/** Told of what concerns requests, for whoever sends them from another process. */
+/** Gets what concerns requests, for the processes that send them. */
 export interface ProbeFindings {
   answered(cluster: ClusterSpec): void;
   /** No requests are to be sent until it has answered. */
@@ -69,7 +66,7 @@ export interface ProbeParts {
   readonly store: ClusterStore;
   readonly connections: Connections;
   readonly identity: IdentityMode;
-  /** Why nobody can be sent to a cluster however well it answers; undefined when they can. */
+  /** Why no request can be sent to a cluster although it answers; undefined when requests can. */
   readonly clusterFault?: (cluster: ClusterSpec) => string | undefined;
   readonly log: Log;
   readonly timing?: ProbeTiming;

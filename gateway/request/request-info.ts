@@ -1,7 +1,7 @@
 // Verb and resource of a request, from method, path and query, by the rules of
-// k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: a GET is a list or watch, a DELETE a deletecollection. An upgrade
-// has the verb of the same request without it, so a watch over WebSocket is `watch`. Only what starts something in a
-// container is `create`, see {@link startsInContainer}.
+// k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: a GET is a list or watch, a DELETE a deletecollection. An
+// upgrade has the verb of the same request without it, so a watch over WebSocket is `watch`. Only what starts something
+// in a container is `create`, see {@link startsInContainer}.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { pinnedName } from './field-selector.ts';
 
@@ -28,10 +28,7 @@ const verbOfMethod: ReadonlyMap<string, string> = new Map([
   ['DELETE', 'delete'],
 ]);
 
-/**
- * Verb of a request by its method alone, as an aggregating API server sees a subresource; '' for methods that have
- * none.
- */
+/** Verb by the method alone, as an aggregating API server sees a subresource; '' for methods without one. */
 export function methodVerb(method: string): string {
   return verbOfMethod.get(method) ?? '';
 }
@@ -46,8 +43,7 @@ const nonResourceVerb: ReadonlyMap<string, string> = new Map([
   ['OPTIONS', 'options'],
 ]);
 /**
- * What is started in a container by an upgrade. Other groups use the names for the same, as KubeVirt does for its
- * machines.
+ * Subresources by which an upgrade starts something in a container. Other groups use the same names, as KubeVirt does.
  */
 const startedSubresources: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward']);
 const longRunningSubresources: ReadonlySet<string> = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
@@ -175,9 +171,9 @@ export function queryValue(query: string, key: string): string | undefined {
 }
 
 /**
- * Offset behind the name of a pair when that is `key` in whatever spelling, else -1. Letter by letter: a query may hold
- * tens of thousands of pairs, it is read before anybody knows who asks, and to decode each of their names took a tenth
- * of a second.
+ * Offset behind the name of a pair when that is `key` in any spelling, otherwise -1. It compares letter by letter: a
+ * query may hold tens of thousands of pairs and is read before authentication, and decoding each name took a tenth of a
+ * second.
  * @param key ASCII
  */
 function behindName(query: string, from: number, to: number, key: string): number {
@@ -217,8 +213,7 @@ export function queryFlag(query: string, key: string): boolean {
 }
 
 /**
- * Go's url.QueryUnescape: a bad escape is none, but bytes that are no UTF-8 are a value all the same (`watch=%ff`
- * watches).
+ * Go's url.QueryUnescape: undefined for a bad escape, but a text for bytes that are not UTF-8 (`watch=%ff` watches).
  */
 export function unescapeQuery(text: string): string | undefined {
   if (!text.includes('%') && !text.includes('+')) return text;

@@ -8,7 +8,7 @@ import type { GatewayError } from '../../cache/model/errors.ts';
 export interface ClusterAccess {
   /**
    * Would the same request to this cluster alone be let through?
-   * @throws GatewayError HUB_UNAVAILABLE (or rejects) when there is nobody to ask
+   * @throws GatewayError HUB_UNAVAILABLE (or rejects) when the hub cannot be asked
    */
   mayReach(cluster: ClusterSpec): boolean | Promise<boolean>;
   /**

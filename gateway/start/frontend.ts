@@ -7,7 +7,8 @@ import type { ClusterReader } from '../../cache/model/store.ts';
 import type { RunningAudit } from '../audit/audit.ts';
 import { askLive } from '../api/index/index-live.ts';
 import { makeLocalAnswers } from '../api/local.ts';
-import { chain, run, selfChain } from '../chain.ts';
+import { chain, selfChain } from '../chain.ts';
+import { run } from '../run-chain.ts';
 import type { Config } from '../config/configuration.ts';
 import { startListener } from './tls-server.ts';
 import type { Listener, OpenServer, TlsMaterial } from './tls-server.ts';
@@ -29,7 +30,9 @@ import { fixedTimes } from '../config/time-scale.ts';
 import type { RunningTracing } from '../tracing/tracing.ts';
 import type { Users } from './users.ts';
 
-/** Time between two bookmarks of a watch that the gateway serves itself; kube-apiserver sends one about every minute. */
+/**
+ * Time between two bookmarks of a watch that the gateway serves itself; kube-apiserver sends one about every minute.
+ */
 export const bookmarkIntervalMs = 60_000;
 
 /** What a frontend is made of. */

@@ -1,6 +1,6 @@
 // The index as one gateway has it: started with the gateway or by the first question, replaced when it breaks, shown in
-// readyz and metrics. An index that cannot start never keeps the gateway from serving: its faults are answers to its own
-// paths and a note of its check.
+// readyz and metrics. An index that cannot start never keeps the gateway from serving: its faults are answers to its
+// own paths and a note of its check.
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';

@@ -7,10 +7,7 @@ import type { ClientHoldings, Holding } from '../../http/client-holdings.ts';
 
 const lookEveryMs = 250;
 
-/**
- * Counts them as held from now on; the connection's own holding begins where that of its handshake ends. @returns what
- * stops it
- */
+/** Counts them from now on, each until its connection is established. @returns a function that stops it */
 export function followHandshakes(tls: Server, holdings: Pick<ClientHoldings, 'open'>): () => void {
   const underWay = new Map<string, { readonly socket: Socket; readonly holding: Holding }>();
   const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -15,7 +15,7 @@ import type { Reloading } from './reloading.ts';
 export interface IdentityProviders {
   /** By tokens of the providers; undefined without a configuration file. */
   readonly tokens: Authenticator | undefined;
-  /** To be asked last; undefined when nobody could ever be anonymous. */
+  /** Asked last; undefined when no request can be anonymous. */
   readonly anonymous: Authenticator | undefined;
   /** Providers whose keys cannot be had, one text each. */
   faults(): readonly string[];

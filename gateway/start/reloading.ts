@@ -20,10 +20,7 @@ export interface Reloading {
   close(): void;
 }
 
-/**
- * @param onApplied told of every set of texts that was taken; the label is the files' paths, as in {@link
- * Reloading.faults}
- */
+/** @param onApplied is called with all texts that were taken; the label is the files' paths, as in `faults` */
 export function makeReloading(log: Log, onApplied?: (label: string, texts: readonly string[]) => void): Reloading {
   const faults = new Map<string, string>();
   const watches: FileWatch[] = [];
@@ -37,7 +34,7 @@ export function makeReloading(log: Log, onApplied?: (label: string, texts: reado
       };
       const seen = async (): Promise<ReadonlyMap<string, string>> =>
         new Map(await Promise.all(files.map(async (file) => [file, await lookAt(file)] as const)));
-      // The signature is taken before the read: a change between the two is then seen again, never missed.
+      // The state is taken before the read: a change between the two is read again and not missed.
       const before = await seen();
       read();
       const watch = watchFiles({

@@ -1,5 +1,5 @@
-// The parts that a gateway of one process and the first process of a gateway with workers start alike: what they know of
-// clusters, users, rules and certificates, the operations listener, and the probe.
+// The parts that a gateway of one process and the first process of a gateway with workers start alike: what they know
+// of clusters, users, rules and certificates, the operations listener, and the probe.
 import { createClusterStore } from '../../cache/model/store.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Authorizer } from '../../auth/rules/authorize.ts';

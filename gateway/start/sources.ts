@@ -64,7 +64,7 @@ export async function startSources(
   };
 }
 
-/** Their objects were written by others: where those lead is judged. */
+/** Objects of a hub were written by others, so the addresses in them are checked. */
 function hubSourcesOf(hub: HubConfig): readonly HubSource[] {
   const clusterProxy = clusterProxyOf(hub);
   const rule = makeAddressRule(hub.memberAddresses);

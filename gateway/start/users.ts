@@ -37,8 +37,8 @@ export interface Users {
 
 /**
  * The authenticators in kube-apiserver's order: front proxy, client certificates (the operator's authority, then the
- * hub's), tokens (the operator's file, then identity providers, then the hub's review), nobody. Of a caller known to
- * both, the operator's word counts.
+ * hub's), tokens (the operator's file, then identity providers, then the hub's review), anonymous. For a caller known
+ * to both, the operator's settings count.
  */
 export async function startUsers(
   config: Config,

@@ -10,7 +10,7 @@ export function admit(
   { admission }: ChainDependencies,
 ): Authorized | Promise<Authorized | typeof answered> {
   const { surface, user, inbound } = state;
-  // Whoever asks whether the gateway lives must hear it most of all when it is full.
+  // Health checks are answered above all when the gateway is full.
   if (surface.kind === 'health') return state;
   const cluster = surface.kind === 'member' ? surface.cluster : '';
   if (state.observation.longRunning) {

@@ -40,8 +40,7 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
 }
 
 /**
- * Subresources that may be upgraded (rule "upgrades are closed until 101"); log and watch over WebSocket are a GET on
- * the resource itself.
+ * Subresources that may be upgraded (rule "upgrades are closed until 101"). A watch is a GET on the resource itself.
  */
 const upgradedSubresources: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward', 'proxy', 'log']);
 

@@ -12,7 +12,7 @@ export function recover(state: Received, dependencies: ChainDependencies): Recov
     try {
       fail(state, dependencies, error);
     } catch {
-      // Nobody is left to tell it to; one client must not end the process.
+      // The error cannot be sent to this client, and one client must not end the process.
       state.inbound.abort();
     }
   });

@@ -10,16 +10,16 @@ import type { Answer, FromWorker, Question, ToWorker } from './messages.ts';
 import { wireErrorOf } from './wire-error.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
-/** What answers come from. */
+/** Where answers come from. */
 export interface AnswerParts {
   readonly hub: Pick<HubClient, 'request'> | undefined;
   readonly credentials: Pick<ClusterWriter, 'source'>;
   readonly sinks: readonly AuditSink[];
-  /** Tells all workers but one. */
+  /** Sends to all workers but one. */
   readonly tell: (message: ToWorker, except?: WorkerProcess) => void;
 }
 
-/** Makes the function that takes what workers say. */
+/** Makes the function that takes the messages of workers. */
 export function makeAnswers(parts: AnswerParts): (worker: WorkerProcess, message: FromWorker) => void {
   const told = new Map<number, Credential>();
 

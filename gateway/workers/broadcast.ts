@@ -8,17 +8,17 @@ import type { ToWorker } from './messages.ts';
 import { wireErrorOf } from './wire-error.ts';
 import type { WireError } from './wire-error.ts';
 
-/** Thousands of clusters are probed every few seconds: what is found is told together. */
+/** Thousands of clusters are probed every few seconds, so the results of this time are sent together. */
 const probedAfterMs = 10;
 
-/** Something that tells workers until it is closed. */
+/** Something that sends messages to all workers until it is closed. */
 export interface Broadcast {
-  /** Tells at once what waits for the end of the turn: a worker that starts now has it already. */
+  /** Sends at once what waits for the end of the turn. */
   flush(): void;
   close(): void;
 }
 
-/** Tells changes of the store. */
+/** Sends the changes of the store. */
 export function tellClusters(
   store: Pick<ClusterStore, 'subscribe'>,
   writer: Pick<ClusterWriter, 'event'>,
@@ -37,7 +37,7 @@ export function tellClusters(
   return { flush, close: unsubscribe };
 }
 
-/** Tells what the probe found. */
+/** Sends what the probe found. */
 export function tellProbed(
   tell: (message: ToWorker) => void,
   credentialRefused: ProbeFindings['credentialRefused'],

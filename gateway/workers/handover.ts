@@ -7,13 +7,13 @@ import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { HostPort } from '../../lib/text/host-port.ts';
 import { listenAt } from '../start/listen.ts';
 
-/** See the file comment. */
+/** The listening socket. */
 export interface Handover {
   /** `https://HOST:PORT` as bound. */
   readonly url: string;
-  /** A worker is ready: what waits is given away. */
+  /** A worker is ready: hands over the connections that wait. */
   flush(): void;
-  /** Gives a connection away that did not reach the worker it was for. */
+  /** Hands over a connection that did not reach its worker. */
   giveAgain(socket: Socket): void;
   /** Accepts no more; what waits is closed. */
   close(): void;
@@ -21,7 +21,7 @@ export interface Handover {
 
 /** Where connections go. */
 export interface HandoverOptions {
-  /** Takes the connection; undefined when nobody can now. */
+  /** Takes the connection; undefined when no worker is ready. */
   readonly taker: () => ((socket: Socket) => void) | undefined;
   /** Connections that may wait. */
   readonly maxWaiting: number;

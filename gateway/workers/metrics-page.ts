@@ -13,10 +13,10 @@ export interface WorkersPage extends MetricsPage {
   keep(metrics: readonly MetricReading[]): void;
 }
 
-/** A worker that is busier than that is told as it was last. */
+/** Of a worker that does not answer in this time the last metrics are used. */
 const readTimeoutMs = 1_000;
 
-/** @param own of the first process; says what is known once: conditions of clusters, versions, files */
+/** @param own registry of the first process, the only one with conditions of clusters, versions and files */
 export function makeWorkersPage(
   own: Registry,
   supervisor: () => Pick<Supervisor, 'list' | 'restarts' | 'readMetrics'> | undefined,

@@ -5,9 +5,9 @@ import type { Credential, CredentialSource } from '../../cache/model/records.ts'
 
 /** The sources of one worker. */
 export interface ReplicaCredentials {
-  /** The source with that number, the same as long as it is not forgotten by everybody. */
+  /** The source with that number; the same object as long as somebody holds it. */
   of(id: number): CredentialSource;
-  /** What was told of that number no longer holds. */
+  /** Forgets the credential of that number. */
   forget(id: number): void;
 }
 
@@ -21,7 +21,7 @@ export interface ReplicaCredentialsOptions {
   readonly now?: () => number;
 }
 
-/** After this the first process is asked anew, while the old one still serves: it may have renewed it. */
+/** After this time the first process is asked again, as it may have a new credential. The old one serves meanwhile. */
 const confirmAfterMs = 1_000;
 
 interface Held {

@@ -14,7 +14,7 @@ import type { Reloading } from '../start/reloading.ts';
 import type { Serving, ServingPair } from '../certificates/serving.ts';
 import type { Answer, FromWorker, Question, ReplicaCheck, TrustData } from './messages.ts';
 
-/** The way to the first process. */
+/** How a worker reaches the first process. */
 export interface FirstProcess {
   /** @throws GatewayError (rejects) what the first process was answered */
   ask(question: Question): Promise<Answer>;
@@ -46,8 +46,7 @@ export function makeReplicaFiles(files: ReadonlyMap<string, readonly string[]>, 
         try {
           apply(...texts);
         } catch (error) {
-          // It was taken there. What makes the difference (a certificate that has just expired) must not end this
-          // process.
+          // The first process took it. A difference, as of a certificate that has just expired, must not end this one.
           log.error({ file: label, err: error }, 'a file that the first process took cannot be used here');
         }
       }
@@ -82,7 +81,7 @@ export interface ReplicaHub {
   tell(trust: TrustData): void;
 }
 
-/** @param trust what is in force; undefined: nobody is trusted yet */
+/** @param trust the trust in force; undefined: none is known yet */
 export function makeReplicaHub(
   config: HubConfig,
   trust: TrustData | undefined,
@@ -119,7 +118,7 @@ export interface ReplicaChecks {
   tell(checks: readonly ReplicaCheck[]): void;
 }
 
-/** @param shuttingDown true from the moment this worker was told so */
+/** @param shuttingDown true once this worker is to end */
 export function makeReplicaChecks(first: readonly ReplicaCheck[], shuttingDown: () => boolean): ReplicaChecks {
   let found = new Map(first.map((check) => [check.name, check]));
   return {
@@ -139,9 +138,7 @@ export interface ReplicaSinks {
   tell(accepting: ReadonlyMap<AuditSink['name'], boolean>): void;
 }
 
-/**
- * Lines that may wait for the first process before a sink counts as full: those of the file that waits for a slow disk.
- */
+/** Bytes of lines that may wait for the first process before a sink counts as full. */
 const maxQueuedBytes = 16 * 1024 * 1024;
 
 export function makeReplicaSinks(

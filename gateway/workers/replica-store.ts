@@ -7,15 +7,15 @@ import type { ClusterEvent } from '../../cache/model/cluster-events.ts';
 import type { ClusterReader } from '../../cache/model/store.ts';
 import type { ClusterWireReader, WireEvent, WireSnapshot } from './cluster-wire.ts';
 
-/** A store that is told what to hold. */
+/** A store that is changed by messages only. */
 export interface ReplicaStore extends ClusterReader {
-  /** Takes the events of one swap. @throws Error for an event that does not follow from what was told before */
+  /** Takes the events of one swap. @throws Error for an event that does not follow from the state before */
   apply(events: readonly WireEvent[]): void;
 }
 
 const historyLength = 1000;
 
-/** Makes it from a whole store. */
+/** Makes it from the snapshot of a store. */
 export function makeReplicaStore(
   snapshot: WireSnapshot,
   reader: ClusterWireReader,

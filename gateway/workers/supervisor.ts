@@ -8,11 +8,11 @@ import type { FromWorker, MetricReading, ToWorker, WorkerStart } from './message
 import { forkWorker } from './worker-process.ts';
 import type { WorkerEnd, WorkerEvents, WorkerProcess } from './worker-process.ts';
 
-/** See the file comment. */
+/** The workers. */
 export interface Supervisor {
   /** Resolves when all have been ready once; rejects when one ends before. */
   readonly ready: Promise<void>;
-  /** Tells every worker, those that start included. */
+  /** Sends to every worker, those that start included. */
   tell(message: ToWorker, except?: WorkerProcess): void;
   /** The worker with the fewest connections of those that serve; undefined while there is none. */
   idlest(): WorkerProcess | undefined;
@@ -30,12 +30,12 @@ export interface Supervisor {
 /** What a supervisor depends on. */
 export interface SupervisorOptions {
   readonly workers: number;
-  /** What a worker that starts now is told first. */
+  /** The start message of a worker that starts now. */
   readonly start: () => WorkerStart;
   readonly onMessage: (worker: WorkerProcess, message: FromWorker) => void;
-  /** One more serves. */
+  /** One more worker serves. */
   readonly onReady: () => void;
-  /** One has ended unasked: its metrics as last told. */
+  /** A worker has ended by itself: the last metrics it sent. */
   readonly onLost: (metrics: readonly MetricReading[]) => void;
   /** Connections that were given to a worker and did not reach it. */
   readonly onUnsent: (sockets: readonly Socket[]) => void;
@@ -45,7 +45,7 @@ export interface SupervisorOptions {
 
 const firstWaitMs = 200;
 const longestWaitMs = 30_000;
-/** One that has served for so long was no failed start. */
+/** A worker that has served for so long has started well: the next one to replace it waits the least time again. */
 const settledMs = 60_000;
 
 /** Starts all workers. */

@@ -3,7 +3,7 @@
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode, ErrorDetails } from '../../cache/model/errors.ts';
 
-/** A GatewayError without its cause, which stays where it is logged. */
+/** A GatewayError without its cause, which is logged where it was thrown. */
 export interface WireError {
   readonly code: ErrorCode;
   readonly message: string;

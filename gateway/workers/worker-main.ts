@@ -43,9 +43,9 @@ const first: FirstProcess = {
 };
 
 process.on('message', (_message, handle) => {
-  // In this very turn, before anybody reads from it.
+  // Accepted in this turn, before anything is read from it.
   if (handle instanceof Socket && worker !== undefined) worker.accept(handle);
-  // It closed before it could be handed over.
+  // The connection closed before it was handed over.
   else channel.send({ kind: 'closed', connections: 1 });
 });
 process.on('disconnect', () => leave(undefined));
@@ -69,10 +69,7 @@ async function begin(start: Extract<ToWorker, { kind: 'start' }>['start']): Prom
   channel.send({ kind: 'ready' });
 }
 
-/**
- * The first process is gone, or what it said cannot be understood: whoever asks here would be answered from an old
- * state.
- */
+/** The first process is gone, or its message cannot be read: from now on this worker would answer from an old state. */
 function leave(fault: unknown): void {
   if (fault instanceof Error) process.stderr.write(`portcullis worker: ${fault.stack ?? fault.message}\n`);
   process.exit(drained ? 0 : 1);

@@ -11,14 +11,14 @@ import { makeChannel } from './channel.ts';
 import type { Channel } from './channel.ts';
 import type { FromWorker, MetricReading, ToWorker } from './messages.ts';
 
-/** See the file comment. */
+/** A worker. */
 export interface WorkerProcess {
   readonly pid: number | undefined;
   /** It has what it needs to serve. */
   readonly isReady: boolean;
   /** Connections it was given and has not closed. */
   readonly connections: number;
-  /** Metrics as it last told them. */
+  /** The last metrics it sent. */
   readonly metrics: readonly MetricReading[];
   send(message: ToWorker): void;
   /** Hands a connection over; it is the worker's from then on. */
@@ -29,12 +29,12 @@ export interface WorkerProcess {
   kill(): void;
 }
 
-/** What is told of it. */
+/** What happens to it. */
 export interface WorkerEvents {
   readonly onReady: (worker: WorkerProcess) => void;
   /** Messages that are not about the process itself. */
   readonly onMessage: (worker: WorkerProcess, message: FromWorker) => void;
-  /** It has ended and everything it said was heard. */
+  /** It has ended and all its messages were received. */
   readonly onEnd: (worker: WorkerProcess, how: WorkerEnd) => void;
 }
 
@@ -42,16 +42,16 @@ export interface WorkerEvents {
 export interface WorkerEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** It was told to drain and has done so. */
+  /** It has drained as it was asked to. */
   readonly isDrained: boolean;
   /** Connections that were for it and never left this process. */
   readonly unsent: readonly Socket[];
 }
 
 const pingIntervalMs = 5_000;
-/** Without a word for so long, its event loop stands still for good. */
+/** After this time without a message its event loop is taken to be stuck. */
 const lostMs = 30_000;
-/** It says nothing while it loads its code, which a machine short of CPU draws out. */
+/** The same before it is ready: it sends nothing while it loads its code, which may take long on a busy machine. */
 const startingMs = 300_000;
 
 /** Starts a worker; the first message it is sent must be its start message. */
