@@ -26,9 +26,9 @@ export const chain = linked(
   receive, //      gives the request an id and a clock
   recover, //      whatever is thrown below becomes a Status
   observe, //      metrics and log follow the request to its end
-  describe, //     parses the path: health, list of clusters, one cluster, ...; and the verb and resource; or 400, 404, 421
+  describe, //     reads the path: for a cluster or for the gateway itself, which verb on what; or 400, 404, 421
   authenticate, // who is the caller? or 401; 403 for a web page of another origin
-  audit, //        what is written to the audit log, and whether the request is traced; or 503 when a change cannot be logged
+  audit, //        begins the request's audit event and trace; or 503 when a change cannot be recorded
   authorize, //    may the caller do this, and act as somebody else (`--as`)? or 403; drops the caller's credential
   admit, //        waits for a seat of the user, the cluster and the gateway; or 429
   fanOut, //       a request for every cluster (`/clusters/*/proxy`) is answered here

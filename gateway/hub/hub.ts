@@ -32,8 +32,8 @@ export interface Hub {
  */
 export async function startHub(config: HubConfig, log: Log, version: string): Promise<Hub> {
   const onProblem = (fault: string | undefined): void => {
-    if (fault === undefined) log.info({}, 'the way to the hub is good again');
-    else log.error({ fault }, 'the way to the hub has a problem; the last good one is kept');
+    if (fault === undefined) log.info({}, 'the settings of the connection to the hub are good again');
+    else log.error({ fault }, 'the settings of the connection to the hub cannot be used; the last good ones are kept');
   };
   const connection =
     config.kubeconfig === undefined

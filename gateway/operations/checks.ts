@@ -48,7 +48,7 @@ export function makeChecks(parts: CheckedParts): readonly HealthCheck[] {
     checks.push({
       name: 'hub-synced',
       on: ['readyz'],
-      fault: () => (sources.synced() ? undefined : 'the hub has not told its clusters yet'),
+      fault: () => (sources.synced() ? undefined : 'the hub has not listed its clusters yet'),
       note: () => joined(hub.faults()),
     });
   }

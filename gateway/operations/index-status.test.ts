@@ -4,7 +4,7 @@ import type { ClusterSpec } from '../../cache/model/records.ts';
 import { createClusterStore } from '../../cache/model/store.ts';
 import type { ClusterState, SyncFault } from '../../search/sync/sync-types.ts';
 import { conditionsOf } from '../api/clusters/cluster-object.ts';
-import { forbiddenLine, tellIndexed } from './index-status.ts';
+import { forbiddenLine, showIndexed } from './index-status.ts';
 
 const forbidden: SyncFault = {
   reason: 'Forbidden',
@@ -49,7 +49,7 @@ test('each cluster tells how it stands in the index: one event a change, none fo
   const index = followed(['m1', forbidden]);
   let events = 0;
   store.subscribe(() => (events += 1));
-  const end = tellIndexed(index, store, undefined);
+  const end = showIndexed(index, store, undefined);
   t.mock.timers.tick(10_000);
   assert.equal(events, 1);
   assert.equal(store.get('m1')?.status.indexed?.summary, 'Forbidden');

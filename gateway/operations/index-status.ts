@@ -23,11 +23,11 @@ const settlingRounds = 4;
 const namedClusters = 5;
 
 /** Keeps the records up to date until it is ended. */
-export function tellIndexed(index: Followed, records: Records, resources: Resources): () => void {
+export function showIndexed(index: Followed, records: Records, resources: Resources): () => void {
   let gathering: NodeJS.Timeout | undefined;
   let isSyncing = false;
   let tookMs = 0;
-  const tell = (): void => {
+  const show = (): void => {
     const startedMs = performance.now();
     gathering = undefined;
     isSyncing = false;
@@ -42,7 +42,7 @@ export function tellIndexed(index: Followed, records: Records, resources: Resour
     tookMs = performance.now() - startedMs;
   };
   // With thousands of clusters one round takes a while; rounds take a twentieth of the time at most.
-  const gather = (): void => void (gathering ??= setTimeout(tell, Math.max(gatherMs, tookMs * 20)).unref());
+  const gather = (): void => void (gathering ??= setTimeout(show, Math.max(gatherMs, tookMs * 20)).unref());
   const unsubscribe = index.onChange(gather);
   const timer = setInterval(() => isSyncing && gather(), progressMs).unref();
   gather();
@@ -54,13 +54,13 @@ export function tellIndexed(index: Followed, records: Records, resources: Resour
 }
 
 /** The same object as before when nothing changed. */
-function statusOf({ summary, ...told }: Indexed, before: ClusterStatus['indexed']): ClusterStatus['indexed'] {
-  if (before?.summary === summary && before.condition.message === told.message) return before;
-  const isSame = before?.condition.status === told.status;
+function statusOf({ summary, ...shown }: Indexed, before: ClusterStatus['indexed']): ClusterStatus['indexed'] {
+  if (before?.summary === summary && before.condition.message === shown.message) return before;
+  const isSame = before?.condition.status === shown.status;
   const lastTransitionTime = isSame
     ? before.condition.lastTransitionTime
     : new Date().toISOString().replace(/\.\d+Z$/, 'Z');
-  return Object.freeze({ summary, condition: Object.freeze({ type: 'Indexed', ...told, lastTransitionTime }) });
+  return Object.freeze({ summary, condition: Object.freeze({ type: 'Indexed', ...shown, lastTransitionTime }) });
 }
 
 /** The command that lets the index read a cluster, with the kubeconfig context where the gateway knows it. */

@@ -65,7 +65,7 @@ export async function impersonationFinding(target: Target, timeoutMs: number, re
       if (asked.every((allowed) => allowed)) return constrained;
       if (asked[0] === true) return usernameOnly;
     }
-    return judge(missing);
+    return findingOf(missing);
   } catch (error) {
     if (!(error instanceof ReviewFailed)) throw error;
     return { type: 'ImpersonationAllowed', status: 'Unknown', reason: 'ReviewFailed', message: error.message };
@@ -103,7 +103,7 @@ const usernameOnly: Finding = {
   message: 'the gateway may impersonate users but no groups: run it with --impersonation-mode=username',
 };
 
-function judge(missing: readonly Right[]): Finding {
+function findingOf(missing: readonly Right[]): Finding {
   const type = 'ImpersonationAllowed';
   if (missing.length === 0)
     return { type, status: 'True', reason: 'Granted', message: 'the gateway may impersonate every user' };

@@ -10,7 +10,7 @@ import type { IndexConfig } from '../config/index-config.ts';
 import type { AnswerIndex } from '../api/index/index-answers.ts';
 import type { HealthCheck } from '../operations/health.ts';
 import { registerIndexMetrics } from '../operations/index-metrics.ts';
-import { forbiddenLine, tellIndexed } from '../operations/index-status.ts';
+import { forbiddenLine, showIndexed } from '../operations/index-status.ts';
 import type { Sources } from './sources.ts';
 import { statusObject } from '../status.ts';
 
@@ -69,7 +69,7 @@ class StartedOnUse implements GatewayIndex {
   #closing: Promise<void> = Promise.resolve();
   #again: NodeJS.Timeout | undefined;
   #isClosed = false;
-  #endTelling = (): void => undefined;
+  #endShowing = (): void => undefined;
 
   constructor(config: IndexConfig, parts: GatewayIndexParts) {
     this.#config = config;
@@ -98,7 +98,7 @@ class StartedOnUse implements GatewayIndex {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#endTelling();
+    this.#endShowing();
     clearTimeout(this.#again);
     await this.#closing;
     await (this.#running ?? (await this.#starting?.catch(() => undefined)))?.close();
@@ -127,8 +127,8 @@ class StartedOnUse implements GatewayIndex {
       if (isCurrent()) {
         this.#fault = undefined;
         this.#running = index;
-        this.#endTelling();
-        this.#endTelling = tellIndexed(index, records, this.#config.resources);
+        this.#endShowing();
+        this.#endShowing = showIndexed(index, records, this.#config.resources);
       }
       if (this.#isClosed) await index.close();
       return index;

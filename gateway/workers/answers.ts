@@ -16,23 +16,23 @@ export interface AnswerParts {
   readonly credentials: Pick<ClusterWriter, 'source'>;
   readonly sinks: readonly AuditSink[];
   /** Sends to all workers but one. */
-  readonly tell: (message: ToWorker, except?: WorkerProcess) => void;
+  readonly send: (message: ToWorker, except?: WorkerProcess) => void;
 }
 
 /** Makes the function that takes the messages of workers. */
 export function makeAnswers(parts: AnswerParts): (worker: WorkerProcess, message: FromWorker) => void {
-  const told = new Map<number, Credential>();
+  const sent = new Map<number, Credential>();
 
   const credential = async (worker: WorkerProcess, id: number): Promise<Credential> => {
     const source = parts.credentials.source(id);
     if (source === undefined) {
-      told.delete(id);
+      sent.delete(id);
       throw new GatewayError('MEMBER_CREDENTIAL', 'the credential of the cluster was replaced; ask again');
     }
     const now = await source.current();
-    const before = told.get(id);
-    told.set(id, now);
-    if (before !== undefined && before !== now) parts.tell({ kind: 'forget-credential', id }, worker);
+    const before = sent.get(id);
+    sent.set(id, now);
+    if (before !== undefined && before !== now) parts.send({ kind: 'forget-credential', id }, worker);
     return now;
   };
   const store = async (name: AuditSink['name'], line: string): Promise<boolean> =>
@@ -61,7 +61,7 @@ export function makeAnswers(parts: AnswerParts): (worker: WorkerProcess, message
       }
       case 'credential-refused':
         parts.credentials.source(message.id)?.invalidate();
-        parts.tell({ kind: 'forget-credential', id: message.id }, worker);
+        parts.send({ kind: 'forget-credential', id: message.id }, worker);
         return;
       case 'audit':
         void parts.sinks.find(({ name }) => name === message.sink)?.write(message.line);

@@ -19,15 +19,15 @@ export interface Broadcast {
 }
 
 /** Sends the changes of the store. */
-export function tellClusters(
+export function sendClusters(
   store: Pick<ClusterStore, 'subscribe'>,
   writer: Pick<ClusterWriter, 'event'>,
-  tell: (message: ToWorker) => void,
+  send: (message: ToWorker) => void,
 ): Broadcast {
   let events: WireEvent[] = [];
   const flush = (): void => {
     if (events.length === 0) return;
-    tell({ kind: 'clusters', events });
+    send({ kind: 'clusters', events });
     events = [];
   };
   const unsubscribe = store.subscribe((event: ClusterEvent) => {
@@ -38,8 +38,8 @@ export function tellClusters(
 }
 
 /** Sends what the probe found. */
-export function tellProbed(
-  tell: (message: ToWorker) => void,
+export function sendProbed(
+  send: (message: ToWorker) => void,
   credentialRefused: ProbeFindings['credentialRefused'],
 ): ProbeFindings & Broadcast {
   const found = new Map<string, WireError | undefined>();
@@ -47,7 +47,7 @@ export function tellProbed(
   const flush = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    if (found.size > 0) tell({ kind: 'probed', found: [...found] });
+    if (found.size > 0) send({ kind: 'probed', found: [...found] });
     found.clear();
   };
   const note = (uid: string, fault: WireError | undefined): void => {

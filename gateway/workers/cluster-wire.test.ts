@@ -11,7 +11,7 @@ import { makeClusterReader, makeClusterWriter } from './cluster-wire.ts';
 import type { WireEvent, WireSnapshot } from './cluster-wire.ts';
 import { makeReplicaStore } from './replica-store.ts';
 import type { ReplicaStore } from './replica-store.ts';
-import { tellClusters } from './broadcast.ts';
+import { sendClusters } from './broadcast.ts';
 
 const addresses = { allowed: [], refused: [] };
 
@@ -56,7 +56,7 @@ function pairOf(asked: number[] = []): Pair {
   const writer = makeClusterWriter(store);
   const replicas: ReplicaStore[] = [];
   const send = <T>(value: T): T => deserialize(serialize(value)) as T;
-  const broadcast = tellClusters(store, writer, (message) => {
+  const broadcast = sendClusters(store, writer, (message) => {
     const { events } = send(message) as { events: readonly WireEvent[] };
     for (const replica of replicas) replica.apply(events);
   });
@@ -174,7 +174,7 @@ test('an event of a cluster that was never told is refused', () => {
     makeClusterReader(() => plugin, undefined),
   );
   const record = { status: { conditions: [], version: '', latencyMs: undefined }, createdAt: '', resourceVersion: '9' };
-  assert.throws(() => copy.apply([{ type: 'MODIFIED', uid: 'x', record, spec: undefined }]), /never told/);
+  assert.throws(() => copy.apply([{ type: 'MODIFIED', uid: 'x', record, spec: undefined }]), /never sent/);
 });
 
 test('a credential that is replaced can be asked for by requests under way, and no longer a minute later', (t) => {

@@ -8,8 +8,8 @@ export interface ConnectionCount {
   whenNone(): Promise<void>;
 }
 
-/** @param tellClosed is called once a turn with the number of connections that closed in it */
-export function countConnections(tellClosed: (closed: number) => void): ConnectionCount {
+/** @param onClosed is called once a turn with the number of connections that closed in it */
+export function countConnections(onClosed: (closed: number) => void): ConnectionCount {
   const open = new Set<Socket>();
   let closed = 0;
   let waiting: (() => void)[] = [];
@@ -21,7 +21,7 @@ export function countConnections(tellClosed: (closed: number) => void): Connecti
         open.delete(socket);
         if (closed === 0)
           setImmediate(() => {
-            tellClosed(closed);
+            onClosed(closed);
             closed = 0;
           });
         closed += 1;

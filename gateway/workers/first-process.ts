@@ -10,7 +10,7 @@ import type { Log } from '../operations/log.ts';
 import type { Operations } from '../operations/operations.ts';
 import { openOperations, probeMembers, startSharedParts } from '../start/shared-parts.ts';
 import type { SharedParts } from '../start/shared-parts.ts';
-import { tellProbed } from './broadcast.ts';
+import { sendProbed } from './broadcast.ts';
 import { startHandover } from './handover.ts';
 import type { Handover } from './handover.ts';
 import { startTeam } from './team.ts';
@@ -41,13 +41,13 @@ async function assemble(
   const files = new Map<string, readonly string[]>();
   const onFile = (label: string, texts: readonly string[]): void => {
     files.set(label, texts);
-    team?.tell({ kind: 'file', label, texts });
+    team?.send({ kind: 'file', label, texts });
   };
   const parts = await startSharedParts({ config, log, version, closers, shuttingDown: () => unready, onFile });
   team = startTeam(parts, files, () => handover);
   const { serving } = parts;
   serving.onChange(() => {
-    team.tell({ kind: 'serving', pair: serving.current() });
+    team.send({ kind: 'serving', pair: serving.current() });
     operations?.setTls(serving.current());
   });
   await team.ready;
@@ -63,7 +63,7 @@ async function assemble(
     selfToken: undefined,
     async drain() {
       unready = true;
-      team.tell({ kind: 'unready' });
+      team.send({ kind: 'unready' });
       if (config.shutdownDelayMs > 0) await new Promise((resolve) => setTimeout(resolve, config.shutdownDelayMs));
       stopAccepting();
       await team.drain(config.shutdownGraceMs + endingMs);
@@ -87,9 +87,9 @@ async function openHandover({ options }: SharedParts, team: Team): Promise<Hando
 
 /** Probes the members and sends the workers what was found. */
 function probeForWorkers(parts: SharedParts, team: Team): void {
-  const findings = tellProbed(team.tell, ({ credential }) => {
+  const findings = sendProbed(team.send, ({ credential }) => {
     const id = credential?.kind === 'exec' ? team.credentialId(credential) : undefined;
-    if (id !== undefined) team.tell({ kind: 'forget-credential', id });
+    if (id !== undefined) team.send({ kind: 'forget-credential', id });
   });
   parts.options.closers.push(() => findings.close());
   probeMembers(parts, findings);

@@ -53,7 +53,7 @@ function site(): Site {
     hub: undefined,
     credentials: { source: (id) => (id === 7 ? source : undefined) },
     sinks: [],
-    tell: (message, except) => {
+    send: (message, except) => {
       for (const one of processes) if (one !== except) one.send(message);
     },
   });
@@ -66,7 +66,7 @@ function site(): Site {
             waiting.set(lastId, { resolve, reject });
             hear(one, { kind: 'ask', id: lastId, question: { what: 'credential', id } });
           }),
-        tellRefused: (id) => hear(one, { kind: 'credential-refused', id }),
+        sendRefused: (id) => hear(one, { kind: 'credential-refused', id }),
       }),
     );
   }

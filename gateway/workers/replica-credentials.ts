@@ -15,8 +15,8 @@ export interface ReplicaCredentials {
 export interface ReplicaCredentialsOptions {
   /** Asks the first process. @throws GatewayError (rejects) MEMBER_CREDENTIAL as the source itself would */
   readonly ask: (id: number) => Promise<Credential>;
-  /** Tells the first process that a member refused it. */
-  readonly tellRefused: (id: number) => void;
+  /** Reports to the first process that a member refused it. */
+  readonly sendRefused: (id: number) => void;
   /** Unix milliseconds. */
   readonly now?: () => number;
 }
@@ -26,7 +26,7 @@ const confirmAfterMs = 1_000;
 
 interface Held {
   readonly credential: Credential;
-  readonly toldAtMs: number;
+  readonly receivedAtMs: number;
 }
 
 /** Makes the sources of one worker. */
@@ -51,14 +51,14 @@ export function makeReplicaCredentials(options: ReplicaCredentialsOptions): Repl
 
 type AskedSource = CredentialSource & { forget(): void };
 
-function makeSource(id: number, { ask, tellRefused, now = Date.now }: ReplicaCredentialsOptions): AskedSource {
+function makeSource(id: number, { ask, sendRefused, now = Date.now }: ReplicaCredentialsOptions): AskedSource {
   let held: Held | undefined;
   let asking: Promise<Credential> | undefined;
   const start = (): Promise<Credential> => {
     if (asking !== undefined) return asking;
     const answer = ask(id).then((credential) => {
       // After forget() an answer that was asked for before may be the refused credential: it is returned, but not kept.
-      if (asking === answer) held = { credential, toldAtMs: performance.now() };
+      if (asking === answer) held = { credential, receivedAtMs: performance.now() };
       return credential;
     });
     asking = answer;
@@ -75,15 +75,15 @@ function makeSource(id: number, { ask, tellRefused, now = Date.now }: ReplicaCre
   return Object.freeze({
     kind: 'exec' as const,
     current() {
-      const { credential, toldAtMs } = held ?? {};
+      const { credential, receivedAtMs } = held ?? {};
       if (credential === undefined || now() >= (credential.expiresAtMs ?? Infinity)) return start();
       // The held credential is returned meanwhile. If the question fails, the first call after the expiry fails.
-      if (performance.now() - toldAtMs! >= confirmAfterMs) void start().catch(() => undefined);
+      if (performance.now() - receivedAtMs! >= confirmAfterMs) void start().catch(() => undefined);
       return credential;
     },
     invalidate() {
       forget();
-      tellRefused(id);
+      sendRefused(id);
     },
     forget,
   });

@@ -25,7 +25,7 @@ export interface FirstProcess {
 
 /** Files of the configuration; `faults` is empty, as the first process reports them. */
 export interface ReplicaFiles extends Reloading {
-  tell(label: string, texts: readonly string[]): void;
+  update(label: string, texts: readonly string[]): void;
 }
 
 /** @param files texts as last found good, by the label of their files */
@@ -36,11 +36,11 @@ export function makeReplicaFiles(files: ReadonlyMap<string, readonly string[]>, 
     async add(paths, apply) {
       const label = paths.join(', ');
       const texts = current.get(label);
-      if (texts === undefined) throw new Error(`the first process has not told what is in ${label}`);
+      if (texts === undefined) throw new Error(`the first process has not sent the text of ${label}`);
       apply(...texts);
       users.set(label, [...(users.get(label) ?? []), apply]);
     },
-    tell(label, texts) {
+    update(label, texts) {
       current.set(label, texts);
       for (const apply of users.get(label) ?? []) {
         try {
@@ -58,7 +58,7 @@ export function makeReplicaFiles(files: ReadonlyMap<string, readonly string[]>, 
 
 /** The certificate of the listener. */
 export interface ReplicaServing extends Pick<Serving, 'current' | 'onChange'> {
-  tell(pair: ServingPair): void;
+  update(pair: ServingPair): void;
 }
 
 export function makeReplicaServing(first: ServingPair): ReplicaServing {
@@ -67,7 +67,7 @@ export function makeReplicaServing(first: ServingPair): ReplicaServing {
   return {
     current: () => pair,
     onChange: (listener) => void (changed = listener),
-    tell(next) {
+    update(next) {
       pair = next;
       changed?.();
     },
@@ -78,7 +78,7 @@ export function makeReplicaServing(first: ServingPair): ReplicaServing {
 export interface ReplicaHub {
   readonly client: HubClient;
   readonly access: HubAccess;
-  tell(trust: TrustData): void;
+  update(trust: TrustData): void;
 }
 
 /** @param trust the trust in force; undefined: none is known yet */
@@ -98,7 +98,7 @@ export function makeReplicaHub(
     close: () => undefined,
   };
   const followed = makeHubTrust(trustReports(log));
-  const tell = (data: TrustData): void => {
+  const update = (data: TrustData): void => {
     const metadata = {
       name: 'extension-apiserver-authentication',
       namespace: 'kube-system',
@@ -107,15 +107,15 @@ export function makeReplicaHub(
     };
     followed.apply(new Map([[`${metadata.namespace}/${metadata.name}`, { metadata, data }]]));
   };
-  if (trust !== undefined) tell(trust);
+  if (trust !== undefined) update(trust);
   const synced = Promise.resolve();
-  return { client, access: makeHubAccess(client, config, { ...followed, synced, close: () => undefined }), tell };
+  return { client, access: makeHubAccess(client, config, { ...followed, synced, close: () => undefined }), update };
 }
 
 /** What the checks of the first process found last. */
 export interface ReplicaChecks {
   readonly checks: readonly HealthCheck[];
-  tell(checks: readonly ReplicaCheck[]): void;
+  update(checks: readonly ReplicaCheck[]): void;
 }
 
 /** @param shuttingDown true once this worker is to end */
@@ -128,14 +128,14 @@ export function makeReplicaChecks(first: readonly ReplicaCheck[], shuttingDown: 
       fault: () => (name === 'shutdown' && shuttingDown() ? 'the process is shutting down' : found.get(name)?.fault),
       note: () => found.get(name)?.note,
     })),
-    tell: (checks) => void (found = new Map(checks.map((check) => [check.name, check]))),
+    update: (checks) => void (found = new Map(checks.map((check) => [check.name, check]))),
   };
 }
 
 /** Sinks that the first process keeps. */
 export interface ReplicaSinks {
   readonly sinks: readonly AuditSink[];
-  tell(accepting: ReadonlyMap<AuditSink['name'], boolean>): void;
+  update(accepting: ReadonlyMap<AuditSink['name'], boolean>): void;
 }
 
 /** Bytes of lines that may wait for the first process before a sink counts as full. */
@@ -169,5 +169,5 @@ export function makeReplicaSinks(
       close: () => undefined,
     };
   };
-  return { sinks: [...accepting.keys()].map(makeSink), tell: (next) => void (current = next) };
+  return { sinks: [...accepting.keys()].map(makeSink), update: (next) => void (current = next) };
 }

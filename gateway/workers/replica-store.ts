@@ -49,7 +49,7 @@ export function makeReplicaStore(
         const before = byUid.get(uid);
         const own = spec === undefined ? before?.spec : reader.spec(spec);
         if (own === undefined || own.uid !== uid || (type !== 'ADDED' && before === undefined))
-          throw new Error('an event of a cluster that was never told');
+          throw new Error('an event of a cluster that was never sent');
         const now = Object.freeze({ ...record, spec: own });
         if (type === 'DELETED') {
           byUid.delete(uid);

@@ -75,12 +75,12 @@ function supervisorOf(
 test('a worker is told its start before anything else, also what that start itself makes known', () => {
   let supervisor: Supervisor | undefined;
   const start = (): WorkerStart => {
-    supervisor?.tell({ kind: 'clusters', events: [] });
+    supervisor?.send({ kind: 'clusters', events: [] });
     return {} as WorkerStart;
   };
   const made = supervisorOf(1, { start });
   supervisor = made.supervisor;
-  supervisor.tell({ kind: 'unready' });
+  supervisor.send({ kind: 'unready' });
   assert.deepEqual(made.forked[0]!.told, ['start', 'unready']);
 });
 

@@ -13,7 +13,7 @@ export interface Supervisor {
   /** Resolves when all have been ready once; rejects when one ends before. */
   readonly ready: Promise<void>;
   /** Sends to every worker, those that start included. */
-  tell(message: ToWorker, except?: WorkerProcess): void;
+  send(message: ToWorker, except?: WorkerProcess): void;
   /** The worker with the fewest connections of those that serve; undefined while there is none. */
   idlest(): WorkerProcess | undefined;
   /** Those that run, by the slot they fill. */
@@ -79,7 +79,7 @@ class RunningSupervisor implements Supervisor {
     return this.#restarts;
   }
 
-  tell(message: ToWorker, except?: WorkerProcess): void {
+  send(message: ToWorker, except?: WorkerProcess): void {
     for (const worker of this.#running) if (worker !== except) worker.send(message);
   }
 
@@ -107,7 +107,7 @@ class RunningSupervisor implements Supervisor {
     if (this.#running.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#allEnded = resolve;
-    this.tell({ kind: 'drain' });
+    this.send({ kind: 'drain' });
     const timer = setTimeout(() => this.#kill(), timeoutMs);
     await promise;
     clearTimeout(timer);

@@ -9,7 +9,7 @@ import type { HealthCheck } from '../operations/health.ts';
 import { makeMetrics } from '../operations/metrics.ts';
 import type { SharedParts } from '../start/shared-parts.ts';
 import { makeAnswers } from './answers.ts';
-import { tellClusters } from './broadcast.ts';
+import { sendClusters } from './broadcast.ts';
 import { makeClusterWriter } from './cluster-wire.ts';
 import type { Handover } from './handover.ts';
 import type { ReplicaCheck, ToWorker, WorkerStart } from './messages.ts';
@@ -27,7 +27,7 @@ const sinksIntervalMs = 50;
 /** See the file comment. */
 export interface Team extends Pick<Supervisor, 'ready' | 'idlest' | 'drain'> {
   /** Sends a message to every worker but `except`. */
-  tell(message: ToWorker, except?: WorkerProcess): void;
+  send(message: ToWorker, except?: WorkerProcess): void;
   /** The number under which workers know the credential of an exec plugin; undefined when none knows it. */
   credentialId(source: CredentialSource): number | undefined;
   /** Metrics of all processes. */
@@ -44,14 +44,14 @@ export function startTeam(parts: SharedParts, files: WorkerStart['files'], hando
   const { config, log, version, closers } = options;
   const sinks = audit?.sinks ?? [];
   let supervisor: Supervisor | undefined;
-  const tell: Team['tell'] = (message, except) => supervisor?.tell(message, except);
+  const send: Team['send'] = (message, except) => supervisor?.send(message, except);
 
   const { registry } = makeMetrics({ ...parts, log, version });
   audit?.register(registry);
   const page = makeWorkersPage(registry, () => supervisor);
   const writer = makeClusterWriter(store);
   closers.push(() => writer.close());
-  const clusters = tellClusters(store, writer, tell);
+  const clusters = sendClusters(store, writer, send);
   closers.push(() => clusters.close());
   const workers = config.workers ?? 1;
   const workerConfig = { ...config, limits: limitsOfWorker(config.limits, workers) };
@@ -64,7 +64,7 @@ export function startTeam(parts: SharedParts, files: WorkerStart['files'], hando
       const snapshot = writer.snapshot();
       return { ...startState(parts, sinks), config: workerConfig, clusters: snapshot, files };
     },
-    onMessage: makeAnswers({ hub: hub?.client, credentials: writer, sinks, tell }),
+    onMessage: makeAnswers({ hub: hub?.client, credentials: writer, sinks, send }),
     onReady: () => handover()?.flush(),
     onLost: (metrics) => page.keep(metrics),
     onUnsent: (sockets) => {
@@ -75,14 +75,14 @@ export function startTeam(parts: SharedParts, files: WorkerStart['files'], hando
   closers.push(() => running.close());
   hub?.access.trust.onInForce(() => {
     const data = hub.access.trust.inForce();
-    if (data !== undefined) tell({ kind: 'trust', data });
+    if (data !== undefined) send({ kind: 'trust', data });
   });
-  sendChanges(parts, sinks, tell);
+  sendChanges(parts, sinks, send);
   return {
     ready: running.ready,
     idlest: () => running.idlest(),
     drain: (timeoutMs) => running.drain(timeoutMs),
-    tell,
+    send,
     credentialId: (source) => writer.idOf(source),
     page,
   };
@@ -104,14 +104,14 @@ function startState(
 }
 
 /** Checks and sinks have no events, so they are read at an interval and sent when they differ from the last time. */
-function sendChanges({ options, checks, audit }: SharedParts, sinks: readonly AuditSink[], tell: Team['tell']): void {
+function sendChanges({ options, checks, audit }: SharedParts, sinks: readonly AuditSink[], send: Team['send']): void {
   const sendChecks = onChange(
     () => checks.map(found),
-    (now: readonly ReplicaCheck[]) => tell({ kind: 'checks', checks: now }),
+    (now: readonly ReplicaCheck[]) => send({ kind: 'checks', checks: now }),
   );
   const sendSinks = onChange(
     () => acceptance(sinks),
-    (accepting) => tell({ kind: 'sinks', accepting }),
+    (accepting) => send({ kind: 'sinks', accepting }),
   );
   const timers = [setInterval(sendChecks, checksIntervalMs).unref()];
   if (audit !== undefined) timers.push(setInterval(sendSinks, sinksIntervalMs).unref());

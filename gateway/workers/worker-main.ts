@@ -59,12 +59,12 @@ function receive(message: ToWorker): void {
   } else if (message.kind === 'ping') channel.send({ kind: 'pong' });
   else if (message.kind === 'start') void begin(message.start);
   else if (worker === undefined) early.push(message);
-  else worker.tell(message);
+  else worker.receive(message);
 }
 
 async function begin(start: Extract<ToWorker, { kind: 'start' }>['start']): Promise<void> {
   const started = await startWorker(start, first);
-  for (const message of early.splice(0)) started.tell(message);
+  for (const message of early.splice(0)) started.receive(message);
   worker = started;
   channel.send({ kind: 'ready' });
 }

@@ -44,7 +44,7 @@ import { errorOfWire } from './wire-error.ts';
 export interface Worker {
   /** Takes a connection of a client, as the listening socket accepted it. */
   accept(socket: Socket): void;
-  tell(message: ToWorker): void;
+  receive(message: ToWorker): void;
 }
 
 /** Copies of what the first process knows, kept up to date by its messages. */
@@ -120,7 +120,7 @@ function makeReplicas(start: WorkerStart, first: FirstProcess, log: Log, shuttin
   const { config } = start;
   const credentials = makeReplicaCredentials({
     ask: async (id) => (await first.ask({ what: 'credential', id })) as Credential,
-    tellRefused: (id) => first.send({ kind: 'credential-refused', id }),
+    sendRefused: (id) => first.send({ kind: 'credential-refused', id }),
   });
   const reader = makeClusterReader(credentials.of, config.hub?.memberAddresses);
   return {
@@ -164,25 +164,25 @@ class RunningWorker implements Worker {
     this.#parts.accept?.(socket);
   }
 
-  tell(message: ToWorker): void {
+  receive(message: ToWorker): void {
     const { credentials, store, files, hub, sinks, checks, serving } = this.#parts.replicas;
     switch (message.kind) {
       case 'clusters':
         return store.apply(message.events);
       case 'file':
-        return files.tell(message.label, message.texts);
+        return files.update(message.label, message.texts);
       case 'serving':
-        return serving.tell(message.pair);
+        return serving.update(message.pair);
       case 'trust':
-        return hub?.tell(message.data);
+        return hub?.update(message.data);
       case 'checks':
-        return checks.tell(message.checks);
+        return checks.update(message.checks);
       case 'probed':
         return this.#takeProbed(message.found);
       case 'forget-credential':
         return credentials.forget(message.id);
       case 'sinks':
-        return sinks.tell(message.accepting);
+        return sinks.update(message.accepting);
       case 'read-metrics':
         return void this.#sendMetrics();
       case 'unready':
