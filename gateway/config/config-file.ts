@@ -1,5 +1,4 @@
 // The configuration file: which keys it may hold, and how it is read, with the line of every fault.
-import { readFileSync } from 'node:fs';
 import { LineCounter, parseDocument } from 'yaml';
 import type { Document } from 'yaml';
 import { z } from 'zod';
@@ -13,6 +12,7 @@ import { hubFileFields } from './hub-config.ts';
 import { identityFileFields } from './identity-config.ts';
 import { indexFileFields } from './index-config.ts';
 import { limitsFileFields } from './limits-config.ts';
+import { readText } from './read-text.ts';
 
 const text = z.string().min(1);
 const seconds = z.number().min(0).max(3600);
@@ -82,16 +82,6 @@ export function readConfigFile(file: string): FileInput {
       return { file, line: at?.line, column: at?.col, path: issue.path.join('.') || undefined, message: issue.message };
     }),
   );
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new ConfigurationError([
-      { file, message: `cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown fault'}` },
-    ]);
-  }
 }
 
 /** An alias without an anchor, or too many of them, is a fault only here. */

@@ -155,7 +155,7 @@ test('thousands of streams are reviewed with few questions under way at a time',
   assert.ok(most <= 16, `${most}`);
 });
 
-test('a stream ends in the second its credential does, by the wall clock, with nobody asked', (t) => {
+test('a stream ends in the second its credential does, by the wall clock, without a review', (t) => {
   let nowMs = 1_000;
   const reviews = startStreamReviews({
     authenticate: () => assert.fail('nobody need be asked'),
@@ -182,7 +182,7 @@ test('a stream ends in the second its credential does, by the wall clock, with n
   assert.deepEqual(ended, ['soon UNAUTHENTICATED']);
 });
 
-test('Where streams may outlive credentials, neither a revoked nor an expired one ends them, but a lost right does', async (t) => {
+test('where streams may outlive credentials, neither a revoked nor an expired one ends them, but a lost right does', async (t) => {
   const rights = { decision: yes };
   const reviews = startStreamReviews({
     authenticate: () => Promise.reject(unauthenticated),

@@ -42,7 +42,7 @@ function followed(...states: readonly (readonly [name: string, fault: SyncFault 
   };
 }
 
-test('each cluster tells how it stands in the index: one event a change, none for the same again, nothing of one that is not indexed', (t) => {
+test('each cluster shows how it stands in the index: one event a change, none without a change, nothing for one that is not indexed', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
   const store = createClusterStore();
   store.apply('s', [specOf('m1'), specOf('m2')]);

@@ -4,7 +4,6 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
 import type { Registry } from 'prom-client';
@@ -13,6 +12,7 @@ import { healthResponse } from './health.ts';
 import type { HealthCheck } from './health.ts';
 import { formatHostPort, isLoopback } from '../../lib/text/host-port.ts';
 import type { HostPort } from '../../lib/text/host-port.ts';
+import { listenAt } from '../start/listen.ts';
 import type { AdmitScrape } from './metrics-protection.ts';
 
 /** A running operations listener. */
@@ -58,14 +58,7 @@ export async function startOperations(
       ? undefined
       : createTlsServer({ ...settings, ...guard.tls, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] }, handle);
   const server = tlsServer ?? createServer(settings, handle);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(at.port, at.host, () => {
-      server.removeListener('error', reject);
-      resolve();
-    });
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listenAt(server, at);
   return {
     url: `${tlsServer === undefined ? 'http' : 'https'}://${formatHostPort({ host: at.host, port })}`,
     setTls: ({ cert, key }) => tlsServer?.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }),

@@ -1,10 +1,10 @@
 // A file that is read again when it changes: token CSV, client CA, rules, serving certificate. A bad edit keeps the
 // last good state, whole, and is reported until the file is repaired.
-import { readFileSync } from 'node:fs';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { lookAt, watchFiles } from '../../lib/file-watch.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
+import { readText } from '../config/read-text.ts';
 import type { Log } from '../operations/log.ts';
 
 /** The files of one process that are watched, and what is wrong with them now. */
@@ -61,16 +61,6 @@ export function makeReloading(log: Log, onApplied?: (label: string, texts: reado
       for (const watch of watches) watch.close();
     },
   };
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new ConfigurationError([
-      { file, message: `cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown fault'}` },
-    ]);
-  }
 }
 
 /** What may be shown of a fault: our own errors never quote a secret; others are named by their kind only. */
