@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
-import { defaultDataDir } from '../gateway/config/config.ts';
+import { defaultDataDir } from '../gateway/config/process-config.ts';
 import { readIdentityConfig } from '../gateway/config/identity-config.ts';
 import { startGateway } from '../gateway/start/gateway.ts';
 import type { Gateway } from '../gateway/start/gateway.ts';

@@ -1,6 +1,6 @@
 // Flags of `serve` and `demo` as typed by the person: text, unchecked, undefined where not given. Easy to get wrong: no
 // default is filled in for `serve`, because a value in --config must win over a default and lose to a flag.
-import type { ConfigInput } from '../gateway/config/config.ts';
+import type { ConfigInput } from '../gateway/config/written.ts';
 
 /** Raw flags of `portcullis serve`; `HOST:PORT` and paths are checked with the rest of the configuration. */
 export type ServeOptions = ConfigInput;

@@ -1,6 +1,5 @@
-// Everything the steps of the chain may use, passed in as one object of functions: there are no singletons. Easy to get
-// wrong: what is replaced while running (rules, tokens, certificates) is behind a function that reads the current
-// value.
+// Everything that the steps of the chain may use, passed in as one object. What is replaced while the gateway runs
+// (rules, tokens, certificates) is behind a function that reads the present value.
 import type { RequestAuthenticator } from '../auth/callers/authenticate.ts';
 import type { Authorizer } from '../auth/rules/authorize.ts';
 import type { ClusterStore } from '../cache/model/store.ts';
@@ -18,20 +17,20 @@ import type { OutgoingStreams } from './open-streams/outgoing-streams.ts';
 import type { StreamReviews } from './open-streams/stream-reviews.ts';
 import type { Tracing } from './tracing/request-trace.ts';
 
-/** See the file comment. */
+/** What every step gets as its second argument. */
 export interface ChainDependencies {
   readonly authenticate: RequestAuthenticator;
   readonly authorizer: Authorizer;
   readonly admission: Admission;
   /** Undefined without an audit policy. */
   readonly audit?: Audit | undefined;
-  /** Undefined unless traces are asked for. */
+  /** Undefined unless requests are traced. */
   readonly tracing?: Tracing | undefined;
   readonly clusters: Pick<ClusterStore, 'get' | 'list' | 'subscribe'>;
   readonly connections: Connections;
   /**
-   * Whom a member is told to see: auth/outgoing/outgoing.ts with the rules of this moment. Throws for whom nobody may
-   * be sent as.
+   * The identity a member sees, by the rules of this moment (auth/outgoing/outgoing.ts).
+   * @throws GatewayError for a user who must not go out
    */
   readonly outgoingIdentity: (user: User, cluster: ClusterSpec) => User;
   /** Ends streams whose outgoing identity the rules have changed; absent where none can last. */
@@ -45,7 +44,7 @@ export interface ChainDependencies {
   readonly answerLocally: (state: Authorized) => void | Promise<void>;
   /** `--cluster-domain`, lower case, or undefined. */
   readonly clusterDomain: string | undefined;
-  /** What may be asked of a cluster below Clusterpedia's path of it; absent: nothing. */
+  /** Subresources that are forwarded below Clusterpedia's path of a cluster; absent: none. */
   readonly forwardedSubresources?: AllowedSubresources | undefined;
   /** Longest wait for the first byte of a short request. */
   readonly firstByteTimeoutMs: number;

@@ -1,6 +1,6 @@
 // The state of one request at each stage of the chain, as types that build on one another: a step can only use what an
-// earlier step has established. Easy to get wrong: from Authorized on steps read `headers`, which hold no credential of
-// the caller, and never `inbound.headers` again, so they cannot leak one.
+// earlier step has established. From Authorized on, steps read `headers`, which hold no credential of the caller, and
+// never `inbound.headers`.
 import type { AttributesCluster } from '../auth/rules/attributes.ts';
 import type { Decision } from '../auth/rules/authorize.ts';
 import type { ClusterRecord, Credential, ClusterSpec } from '../cache/model/records.ts';
@@ -18,17 +18,16 @@ import type { RequestInfo } from './request/request-info.ts';
 import type { Surface } from './request/routes.ts';
 
 /**
- * A stage while the one step that reaches it writes it. The state of a request is one object that only grows: copying
- * it at every step made each copy another shape and cost more than all steps together (measured). The types of the
- * stages are readonly, so no step changes what another established; the functions that write are below, each behind its
- * stage, and name every part (a loop over names cost 2 % of a request).
+ * A stage as the function below writes it that moves a request there. The state of a request is one object that only
+ * grows: a copy at every step had another shape each time and cost more than all steps together (measured). The stages
+ * are readonly types, so a step cannot change what another has established. Each function names every part it writes,
+ * as a loop over names cost 2 % of a request.
  */
 type Open<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * The object behind the stages below, every part there from the start: V8 turns an object that gains more than a dozen
- * properties by name into a dictionary, and then each read of each step is a look-up (measured: an eighth of a
- * request). `receive` makes it, nothing else.
+ * The object behind the stages below, made by `receive`. It has every property from the start: V8 turns an object that
+ * gains more than a dozen of them later into a dictionary, which made a request an eighth slower (measured).
  */
 export class RequestState {
   readonly inbound: Inbound;
@@ -103,18 +102,18 @@ export function observed(state: Recoverable, observation: Observation): Observed
   return open;
 }
 
-/** What the observers are told as the chain learns it; written by the steps, read once when the exchange is over. */
+/** What metrics, log and audit need of a request. The steps write it; it is read when the exchange is over. */
 export interface Observation {
   cluster: string;
   verb: string;
   resource: string;
   longRunning: boolean;
   error: unknown;
-  /** What the authorizer said last; undefined while it was not asked. */
+  /** The last decision of the authorizer; undefined before it is asked. */
   authorization: Decision | undefined;
-  /** Undefined: nothing of it is recorded. */
+  /** Undefined: nothing is audited. */
   audit: AuditTrail | undefined;
-  /** Undefined: nobody follows it. */
+  /** Undefined: the request is not traced. */
   trace: RequestTrace | undefined;
 }
 
@@ -123,7 +122,7 @@ export interface Described extends Observed {
   readonly target: ParsedTarget;
   readonly upgrade: UpgradeToken | undefined;
   readonly surface: Surface;
-  /** What the request asks for: of the member behind a proxy path, else of our own API. */
+  /** What the request asks for: of the member below a proxy path, otherwise of the gateway's own API. */
   readonly info: RequestInfo;
 }
 
@@ -152,15 +151,15 @@ export function authenticated(state: Described, caller: User): Authenticated {
 }
 
 /**
- * After `authorize`: `user` is the caller, or whom the caller may impersonate; the raw inbound headers hold nothing
- * secret any more.
+ * After `authorize`: `user` is the caller, or the user that the caller may impersonate. `headers` hold nothing secret
+ * any more.
  */
 export interface Authorized extends Omit<Authenticated, 'caller'> {
   readonly user: User;
   readonly headers: RawHeaders;
-  /** Only of a request that names several clusters. */
+  /** Only for a request that names several clusters. */
   readonly access: ClusterAccess | undefined;
-  /** The cluster as rules have judged it; only of a request that names one. */
+  /** The cluster as it was when the rules decided; only for a request that names one. */
   readonly judged: AttributesCluster | undefined;
 }
 
@@ -214,7 +213,7 @@ export function impersonating(state: Located, outgoing: User): Impersonating {
 export interface RequestTrace {
   /** The headers for the one member of this request: its `traceparent` names the span of that call. */
   memberHeaders(state: Located): RawHeaders;
-  /** A call to one of several members, ended by whoever made it. */
+  /** A call to one of several members; the caller ends it. */
   toMember(headers: RawHeaders, cluster: ClusterSpec): MemberTrace;
 }
 

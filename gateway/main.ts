@@ -1,11 +1,11 @@
-// `portcullis serve`: reads the configuration, starts the gateway, waits for a signal, ends in good order, chooses the
-// exit code; nothing else.
+// `portcullis serve`: reads the configuration, starts the gateway, waits for a signal, ends in good order, and chooses
+// the exit code.
 import { createRequire } from 'node:module';
 import { ConfigurationError } from '../lib/configuration-error.ts';
 import { GatewayError } from '../cache/model/errors.ts';
 import { readConfig } from './config/config.ts';
 import type { Config } from './config/configuration.ts';
-import type { ConfigInput } from './config/config.ts';
+import type { ConfigInput } from './config/written.ts';
 import { startGateway } from './start/gateway.ts';
 import type { Gateway } from './start/gateway.ts';
 import { makeLog } from './operations/log.ts';
@@ -13,7 +13,7 @@ import { timeScaleVariable } from './config/time-scale.ts';
 
 /**
  * Runs a gateway until SIGTERM or SIGINT.
- * @returns the exit code: 0 after an orderly end, 2 when the configuration is wrong (told on standard error)
+ * @returns the exit code: 0 after an orderly end, 2 when the configuration is wrong (with the faults on standard error)
  */
 export async function serve(flags: ConfigInput): Promise<number> {
   try {
@@ -21,7 +21,7 @@ export async function serve(flags: ConfigInput): Promise<number> {
     const log = makeLog(config.logLevel);
     if (config.timeScale !== 1)
       log.warn({ scale: config.timeScale }, `${timeScaleVariable} shortens deadlines for a test`);
-    // Loaded on use: one process is the rule.
+    // Loaded on use, since most gateways have one process.
     const start = config.workers === 1 ? startGateway : (await import('./workers/first-process.ts')).startWorkers;
     const gateway = await start(config, log, portcullisVersion());
     process.stdout.write(banner(config, gateway));
@@ -29,13 +29,13 @@ export async function serve(flags: ConfigInput): Promise<number> {
     void gateway.indexNote?.then((note) => note !== undefined && process.stdout.write(`${note}\n`));
     const signal = await nextSignal();
     log.info({ signal }, 'draining');
-    // A person who is in a hurry asks twice.
+    // A second signal ends the process at once.
     process.once(signal, () => process.exit(130));
     await gateway.drain();
     log.info({}, 'drained');
     return 0;
   } catch (error) {
-    // A token file or rules file with faults is told by the room that reads it.
+    // Faults of a token file or rules file are thrown by the code that reads it.
     if (!(error instanceof ConfigurationError || error instanceof GatewayError)) throw error;
     process.stderr.write(`${error.message.replaceAll(/^/gm, 'portcullis: ')}\n`);
     return 2;

@@ -30,7 +30,7 @@ test('Retry-After is sent on 429 and on draining, and never on another 5xx', () 
   assert.equal(retryAfter('MEMBER_UNAVAILABLE'), undefined);
 });
 
-test('what an error tells beside its message is in Warning headers, thirty at most', () => {
+test('the further warnings of an error are Warning headers, thirty at most', () => {
   const warnings = Array.from({ length: 40 }, (_, i) => ({ cluster: `m${i}`, text: 'forbidden' }));
   const error = new GatewayError('NOT_FOUND', 'pods is not indexed', { kind: 'pods', warnings });
   const { headers, body } = statusResponse(error, 'id');
@@ -39,7 +39,7 @@ test('what an error tells beside its message is in Warning headers, thirty at mo
   assert.equal(body.toString('utf8').includes('warnings'), false);
 });
 
-test('an error of no cluster keeps its message and has no details', () => {
+test('an error without a cluster keeps its message and has no details', () => {
   const error = new GatewayError('BAD_PATH', 'the path has an empty segment');
   assert.deepEqual(statusObject(error), {
     kind: 'Status',

@@ -1,6 +1,6 @@
 // The one place that turns an error into a response: a metav1.Status, and a Warning, because kubectl loses the message
-// of a failed discovery but prints warnings. Easy to get wrong: Retry-After on a 5xx makes client-go repeat even POSTs
-// and turns a 503 into 50 s of waiting.
+// of a failed discovery but prints warnings. A 5xx has no Retry-After: with it client-go repeats even POSTs and turns a
+// 503 into 50 s of waiting.
 import { GatewayError } from '../cache/model/errors.ts';
 import { HttpFault } from '../http/http-fault.ts';
 import { warningHeader } from '../routing/forward/warning.ts';
@@ -38,14 +38,14 @@ export function statusObject(error: GatewayError): object {
   };
 }
 
-/** Faults of a connection speak of addresses; a caller knows the cluster by its name. */
+/** Faults of a connection name addresses; a caller knows the cluster by its name. */
 function namingCluster(message: string, cluster: string | undefined): string {
   return cluster === undefined || message.includes(`cluster "${cluster}"`)
     ? message
     : `cluster "${cluster}": ${message}`;
 }
 
-/** What more clients read is in the message. */
+/** So many warnings at most; the message says the rest. */
 const mostWarnings = 30;
 
 /** The error of a request that could not be read, or of an answer that could not be written, as HTTP. */

@@ -1,6 +1,6 @@
 // The gateway's own CA, made once and kept in the data directory, and the serving certificate it signs at every start.
-// Easy to get wrong: the CA's key must never be half-written or readable by others, or a restart would hand every
-// client a new trust problem.
+// The CA's key is never half-written or readable by others: a lost CA would make every client distrust the gateway
+// after a restart.
 import 'reflect-metadata';
 import { randomBytes, webcrypto, X509Certificate } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -51,8 +51,7 @@ export async function loadAuthority(dataDir: string): Promise<Authority> {
   const made = await makeAuthority();
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    // The key first: a certificate without its key would be served to nobody, a key alone is replaced at the next
-    // start.
+    // The key is written first: a key without its certificate is replaced at the next start.
     writeWhole(keyFile, made.key, 0o600);
     writeWhole(certFile, made.cert, 0o644);
   } catch (error) {
@@ -70,7 +69,7 @@ function checkAuthority(cert: string, file: string): void {
   try {
     if (new X509Certificate(cert).ca && Date.parse(new X509Certificate(cert).validTo) > Date.now()) return;
   } catch {
-    // Told below, with what to do.
+    // The error below says what to do.
   }
   throw new ConfigurationError([
     { file, message: 'is no valid CA certificate: move it and ca.key away to have new ones made' },

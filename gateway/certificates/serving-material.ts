@@ -1,6 +1,6 @@
-// The rules of the shared serving certificate as a pure state: a CA, the CA that follows it, and the leaf every replica
-// shows. Easy to get wrong: a new CA must be trusted everywhere before it signs anything, so it waits in
-// `nextAuthority` for one whole life of a leaf.
+// The rules of the shared serving certificate as a pure state: a CA, the CA that follows it, and the leaf that every
+// replica shows. A new CA must be trusted everywhere before it signs, so it waits in `nextAuthority` for one whole life
+// of a leaf.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { makeAuthority, signServingCertificate } from './serving-certificate.ts';
@@ -16,7 +16,7 @@ export interface ServingMaterial {
   readonly leaf: ServingCertificate;
 }
 
-/** A leaf lives 90 days and is replaced after 60: a month for somebody to mend a hub that refuses the renewal. */
+/** A leaf lives 90 days and is replaced after 60: that leaves a month to repair a hub that refuses the renewal. */
 export const leafLifeMs = 90 * 24 * 60 * 60 * 1000;
 const certificateForm = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
@@ -32,16 +32,13 @@ export function splitBundle(bundle: string): readonly string[] {
   return (bundle.match(certificateForm) ?? []).map((pem) => `${pem}\n`);
 }
 
-/** Whether every certificate of `wanted` is in `bundle`, whatever else that holds. */
+/** Whether `bundle` holds every certificate of `wanted`. It may hold others. */
 export function bundleCovers(bundle: string, wanted: string): boolean {
   const there = new Set(splitBundle(bundle).map((pem) => new X509Certificate(pem).fingerprint256));
   return splitBundle(wanted).every((pem) => there.has(new X509Certificate(pem).fingerprint256));
 }
 
-/**
- * Reads the Secret's data (base64 values); undefined when it holds no usable pair and authority, which then are made
- * anew.
- */
+/** Reads the Secret's data (base64 values); undefined when it holds no usable pair and authority. */
 export function readMaterial(data: Readonly<Record<string, string>> | undefined): ServingMaterial | undefined {
   const text = (key: string): string => Buffer.from(data?.[key] ?? '', 'base64').toString('utf8');
   try {
@@ -61,7 +58,7 @@ export function readMaterial(data: Readonly<Record<string, string>> | undefined)
       leaf,
     };
   } catch {
-    // Not what we wrote: an empty Secret of the chart, or somebody's edit. Either way there is nothing to serve with.
+    // The chart's empty Secret, or one that somebody has edited: it holds nothing to serve with.
     return undefined;
   }
 }
@@ -99,7 +96,7 @@ export async function renewed(
   }
   const isDue = isPastTwoThirds(current.leaf.cert, nowMs);
   if (isDue || !covers(current.leaf.cert, names)) {
-    // While replicas of two configurations run, each would else replace the other's certificate for ever.
+    // Replicas with two configurations would otherwise replace each other's certificate for ever.
     const all = isDue ? names : [...new Set([...names, ...namesOf(current.leaf.cert)])];
     const { nextAuthority } = current;
     const authority = nextAuthority ?? current.authority;

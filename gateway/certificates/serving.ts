@@ -1,6 +1,6 @@
-// Which certificate the listener shows: the operator's files, followed for change, or one of our own CA. Easy to get
-// wrong: certificate and key are replaced one after the other on disk, so a pair that does not match is a half-done
-// rotation and must wait for its other half.
+// Which certificate the listener shows: the operator's files, followed for change, or one of our own CA. Certificate
+// and key are replaced on disk one after the other, so a pair that does not match is a rotation that is not finished
+// yet: the old pair serves until it is.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import { ConfigurationError } from '../../lib/configuration-error.ts';

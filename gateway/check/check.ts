@@ -11,7 +11,7 @@ import { listKubeconfigs } from '../../cache/sources/kubeconfig/kubeconfig-folde
 import { readAuditPolicy } from '../audit/policy.ts';
 import { readConfig } from '../config/config.ts';
 import type { Config } from '../config/configuration.ts';
-import type { ConfigInput } from '../config/config.ts';
+import type { ConfigInput } from '../config/written.ts';
 import { makeLog } from '../operations/log.ts';
 import { startOutgoingIdentities } from '../start/outgoing.ts';
 import { makeReloading } from '../start/reloading.ts';

@@ -1,13 +1,13 @@
-// The flags that say who may log in through identity providers, or without any credential: kube-apiserver's names and
-// meaning. Easy to get wrong: both ways to allow anonymous requests at once are refused, since one of them may have
-// been meant to forbid it.
+// The flags about identity providers and anonymous requests: kube-apiserver's names and meaning. Allowing anonymous
+// requests in flag and file at once is refused, since one of them may have been meant to forbid it.
 import { z } from 'zod';
+import type { Fault } from './values.ts';
 
-/** What of the configuration concerns them. Paths are absolute. */
+/** The flags after they were read. Paths are absolute. */
 export interface AuthenticationFlags {
   /** kube-apiserver's AuthenticationConfiguration. */
   readonly configFile: string | undefined;
-  /** Undefined when it was not said; then the file may say it. */
+  /** Undefined without the flag; then the file decides. */
   readonly anonymousAuth: boolean | undefined;
 }
 
@@ -27,12 +27,12 @@ export const authenticationFileFields = {
 /**
  * Reads them; faults are handed to `fault`.
  * @param given flags over file, paths absolute
- * @param isSelf `--identity=self`, which knows nobody else
+ * @param isSelf `--identity=self`, which has no other users
  */
 export function readAuthenticationFlags(
   given: AuthenticationInput,
   isSelf: boolean,
-  fault: (flag: string, message: string) => void,
+  fault: Fault,
 ): AuthenticationFlags {
   const { authenticationConfig: configFile, anonymousAuth: said } = given;
   const anonymousAuth = typeof said === 'string' ? booleans.get(said) : said;

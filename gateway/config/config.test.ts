@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { readConfig } from './config.ts';
-import type { ConfigInput } from './config.ts';
+import type { ConfigInput } from './written.ts';
 
 const minimal: ConfigInput = { kubeconfig: ['/k'], tokenAuthFile: '/t' };
 
@@ -46,7 +46,7 @@ test('flags win over the file, the file over defaults; paths start where they we
   );
 });
 
-test('every fault is told at once', () => {
+test('every fault is reported at once', () => {
   const message = faultsOf({ listen: 'nonsense', identity: 'other', tlsCertFile: '/c', clusterDomain: '-x' });
   for (const flag of ['--listen', '--kubeconfig', '--identity', '--tls-cert-file', '--cluster-domain']) {
     assert.ok(message.includes(flag), `${flag} in ${message}`);
@@ -82,7 +82,7 @@ test('identity self is refused on other addresses and beside other ways to log i
   assert.match(faultsOf({ ...self, clientCaFile: '/c' }), /--client-ca-file/);
 });
 
-test('plugins of a hub are allowed by whole command lines, and what was written before is told how to write now (ATT-48)', () => {
+test('plugins of a hub are allowed by whole command lines, and a list of commands is refused with how to write it (ATT-48)', () => {
   const hub = { hubKubeconfig: '/h' };
   const lines = ['aws eks get-token --cluster-name * --region *', 'gke-gcloud-auth-plugin'];
   const read = readConfig({ ...hub, allowExec: lines, allowExecEnv: 'CORP_TENANT, CORP_ZONE' }, {}, false);

@@ -1,6 +1,5 @@
-// The part of the configuration that a hub brings: where it is, which sources, who decides. Easy to get wrong: in a pod
-// the hub is the cluster the pod runs in unless something else is said, so that the chart needs no flag; on a laptop
-// there is none.
+// The section of the configuration about the hub: where it is, which sources, who decides. In a pod the hub is the
+// cluster the pod runs in unless a flag says otherwise, so that the chart needs no flag; elsewhere there is none.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -12,6 +11,8 @@ import type { AllowedExec } from '../../cache/sources/objects/allowed-exec.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { sourceNames } from './source-names.ts';
 import type { SourceName } from './source-names.ts';
+import { definedOf, listOf } from './values.ts';
+import type { Fault } from './values.ts';
 
 /** konnectivity's proxy server, as cluster-gateway's flags give it. Paths are absolute. */
 export interface ClusterProxy {
@@ -36,10 +37,7 @@ export interface HubConfig {
   readonly managedServiceAccount: string;
   /** Namespace of Karmada's Secrets. */
   readonly karmadaNamespace: string;
-  /**
-   * Command lines that credentials in cluster-gateway's Secrets may run; a hub's objects are not the operator's own
-   * files, so none by default.
-   */
+  /** Command lines that credentials in cluster-gateway's Secrets may run; none by default. */
   readonly allowExec: readonly string[];
   /** Environment variables they may set to anything. */
   readonly allowExecEnv: readonly string[];
@@ -71,7 +69,7 @@ export interface SharedServing {
   readonly apiServices: readonly string[];
 }
 
-/** What a person may write, as text; the names are those of the flags. */
+/** The settings as written, under the flags' names. */
 export interface HubInput {
   readonly hubKubeconfig?: string;
   readonly sources?: string;
@@ -155,7 +153,7 @@ const namespaceForm = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 export function readHubConfig(
   flags: HubInput,
   file: HubInput,
-  fault: (flag: string, message: string) => void,
+  fault: Fault,
   inPod: boolean,
   environment: NodeJS.ProcessEnv = {},
 ): HubConfig | undefined {
@@ -215,18 +213,7 @@ export function runsInPod(environment: NodeJS.ProcessEnv): boolean {
   return (environment['KUBERNETES_SERVICE_HOST'] ?? '') !== '' && existsSync(serviceAccountToken);
 }
 
-function definedOf(input: HubInput): HubInput {
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
-}
-
-function listOf(value: string | undefined): readonly string[] {
-  return [...new Set((value ?? '').split(',').map((one) => one.trim()))].filter((one) => one !== '');
-}
-
-function readAllowedExec(
-  { allowExec = [], allowExecEnv }: HubInput,
-  fault: (flag: string, message: string) => void,
-): AllowedExec {
+function readAllowedExec({ allowExec = [], allowExecEnv }: HubInput, fault: Fault): AllowedExec {
   const lines = typeof allowExec === 'string' ? [allowExec] : allowExec;
   for (const message of lines.map(execLineFault)) if (message !== undefined) fault('--allow-exec', message);
   const variables = listOf(allowExecEnv);
@@ -237,7 +224,7 @@ function readAllowedExec(
   return { allowExec: lines, allowExecEnv: variables };
 }
 
-function readSources(value: string | undefined, fault: (flag: string, message: string) => void): readonly SourceName[] {
+function readSources(value: string | undefined, fault: Fault): readonly SourceName[] {
   if (value === undefined) return sourceNames;
   const names = listOf(value);
   for (const name of names) {
@@ -247,11 +234,7 @@ function readSources(value: string | undefined, fault: (flag: string, message: s
   return names as SourceName[];
 }
 
-function readRanges(
-  flag: string,
-  value: string | undefined,
-  fault: (flag: string, message: string) => void,
-): AddressRuleOptions['allowed'] {
+function readRanges(flag: string, value: string | undefined, fault: Fault): AddressRuleOptions['allowed'] {
   return listOf(value).flatMap((one) => {
     const range = parseRange(one);
     if (range === undefined) fault(flag, `"${one}" is not an address or a range such as 127.0.0.0/8 or fd00::/8`);
@@ -259,16 +242,16 @@ function readRanges(
   });
 }
 
-/** Names of a hub for its pods, which are no browsers' addresses. */
+/** Names of a hub that only its pods use, never a browser. */
 const podOrigins = ['', '.default', '.default.svc', '.default.svc.cluster.local'].map(
   (end) => `https://kubernetes${end}`,
 );
 
-/** Programs in the hub's own pods are at home by the names every pod has; all other addresses have to be listed. */
+/** Origins of the hub: the names that every pod has for it, and those that are listed. */
 function readOrigins(
   value: string | undefined,
   { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port = '443' }: NodeJS.ProcessEnv,
-  fault: (flag: string, message: string) => void,
+  fault: Fault,
 ): readonly string[] {
   const listed = listOf(value);
   for (const one of listed) {
@@ -279,7 +262,7 @@ function readOrigins(
   return [...podOrigins, ...inPod, ...listed].map(withoutDefaultPort);
 }
 
-function readSharedServing(given: HubInput, fault: (flag: string, message: string) => void): HubConfig['serving'] {
+function readSharedServing(given: HubInput, fault: Fault): HubConfig['serving'] {
   const names = listOf(given.servingNames);
   const apiServices = listOf(given.apiServices);
   if (given.servingSecret === undefined) {
@@ -294,7 +277,7 @@ function readSharedServing(given: HubInput, fault: (flag: string, message: strin
   return { namespace, secretName, names, apiServices };
 }
 
-function readClusterProxy(given: HubInput, fault: (flag: string, message: string) => void): HubConfig['clusterProxy'] {
+function readClusterProxy(given: HubInput, fault: Fault): HubConfig['clusterProxy'] {
   if (given.proxyHost === undefined || given.proxyHost === '') return undefined;
   const port = Number(given.proxyPort ?? '8090');
   if (!Number.isInteger(port) || port < 1 || port > 65_535) fault('--proxy-port', 'must be a port number');
@@ -314,8 +297,8 @@ function flagOf(name: string): string {
   return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** A flag that would do nothing is a mistake worth telling: most of all one that was meant to restrict somebody. */
-function refuseWithoutHub(flags: HubInput, fault: (flag: string, message: string) => void): void {
+/** A flag that would do nothing is reported, since it may have been meant to restrict somebody. */
+function refuseWithoutHub(flags: HubInput, fault: Fault): void {
   for (const [name, value] of Object.entries(flags)) {
     // kubeconfig is the one source that needs no hub.
     if (!hubFlags.has(name) || value === undefined || (name === 'sources' && value === 'kubeconfig')) continue;

@@ -1,9 +1,10 @@
-// The part of the configuration that says as whom requests go out. Easy to get wrong: every weakening (privileged
-// exchange, forwarding system:masters, ServiceAccounts as they are) needs a flag of its own; none is implied by
-// another.
+// The section of the configuration about the identity that requests go out with. Each weakening (privileged exchange,
+// forwarding system:masters, ServiceAccounts as they are) needs a flag of its own; none is implied by another.
 import { z } from 'zod';
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import { isListable } from '../../auth/outgoing/trust.ts';
+import { listOf } from './values.ts';
+import type { Fault } from './values.ts';
 
 /** Rules of the outgoing identity (rule "reserved identities decided once"). Paths are absolute. */
 export interface IdentityConfig {
@@ -53,10 +54,7 @@ export const identityFileFields = {
  * Reads it; faults are handed to `fault`.
  * @param given flags over file, paths absolute
  */
-export function readIdentityConfig(
-  given: IdentityInput,
-  fault: (flag: string, message: string) => void,
-): IdentityConfig {
+export function readIdentityConfig(given: IdentityInput, fault: Fault): IdentityConfig {
   const { serviceAccountIdentity = 'prefixed', impersonationMode = 'full', privilegedUser } = given;
   if (!['prefixed', 'as-is', 'refuse'].includes(serviceAccountIdentity))
     fault('--service-account-identity', 'must be "prefixed", "as-is" or "refuse"');
@@ -71,7 +69,7 @@ export function readIdentityConfig(
   const allowPrivilegedIdentity = given.allowPrivilegedIdentity === true;
   if (allowPrivilegedIdentity && privilegedUser === undefined)
     fault('--privileged-user', '--allow-privileged-identity needs the name of the user such requests go out as');
-  const forwardReserved = listOf(given.forwardReserved ?? '');
+  const forwardReserved = listOf(given.forwardReserved);
   for (const name of forwardReserved) {
     if (isListable(name)) continue;
     fault(
@@ -90,12 +88,4 @@ export function readIdentityConfig(
     impersonateExtra:
       given.impersonateExtra === undefined ? undefined : listOf(given.impersonateExtra).map((key) => key.toLowerCase()),
   });
-}
-
-/** Comma-separated names. */
-function listOf(names: string): readonly string[] {
-  return names
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
 }

@@ -54,7 +54,7 @@ test("subresources that are forwarded are read as Clusterpedia's flag is, its fi
     );
 });
 
-test('what cannot be read is told with its flag', () => {
+test('a value that cannot be read is a fault of its flag', () => {
   for (const [given, expected] of [
     [{ indexResources: ' ,' }, /--index-resources: names nothing/],
     [{ indexResources: 'Pods' }, /--index-resources: "Pods" is no resource/],

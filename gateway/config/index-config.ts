@@ -1,6 +1,5 @@
-// The part of the configuration that says what the index keeps. Easy to get wrong: without any of these flags there is
-// an index all the same, but nothing of it is started before somebody asks it, so that a gateway that is only a door
-// asks no member for anything.
+// The section of the configuration about what the index keeps. Without any of these flags there is an index as well,
+// but it starts with the first question, so that a gateway nobody searches asks no member for anything.
 import { z } from 'zod';
 import { isRightsChoice } from '../../search/rights/modes.ts';
 import type { RightsChoice } from '../../search/rights/modes.ts';
@@ -11,25 +10,28 @@ import { parseAllowedSubresources } from '../api/index/index-subresources.ts';
 import type { AllowedSubresources } from '../api/index/index-subresources.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { parseSize } from './limits-config.ts';
+import type { Fault } from './values.ts';
 
-/** What is indexed, and for how long it is trusted. */
+/** What is indexed, and how. */
 export interface IndexConfig {
   /** `pods`, `deployments.apps`, `*`; undefined: the common kinds. */
   readonly resources: readonly string[] | undefined;
   /** Names, or a label selector; undefined: all. */
   readonly clusters: string | undefined;
-  /** Of what is on disk; Infinity for no limit. */
+  /** Most bytes on disk; Infinity for no limit. */
   readonly maxBytes: number;
   readonly rightsMaxAgeMs: number;
-  /** Who decides what is seen of clusters without a label that says it; undefined: auto. */
+  /** Who decides what a caller sees of a cluster without a label about that; undefined: auto. */
   readonly rights?: RightsChoice;
-  /** As whom members are read; undefined: auto. */
+  /** The identity that reads members; undefined: auto. */
   readonly readAs?: IndexIdentity;
   /** Subresources that are forwarded below Clusterpedia's paths; undefined: none. */
   readonly forwardedSubresources?: AllowedSubresources;
   /** Where it is kept; undefined: `index` in the data dir. */
   readonly folder?: string;
-  /** Start with the gateway. Otherwise the first question does, or what an earlier process has left. */
+  /**
+   * Whether it starts with the gateway. Otherwise the first question starts it, or an index that is on disk already.
+   */
   readonly startsAtOnce: boolean;
 }
 
@@ -57,61 +59,78 @@ export const indexFileFields = {
   allowedProxySubresources: z.union([z.string(), z.array(text)]).optional(),
 };
 
-/** What holds when nothing is said. */
+/** The defaults. */
 export const indexDefaults = { indexRightsMaxAge: '10m' } as const satisfies IndexInput;
 
 const leastBytes = 16 * 1024 ** 2;
 
 /**
- * Reads it; undefined when there is to be no index at all (`--index-resources none`).
+ * Reads the section; undefined when there is to be no index at all (`--index-resources none`).
  * @param given flags over file
  */
 export function readIndexConfig(
   given: IndexInput & { readonly identity?: string | undefined },
-  fault: (flag: string, message: string) => void,
+  fault: Fault,
 ): IndexConfig | undefined {
   const written = given.indexResources;
   const resources = typeof written === 'string' ? splitResources(written) : written;
   if (resources?.length === 1 && resources[0] === 'none') return undefined;
   if (resources?.length === 0)
     fault('--index-resources', 'names nothing; give resources such as pods,deployments.apps, or "*", or "none"');
-  told('--index-resources', fault, () => parseResources(resources ?? []));
-  told('--index-clusters', fault, () => makeSelection(undefined, given.indexClusters));
-  const maxBytes =
-    given.indexMaxBytes === undefined || String(given.indexMaxBytes) === '0'
-      ? Infinity
-      : parseSize(String(given.indexMaxBytes));
-  if (maxBytes === undefined || maxBytes < leastBytes)
-    fault('--index-max-bytes', `"${given.indexMaxBytes}" is no size of at least 16Mi, for example 512Mi or 20Gi`);
-  const age = given.indexRightsMaxAge ?? indexDefaults.indexRightsMaxAge;
-  const rightsMaxAgeMs = parseDuration(age);
-  if (rightsMaxAgeMs === undefined || rightsMaxAgeMs < 1000 || rightsMaxAgeMs > 86_400_000)
-    fault('--index-rights-max-age', `"${age}" is no duration from 1s to 24h, for example 10m`);
-  const rights = given.indexRights;
-  if (rights !== undefined && !isRightsChoice(rights))
-    fault('--index-rights', `"${rights}" is none of auto, rbac and review`);
-  const readAs = given.indexIdentity;
-  if (readAs !== undefined && !isIndexIdentity(readAs))
-    fault('--index-identity', `"${readAs}" is none of auto, impersonate and self`);
-  if (readAs === 'impersonate' && given.identity === 'self')
-    fault('--index-identity', 'not impersonate with --identity self, which impersonates nobody');
+  attempt('--index-resources', fault, () => parseResources(resources ?? []));
+  attempt('--index-clusters', fault, () => makeSelection(undefined, given.indexClusters));
   const forwarded = given.allowedProxySubresources;
-  const forwardedSubresources = told('--allowed-proxy-subresources', fault, () =>
+  const forwardedSubresources = attempt('--allowed-proxy-subresources', fault, () =>
     forwarded === undefined ? undefined : parseAllowedSubresources(String(forwarded)),
   );
   return Object.freeze({
     resources,
     clusters: given.indexClusters,
-    maxBytes: maxBytes ?? Infinity,
-    rightsMaxAgeMs: rightsMaxAgeMs ?? 0,
-    ...(rights !== undefined && isRightsChoice(rights) ? { rights } : {}),
-    ...(readAs !== undefined && isIndexIdentity(readAs) ? { readAs } : {}),
+    maxBytes: readMaxBytes(given.indexMaxBytes, fault),
+    rightsMaxAgeMs: readRightsMaxAge(given.indexRightsMaxAge ?? indexDefaults.indexRightsMaxAge, fault),
+    ...readRights(given.indexRights, fault),
+    ...readIdentity(given, fault),
     ...(forwardedSubresources === undefined ? {} : { forwardedSubresources }),
     startsAtOnce: resources !== undefined || given.indexClusters !== undefined,
   });
 }
 
-function told<T>(flag: string, fault: (flag: string, message: string) => void, read: () => T): T | undefined {
+function readMaxBytes(written: string | number | undefined, fault: Fault): number {
+  if (written === undefined || String(written) === '0') return Infinity;
+  const bytes = parseSize(String(written));
+  if (bytes === undefined || bytes < leastBytes)
+    fault('--index-max-bytes', `"${written}" is no size of at least 16Mi, for example 512Mi or 20Gi`);
+  return bytes ?? Infinity;
+}
+
+function readRightsMaxAge(written: string, fault: Fault): number {
+  const ageMs = parseDuration(written);
+  if (ageMs === undefined || ageMs < 1000 || ageMs > 86_400_000)
+    fault('--index-rights-max-age', `"${written}" is no duration from 1s to 24h, for example 10m`);
+  return ageMs ?? 0;
+}
+
+function readRights(written: string | undefined, fault: Fault): Pick<IndexConfig, 'rights'> {
+  if (written === undefined) return {};
+  if (isRightsChoice(written)) return { rights: written };
+  fault('--index-rights', `"${written}" is none of auto, rbac and review`);
+  return {};
+}
+
+function readIdentity(
+  { indexIdentity, identity }: IndexInput & { readonly identity?: string | undefined },
+  fault: Fault,
+): Pick<IndexConfig, 'readAs'> {
+  if (indexIdentity === undefined) return {};
+  if (indexIdentity === 'impersonate' && identity === 'self')
+    fault('--index-identity', 'not impersonate with --identity self, which impersonates nobody');
+  if (isIndexIdentity(indexIdentity)) return { readAs: indexIdentity };
+  fault('--index-identity', `"${indexIdentity}" is none of auto, impersonate and self`);
+  return {};
+}
+
+/** Reads a value; what the reading throws is a fault of the flag. */
+function attempt<T>(flag: string, fault: Fault, read: () => T): T | undefined {
   try {
     return read();
   } catch (error) {

@@ -9,7 +9,7 @@ function faultsOf(given: LimitsInput): string[] {
   return faults;
 }
 
-test('everything is bounded when nothing is said, but the rate of a user', () => {
+test('without flags everything is bounded but the rate of a user', () => {
   const limits = readLimitsConfig({}, assert.fail);
   const unbounded = Object.entries(limits).filter(([, value]) => value === Infinity);
   assert.deepEqual(unbounded, [['userQps', Infinity]]);
@@ -33,7 +33,7 @@ test('0 is no limit, text and numbers mean the same', () => {
   );
 });
 
-test('What is no number, duration or size is told by its flag', () => {
+test('a value that is no number, duration or size is a fault of its flag', () => {
   assert.deepEqual(faultsOf({ maxRequestsInflight: 'many' }), ['--max-requests-inflight']);
   assert.deepEqual(faultsOf({ maxStreams: '-1' }), ['--max-streams']);
   assert.deepEqual(faultsOf({ userQps: '1.5' }), ['--user-qps']);
@@ -44,7 +44,7 @@ test('What is no number, duration or size is told by its flag', () => {
   assert.deepEqual(faultsOf({ maxMemory: '1Mi' }), ['--max-memory']);
 });
 
-test('Sizes are Kubernetes quantities', () => {
+test('sizes are Kubernetes quantities', () => {
   assert.deepEqual(['512Mi', '2Gi', '1500M', '1024', '1.5Gi', '5 G', 'x'].map(parseSize), [
     536_870_912,
     2_147_483_648,

@@ -1,9 +1,9 @@
-// The part of the configuration that bounds what users, clusters and clients may take of the gateway. Easy to get
-// wrong: 0 means "no limit" here as with kube-apiserver's flags, so it becomes Infinity once and nothing behind this
-// file has to know of it.
+// The section of the configuration that bounds what users, clusters and clients may take of the gateway. 0 means "no
+// limit", as with kube-apiserver's flags. It becomes Infinity here, so no other file has to know of it.
 import { totalmem } from 'node:os';
 import { z } from 'zod';
 import { parseDuration } from '../../lib/duration.ts';
+import type { Fault } from './values.ts';
 
 /** Bounds of one gateway; counts are Infinity where there is no limit. */
 export interface LimitsConfig {
@@ -13,16 +13,16 @@ export interface LimitsConfig {
   readonly mutatingRequests: number;
   /** Short requests of one user under way. */
   readonly userRequests: number;
-  /** Of these, to one cluster: one that does not answer must not take all places of whoever works with many. */
+  /** Of these, to one cluster: a cluster that does not answer must not take all seats of a user. */
   readonly userClusterRequests: number;
   /** Short requests under way to one cluster. */
   readonly clusterRequests: number;
   /** Requests of all who did not log in, and their streams. */
   readonly anonymousRequests: number;
-  /** Short requests that wait for a place, of all users and of one. */
+  /** Short requests that wait for a seat, of all users and of one. */
   readonly queued: number;
   readonly userQueued: number;
-  /** Longest wait for a place. */
+  /** Longest wait for a seat. */
   readonly queueTimeoutMs: number;
   /** Open watches, logs, upgrades and proxied services: of all users, of one user, of one cluster. */
   readonly streams: number;
@@ -34,9 +34,9 @@ export interface LimitsConfig {
   /** Connections of clients, of all and from one address. */
   readonly connections: number;
   readonly addressConnections: number;
-  /** A short answer or a watch whose client takes nothing for so long is ended; Infinity never. */
+  /** A short answer or a watch is ended when its client takes nothing for so long; Infinity: never. */
   readonly slowClientTimeoutMs: number;
-  /** Bytes of heap and buffers the process may come to; requests are refused from a share of it on. */
+  /** Most bytes of heap and buffers for the process; from a share of it on requests are refused. */
   readonly memoryBytes: number;
   /** Streams end when the credential that opened them does. */
   readonly endExpiredStreams: boolean;
@@ -91,7 +91,7 @@ export const limitsFileFields = {
   endExpiredStreams: z.boolean().optional(),
 };
 
-/** What holds when nothing is said. Why each is what it is: docs/how-to/limits.md. */
+/** The defaults; docs/how-to/limits.md says why each is what it is. */
 export const defaultLimits = {
   maxRequestsInflight: 3_000,
   maxMutatingRequestsInflight: 1_000,
@@ -130,13 +130,9 @@ export function parseSize(written: string): number | undefined {
 /**
  * Reads it; faults are handed to `fault`.
  * @param given flags over file
- * @param ownBytes what the process may have when nobody says: the limit of its control group, else the machine's memory
+ * @param ownBytes memory without `--max-memory`: the limit of the control group, or what the machine has
  */
-export function readLimitsConfig(
-  given: LimitsInput,
-  fault: (flag: string, message: string) => void,
-  ownBytes: number = memoryOfProcess(),
-): LimitsConfig {
+export function readLimitsConfig(given: LimitsInput, fault: Fault, ownBytes: number = memoryOfProcess()): LimitsConfig {
   const number = (name: keyof typeof defaultLimits, flag: string): number => {
     const written = given[name] ?? defaultLimits[name];
     const value = Number(written);
@@ -187,10 +183,7 @@ export function readLimitsConfig(
   });
 }
 
-/**
- * Bytes this process may use: Node reads the limit of the control group, which is absent or beyond all memory where
- * there is none.
- */
+/** Bytes this process may use. Without a limit of the control group Node says 0 or more than the machine has. */
 function memoryOfProcess(): number {
   const constrained = process.constrainedMemory();
   const machine = totalmem();

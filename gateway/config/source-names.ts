@@ -1,5 +1,4 @@
-// Names of all sources of clusters. Easy to get wrong: the command line loads this file for every verb, so it imports
-// nothing heavy.
+// Names of all sources of clusters. The command line loads this file for every verb, so it imports nothing heavy.
 import { hubSourceNames } from '../../cache/sources/names.ts';
 
 /** Every source of clusters, in the order that decides who keeps a name when `--sources` says nothing. */

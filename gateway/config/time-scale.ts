@@ -1,6 +1,5 @@
-// Shortens every TTL and deadline of a gateway by one factor, so that tests of what takes minutes take seconds. For
-// tests only. Easy to get wrong: a factor above 1 would weaken every bound at once, so it is refused, and a gateway
-// with another factor than 1 says so when it starts.
+// Shortens every TTL and deadline of a gateway by one factor, so that tests of minutes take seconds. For tests only: a
+// factor above 1 would weaken every bound at once and is refused, and a gateway with a factor says so when it starts.
 import { connectTimeoutMs } from '../../lib/limits.ts';
 import { defaultBreakerLimits } from '../../routing/members/breaker.ts';
 import type { BreakerLimits } from '../../routing/members/breaker.ts';
@@ -20,7 +19,7 @@ export const timeScaleVariable = 'PORTCULLIS_TEST_TIME_SCALE';
 /** Below this a busy machine alone would break every deadline. */
 const smallest = 0.01;
 
-/** The factor: 1 unless the variable says otherwise; what is no factor between 0.01 and 1 is handed to `fault`. */
+/** The factor: 1 without the variable. A value that is no number from 0.01 to 1 is a fault. */
 export function readTimeScale(environment: NodeJS.ProcessEnv, fault: (where: string, message: string) => void): number {
   const written = environment[timeScaleVariable] ?? '';
   if (written === '') return 1;
@@ -43,7 +42,7 @@ export interface FixedTimes {
   readonly clientLostMs: number;
 }
 
-/** They are what the dependencies take by themselves at 1. */
+/** The times for a factor; with 1 they are the defaults of the parts that use them. */
 export function fixedTimes(scale: number): FixedTimes {
   const { failuresToOpen, firstOpenMs, longestOpenMs } = defaultBreakerLimits;
   return {

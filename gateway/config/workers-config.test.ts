@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { readConfig } from './config.ts';
-import type { ConfigInput } from './config.ts';
+import type { ConfigInput } from './written.ts';
 import { limitsOfWorker } from './workers-config.ts';
 
 const plain: ConfigInput = { kubeconfig: ['/k'], tokenAuthFile: '/t', dataDir: '/d', maxMemory: '1Gi' };
@@ -23,7 +23,7 @@ test('without the flag there is one process with everything it had before', () =
   assert.notEqual(config.index, undefined);
 });
 
-test('what cannot be had with workers is refused, and said', () => {
+test('settings that cannot be combined with workers are refused with a reason', () => {
   const two = { workers: '2' };
   assert.equal(fault(two), '');
   for (const workers of ['0', '-1', '65', '1.5', 'two', '']) assert.match(fault({ workers }), /no number from 1 to 64/);

@@ -1,8 +1,8 @@
-// How many processes serve, what cannot be had together with more than one, and the bounds of each. Easy to get wrong:
-// bounds are those of the gateway, so each worker gets its part of them; what is counted of single users over time
-// cannot be divided and is refused.
+// How many processes serve, what cannot be combined with more than one, and the bounds of each. A bound is that of the
+// gateway, so each worker gets its part; a rate of single users cannot be divided and is refused.
 import type { Config } from './configuration.ts';
 import type { LimitsConfig } from './limits-config.ts';
+import type { Fault } from './values.ts';
 
 /** What a person may write. */
 export interface WorkersInput {
@@ -10,22 +10,22 @@ export interface WorkersInput {
 }
 
 export const mostWorkers = 64;
-/** Below it the collector would run more than the gateway (`--max-memory` has the same least). */
+/** With less, garbage collection would take most of the time; the minimum of `--max-memory` is the same. */
 const leastBytes = 128 * 1024 ** 2;
 
 /** The number of processes that serve. */
-export function readWorkers({ workers = 1 }: WorkersInput, fault: (flag: string, message: string) => void): number {
+export function readWorkers({ workers = 1 }: WorkersInput, fault: Fault): number {
   const count = /^[1-9]\d?$/.test(String(workers)) ? Number(workers) : Number.NaN;
   if (count <= mostWorkers) return count;
   fault('--workers', `"${workers}" is no number from 1 to ${mostWorkers}`);
   return 1;
 }
 
-/** Hands over what cannot be had with more than one worker. */
+/** Reports settings that cannot be combined with more than one worker. */
 export function refuseWithWorkers(
   config: Pick<Config, 'identity' | 'index' | 'limits'>,
   workers: number,
-  fault: (flag: string, message: string) => void,
+  fault: Fault,
 ): void {
   if (workers === 1) return;
   if (config.identity === 'self')

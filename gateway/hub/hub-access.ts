@@ -1,6 +1,5 @@
-// Everything by which a hub decides who calls and what they may do: its trust, token reviews, access reviews. Easy to
-// get wrong: reviews cost the hub a call each, so all who ask (requests, open streams, scrapes) ask through the same
-// caches.
+// Everything by which a hub decides who calls and what they may do: its trust, token reviews, access reviews. Each
+// review is a call to the hub, so requests, open streams and scrapes share the same caches.
 import { makeHubReview } from '../../auth/reviews/hub-review.ts';
 import { makeHubAuthorizer } from '../../auth/reviews/subject-access-review.ts';
 import { makeTokenReviewAuthenticator } from '../../auth/reviews/token-review.ts';
@@ -14,30 +13,27 @@ import type { HubTrust, HubTrustReports, StartedHubTrust } from './hub-trust.ts'
 import type { Log } from '../operations/log.ts';
 import type { MetricsReviews } from '../operations/metrics-protection.ts';
 
-/** The hub's word on callers. */
+/** What the hub says about callers. */
 export interface HubAccess {
   readonly trust: HubTrust;
   readonly tokens: TokenReviewAuthenticator;
   readonly authorizer: Authorizer;
   /** For the operations listener. */
   readonly metrics: MetricsReviews;
-  /**
-   * Resolves when the hub has said whom it trusts; until then nobody comes through its front proxy or with a
-   * certificate of its.
-   */
+  /** Resolves when the hub's trust was read; until then its front proxy and its certificates are not accepted. */
   readonly synced: Promise<void>;
   /** What is wrong with the trust now. */
   faults(): readonly string[];
   close(): void;
 }
 
-/** What of the configuration it depends on. */
+/** The settings it depends on. */
 export type HubAccessConfig = Pick<
   HubConfig,
   'audiences' | 'tokenReviewTtlMs' | 'authorizeVerb' | 'subpathAuthorization' | 'authorizedTtlMs' | 'unauthorizedTtlMs'
 >;
 
-/** Starts to follow the hub's trust; asks nothing else before the first request. */
+/** Starts to follow the hub's trust. Reviews are asked for by requests only. */
 export function startHubAccess(
   client: Pick<HubClient, 'request' | 'open' | 'url'>,
   config: HubAccessConfig,
@@ -55,7 +51,7 @@ export function trustReports(log: Log): HubTrustReports {
   };
 }
 
-/** The hub's word by a trust that is followed already. */
+/** The same with a trust that is followed already. */
 export function makeHubAccess(
   client: Pick<HubClient, 'request'>,
   config: HubAccessConfig,

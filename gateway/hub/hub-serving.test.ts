@@ -159,7 +159,7 @@ test('after two thirds of its life the certificate is renewed once, and both rep
   assert.equal(changes, 2);
 });
 
-test('a caBundle that somebody takes away is put back, and one with more in it is left alone', async () => {
+test('a caBundle that somebody removes is written again, and one that holds more is left alone', async () => {
   const hub = hubWithSecret();
   const serving = await start(hub);
   hub.put(apiServiceName, apiService());
@@ -194,7 +194,7 @@ test('an APIService that comes after the process gets its bundle', async () => {
   assert.ok(bundleCovers(hub.caBundle(), serving.caBundle()));
 });
 
-test('a certificate of a CA the hub could not be told of is not shown', async () => {
+test('a certificate is not shown while its CA could not be written to the hub', async () => {
   const hub = hubWithSecret();
   const serving = await start(hub);
   const before = serving.current().cert;
@@ -217,7 +217,7 @@ test('without the Secret, or without the right to write it, the start is refused
   await assert.rejects(start(hub), /update Secret gate\/serving: refused by the hub's RBAC/);
 });
 
-test('a hub that tells nothing ends the start with a reason', async () => {
+test('a hub that does not answer ends the start with a reason', async () => {
   const hub = hubWithSecret();
   await assert.rejects(
     startHubServing({

@@ -1,6 +1,6 @@
-// The serving certificate that all replicas share through one Secret of the hub, renewed by whichever is first, and the
-// `caBundle` of our APIServices kept in step. Easy to get wrong: a pair is shown only after the hub trusts its
-// authority, or discovery of the whole hub fails meanwhile.
+// The serving certificate that all replicas share through one Secret of the hub. Whichever replica is first renews it
+// and writes the authorities to the `caBundle` of our APIServices. A certificate is shown only after the hub trusts its
+// authority: otherwise discovery of the whole hub would fail.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubAnswer, HubClient, HubObject, HubObjects, WatchedResource } from '../../cache/hub/hub-types.ts';
@@ -42,17 +42,14 @@ export interface HubServingOptions {
   readonly startTimeoutMs?: number;
 }
 
-/**
- * The shared certificate as the listener uses it; `Serving` of gateway/certificates/serving.ts but that the CA is no
- * file.
- */
+/** The shared certificate as the listener uses it: `Serving` of gateway/certificates/serving.ts without a CA file. */
 export interface HubServing {
   readonly caFile: undefined;
   /** PEM bundle that clients of the direct listener must trust. */
   caBundle(): string;
   current(): { readonly cert: string; readonly key: string };
   onChange(listener: () => void): void;
-  /** Renews when due and mends the APIServices; runs by itself every hour and after every change. */
+  /** Renews when due and repairs the APIServices; runs by itself every hour and after every change. */
   check(): Promise<void>;
   close(): void;
 }
@@ -68,129 +65,168 @@ const requestTimeoutMs = 10_000;
 /**
  * Loads the shared certificate, or makes it.
  * @throws ConfigurationError when the Secret does not exist or may not be written
- * @throws GatewayError HUB_UNAVAILABLE when the hub does not tell within `startTimeoutMs` (30 s)
+ * @throws GatewayError HUB_UNAVAILABLE when the hub does not show the Secret within `startTimeoutMs` (30 s)
  */
 export async function startHubServing(options: HubServingOptions): Promise<HubServing> {
-  const { client, namespace, secretName, names, log, now = Date.now } = options;
-  const secretPath = `/api/v1/namespaces/${namespace}/secrets/${secretName}`;
-  const label = `Secret ${namespace}/${secretName}`;
-  let secret: HubObject | undefined;
-  let material: ServingMaterial | undefined;
-  const apiServices = new Map<string, HubObject>();
-  let listener: (() => void) | undefined;
-  let closed = false;
-
-  /** Takes over what a Secret holds, after the hub was told to trust it. */
-  const adopt = async (object: HubObject): Promise<void> => {
-    const read = readMaterial(object['data'] as Readonly<Record<string, string>> | undefined);
-    if (read === undefined) return;
-    await publish(read);
-    const changed = read.leaf.cert !== material?.leaf.cert;
-    material = read;
-    if (changed) listener?.();
-  };
-
-  const publish = async (wanted: ServingMaterial): Promise<void> => {
-    const bundle = trustBundle(wanted);
-    for (const [name, object] of apiServices) {
-      const { caBundle: shown = '', service } = (object['spec'] ?? {}) as ApiServiceSpec;
-      // The aggregator verifies this name. One that points elsewhere (cluster-gateway before it is taken over, or after
-      // it is given back) has another CA, and ours in its place would cut it off.
-      if (!names.includes(`${service?.name}.${service?.namespace}.svc`)) continue;
-      if (covers(Buffer.from(shown, 'base64').toString('utf8'), bundle)) continue;
-      const answer = await client.request({
-        method: 'PATCH',
-        path: `/apis/apiregistration.k8s.io/v1/apiservices/${name}`,
-        contentType: 'application/merge-patch+json',
-        body: { spec: { caBundle: Buffer.from(bundle).toString('base64') } },
-        timeoutMs: requestTimeoutMs,
-      });
-      if (answer.status === 200) apiServices.set(name, parse(answer));
-      // Removed meanwhile: nothing to tell, and it gets the bundle when it comes back.
-      else if (answer.status !== 404) throw refused(answer, `patch APIService ${name}`);
-    }
-  };
-
-  const renew = async (): Promise<void> => {
-    // Its version and its content must be of one moment, and `secret` moves with every event: hence a variable of our
-    // own.
-    let held = secret;
-    for (;;) {
-      if (held === undefined) throw missing(label);
-      const data = held['data'] as Readonly<Record<string, string>> | undefined;
-      const next = await renewed(readMaterial(data), names, now());
-      if (next === undefined) return await adopt(held);
-      const answer = await client.request({
-        method: 'PUT',
-        path: secretPath,
-        body: { ...held, data: writeMaterial(next) },
-        timeoutMs: requestTimeoutMs,
-      });
-      if (answer.status === 200) {
-        log.info({ secret: `${namespace}/${secretName}` }, 'the serving certificate was renewed');
-        return await adopt(parse(answer));
-      }
-      if (answer.status !== 409) throw refused(answer, `update ${label}`);
-      // Another replica was first: what it wrote is as good.
-      const fresh = await client.request({ method: 'GET', path: secretPath, timeoutMs: requestTimeoutMs });
-      if (fresh.status !== 200 && fresh.status !== 404) throw refused(fresh, `get ${label}`);
-      held = fresh.status === 404 ? undefined : parse(fresh);
-    }
-  };
-
-  // One at a time: two renewals of one process would race each other through the Secret.
-  let running: Promise<void> = Promise.resolve();
-  const check = (): Promise<void> =>
-    (running = running.catch(() => undefined).then(() => (closed ? undefined : renew())));
-  const checkAndTell = (): void => {
-    check().catch((error: unknown) => {
-      log.error({ fault: (error as Error).message }, 'the serving certificate could not be renewed');
-    });
-  };
-
-  const first = Promise.withResolvers<void>();
-  const follows = [
-    options.follow(watched('', 'v1', 'secrets', secretName, namespace), (objects) => {
-      secret = objects.get(`${namespace}/${secretName}`) ?? objects.get(secretName);
-      if (material === undefined) first.resolve();
-      else checkAndTell();
-    }),
-    ...options.apiServices.map((name) =>
-      options.follow(watched('apiregistration.k8s.io', 'v1', 'apiservices', name), (objects) => {
-        const object = objects.get(name);
-        if (object === undefined) apiServices.delete(name);
-        else apiServices.set(name, object);
-        if (material !== undefined) checkAndTell();
-      }),
-    ),
-  ];
-  const timer = setInterval(checkAndTell, options.checkIntervalMs ?? hourMs);
-  timer.unref();
-  const close = (): void => {
-    closed = true;
-    clearInterval(timer);
-    for (const follow of follows) follow.close();
-  };
-
-  const deadline = setTimeout(() => first.reject(tooSlow(label)), options.startTimeoutMs ?? 30_000);
+  const serving = new SharedServing(options);
+  const label = labelOf(options);
+  const late = Promise.withResolvers<never>();
+  const deadline = setTimeout(() => late.reject(tooSlow(label)), options.startTimeoutMs ?? 30_000);
   try {
-    await first.promise;
-    await check();
-    if (material === undefined) throw tooSlow(label);
+    await Promise.race([serving.shown, late.promise]);
+    await serving.check();
+    if (!serving.isLoaded) throw tooSlow(label);
   } catch (error) {
-    close();
+    serving.close();
     throw error;
   } finally {
     clearTimeout(deadline);
   }
-  return {
-    caFile: undefined,
-    caBundle: () => trustBundle(material!),
-    current: () => material!.leaf,
-    onChange: (next) => void (listener = next),
-    check,
-    close,
-  };
+  return serving;
+}
+
+class SharedServing implements HubServing {
+  readonly caFile = undefined;
+  readonly #options: HubServingOptions;
+  readonly #secretPath: string;
+  readonly #apiServices = new Map<string, HubObject>();
+  readonly #shown = Promise.withResolvers<void>();
+  readonly #follows: readonly { readonly close: () => void }[];
+  readonly #timer: NodeJS.Timeout;
+  /** The Secret as the hub showed it last. */
+  #secret: HubObject | undefined;
+  #material: ServingMaterial | undefined;
+  #listener: (() => void) | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  constructor(options: HubServingOptions) {
+    this.#options = options;
+    const { namespace, secretName } = options;
+    this.#secretPath = `/api/v1/namespaces/${namespace}/secrets/${secretName}`;
+    this.#follows = [
+      options.follow(watched('', 'v1', 'secrets', secretName, namespace), (objects) => {
+        this.#secret = objects.get(`${namespace}/${secretName}`) ?? objects.get(secretName);
+        if (this.#material === undefined) this.#shown.resolve();
+        else this.#checkAndLog();
+      }),
+      ...options.apiServices.map((name) => this.#followApiService(name)),
+    ];
+    this.#timer = setInterval(() => this.#checkAndLog(), options.checkIntervalMs ?? hourMs);
+    this.#timer.unref();
+  }
+
+  /** Resolves when the hub has shown for the first time whether the Secret exists. */
+  get shown(): Promise<void> {
+    return this.#shown.promise;
+  }
+
+  get isLoaded(): boolean {
+    return this.#material !== undefined;
+  }
+
+  caBundle(): string {
+    return trustBundle(this.#material!);
+  }
+
+  current(): { readonly cert: string; readonly key: string } {
+    return this.#material!.leaf;
+  }
+
+  onChange(listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  /** One at a time: two renewals of one process would race each other through the Secret. */
+  check(): Promise<void> {
+    this.#running = this.#running.catch(() => undefined).then(() => (this.#closed ? undefined : this.#renew()));
+    return this.#running;
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    for (const follow of this.#follows) follow.close();
+  }
+
+  #followApiService(name: string): { readonly close: () => void } {
+    return this.#options.follow(watched('apiregistration.k8s.io', 'v1', 'apiservices', name), (objects) => {
+      const object = objects.get(name);
+      if (object === undefined) this.#apiServices.delete(name);
+      else this.#apiServices.set(name, object);
+      if (this.#material !== undefined) this.#checkAndLog();
+    });
+  }
+
+  #checkAndLog(): void {
+    this.check().catch((error: unknown) => {
+      this.#options.log.error({ fault: (error as Error).message }, 'the serving certificate could not be renewed');
+    });
+  }
+
+  async #renew(): Promise<void> {
+    const { names, log, namespace, secretName, now = Date.now } = this.#options;
+    const label = labelOf(this.#options);
+    // An update needs version and content of the same moment. `#secret` changes with every event, so a copy is used.
+    let held = this.#secret;
+    for (;;) {
+      if (held === undefined) throw missing(label);
+      const data = held['data'] as Readonly<Record<string, string>> | undefined;
+      const next = await renewed(readMaterial(data), names, now());
+      if (next === undefined) return await this.#adopt(held);
+      const answer = await this.#request('PUT', this.#secretPath, { ...held, data: writeMaterial(next) });
+      if (answer.status === 200) {
+        log.info({ secret: `${namespace}/${secretName}` }, 'the serving certificate was renewed');
+        return await this.#adopt(parse(answer));
+      }
+      if (answer.status !== 409) throw refused(answer, `update ${label}`);
+      // Another replica was first, and what it wrote serves as well.
+      const fresh = await this.#request('GET', this.#secretPath);
+      if (fresh.status !== 200 && fresh.status !== 404) throw refused(fresh, `get ${label}`);
+      held = fresh.status === 404 ? undefined : parse(fresh);
+    }
+  }
+
+  /** Begins to serve with what a Secret holds, after the hub was given the authority to trust. */
+  async #adopt(object: HubObject): Promise<void> {
+    const read = readMaterial(object['data'] as Readonly<Record<string, string>> | undefined);
+    if (read === undefined) return;
+    await this.#publish(read);
+    const changed = read.leaf.cert !== this.#material?.leaf.cert;
+    this.#material = read;
+    if (changed) this.#listener?.();
+  }
+
+  /** Writes the bundle to our APIServices. */
+  async #publish(wanted: ServingMaterial): Promise<void> {
+    const bundle = trustBundle(wanted);
+    for (const [name, object] of this.#apiServices) {
+      const { caBundle: shown = '', service } = (object['spec'] ?? {}) as ApiServiceSpec;
+      // The aggregator verifies this name. One that points elsewhere (cluster-gateway before it is taken over, or after
+      // it is given back) has another CA, and ours in its place would cut it off.
+      if (!this.#options.names.includes(`${service?.name}.${service?.namespace}.svc`)) continue;
+      if (covers(Buffer.from(shown, 'base64').toString('utf8'), bundle)) continue;
+      const body = { spec: { caBundle: Buffer.from(bundle).toString('base64') } };
+      const answer = await this.#request('PATCH', `/apis/apiregistration.k8s.io/v1/apiservices/${name}`, body);
+      if (answer.status === 200) this.#apiServices.set(name, parse(answer));
+      // An APIService that was removed meanwhile gets the bundle when it comes back.
+      else if (answer.status !== 404) throw refused(answer, `patch APIService ${name}`);
+    }
+  }
+
+  #request(method: 'GET' | 'PUT' | 'PATCH', path: string, body?: object): Promise<HubAnswer> {
+    return this.#options.client.request({
+      method,
+      path,
+      ...(body === undefined ? {} : { body }),
+      ...(method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {}),
+      timeoutMs: requestTimeoutMs,
+    });
+  }
+}
+
+function labelOf({ namespace, secretName }: HubServingOptions): string {
+  return `Secret ${namespace}/${secretName}`;
 }
 
 function watched(group: string, version: string, resource: string, name: string, namespace?: string): WatchedResource {

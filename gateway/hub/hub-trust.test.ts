@@ -76,7 +76,7 @@ test('the front proxy speaks for users, a client certificate for its holder, bot
   assert.deepEqual(made.faults(), []);
 });
 
-test('the listener asks for certificates of both authorities, and is told when they change and only then', () => {
+test('the listener asks for certificates of both authorities, and is called when they change and only then', () => {
   const made = trust();
   made.set(published);
   assert.ok(made.clientCas().includes(people.pem) && made.clientCas().includes(proxies.pem));
@@ -110,7 +110,7 @@ test('a new authority counts from the next request on, the old one no more', () 
   assert.deepEqual([made.viaProxy(), made.asKate()], ['alice of hub', 'kate of hub']);
 });
 
-test('a bad edit keeps the last good state of its part, is told once, and told when it is mended', () => {
+test('a bad edit keeps the last good state of its part and is reported once, and its repair too', () => {
   const made = trust();
   made.set(published);
   for (let i = 0; i < 2; i++) made.set({ ...published, 'client-ca-file': 'nonsense' });
@@ -132,7 +132,7 @@ test('a bad edit of one part does not hold back the other', () => {
   assert.deepEqual([made.viaProxy(), made.asKate()], ['alice of hub', 'refused']);
 });
 
-test('a key that is taken away takes its trust with it', () => {
+test('a key that is removed ends the trust in its authority', () => {
   const made = trust();
   made.set(published);
   const { 'client-ca-file': _client, ...withoutClient } = published;
@@ -143,7 +143,7 @@ test('a key that is taken away takes its trust with it', () => {
   assert.ok(!made.clientCas().includes(proxies.pem));
 });
 
-test('an object that is gone keeps who was trusted, and one that never was is told', () => {
+test('a removed object keeps the trust, and one that never existed is a fault', () => {
   const made = trust();
   made.set(undefined);
   assert.match(made.faults().join(), /is not there; nobody is trusted/);

@@ -1,7 +1,7 @@
 // Whom the hub trusts to say who calls: its client authority and its front proxy, from the ConfigMap that every API
-// server publishes, followed for change. Easy to get wrong: a bad edit keeps the last good trust and is told, but a key
-// that was taken away takes the trust with it; and each of the two has a pool of its own, although the listener asks
-// clients for certificates of both.
+// server publishes, followed for change. A bad edit keeps the last good trust and is reported; a key that was removed
+// ends the trust. Each of the two is checked against its own authorities, although the listener asks clients for
+// certificates of both.
 import { isDeepStrictEqual } from 'node:util';
 import type { AuthenticationRequest } from '../../auth/callers/authentication-request.ts';
 import type { Authenticator } from '../../auth/callers/authenticate.ts';
@@ -27,7 +27,7 @@ export interface HubTrust {
   clientCas(): string;
   /** Adds a listener, called after they changed. */
   onClientCas(listener: () => void): void;
-  /** `data` of the ConfigMap as it is in force, bad edits left out; undefined while nothing was told. */
+  /** `data` of the ConfigMap as it is in force, bad edits left out; undefined before it was read. */
   inForce(): Readonly<Record<string, unknown>> | undefined;
   /** One listener, called after that changed. */
   onInForce(listener: () => void): void;
@@ -35,9 +35,9 @@ export interface HubTrust {
   faults(): readonly string[];
 }
 
-/** The trust with the way to change it. */
+/** The trust, and how it is changed. */
 export interface AppliedHubTrust extends HubTrust {
-  /** Takes the ConfigMap out of what is watched. Never throws: what cannot be used is a fault. */
+  /** Reads the ConfigMap among the watched objects. Never throws: what cannot be used is a fault. */
   apply(objects: HubObjects): void;
   /** Why the ConfigMap cannot be followed now, or undefined. */
   applyState(state: ReflectorState): void;
@@ -50,7 +50,7 @@ export interface StartedHubTrust extends HubTrust {
   close(): void;
 }
 
-/** Told once when a fault comes and once when it is gone. */
+/** Each is called once, when a fault begins and when it ends. */
 export interface HubTrustReports {
   readonly onFault: (message: string) => void;
   readonly onRecovered: (message: string) => void;
@@ -70,108 +70,137 @@ const clientCaKey = 'client-ca-file';
 type Part = 'watch' | 'object' | typeof clientCaKey | 'front proxy';
 
 /**
- * Makes one that trusts nobody yet.
+ * Makes a trust that trusts nobody yet.
  * @param now Unix milliseconds
  */
 export function makeHubTrust(reports: HubTrustReports, now: () => number = Date.now): AppliedHubTrust {
-  const requestHeader = makeRequestHeaderAuthenticator(now);
-  const listeners: (() => void)[] = [];
-  const faults = new Map<Part, string>();
-  let certificates: ClientCertificateAuthenticator | undefined;
-  let clientCa = '';
-  let frontProxyCa = '';
-  /** The last good data of each part. */
-  const good: { clientCa: object; frontProxy: object } = { clientCa: {}, frontProxy: {} };
-  let inForce: Readonly<Record<string, unknown>> | undefined;
-  let inForceChanged: (() => void) | undefined;
+  return new ConfigMapTrust(reports, now);
+}
 
-  const setFault = (part: Part, message: string | undefined): void => {
-    const before = faults.get(part);
+/** Its methods are properties because callers spread it. */
+class ConfigMapTrust implements AppliedHubTrust {
+  readonly frontProxy: Authenticator;
+  readonly #now: () => number;
+  readonly #requestHeader: ReturnType<typeof makeRequestHeaderAuthenticator>;
+  readonly #faults: PartFaults;
+  readonly #listeners: (() => void)[] = [];
+  /** The last good data of each part. */
+  readonly #good: { clientCa: object; frontProxy: object } = { clientCa: {}, frontProxy: {} };
+  #certificates: ClientCertificateAuthenticator | undefined;
+  #clientCa = '';
+  #frontProxyCa = '';
+  #inForce: Readonly<Record<string, unknown>> | undefined;
+  #inForceChanged: (() => void) | undefined;
+
+  constructor(reports: HubTrustReports, now: () => number) {
+    this.#now = now;
+    this.#requestHeader = makeRequestHeaderAuthenticator(now);
+    this.frontProxy = this.#requestHeader.authenticate;
+    this.#faults = new PartFaults(reports);
+  }
+
+  readonly clientCertificates: Authenticator = (request: AuthenticationRequest) =>
+    this.#certificates?.authenticate(request);
+  readonly clientCas = (): string => [this.#clientCa, this.#frontProxyCa].filter((pem) => pem !== '').join('\n');
+  readonly onClientCas = (listener: () => void): void => void this.#listeners.push(listener);
+  readonly inForce = (): Readonly<Record<string, unknown>> | undefined => this.#inForce;
+  readonly onInForce = (listener: () => void): void => void (this.#inForceChanged = listener);
+  readonly faults = (): readonly string[] => this.#faults.all();
+
+  readonly apply = (objects: HubObjects): void => {
+    const object = objects.get(`${authenticationConfigMap.namespace}/${authenticationConfigMap.name}`);
+    if (object === undefined) {
+      // The hub's API server writes it again within a minute, so the trust is kept until then.
+      const trusted = this.clientCas() === '' ? 'nobody is' : 'those trusted before are';
+      this.#faults.set('object', `${label} is not there; ${trusted} trusted`);
+      return;
+    }
+    this.#faults.set('object', undefined);
+    const before = this.clientCas();
+    this.#applyData((object['data'] ?? {}) as Readonly<Record<string, unknown>>);
+    const next = { ...this.#good.frontProxy, ...this.#good.clientCa };
+    if (!isDeepStrictEqual(next, this.#inForce)) {
+      this.#inForce = next;
+      this.#inForceChanged?.();
+    }
+    if (this.clientCas() !== before)
+      for (const listener of this.#listeners) this.#faults.attempt(clientCaKey, listener);
+  };
+
+  readonly applyState = ({ fault }: ReflectorState): void => {
+    const advice =
+      fault?.reason === 'Forbidden'
+        ? `; bind the gateway's account to Role extension-apiserver-authentication-reader in ${authenticationConfigMap.namespace}`
+        : '';
+    this.#faults.set('watch', fault && `${label}: ${fault.message}${advice}`);
+  };
+
+  /** Takes each of the two parts, or keeps its last good state. */
+  #applyData(data: Readonly<Record<string, unknown>>): void {
+    const { [clientCaKey]: clientCaData, ...frontProxyData } = data;
+    this.#faults.attempt(clientCaKey, () => {
+      this.#setClientCa(clientCaData);
+      this.#good.clientCa = clientCaData === undefined ? {} : { [clientCaKey]: clientCaData };
+    });
+    this.#faults.attempt('front proxy', () => {
+      const trust = parseFrontProxyTrust(data);
+      this.#requestHeader.replace(trust);
+      this.#frontProxyCa = trust?.caPem ?? '';
+      this.#good.frontProxy = frontProxyData;
+    });
+  }
+
+  /** @throws GatewayError for what is no authority; the former one is kept then */
+  #setClientCa(pem: unknown): void {
+    if (pem === undefined) {
+      this.#certificates = undefined;
+      this.#clientCa = '';
+      return;
+    }
+    const caPem = String(pem);
+    if (this.#certificates === undefined) {
+      const caFile = `${label}: ${clientCaKey}`;
+      this.#certificates = makeClientCertificateAuthenticator({ caPem, caFile, now: this.#now, origin: 'hub' });
+    } else if (caPem !== this.#clientCa) this.#certificates.replaceCa(caPem);
+    this.#clientCa = caPem;
+  }
+}
+
+/** What is wrong with each part, reported when it begins and when it ends. */
+class PartFaults {
+  readonly #faults = new Map<Part, string>();
+  readonly #reports: HubTrustReports;
+
+  constructor(reports: HubTrustReports) {
+    this.#reports = reports;
+  }
+
+  all(): readonly string[] {
+    return [...this.#faults.values()];
+  }
+
+  set(part: Part, message: string | undefined): void {
+    const before = this.#faults.get(part);
     if (before === message) return;
     if (message === undefined) {
-      faults.delete(part);
-      reports.onRecovered(before!);
+      this.#faults.delete(part);
+      this.#reports.onRecovered(before!);
     } else {
-      faults.set(part, message);
-      reports.onFault(message);
+      this.#faults.set(part, message);
+      this.#reports.onFault(message);
     }
-  };
-  /** Changes one part or leaves it as it was. */
-  const attempt = (part: Part, change: () => void): void => {
+  }
+
+  /** Changes one part; when that fails, the part keeps its state and has a fault. */
+  attempt(part: Part, change: () => void): void {
     try {
       change();
-      setFault(part, undefined);
+      this.set(part, undefined);
     } catch (error) {
       const reason = error instanceof GatewayError ? error.message : `cannot be used (${(error as Error).name})`;
-      setFault(part, `${reason}; the last good state is kept`);
+      this.set(part, `${reason}; the last good state is kept`);
     }
-  };
-  const setClientCa = (pem: unknown): void => {
-    if (pem === undefined) certificates = undefined;
-    else {
-      const caPem = String(pem);
-      if (certificates !== undefined) {
-        if (caPem !== clientCa) certificates.replaceCa(caPem);
-      } else {
-        certificates = makeClientCertificateAuthenticator({
-          caPem,
-          caFile: `${label}: ${clientCaKey}`,
-          now,
-          origin: 'hub',
-        });
-      }
-    }
-    clientCa = pem === undefined ? '' : String(pem);
-  };
-  const clientCas = (): string => [clientCa, frontProxyCa].filter((pem) => pem !== '').join('\n');
-
-  return {
-    frontProxy: requestHeader.authenticate,
-    clientCertificates: (request: AuthenticationRequest) => certificates?.authenticate(request),
-    clientCas,
-    onClientCas: (listener) => void listeners.push(listener),
-    inForce: () => inForce,
-    onInForce: (listener) => void (inForceChanged = listener),
-    faults: () => [...faults.values()],
-    apply: (objects) => {
-      const object = objects.get(`${authenticationConfigMap.namespace}/${authenticationConfigMap.name}`);
-      if (object === undefined) {
-        // The hub's API server writes it again within a minute; without it nobody could come through the hub.
-        setFault(
-          'object',
-          `${label} is not there; ${clientCas() === '' ? 'nobody is' : 'those trusted before are'} trusted`,
-        );
-        return;
-      }
-      setFault('object', undefined);
-      const data = (object['data'] ?? {}) as Readonly<Record<string, unknown>>;
-      const { [clientCaKey]: clientCaData, ...frontProxyData } = data;
-      const before = clientCas();
-      attempt(clientCaKey, () => {
-        setClientCa(clientCaData);
-        good.clientCa = clientCaData === undefined ? {} : { [clientCaKey]: clientCaData };
-      });
-      attempt('front proxy', () => {
-        const trust = parseFrontProxyTrust(data);
-        requestHeader.replace(trust);
-        frontProxyCa = trust?.caPem ?? '';
-        good.frontProxy = frontProxyData;
-      });
-      const next = { ...good.frontProxy, ...good.clientCa };
-      if (!isDeepStrictEqual(next, inForce)) {
-        inForce = next;
-        inForceChanged?.();
-      }
-      if (clientCas() !== before) for (const listener of listeners) attempt(clientCaKey, listener);
-    },
-    applyState: ({ fault }) => {
-      const advice =
-        fault?.reason === 'Forbidden'
-          ? `; bind the gateway's account to Role extension-apiserver-authentication-reader in ${authenticationConfigMap.namespace}`
-          : '';
-      setFault('watch', fault && `${label}: ${fault.message}${advice}`);
-    },
-  };
+  }
 }
 
 /** Follows the hub's trust until closed. */
@@ -187,7 +216,7 @@ export function startHubTrust(
     onState: (state) => trust.applyState(state),
     onError: reports.onError,
   });
-  // A list without the object changes nothing, so nobody would be told of it.
+  // A list without the object is no change, so `onChange` is not called for it.
   const synced = reflector.synced.then(() => trust.apply(reflector.objects));
   synced.catch(() => undefined);
   return { ...trust, synced, close: () => reflector.close() };

@@ -1,6 +1,6 @@
-// The hub as one gateway uses it: its client, its word on callers, and the serving certificate that replicas share
-// through it. Easy to get wrong: a hub that is down must not keep a gateway from starting or serving what it knows, so
-// nothing here waits for it but the shared certificate.
+// The hub as one gateway uses it: its client, what it says about callers, and the serving certificate that replicas
+// share through it. A hub that is down does not keep a gateway from starting or from serving what it knows; only the
+// shared certificate is waited for.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { makeHubClient } from '../../cache/hub/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
@@ -20,7 +20,7 @@ export interface Hub {
   readonly access: HubAccess;
   /** Undefined unless `--serving-secret` was given. */
   readonly serving: HubServing | undefined;
-  /** What is wrong with the way to it, for readyz and logs; empty when nothing is. */
+  /** Why the hub cannot be reached or used, for readyz and logs; empty when nothing is wrong. */
   faults(): readonly string[];
   close(): void;
 }
@@ -28,12 +28,12 @@ export interface Hub {
 /**
  * Connects to the hub of a configuration.
  * @throws ConfigurationError when its kubeconfig or the pod's ServiceAccount cannot be read, or the certificate's
- *   Secret cannot be used; GatewayError HUB_UNAVAILABLE when that Secret is needed and the hub does not tell
+ *   Secret cannot be used; GatewayError HUB_UNAVAILABLE when that Secret is needed and the hub does not show it
  */
 export async function startHub(config: HubConfig, log: Log, version: string): Promise<Hub> {
   const onProblem = (fault: string | undefined): void => {
-    if (fault === undefined) log.info({}, 'the way to the hub is good again');
-    else log.error({ fault }, 'the way to the hub has a problem; the last good one is kept');
+    if (fault === undefined) log.info({}, 'the settings of the connection to the hub are good again');
+    else log.error({ fault }, 'the settings of the connection to the hub cannot be used; the last good ones are kept');
   };
   const connection =
     config.kubeconfig === undefined
@@ -83,7 +83,7 @@ async function startServing(config: HubConfig, client: HubClient, log: Log): Pro
         },
         onError,
       });
-      // A list without objects changes nothing, so nobody would be told of it.
+      // A list without objects is no change, so `onChange` is not called for it.
       reflector.synced.then(() => onObjects(reflector.objects)).catch(() => undefined);
       return reflector;
     },

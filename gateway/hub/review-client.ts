@@ -1,7 +1,7 @@
-// Asks the hub for reviews over connections of the data path, which cost a fraction of node:https; with many users and
-// clusters reviews are the dearest thing that requests cause (each pair every ten seconds). Easy to get wrong: whatever
-// is not an ordinary answer (a refused credential, a connection that was closed while it idled, another trust than
-// before) goes to the client of the hub, which knows what to do about it, so that there is one opinion about that.
+// Asks the hub for reviews over connections of the data path, which cost a fraction of node:https. With many users and
+// clusters reviews are the most expensive thing that requests cause (each pair every ten seconds). Whatever is not an
+// ordinary answer (a refused credential, a connection that was closed while idle, another trust than before) is left to
+// the client of the hub, so that it is handled in one place.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { isReview } from '../../cache/hub/hub-client.ts';
 import type { HubAccess, HubConnection } from '../../cache/hub/hub-connection.ts';
@@ -14,44 +14,103 @@ import type { ResponseHandler, Transport, UpstreamCall } from '../../routing/mem
 
 /** As many connections as the client opens for short requests. */
 const connections = 64;
-/** More than may wait for reviews of either kind. */
+/** More than the callers of reviews let wait. */
 const pending = 4_096;
 /** A review's answer is a few hundred bytes, of a user in thousands of groups some 100 KB. */
 const maxAnswerBytes = 4 * 1024 * 1024;
 
 /** Connections as one identity under one trust. */
-interface Way {
+interface Path {
   readonly transportKey: string;
   readonly certificate: Credential['clientCertificate'];
   readonly transport: Transport;
 }
 
-/** The answer; `again`: nothing was heard, and the client is to ask. */
+/** What a review is sent with. */
+interface ReadyPath {
+  readonly path: Path;
+  readonly endpoint: Endpoint;
+  readonly credential: Credential;
+}
+
+/** The answer; `again`: nothing was received, and the client of the hub is to ask. */
 type Outcome = HubAnswer | 'again';
 
 /**
- * The client, but for reviews, which take the way of the data path.
+ * The client of a hub, whose reviews go over connections of the data path.
  * @param connection of the hub, read anew for every review
  */
 export function withCheapReviews(client: HubClient, connection: HubConnection, version: string): HubClient {
-  const userAgent = `portcullis/${version}`;
-  let way: Way | undefined;
+  return new CheapReviews(client, connection, `portcullis/${version}`);
+}
 
-  const leave = (left: Way): void => {
-    left.transport.close('drain');
-    if (way === left) way = undefined;
-  };
-  /** Undefined: there was none, or another; there is one now. */
-  const wayTo = (access: HubAccess, { clientCertificate }: Credential): Way | undefined => {
-    const { transportKey } = access;
-    const now = way;
+class CheapReviews implements HubClient {
+  readonly #client: HubClient;
+  readonly #connection: HubConnection;
+  readonly #userAgent: string;
+  #path: Path | undefined;
+
+  constructor(client: HubClient, connection: HubConnection, userAgent: string) {
+    this.#client = client;
+    this.#connection = connection;
+    this.#userAgent = userAgent;
+  }
+
+  get url(): string {
+    return this.#client.url;
+  }
+
+  async request(call: HubCall): Promise<HubAnswer> {
+    const ready = call.signal === undefined && isReview(call) ? this.#readyPath() : undefined;
+    if (ready === undefined) return this.#client.request(call);
+    const endMs = performance.now() + call.timeoutMs;
+    const review = new Review(this.#client.url, call.timeoutMs, () => this.#leave(ready.path));
+    const outcome = await review.start(ready.path.transport, {
+      method: 'POST',
+      target: ready.endpoint.basePath + call.path,
+      headers: headersTo(ready.endpoint, ready.credential, this.#userAgent),
+      body: Buffer.from(JSON.stringify(call.body)),
+    });
+    if (outcome !== 'again' && outcome.status !== 401) return outcome;
+    return this.#client.request({ ...call, timeoutMs: Math.max(1, Math.ceil(endMs - performance.now())) });
+  }
+
+  open(call: Parameters<HubClient['open']>[0]): ReturnType<HubClient['open']> {
+    return this.#client.open(call);
+  }
+
+  close(): void {
+    this.#path?.transport.close('abort');
+    this.#path = undefined;
+    this.#client.close();
+  }
+
+  /** Undefined where the client of the hub must ask. */
+  #readyPath(): ReadyPath | undefined {
+    try {
+      const access = this.#connection.current();
+      const credential = access.credential.current();
+      // The client of the hub waits for a plugin that runs, and reports one that failed.
+      if (credential instanceof Promise) return undefined;
+      const path = this.#pathTo(access, credential);
+      return path && { path, endpoint: access.endpoint, credential };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /**
+   * The present connections. Undefined when there were none, or under another trust or identity: new ones are made, and
+   * this one request is the client's, whose watches must follow the change as well.
+   */
+  #pathTo({ transportKey, endpoint, tls }: HubAccess, { clientCertificate }: Credential): Path | undefined {
+    const now = this.#path;
     const isSame =
       now?.transportKey === transportKey &&
       now.certificate?.cert === clientCertificate?.cert &&
       now.certificate?.key === clientCertificate?.key;
     if (isSame) return now;
-    if (now !== undefined) leave(now);
-    const { endpoint, tls } = access;
+    if (now !== undefined) this.#leave(now);
     const transport = makeTransport({
       clusterName: 'hub',
       endpoint,
@@ -60,53 +119,14 @@ export function withCheapReviews(client: HubClient, connection: HubConnection, v
       clientCertificate,
       limits: { connections, pending },
     });
-    way = { transportKey, certificate: clientCertificate, transport };
+    this.#path = { transportKey, certificate: clientCertificate, transport };
     return undefined;
-  };
-  /** Undefined where the client must ask. */
-  const readyWay = ():
-    | { readonly way: Way; readonly endpoint: Endpoint; readonly credential: Credential }
-    | undefined => {
-    try {
-      const access = connection.current();
-      const credential = access.credential.current();
-      // While a plugin runs the client waits for it; what there is to say of one that failed is the client's word, too.
-      if (credential instanceof Promise) return undefined;
-      // The first request over another trust is the client's: its watches must follow as well.
-      const same = wayTo(access, credential);
-      return same && { way: same, endpoint: access.endpoint, credential };
-    } catch {
-      return undefined;
-    }
-  };
+  }
 
-  const request = async (call: HubCall): Promise<HubAnswer> => {
-    const ready = call.signal === undefined && isReview(call) ? readyWay() : undefined;
-    if (ready === undefined) return client.request(call);
-    const endMs = performance.now() + call.timeoutMs;
-    const review = new Review(client.url, call.timeoutMs, () => leave(ready.way));
-    const outcome = await review.start(ready.way.transport, {
-      method: 'POST',
-      target: ready.endpoint.basePath + call.path,
-      headers: headersTo(ready.endpoint, ready.credential, userAgent),
-      body: Buffer.from(JSON.stringify(call.body)),
-    });
-    if (outcome !== 'again' && outcome.status !== 401) return outcome;
-    return client.request({ ...call, timeoutMs: Math.max(1, Math.ceil(endMs - performance.now())) });
-  };
-
-  return {
-    get url() {
-      return client.url;
-    },
-    request,
-    open: (call) => client.open(call),
-    close() {
-      way?.transport.close('abort');
-      way = undefined;
-      client.close();
-    },
-  };
+  #leave(left: Path): void {
+    left.transport.close('drain');
+    if (this.#path === left) this.#path = undefined;
+  }
 }
 
 function headersTo(endpoint: Endpoint, { authorization }: Credential, userAgent: string): string[] {
@@ -116,7 +136,7 @@ function headersTo(endpoint: Endpoint, { authorization }: Credential, userAgent:
   return headers;
 }
 
-/** What goes out. */
+/** What is sent. */
 interface Question {
   readonly method: 'POST';
   readonly target: string;
@@ -137,7 +157,7 @@ class Review implements ResponseHandler {
   #status = 0;
   #reused = false;
 
-  /** @param onSilence no answer came in time: whatever idles may lead to the same dead end */
+  /** @param onSilence is called when no answer came in time: other idle connections may be just as dead */
   constructor(url: string, timeoutMs: number, onSilence: () => void) {
     this.#url = url;
     this.#timeoutMs = timeoutMs;
@@ -181,7 +201,7 @@ class Review implements ResponseHandler {
   }
 
   onError(error: GatewayError, afterHeaders: boolean): void {
-    // Reviews change nothing, so what a connection that idled has swallowed may be sent again.
+    // Reviews change nothing, so one that was lost on a connection that had been idle may be sent again.
     if (this.#reused && !afterHeaders) {
       clearTimeout(this.#timer);
       this.#outcome.resolve('again');

@@ -1,14 +1,12 @@
-// The end of the process in good order (kube-apiserver's shutdown sequence): unready, stop taking, let short requests
-// finish, end watches between two events, abort the rest when the grace is over. Easy to get wrong: a list that is cut
-// must look cut, so that kubectl exits non-zero; only a watch may end cleanly; and an answer that is written has not
-// left yet.
+// The end of the process in good order (kube-apiserver's shutdown sequence): unready, stop accepting, let short
+// requests finish, end watches between two events, abort the rest when the grace is over. A list that is cut must look
+// cut, so that kubectl exits non-zero; only a watch may end cleanly. An answer that is written has not left the process
+// yet, so connections are waited for.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Listener } from '../start/tls-server.ts';
 
-/**
- * How long the end of the process waits for a webhook, whose events wait on disk then, and for a collector of spans.
- */
+/** How long the end of the process waits for an audit webhook (its events are kept on disk) and a trace collector. */
 export const flushMs = 3000;
 
 /** What is drained and how long it may take. */
@@ -23,13 +21,13 @@ export interface DrainParts {
   readonly graceMs: number;
 }
 
-/** Watches that end in a second at least, as with kube-apiserver; more of them where the grace would not do. */
+/** Watches that are ended each second, as in kube-apiserver; more when the grace is too short for that. */
 const leastWatchesPerSecond = 200;
-/** Share of the grace after which the last watch was told. */
+/** Share of the grace after which the last watch is ended. */
 const watchShare = 0.6;
 const watchTickMs = 50;
 
-/** Part of the grace kept for what tells clients of the abort (RST_STREAM, close) to leave. */
+/** Part of the grace kept for sending the aborts (RST_STREAM, close) to clients. */
 const abortMs = 250;
 
 /** Resolves when no request is open and no connection is left, or the grace is over. */
@@ -50,8 +48,8 @@ export async function drain(parts: DrainParts): Promise<void> {
 }
 
 /**
- * Ends watches a few at a time: their clients open them again elsewhere at once, and thousands in one moment would be a
- * storm for whoever takes over and for the members.
+ * Ends watches a few at a time. Their clients open them again at once, and thousands in one moment would overload the
+ * other replicas and the members.
  */
 function endWatches(openStreams: OpenStreams, graceMs: number): { stop(): void } {
   const watches = [...openStreams].filter(({ kind }) => kind === 'watch');

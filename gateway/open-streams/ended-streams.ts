@@ -1,6 +1,6 @@
-// Ends what is open before its time, and tells the client why where it can be told. Easy to get wrong: what has no
-// stream yet (the member has not answered) can only be cut; and a registration that is gone or closed must take its
-// streams with it, or they would outlive every right.
+// Ends streams early and tells the client why where the protocol can. An exchange without a stream (the member has not
+// answered) can only be cut. A registration that is removed or closed ends its streams: otherwise they would outlive
+// every right.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Inbound } from '../../http/inbound.ts';
@@ -16,7 +16,7 @@ export function endStream(open: OpenStream | Inbound, reason: GatewayError): voi
 
 /**
  * Ends the streams of a registration that is removed, and of one that lost its credential or may not be used any more.
- * A credential that is replaced by another leaves them be: rotation must not be noticed.
+ * A credential that is replaced by another ends nothing: clients must not notice a rotation.
  */
 export function followRegistrations(
   store: Pick<ClusterStore, 'subscribe'>,

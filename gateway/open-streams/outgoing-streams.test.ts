@@ -59,7 +59,7 @@ function setting() {
   };
 }
 
-test('a changed rule ends the streams of whom it names, in the clusters it names, and no other', () => {
+test('a changed rule ends the streams of the users and clusters it names, and no others', () => {
   const made = setting();
   const [annThere, annElsewhere, bobThere] = [made.open(ann, 'm1'), made.open(ann, 'm2'), made.open(bob, 'm1')];
   made.changeRules();
@@ -69,7 +69,7 @@ test('a changed rule ends the streams of whom it names, in the clusters it names
   assert.deepEqual([annThere, annElsewhere, bobThere], [['IDENTITY_REFUSED'], [], []]);
 });
 
-test('an identity that is made anew but is the same stays open', () => {
+test('a stream whose identity is the same after a change stays open', () => {
   const made = setting();
   made.mapped.set('ann@m1', makeUser({ name: 'mapped', groups: ['g'] }));
   const ended = made.open(ann, 'm1');

@@ -1,6 +1,6 @@
-// Ends streams that go out as somebody the rules no longer name: a watch that lives for days would else keep the
-// identity of a rule that was taken away. Easy to get wrong: most changes change nobody, so the identity is made anew
-// and compared, and only who differs is cut.
+// Ends streams whose outgoing identity the rules no longer give: a watch that lives for days would otherwise keep the
+// identity of a rule that was removed. The identity is made anew and compared, and only streams for which it differs
+// are cut.
 import { isSameIdentity } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
@@ -13,13 +13,13 @@ export interface OutgoingStream {
   readonly user: User;
   /** The registration it was sent to. */
   readonly cluster: ClusterSpec;
-  /** Whom the member was told to see. */
+  /** The identity that the member was sent. */
   readonly outgoing: User;
   /** Ends it, visibly cut for the client. */
   end(reason: GatewayError): void;
 }
 
-/** The streams that are watched over. */
+/** The streams that are followed. */
 export interface OutgoingStreams {
   follow(stream: OutgoingStream): void;
   forget(stream: OutgoingStream): void;

@@ -8,7 +8,7 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import { startStreamReviews } from './stream-reviews.ts';
-import type { StreamReviews } from './stream-reviews.ts';
+import type { ReviewedStream, StreamReviews } from './stream-reviews.ts';
 
 const yes: Decision = { allowed: true, reason: '' };
 const no: Decision = { allowed: false, reason: 'no more' };
@@ -21,7 +21,9 @@ interface Setting {
   authorize: Authorizer['authorize'];
 }
 
-function setting(t: TestContext): Setting & StreamReviews & { open(name?: string, caller?: User): string[] } {
+function setting(
+  t: TestContext,
+): Setting & Pick<StreamReviews, 'follow' | 'forget' | 'sweep'> & { open(name?: string, caller?: User): string[] } {
   const change: Setting = { authenticate: () => alice, authorize: () => yes };
   const reviews = startStreamReviews({
     authenticate: (request) => change.authenticate(request),
@@ -44,7 +46,12 @@ function setting(t: TestContext): Setting & StreamReviews & { open(name?: string
     reviews.follow(stream);
     return ended;
   };
-  return Object.assign(change, reviews, { open });
+  return Object.assign(change, {
+    follow: (stream: ReviewedStream) => reviews.follow(stream),
+    forget: (stream: ReviewedStream) => reviews.forget(stream),
+    sweep: () => reviews.sweep(),
+    open,
+  });
 }
 
 test('a stream whose caller and right are still the same stays open', async (t) => {
@@ -148,7 +155,7 @@ test('thousands of streams are reviewed with few questions under way at a time',
   assert.ok(most <= 16, `${most}`);
 });
 
-test('a stream ends in the second its credential does, by the wall clock, with nobody asked', (t) => {
+test('a stream ends in the second its credential does, by the wall clock, without a review', (t) => {
   let nowMs = 1_000;
   const reviews = startStreamReviews({
     authenticate: () => assert.fail('nobody need be asked'),
@@ -175,7 +182,7 @@ test('a stream ends in the second its credential does, by the wall clock, with n
   assert.deepEqual(ended, ['soon UNAUTHENTICATED']);
 });
 
-test('Where streams may outlive credentials, neither a revoked nor an expired one ends them, but a lost right does', async (t) => {
+test('where streams may outlive credentials, neither a revoked nor an expired one ends them, but a lost right does', async (t) => {
   const rights = { decision: yes };
   const reviews = startStreamReviews({
     authenticate: () => Promise.reject(unauthenticated),

@@ -1,6 +1,6 @@
-// What livez and readyz ask of a gateway. Easy to get wrong: a bad edit, a hub that is down or a member that is gone
-// leave a gateway that serves what it knows, so they are told and do not take it out of service; only not knowing any
-// clusters yet and shutting down do.
+// What livez and readyz ask of a gateway. With a bad edit, a hub that is down or a member that is gone the gateway
+// still serves what it knows, so those are notes and no failures. Only "no clusters known yet" and "shutting down" take
+// it out of service.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { HealthCheck } from './health.ts';
 import type { Hub } from '../hub/hub.ts';
@@ -26,7 +26,7 @@ export function staleInputs({
   return [...reloading.faults(), ...sources.problems().filter(({ stale }) => stale)];
 }
 
-/** The checks by name, in the order they are told. */
+/** The checks in the order in which they are listed. */
 export function makeChecks(parts: CheckedParts): readonly HealthCheck[] {
   const { sources, hub, users } = parts;
   const configurationNotes = (): string[] => [
@@ -48,7 +48,7 @@ export function makeChecks(parts: CheckedParts): readonly HealthCheck[] {
     checks.push({
       name: 'hub-synced',
       on: ['readyz'],
-      fault: () => (sources.synced() ? undefined : 'the hub has not told its clusters yet'),
+      fault: () => (sources.synced() ? undefined : 'the hub has not listed its clusters yet'),
       note: () => joined(hub.faults()),
     });
   }

@@ -1,6 +1,5 @@
-// /livez, /readyz and /healthz in the form of kube-apiserver (apiserver/pkg/server/healthz). Easy to get wrong: without
-// authentication only `ok` or the names of failed checks are told; a member that does not answer must never make the
-// gateway unready.
+// /livez, /readyz and /healthz in the form of kube-apiserver (apiserver/pkg/server/healthz). Without authentication
+// only `ok` or the names of failed checks are shown. A member that does not answer never makes the gateway unready.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { queryFlag } from '../request/request-info.ts';
 import type { Surface } from '../request/routes.ts';

@@ -4,7 +4,7 @@ import type { ClusterSpec } from '../../cache/model/records.ts';
 import { createClusterStore } from '../../cache/model/store.ts';
 import type { ClusterState, SyncFault } from '../../search/sync/sync-types.ts';
 import { conditionsOf } from '../api/clusters/cluster-object.ts';
-import { forbiddenLine, tellIndexed } from './index-status.ts';
+import { forbiddenLine, showIndexed } from './index-status.ts';
 
 const forbidden: SyncFault = {
   reason: 'Forbidden',
@@ -42,14 +42,14 @@ function followed(...states: readonly (readonly [name: string, fault: SyncFault 
   };
 }
 
-test('each cluster tells how it stands in the index: one event a change, none for the same again, nothing of one that is not indexed', (t) => {
+test('each cluster shows how it stands in the index: one event a change, none without a change, nothing for one that is not indexed', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
   const store = createClusterStore();
   store.apply('s', [specOf('m1'), specOf('m2')]);
   const index = followed(['m1', forbidden]);
   let events = 0;
   store.subscribe(() => (events += 1));
-  const end = tellIndexed(index, store, undefined);
+  const end = showIndexed(index, store, undefined);
   t.mock.timers.tick(10_000);
   assert.equal(events, 1);
   assert.equal(store.get('m1')?.status.indexed?.summary, 'Forbidden');

@@ -1,6 +1,6 @@
-// Tells of each cluster how it stands in the index: in its record, where `kubectl get clusters` and its watches see it,
-// and in one line when the gateway starts. Easy to get wrong: each change of a record is an event for whoever watches
-// clusters, so progress is told in tens of percent.
+// Shows for each cluster how it stands in the index: in its record, where `kubectl get clusters` and its watches see
+// it, and in one line when the gateway starts. Each change of a record is an event for all who watch clusters, so
+// progress is shown in tens of percent.
 import type { ClusterSpec, ClusterStatus } from '../../cache/model/records.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { Index } from '../../search/index.ts';
@@ -14,20 +14,20 @@ type Records = Pick<ClusterStore, 'list' | 'getByUid' | 'setStatus'>;
 /** Of `--index-resources`. */
 type Resources = readonly string[] | undefined;
 
-/** Changes come in crowds. */
+/** Changes within this time are written together. */
 const gatherMs = 100;
-/** Progress has no event. */
+/** Progress has no event, so it is read at this interval. */
 const progressMs = 2_000;
 /** How often a start waits for clusters that are still read for the first time. */
 const settlingRounds = 4;
 const namedClusters = 5;
 
 /** Keeps the records up to date until it is ended. */
-export function tellIndexed(index: Followed, records: Records, resources: Resources): () => void {
+export function showIndexed(index: Followed, records: Records, resources: Resources): () => void {
   let gathering: NodeJS.Timeout | undefined;
   let isSyncing = false;
   let tookMs = 0;
-  const tell = (): void => {
+  const show = (): void => {
     const startedMs = performance.now();
     gathering = undefined;
     isSyncing = false;
@@ -41,8 +41,8 @@ export function tellIndexed(index: Followed, records: Records, resources: Resour
     }
     tookMs = performance.now() - startedMs;
   };
-  // With thousands of clusters a look takes a while: it never takes more than a twentieth of the time.
-  const gather = (): void => void (gathering ??= setTimeout(tell, Math.max(gatherMs, tookMs * 20)).unref());
+  // With thousands of clusters one round takes a while; rounds take a twentieth of the time at most.
+  const gather = (): void => void (gathering ??= setTimeout(show, Math.max(gatherMs, tookMs * 20)).unref());
   const unsubscribe = index.onChange(gather);
   const timer = setInterval(() => isSyncing && gather(), progressMs).unref();
   gather();
@@ -53,25 +53,22 @@ export function tellIndexed(index: Followed, records: Records, resources: Resour
   };
 }
 
-/** What is told of before is the same object. */
-function statusOf({ summary, ...told }: Indexed, before: ClusterStatus['indexed']): ClusterStatus['indexed'] {
-  if (before?.summary === summary && before.condition.message === told.message) return before;
-  const isSame = before?.condition.status === told.status;
+/** The same object as before when nothing changed. */
+function statusOf({ summary, ...shown }: Indexed, before: ClusterStatus['indexed']): ClusterStatus['indexed'] {
+  if (before?.summary === summary && before.condition.message === shown.message) return before;
+  const isSame = before?.condition.status === shown.status;
   const lastTransitionTime = isSame
     ? before.condition.lastTransitionTime
     : new Date().toISOString().replace(/\.\d+Z$/, 'Z');
-  return Object.freeze({ summary, condition: Object.freeze({ type: 'Indexed', ...told, lastTransitionTime }) });
+  return Object.freeze({ summary, condition: Object.freeze({ type: 'Indexed', ...shown, lastTransitionTime }) });
 }
 
-/** With the context of an administrator, where the gateway knows its name. */
+/** The command that lets the index read a cluster, with the kubeconfig context where the gateway knows it. */
 function mendOf(spec: ClusterSpec | undefined, resources: Resources): string {
   return mendCommand(spec?.source === 'kubeconfig' ? spec.originalName : undefined, resources);
 }
 
-/**
- * One line about the clusters that the index may not read, with the command that mends it; undefined when there are
- * none.
- */
+/** One line about the clusters that the index may not read, with the command that grants it; undefined for none. */
 export async function forbiddenLine(
   index: Followed,
   records: Records,

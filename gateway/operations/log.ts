@@ -1,6 +1,5 @@
-// The process log: JSON lines by pino on standard error. Easy to get wrong: whole objects of requests or credentials in
-// a log call; log named fields only. The redaction list is the second fence, not the first (rule "secrets stay
-// inside").
+// The process log: JSON lines by pino on standard error. Log named fields only, never a whole request or credential.
+// The redaction list is a second protection, not the first (rule "secrets stay inside").
 import { pino } from 'pino';
 import type { DestinationStream, Logger } from 'pino';
 

@@ -1,12 +1,11 @@
-// Who may scrape `/metrics` where others can reach it: a token the hub knows, of a user the hub lets `get /metrics`.
-// Easy to get wrong: the names of all clusters and how busy they are stand there, so a hub that cannot be asked means
-// no, never yes.
+// Who may scrape `/metrics` where others can reach it: the holder of a token that the hub knows and whom the hub lets
+// `get /metrics`. The page holds the names of all clusters, so while the hub cannot be asked the answer is no.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 
 /** How the hub is asked; both answers may come from the caches of requests. */
 export interface MetricsReviews {
-  /** Whose token this is, undefined when nobody's (TokenReview). @throws GatewayError HUB_UNAVAILABLE */
+  /** The user of a token, or undefined (TokenReview). @throws GatewayError HUB_UNAVAILABLE */
   holderOf(token: string): Promise<User | undefined>;
   /**
    * Whether RBAC allows the verb `get` on this nonResourceURL (SubjectAccessReview). @throws GatewayError

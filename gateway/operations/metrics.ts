@@ -1,5 +1,5 @@
-// What is counted, and how it is exported. Easy to get wrong: the hot path only adds to plain numbers; prom-client
-// reads them when somebody scrapes. Label values are bounded: clusters only from records, unknown resources never.
+// What is counted, and how it is exported. A request only adds to plain numbers; prom-client reads them when somebody
+// scrapes. Label values are bounded: clusters come from records only, and resources are no label.
 import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { MetricValue } from 'prom-client';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
@@ -8,13 +8,12 @@ import type { ClusterStore } from '../../cache/model/store.ts';
 import { conditionsOf } from '../api/clusters/cluster-object.ts';
 import type { Observed } from '../exchange.ts';
 import type { Log } from './log.ts';
-import { registerRead } from './read-metric.ts';
-import type { Aggregator } from './read-metric.ts';
+import { by, registerRead, single } from './read-metric.ts';
+import type { Aggregator, MetricValues } from './read-metric.ts';
+import { codeValues, histogramValues, Series } from './request-series.ts';
+import type { Histogram } from './request-series.ts';
 
-/** kube-apiserver's buckets of apiserver_request_duration_seconds, in seconds. */
-const buckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
-
-/** What the chain tells about a request. */
+/** What the chain reports about a request. */
 export interface RequestMetrics {
   begin(state: Observed): void;
   end(state: Observed, aborted: boolean): void;
@@ -31,95 +30,95 @@ export interface MetricSources {
   readonly version: string;
 }
 
-interface Series {
-  readonly cluster: string;
-  readonly verb: string;
-  readonly codes: Map<number, number>;
-  readonly total: Histogram;
-  readonly upstream: Histogram;
-  readonly gateway: Histogram;
-  bytesIn: number;
-  bytesOut: number;
-  aborted: number;
-  inFlight: number;
-}
-
-class Histogram {
-  readonly counts = new Float64Array(buckets.length + 1);
-  sum = 0;
-  count = 0;
-
-  add(seconds: number): void {
-    let i = 0;
-    while (i < buckets.length && seconds > buckets[i]!) i += 1;
-    this.counts[i]! += 1;
-    this.sum += seconds;
-    this.count += 1;
-  }
-}
-
 /** The registry of one process and the counters behind it. */
 export function makeMetrics(sources: MetricSources): RequestMetrics & { readonly registry: Registry } {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const series = new Map<string, Map<string, Series>>();
-  const allSeries = (): Series[] => [...series.values()].flatMap((ofCluster) => [...ofCluster.values()]);
-  const seriesOf = (state: Observed): Series => {
-    const { observation } = state;
-    // The name of the record, not that of the request: a string that was a key before is found faster than a new one of
-    // the same letters.
-    const cluster = observation.cluster === '' ? '' : (sources.store.get(observation.cluster)?.spec.name ?? '');
+  const requests = new RequestCounters(sources);
+  registerRequestMetrics(registry, requests);
+  registerStateMetrics(registry, sources);
+  return {
+    registry,
+    begin: () => requests.begin(),
+    end: (state, aborted) => requests.end(state, aborted),
+  };
+}
+
+/** Adds up requests by cluster and verb. */
+class RequestCounters implements RequestMetrics {
+  readonly #sources: MetricSources;
+  readonly #series = new Map<string, Map<string, Series>>();
+  #inFlight = 0;
+
+  constructor(sources: MetricSources) {
+    this.#sources = sources;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  all(): Series[] {
+    return [...this.#series.values()].flatMap((ofCluster) => [...ofCluster.values()]);
+  }
+
+  begin(): void {
+    this.#inFlight += 1;
+  }
+
+  end(state: Observed, aborted: boolean): void {
+    this.#inFlight -= 1;
+    const { progress, observation, receivedAtMs } = state;
+    const one = this.#seriesOf(state);
+    one.codes.set(progress.status, (one.codes.get(progress.status) ?? 0) + 1);
+    one.bytesIn += progress.bytesIn;
+    one.bytesOut += progress.bytesOut;
+    if (aborted) one.aborted += 1;
+    const nowMs = performance.now();
+    const answeredAtMs = progress.firstByteAtMs === 0 ? nowMs : progress.firstByteAtMs;
+    const totalMs = answeredAtMs - receivedAtMs;
+    const upstreamMs = progress.sentAtMs === 0 ? 0 : Math.max(0, answeredAtMs - progress.sentAtMs);
+    one.total.add(totalMs / 1000);
+    if (progress.sentAtMs !== 0) one.upstream.add(upstreamMs / 1000);
+    one.gateway.add((totalMs - upstreamMs) / 1000);
+    const { log } = this.#sources;
+    const level = progress.status >= 500 ? 'warn' : observation.longRunning ? 'info' : 'debug';
+    if (log.isLevelEnabled(level)) logRequest(log, level, state, aborted, nowMs);
+  }
+
+  #seriesOf({ observation }: Observed): Series {
+    // The record's name, not the request's: a Map finds a string that was a key before faster than a new equal one.
+    const cluster = observation.cluster === '' ? '' : (this.#sources.store.get(observation.cluster)?.spec.name ?? '');
     const verb = observation.verb === '' ? 'unknown' : observation.verb;
-    let ofCluster = series.get(cluster);
+    let ofCluster = this.#series.get(cluster);
     if (ofCluster === undefined) {
       ofCluster = new Map();
-      series.set(cluster, ofCluster);
+      this.#series.set(cluster, ofCluster);
     }
     let found = ofCluster.get(verb);
     if (found === undefined) {
-      found = {
-        cluster,
-        verb,
-        codes: new Map(),
-        total: new Histogram(),
-        upstream: new Histogram(),
-        gateway: new Histogram(),
-        bytesIn: 0,
-        bytesOut: 0,
-        aborted: 0,
-        inFlight: 0,
-      };
+      found = new Series(cluster, verb);
       ofCluster.set(verb, found);
     }
     return found;
-  };
-  let inFlight = 0;
+  }
+}
 
-  const gauge = (
-    name: string,
-    help: string,
-    values: () => readonly MetricValue<string>[],
-    aggregator?: Aggregator,
-  ): void => registerRead(registry, name, help, 'gauge', values, aggregator);
-  const counter = (name: string, help: string, values: () => readonly MetricValue<string>[]): void =>
+/** What requests have added up to. */
+function registerRequestMetrics(registry: Registry, requests: RequestCounters): void {
+  const perSeries = (read: (one: Series) => number) => (): MetricValues =>
+    requests.all().map((one) => ({ labels: { cluster: one.cluster, verb: one.verb }, value: read(one) }));
+  const counter = (name: string, help: string, values: () => MetricValues): void =>
     registerRead(registry, name, help, 'counter', values);
-  const perSeries = (read: (one: Series) => number) => () =>
-    allSeries().map((one) => ({ labels: { cluster: one.cluster, verb: one.verb }, value: read(one) }));
   const histogram = (name: string, help: string, read: (one: Series) => Histogram): void =>
     registerRead(registry, name, help, 'histogram', () =>
-      allSeries().flatMap((one) => histogramValues(name, one, read(one))),
+      requests.all().flatMap((one) => histogramValues(name, one, read(one))),
     );
 
   counter(
     'portcullis_request_total',
     'Requests answered, by cluster, verb and HTTP code (0: the client left before an answer).',
-    () =>
-      allSeries().flatMap((one) =>
-        [...one.codes].map(([code, value]) => ({
-          labels: { cluster: one.cluster, verb: one.verb, code: String(code) },
-          value,
-        })),
-      ),
+    () => requests.all().flatMap(codeValues),
   );
   counter(
     'portcullis_request_aborts_total',
@@ -151,29 +150,34 @@ export function makeMetrics(sources: MetricSources): RequestMetrics & { readonly
     'The part of it spent in the gateway, connecting included.',
     (one) => one.gateway,
   );
-  gauge('portcullis_current_inflight_requests', 'Requests under way, streams included.', () => [
-    { labels: {}, value: inFlight },
-  ]);
-  gauge('portcullis_longrunning_requests', 'Open streams to members by kind.', () =>
-    openStreamValues(sources.openStreams),
+  registerRead(registry, 'portcullis_current_inflight_requests', 'Requests under way, streams included.', 'gauge', () =>
+    single(requests.inFlight),
   );
-  gauge('portcullis_upstream_connections', 'Connections to members by state.', () =>
-    connectionValues(sources.connections),
-  );
+}
+
+/** What streams, connections, clusters and files look like now. */
+function registerStateMetrics(registry: Registry, sources: MetricSources): void {
+  const { store, connections, openStreams, reloadFaults, version } = sources;
+  const gauge = (name: string, help: string, values: () => MetricValues, aggregator?: Aggregator): void =>
+    registerRead(registry, name, help, 'gauge', values, aggregator);
+
+  gauge('portcullis_longrunning_requests', 'Open streams to members by kind.', () => openStreamValues(openStreams));
+  gauge('portcullis_upstream_connections', 'Connections to members by state.', () => connectionValues(connections));
   gauge(
     'portcullis_breaker_open',
     '1 while a cluster is not being asked because it did not answer.',
     () =>
-      sources.connections
-        .stats()
-        .map(([cluster, , state]) => ({ labels: { cluster }, value: state === 'closed' ? 0 : 1 })),
+      by(
+        'cluster',
+        connections.stats().map(([cluster, , state]) => [cluster, state === 'closed' ? 0 : 1]),
+      ),
     'max',
   );
   gauge(
     'portcullis_cluster_condition',
     '1 for the present status of each condition of each cluster.',
     () =>
-      sources.store.list().flatMap((record) =>
+      store.list().flatMap((record) =>
         conditionsOf(record).map(({ type, status }) => ({
           labels: { cluster: record.spec.name, type, status },
           value: 1,
@@ -184,40 +188,14 @@ export function makeMetrics(sources: MetricSources): RequestMetrics & { readonly
   gauge(
     'portcullis_config_reload_failed',
     '1 for each file whose last edit could not be used; the last good state is kept.',
-    () => sources.reloadFaults().map((file) => ({ labels: { file }, value: 1 })),
+    () =>
+      by(
+        'file',
+        reloadFaults().map((file) => [file, 1]),
+      ),
     'first',
   );
-  gauge(
-    'portcullis_build_info',
-    'Version of Portcullis.',
-    () => [{ labels: { version: sources.version }, value: 1 }],
-    'first',
-  );
-
-  return {
-    registry,
-    begin() {
-      inFlight += 1;
-    },
-    end(state, aborted) {
-      inFlight -= 1;
-      const { progress, observation, receivedAtMs } = state;
-      const one = seriesOf(state);
-      one.codes.set(progress.status, (one.codes.get(progress.status) ?? 0) + 1);
-      one.bytesIn += progress.bytesIn;
-      one.bytesOut += progress.bytesOut;
-      if (aborted) one.aborted += 1;
-      const nowMs = performance.now();
-      const answeredAtMs = progress.firstByteAtMs === 0 ? nowMs : progress.firstByteAtMs;
-      const totalMs = answeredAtMs - receivedAtMs;
-      const upstreamMs = progress.sentAtMs === 0 ? 0 : Math.max(0, answeredAtMs - progress.sentAtMs);
-      one.total.add(totalMs / 1000);
-      if (progress.sentAtMs !== 0) one.upstream.add(upstreamMs / 1000);
-      one.gateway.add((totalMs - upstreamMs) / 1000);
-      const level = progress.status >= 500 ? 'warn' : observation.longRunning ? 'info' : 'debug';
-      if (sources.log.isLevelEnabled(level)) logRequest(sources.log, level, state, aborted, nowMs);
-    },
-  };
+  gauge('portcullis_build_info', 'Version of Portcullis.', () => by('version', [[version, 1]]), 'first');
 }
 
 function logRequest(
@@ -254,20 +232,6 @@ function pathOf(target: string): string {
   if (!target.startsWith('/')) return '';
   const end = target.search(/[?#]/);
   return end < 0 ? target : target.slice(0, end);
-}
-
-function histogramValues(name: string, one: Series, histogram: Histogram): MetricValue<string>[] {
-  const labels = { cluster: one.cluster, verb: one.verb };
-  const values: (MetricValue<string> & { metricName: string })[] = [];
-  let cumulative = 0;
-  for (let i = 0; i < histogram.counts.length; i++) {
-    cumulative += histogram.counts[i]!;
-    const le = i < buckets.length ? buckets[i]! : '+Inf';
-    values.push({ labels: { ...labels, le }, value: cumulative, metricName: `${name}_bucket` });
-  }
-  values.push({ labels, value: histogram.sum, metricName: `${name}_sum` });
-  values.push({ labels, value: histogram.count, metricName: `${name}_count` });
-  return values;
 }
 
 function openStreamValues(openStreams: OpenStreams): MetricValue<string>[] {

@@ -1,10 +1,9 @@
-// The operations listener: plain HTTP/1.1 on loopback with metrics and health, or TLS where others reach it, with
-// nothing but protected metrics. Easy to get wrong: nothing here may reach a cluster, and whoever may read it learns
-// the names of all clusters, so it never binds elsewhere by itself.
+// The operations listener: plain HTTP/1.1 with metrics and health on loopback, or TLS with nothing but protected
+// metrics where others reach it. Nothing here reaches a cluster, but a reader learns the names of all clusters, so it
+// listens elsewhere only when a flag says so.
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
 import type { Registry } from 'prom-client';
@@ -13,6 +12,7 @@ import { healthResponse } from './health.ts';
 import type { HealthCheck } from './health.ts';
 import { formatHostPort, isLoopback } from '../../lib/text/host-port.ts';
 import type { HostPort } from '../../lib/text/host-port.ts';
+import { listenAt } from '../start/listen.ts';
 import type { AdmitScrape } from './metrics-protection.ts';
 
 /** A running operations listener. */
@@ -29,7 +29,7 @@ export interface OperationsTls {
   readonly key: string;
 }
 
-/** What `/metrics` answers: a registry, or what stands for several. */
+/** What `/metrics` answers: one registry, or the sum of several. */
 export type MetricsPage = Pick<Registry, 'metrics' | 'contentType'>;
 
 /** What makes it safe to listen on another address than loopback. */
@@ -40,7 +40,7 @@ export interface OperationsProtection {
 
 /**
  * @param protection used when `at` is not a loopback address: `/metrics` alone is served, over TLS, to whom `admit`
- *   lets pass; undefined when there is nobody to ask (no hub), and then the operator's choice of address stands
+ *   lets pass; undefined without a hub: then the listener is as open as its address
  * @throws Error with the system's code when the address cannot be had
  */
 export async function startOperations(
@@ -58,14 +58,7 @@ export async function startOperations(
       ? undefined
       : createTlsServer({ ...settings, ...guard.tls, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] }, handle);
   const server = tlsServer ?? createServer(settings, handle);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(at.port, at.host, () => {
-      server.removeListener('error', reject);
-      resolve();
-    });
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listenAt(server, at);
   return {
     url: `${tlsServer === undefined ? 'http' : 'https'}://${formatHostPort({ host: at.host, port })}`,
     setTls: ({ cert, key }) => tlsServer?.setSecureContext({ cert, key, minVersion: 'TLSv1.2' }),

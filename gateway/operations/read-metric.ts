@@ -1,14 +1,11 @@
-// Metrics whose values are read when somebody scrapes, so that the hot path only adds to plain numbers. Easy to get
-// wrong: label values must come from a bounded set.
+// Metrics whose values are read when somebody scrapes, so that requests only add to plain numbers. Label values must
+// come from a bounded set.
 import type { MetricObjectWithValues, MetricValue, Registry } from 'prom-client';
 
-/** What a scrape is told. */
+/** The values of a metric at one scrape. */
 export type MetricValues = readonly MetricValue<string>[];
 
-/**
- * How the values of several processes become one; `first`: those of the first process count, the others' are not asked
- * for.
- */
+/** How the values of several processes become one; `first`: only those of the first process count. */
 export type Aggregator = 'sum' | 'max' | 'min' | 'first';
 
 /** Registers one; prom-client asks any metric only for get(). */

@@ -1,5 +1,5 @@
-// One small request of the probe, over the same connections that requests use. Easy to get wrong: it must go past the
-// breaker (it is what closes it again) and its deadline is for the whole answer.
+// One small request of the probe, over the connections that requests use. It passes an open breaker, since its answer
+// is what closes the breaker again, and its deadline is for the whole answer.
 import type { IdentityMode } from '../../cache/model/records.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import { callMember, readWhole } from '../../routing/members/member-call.ts';

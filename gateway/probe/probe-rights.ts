@@ -1,7 +1,6 @@
-// Asks a member what the gateway's own credential may impersonate there, so that the cluster's condition can name a
-// missing rule before a user runs into it. Easy to get wrong: these reviews go out as the gateway itself, everything
-// else impersonates; and a member before Kubernetes 1.36 says yes to the verbs of constrained impersonation without
-// knowing what they mean.
+// Asks a member what the gateway's own credential may impersonate there, so that the cluster's condition names a
+// missing rule before a user runs into it. These reviews go out as the gateway itself; everything else impersonates. A
+// member before Kubernetes 1.36 says yes to the verbs of constrained impersonation without knowing them.
 import type { Condition } from '../../cache/model/records.ts';
 import type { Target } from '../../routing/members/target.ts';
 import { ask } from './probe-request.ts';
@@ -51,7 +50,7 @@ class ReviewFailed extends Error {}
 
 /**
  * The condition `ImpersonationAllowed`.
- * @param readyStatus what `/readyz` answered the probe's own impersonation: 403 tells that impersonation does not work
+ * @param readyStatus what `/readyz` answered the probe's own impersonation: 403 means that impersonation does not work
  *   after all
  * @throws GatewayError (rejects) when the member does not answer; SyntaxError when its answer is no JSON
  */
@@ -66,7 +65,7 @@ export async function impersonationFinding(target: Target, timeoutMs: number, re
       if (asked.every((allowed) => allowed)) return constrained;
       if (asked[0] === true) return usernameOnly;
     }
-    return judge(missing);
+    return findingOf(missing);
   } catch (error) {
     if (!(error instanceof ReviewFailed)) throw error;
     return { type: 'ImpersonationAllowed', status: 'Unknown', reason: 'ReviewFailed', message: error.message };
@@ -104,7 +103,7 @@ const usernameOnly: Finding = {
   message: 'the gateway may impersonate users but no groups: run it with --impersonation-mode=username',
 };
 
-function judge(missing: readonly Right[]): Finding {
+function findingOf(missing: readonly Right[]): Finding {
   const type = 'ImpersonationAllowed';
   if (missing.length === 0)
     return { type, status: 'True', reason: 'Granted', message: 'the gateway may impersonate every user' };

@@ -19,7 +19,7 @@ test('what the gateway needs is not broader than needed', () => {
   assert.deepEqual(broaderRules(needed, []), []);
 });
 
-test('anything else is, one rule at a time', () => {
+test('every other rule is broader than needed', () => {
   const broader: readonly ReviewedRule[] = [
     { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
     { verbs: ['*'], nonResourceURLs: ['*'] },
@@ -34,7 +34,7 @@ test('anything else is, one rule at a time', () => {
   assert.deepEqual(broaderRules([...needed, ...broader], []), broader);
 });
 
-test('what every authenticated user may do is no fault of the credential, in whatever order it is told', () => {
+test('what every authenticated user may do is no fault of the credential, in any order of the rules', () => {
   const own: readonly ReviewedRule[] = [{ verbs: ['list', 'get'], apiGroups: ['b', 'a'], resources: ['projects'] }];
   assert.deepEqual(broaderRules(own, [{ verbs: ['get', 'list'], apiGroups: ['a', 'b'], resources: ['projects'] }]), []);
   assert.deepEqual(broaderRules(own, [{ verbs: ['get'], apiGroups: ['a', 'b'], resources: ['projects'] }]), own);

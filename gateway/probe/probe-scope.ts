@@ -1,11 +1,11 @@
-// Asks a member whether the gateway's credential may do more there than impersonate: whoever steals it would be that,
-// and a bug of ours that loses an identity could do that. Easy to get wrong: what every authenticated user may do is no
-// fault of the credential, so it is asked as the probe's own impersonated user and taken off.
+// Asks a member whether the gateway's credential may do more there than impersonate: a thief of the credential could do
+// that too, and so could a bug of ours that loses an identity. What every authenticated user may do is no fault of the
+// credential, so it is asked as the probe's user and subtracted.
 import type { Target } from '../../routing/members/target.ts';
 import { ask } from './probe-request.ts';
 import type { Finding } from './probe-rights.ts';
 
-/** A rule as SelfSubjectRulesReview tells it; one of the two lists of things is there. */
+/** A rule of a SelfSubjectRulesReview; it has resources or nonResourceURLs. */
 export interface ReviewedRule {
   readonly verbs: readonly string[];
   readonly apiGroups?: readonly string[];
@@ -16,9 +16,7 @@ export interface ReviewedRule {
 
 const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
 const accessPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-/**
- * Rules are asked for in one namespace only, which tells all cluster-wide ones; the default namespace is always there.
- */
+/** The review is of one namespace and lists all cluster-wide rules; this namespace is in every cluster. */
 const namespace = 'default';
 const shownRules = 3;
 
@@ -65,7 +63,7 @@ export async function scopeFinding(target: Target, timeoutMs: number): Promise<F
   };
 }
 
-/** Rules that give more than impersonation, what the probe asks, and what everybody has. */
+/** The rules that give more than impersonation, than the probe needs, and than every user has. */
 export function broaderRules(own: readonly ReviewedRule[], everybodys: readonly ReviewedRule[]): ReviewedRule[] {
   const known = new Set(everybodys.map(ruleKey));
   return own.filter((rule) => {

@@ -1,11 +1,11 @@
-// The one name a list or watch is about, when its field selector pins it: authorization by name (`resourceNames`) goes
-// by it, as in kube-apiserver's RequestInfo. Easy to get wrong: a name found where kube-apiserver finds none lets
-// somebody who may list one object ask for all of them, so wherever a query is not plain, there is no name.
+// The one name that a list or watch is about when its field selector pins it. Authorization by name (`resourceNames`)
+// uses it, as in kube-apiserver's RequestInfo. Easy to get wrong: a name found where kube-apiserver finds none lets
+// somebody who may list one object ask for all of them. So a query that is not plain has no name.
 
 /** First value of a query parameter, or undefined. */
 export type QueryReader = (key: string) => string | undefined;
 
-/** `labels.Parse` takes these terms for certain; others are its to judge. */
+/** Label selectors that `labels.Parse` accepts for certain. */
 const plainLabels =
   /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?(?:=|==|!=)(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?(?:,(?!$)|$))*$/;
 /** At most 18 digits: what Go's ParseInt takes for 64 bits, without the edge. */
@@ -19,11 +19,24 @@ const plainNumber = /^[+-]?\d{1,18}$/;
 export function pinnedName(read: QueryReader): string | undefined {
   const selector = read('fieldSelector');
   if (selector === undefined || !selector.includes('metadata.name') || selector.includes('\\')) return undefined;
+  if (!isPlain(read)) return undefined;
+  const name = nameIn(selector);
+  if (name === undefined || name === '' || name === '.' || name === '..') return undefined;
+  // Not a path segment, or bytes that are not UTF-8, which Go keeps as they are.
+  return /[/%\ufffd]/.test(name) ? undefined : name;
+}
+
+/** Whether the other list options can be decoded for certain. */
+function isPlain(read: QueryReader): boolean {
   for (const option of ['limit', 'timeoutSeconds']) {
     const value = read(option);
-    if (value !== undefined && !plainNumber.test(value)) return undefined;
+    if (value !== undefined && !plainNumber.test(value)) return false;
   }
-  if (!plainLabels.test(read('labelSelector') ?? '')) return undefined;
+  return plainLabels.test(read('labelSelector') ?? '');
+}
+
+/** The one name of a selector; undefined for none, for two, and for a term that cannot be read. */
+function nameIn(selector: string): string | undefined {
   let name: string | undefined;
   for (const term of selector.split(',')) {
     if (term === '') continue;
@@ -34,7 +47,5 @@ export function pinnedName(read: QueryReader): string | undefined {
     if (name !== undefined && name !== match[3]) return undefined;
     name = match[3]!;
   }
-  if (name === undefined || name === '' || name === '.' || name === '..') return undefined;
-  // No path segment; or bytes that are no UTF-8, which Go keeps as they are.
-  return /[/%\ufffd]/.test(name) ? undefined : name;
+  return name;
 }

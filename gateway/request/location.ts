@@ -1,6 +1,6 @@
-// What becomes of a member's redirect: refused everywhere, but for applications behind the API server's own proxy,
-// whose Location is moved below the gateway's prefix (rule "no redirects"). Easy to get wrong: a Location to another
-// host would send the client, and its credential, away (CVE-2022-3172).
+// What becomes of a member's redirect (rule "no redirects"): it is refused, except for applications behind the API
+// server's own proxy, whose Location is moved below the gateway's prefix. A Location to another host would send the
+// client and its credential away (CVE-2022-3172).
 import type { Endpoint } from '../../cache/model/records.ts';
 import { applicationOffset } from './path.ts';
 import type { Surface } from './routes.ts';

@@ -132,7 +132,7 @@ test('our own segments must be spelled plainly', () => {
   }
 });
 
-test('what is not ours is 404', () => {
+test('a path the gateway does not serve is 404', () => {
   for (const target of [
     '/x',
     '/clusters',

@@ -1,6 +1,6 @@
-// The one path parser (rule "one path parser"): its segments feed authorization, routing, audit and the upstream
-// request line. Easy to get wrong: a second reading of the same bytes anywhere else; a parser differential is how
-// requests cross a cluster's border.
+// The one path parser (rule "one path parser"): its segments feed authorization, routing, audit and the request line
+// towards the member. Nothing else may read these bytes a second time: two readings that differ let a request reach a
+// cluster it was not authorized for.
 import { GatewayError } from '../../cache/model/errors.ts';
 
 /** A request target taken apart, never normalised. */
@@ -28,10 +28,7 @@ const maxTargetBytes = 64 * 1024;
  * cluster gets on its way.
  */
 const maxQueryPairs = 10_000 - 16;
-/**
- * A path of an API has a dozen, one of an application behind a member no more than a file system allows; each is
- * decoded and judged for a stranger.
- */
+/** Each segment costs work before anybody is authenticated. A path of an API has a dozen of them. */
 const maxSegments = 1000;
 
 /**
@@ -51,26 +48,10 @@ export function parseTarget(target: string): ParsedTarget {
   if (query !== '' && /[^\x21-\x7e]|#/.test(query)) throw badPath('the query holds bytes that must be percent-encoded');
   if (query.length > maxQueryPairs && query.split('&').length > maxQueryPairs)
     throw badPath(`the query holds more than ${maxQueryPairs} pairs`);
-  // Most paths hold nothing that needs judging: no escape, no empty or dot segment, no `;`.
+  // Most paths hold nothing that has to be decoded or checked: no escape, no empty or dot segment, no `;`.
   if (plainPath.test(path) && !path.includes('//') && !path.includes('/.')) return plainTarget(path, query);
   if (!targetBytes.test(path)) throw badPath('the path holds bytes that must be percent-encoded');
-  const segments: string[] = [];
-  const starts: number[] = [];
-  let start = 0;
-  let inApplication = false;
-  while (start < path.length) {
-    let end = path.indexOf('/', start + 1);
-    if (end < 0) end = path.length;
-    const raw = path.slice(start + 1, end);
-    const trailing = raw === '' && end === path.length;
-    inApplication ||= applicationPath(segments);
-    if (!(trailing && (segments.length > 0 || path === '/'))) {
-      segments.push(decodeSegment(raw, inApplication));
-      starts.push(start);
-    }
-    start = end;
-  }
-  return { path, query, segments, starts, trailingSlash: path.length > 1 && path.endsWith('/') };
+  return escapedTarget(path, query);
 }
 
 function hasMoreSlashes(path: string, most: number): boolean {
@@ -95,6 +76,27 @@ function plainTarget(path: string, query: string): ParsedTarget {
     start = end;
   }
   return { path, query, segments, starts, trailingSlash };
+}
+
+/** A path of which each segment has to be decoded and checked. */
+function escapedTarget(path: string, query: string): ParsedTarget {
+  const segments: string[] = [];
+  const starts: number[] = [];
+  let start = 0;
+  let inApplication = false;
+  while (start < path.length) {
+    let end = path.indexOf('/', start + 1);
+    if (end < 0) end = path.length;
+    const raw = path.slice(start + 1, end);
+    const trailing = raw === '' && end === path.length;
+    inApplication ||= applicationPath(segments);
+    if (!(trailing && (segments.length > 0 || path === '/'))) {
+      segments.push(decodeSegment(raw, inApplication));
+      starts.push(start);
+    }
+    start = end;
+  }
+  return { path, query, segments, starts, trailingSlash: path.length > 1 && path.endsWith('/') };
 }
 
 function decodeSegment(raw: string, inApplication: boolean): string {
@@ -122,8 +124,7 @@ function decodeSegment(raw: string, inApplication: boolean): string {
 }
 
 /**
- * A path as whoever serves it reads it, which is how authorization and audit policies speak of paths (Go's `URL.Path`):
- * `/%6cogs` is `/logs`.
+ * The path as an API server reads it (Go's `URL.Path`): `/%6cogs` is `/logs`. Rules and audit policies name paths so.
  * @param path as received
  * @param segments its segments, decoded
  */
@@ -133,8 +134,8 @@ export function decodedPath(path: string, segments: readonly string[]): string {
 }
 
 /**
- * Where the path of a member can begin: the whole path (the cluster is in the host name), behind `/clusters/<x>/proxy`,
- * behind `/apis/<group>/<version>/<resource>/<x>/proxy`. routes.ts knows no other prefix; a test compares the two.
+ * The segments before the path of a member: none (the cluster is in the host name), `/clusters/<x>/proxy`, or
+ * `/apis/<group>/<version>/<resource>/<x>/proxy`. routes.ts knows no other prefix; a test compares the two.
  */
 const memberOffsets = [0, 3, 6];
 

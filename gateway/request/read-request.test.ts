@@ -30,7 +30,7 @@ test('a path that is refused is refused every time', () => {
   for (let i = 0; i < 3; i++) assert.throws(() => read('/nothing'), { code: 'NOT_FOUND' });
 });
 
-test('names that never come again do not fill the memory: the newest are kept, and readings stay right', () => {
+test('paths that are never asked for again do not fill the memory, and readings are still right', () => {
   const read = makeGetReader();
   const first = read(member);
   for (let i = 0; i < 8_200; i++) assert.equal(read(`${member}${i}`).info.name, `x${i}`);

@@ -1,6 +1,5 @@
-// Reads a request line: path, surface, what is asked for. Easy to get wrong: clients ask for the same paths again and
-// again, so readings are kept, and what is kept must be a pure reading of method and target alone, and must not hold on
-// to the bytes of the request it was first made from.
+// Reads a request line: path, surface, what is asked for. Clients ask for the same paths again and again, so readings
+// are kept. A kept reading depends on method and target alone and holds no bytes of the request it was made from.
 import { parseTarget } from './path.ts';
 import type { ParsedTarget } from './path.ts';
 import { requestInfo } from './request-info.ts';
@@ -16,13 +15,12 @@ export interface RequestReading {
 }
 
 /**
- * Readings of one method that are kept, about 1 KB each: a few paths of each of 2,000 clusters, since a memory that is
- * too small by one never finds anything. When it is full it begins anew, so that names of a client cannot fill the
- * memory.
+ * How many readings are kept, of about 1 KB each: a few paths of each of 2,000 clusters. When that many are kept, all
+ * are dropped, so that a client with ever new paths cannot fill the memory.
  */
 const maxKept = 8192;
 const maxKeptLength = 256;
-/** Longer queries hold versions and tokens, which do not come again. */
+/** Longer queries hold versions and tokens, which no later request repeats. */
 const maxKeptQuery = 32;
 
 /**
@@ -51,7 +49,7 @@ export function makeGetReader(): (text: string) => RequestReading {
     if (text.length > maxKeptLength || (query >= 0 && text.length - query > maxKeptQuery)) {
       return readRequest('GET', text, undefined, false);
     }
-    // A copy: a slice would keep the whole head in memory, the client's credential in it.
+    // A copy: a slice would keep the whole request head in memory, with the client's credential.
     const own = Buffer.from(text, 'latin1').toString('latin1');
     const reading = readRequest('GET', own, undefined, false);
     if (kept.size >= maxKept) kept.clear();

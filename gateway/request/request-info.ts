@@ -1,7 +1,7 @@
-// Method, path and query → verb and resource, by the rules of k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: a
-// GET is a list or watch, a DELETE a deletecollection. Easy to get wrong: an upgrade has the verb of the same request
-// without it, a watch over WebSocket is `watch`. Only what starts something in a container is `create`, see {@link
-// startsInContainer}.
+// Verb and resource of a request, from method, path and query, by the rules of
+// k8s.io/apiserver/pkg/endpoints/request/requestinfo.go: a GET is a list or watch, a DELETE a deletecollection. An
+// upgrade has the verb of the same request without it, so a watch over WebSocket is `watch`. Only what starts something
+// in a container is `create`, see {@link startsInContainer}.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { pinnedName } from './field-selector.ts';
 
@@ -28,10 +28,7 @@ const verbOfMethod: ReadonlyMap<string, string> = new Map([
   ['DELETE', 'delete'],
 ]);
 
-/**
- * Verb of a request by its method alone, as an aggregating API server sees a subresource; '' for methods that have
- * none.
- */
+/** Verb by the method alone, as an aggregating API server sees a subresource; '' for methods without one. */
 export function methodVerb(method: string): string {
   return verbOfMethod.get(method) ?? '';
 }
@@ -46,14 +43,14 @@ const nonResourceVerb: ReadonlyMap<string, string> = new Map([
   ['OPTIONS', 'options'],
 ]);
 /**
- * What is started in a container by an upgrade. Other groups use the names for the same, as KubeVirt does for its
- * machines.
+ * Subresources by which an upgrade starts something in a container. Other groups use the same names, as KubeVirt does.
  */
 const startedSubresources: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward']);
 const longRunningSubresources: ReadonlySet<string> = new Set(['attach', 'exec', 'proxy', 'log', 'portforward']);
 
 /**
- * @param segments decoded segments of one path parser; @param query raw, with or without `?`
+ * Reads what a request asks for.
+ * @param segments decoded segments of the one path parser; @param query raw, with or without `?`
  * @throws GatewayError BAD_PATH for `/api/v1/watch` and the like, which name a verb and no resource
  */
 export function requestInfo(
@@ -62,7 +59,53 @@ export function requestInfo(
   query: string,
   isUpgrade: boolean,
 ): RequestInfo {
-  const nonResource = (): RequestInfo => ({
+  const versionAt = versionIndex(segments);
+  if (versionAt < 0) return nonResource(method);
+  let rest = segments.slice(versionAt + 1);
+  const legacyVerb = legacyVerbOf(rest);
+  if (legacyVerb !== undefined) rest = rest.slice(1);
+  const namespace = rest[0] === 'namespaces' && rest.length > 1 ? rest[1]! : '';
+  if (isInNamespace(rest)) rest = rest.slice(2);
+  const resource = rest[0] ?? '';
+  const named = rest[1] ?? '';
+  const subresource = rest.length >= 3 && legacyVerb !== 'proxy' ? rest[2]! : '';
+  const apiGroup = versionAt === 1 ? '' : segments[1]!;
+
+  const asked = legacyVerb ?? methodVerb(method);
+  let verb = named === '' ? collectionVerb(asked, query) : asked;
+  if (isUpgrade && legacyVerb === undefined && startsInContainer(apiGroup, resource, subresource)) verb = 'create';
+  return {
+    verb,
+    isResource: true,
+    apiGroup,
+    apiVersion: segments[versionAt]!,
+    namespace,
+    resource,
+    subresource,
+    name: named === '' && asked === 'get' ? selectedName(query) : named,
+    parts: rest.slice(subresource === '' ? 2 : 3),
+  };
+}
+
+/** Index of the version in `/api/<version>/…` and `/apis/<group>/<version>/…`; -1 for a path that names no resource. */
+function versionIndex(segments: readonly string[]): number {
+  if (segments[0] === 'api' && segments.length >= 3) return 1;
+  return segments[0] === 'apis' && segments.length >= 4 ? 2 : -1;
+}
+
+/**
+ * The verb in `/api/v1/watch/pods`. Here and below segments are compared and not looked up in Sets: a segment is a new
+ * string, and one look-up of it costs as much as all the comparisons (measured).
+ */
+function legacyVerbOf(rest: readonly string[]): string | undefined {
+  const first = rest[0];
+  if (first !== 'proxy' && first !== 'watch') return undefined;
+  if (rest.length < 2) throw new GatewayError('BAD_PATH', 'the path names no resource');
+  return first;
+}
+
+function nonResource(method: string): RequestInfo {
+  return {
     verb: nonResourceVerb.get(method) ?? '',
     isResource: false,
     apiGroup: '',
@@ -72,44 +115,22 @@ export function requestInfo(
     subresource: '',
     name: '',
     parts: [],
-  });
-  let rest = segments;
-  let apiGroup = '';
-  if (rest[0] === 'api' && rest.length >= 3) rest = rest.slice(1);
-  else if (rest[0] === 'apis' && rest.length >= 4) {
-    apiGroup = rest[1]!;
-    rest = rest.slice(2);
-  } else return nonResource();
-  const apiVersion = rest[0]!;
-  rest = rest.slice(1);
+  };
+}
 
-  let verb = verbOfMethod.get(method) ?? '';
-  let namespace = '';
-  // Comparisons, no Sets: a segment is a new string, and each look-up of one costs as much as all of these (measured).
-  const legacyVerb = rest[0] === 'proxy' || rest[0] === 'watch' ? rest[0] : undefined;
-  if (legacyVerb !== undefined) {
-    if (rest.length < 2) throw new GatewayError('BAD_PATH', 'the path names no resource');
-    verb = legacyVerb;
-    rest = rest.slice(1);
-  }
-  if (rest[0] === 'namespaces') {
-    if (rest.length > 1) {
-      namespace = rest[1]!;
-      if (rest.length > 2 && rest[2] !== 'status' && rest[2] !== 'finalize') rest = rest.slice(2);
-    }
-  }
-  const resource = rest[0] ?? '';
-  let name = rest[1] ?? '';
-  const subresource = rest.length >= 3 && legacyVerb !== 'proxy' ? rest[2]! : '';
-  const parts = rest.slice(subresource === '' ? 2 : 3);
+/** Whether `namespaces/<name>` is only where the resource is, and not the resource itself. */
+function isInNamespace(rest: readonly string[]): boolean {
+  return rest[0] === 'namespaces' && rest.length > 2 && rest[2] !== 'status' && rest[2] !== 'finalize';
+}
 
-  if (name === '' && verb === 'get') {
-    verb = queryFlag(query, 'watch') ? 'watch' : 'list';
-    const selected = query.length > 1 ? pinnedName((key) => queryValue(query, key)) : undefined;
-    if (selected !== undefined) name = selected;
-  } else if (name === '' && verb === 'delete') verb = 'deletecollection';
-  if (isUpgrade && legacyVerb === undefined && startsInContainer(apiGroup, resource, subresource)) verb = 'create';
-  return { verb, isResource: true, apiGroup, apiVersion, namespace, resource, subresource, name, parts };
+/** The verb of a request that names no object. */
+function collectionVerb(verb: string, query: string): string {
+  if (verb === 'get') return queryFlag(query, 'watch') ? 'watch' : 'list';
+  return verb === 'delete' ? 'deletecollection' : verb;
+}
+
+function selectedName(query: string): string {
+  return (query.length > 1 ? pinnedName((key) => queryValue(query, key)) : undefined) ?? '';
 }
 
 /**
@@ -150,9 +171,9 @@ export function queryValue(query: string, key: string): string | undefined {
 }
 
 /**
- * Offset behind the name of a pair when that is `key` in whatever spelling, else -1. Letter by letter: a query may hold
- * tens of thousands of pairs, it is read before anybody knows who asks, and to decode each of their names took a tenth
- * of a second.
+ * Offset behind the name of a pair when that is `key` in any spelling, otherwise -1. It compares letter by letter: a
+ * query may hold tens of thousands of pairs and is read before authentication, and decoding each name took a tenth of a
+ * second.
  * @param key ASCII
  */
 function behindName(query: string, from: number, to: number, key: string): number {
@@ -192,8 +213,7 @@ export function queryFlag(query: string, key: string): boolean {
 }
 
 /**
- * Go's url.QueryUnescape: a bad escape is none, but bytes that are no UTF-8 are a value all the same (`watch=%ff`
- * watches).
+ * Go's url.QueryUnescape: undefined for a bad escape, but a text for bytes that are not UTF-8 (`watch=%ff` watches).
  */
 export function unescapeQuery(text: string): string | undefined {
   if (!text.includes('%') && !text.includes('+')) return text;

@@ -1,5 +1,5 @@
-// Which surface a path belongs to. Easy to get wrong: a path is matched segment by segment on the one parse (path.ts),
-// and what is not listed here is 404, never forwarded.
+// Which surface a path belongs to. A path is matched segment by segment on the one parse (path.ts); what is not listed
+// here is 404 and never forwarded.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { apiGroups, gatewayGroup, gatewayVersion, proxyResources } from '../api/discovery/api-groups.ts';
 import type { ServedGroup, ServedPlural, ServedSubresource } from '../api/discovery/api-groups.ts';
@@ -19,13 +19,10 @@ export interface OuterResource {
 }
 
 const clustersResource: OuterResource = { group: gatewayGroup, version: gatewayVersion, resource: 'clusters' };
-/**
- * The same, of a subresource below Clusterpedia's path; `describe` knows it by this object and asks whether it is
- * allowed.
- */
+/** The same for a subresource below Clusterpedia's path. `describe` compares with this object to see that it is one. */
 export const clustersThroughIndex: OuterResource = { ...clustersResource };
 
-/** Who answers. */
+/** The part of the gateway that answers, with what it needs of the path. */
 export type Surface =
   | { readonly kind: 'health'; readonly check: 'livez' | 'readyz' | 'healthz'; readonly only: string | undefined }
   | { readonly kind: 'version' }
@@ -45,7 +42,7 @@ export type Surface =
   | {
       readonly kind: 'member';
       readonly cluster: string;
-      /** The API whose `proxy` subresource was called: what a hub's RBAC is asked about. */
+      /** The API whose `proxy` subresource was called; a hub's RBAC is asked about it. */
       readonly outer: OuterResource;
       /** Path for the member with a leading slash, byte-exact as received. */
       readonly path: string;
@@ -88,8 +85,8 @@ export function route(target: ParsedTarget, hostCluster: string | undefined): Su
 }
 
 /**
- * `*` in place of a cluster's name, below our own paths: every cluster the caller may reach. No cluster can have the
- * name (cache/model/cluster-names.ts), and below other paths it is one that does not exist.
+ * Whether the path has `*` for the cluster's name, below our own paths: every cluster the caller may reach. No cluster
+ * can have that name (cache/model/cluster-names.ts); below other paths `*` is a cluster that does not exist.
  */
 export function namesEveryCluster(surface: Surface): surface is Extract<Surface, { kind: 'member' }> {
   return (
@@ -138,8 +135,7 @@ function subresourceBehind(target: ParsedTarget, index: IndexSurface): Surface |
   const [, cluster, ...segments] = index.segments;
   const start = target.starts[6]!;
   const prefix = target.path.slice(0, start);
-  // `*` is the name of no cluster, and a person's own spelling of our segments would shift where the member's path
-  // begins.
+  // `*` is not a cluster, and an escaped spelling of our segments would shift where the member's path begins.
   if (cluster === '*' || prefix.includes('%') || !isForwardable(requestInfo('GET', segments, '', false)))
     return undefined;
   return {
@@ -161,7 +157,7 @@ function member(target: ParsedTarget, nameAt: number, outer: OuterResource): Sur
   const start = target.starts[proxyAt]! + '/proxy'.length;
   // Clients in Go write `*` as %2A whatever they were given (net/url escapes it when a path is joined to the server's).
   const prefix = target.path.slice(0, start).replace(/\/%2A\/proxy$/i, '/*/proxy');
-  // An escaped spelling of our own segments is nobody's habit, and would shift where the member's path begins.
+  // No client escapes our own segments, and an escaped spelling would shift where the member's path begins.
   if (prefix.includes('%') || !prefix.endsWith('/proxy')) {
     throw new GatewayError('BAD_PATH', 'the path up to "/proxy" must not hold percent escapes');
   }

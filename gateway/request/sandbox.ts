@@ -1,15 +1,12 @@
 // Which answers of a member a browser must not take for a page of the gateway's own origin. Below the gateway's address
 // all clusters share that origin: a page from there could act as its reader on every other cluster.
-// `Content-Security-Policy: sandbox` gives the page an origin of its own, which is nobody's (HTML standard, "sandboxed
+// `Content-Security-Policy: sandbox` gives the page an origin that no other page has (HTML standard, "sandboxed
 // origin"); whatever other policies the answer has, the strictest holds.
 import type { RelayedHeaders } from '../../routing/forward/headers.ts';
 import { applicationOffset } from './path.ts';
 import type { Surface } from './routes.ts';
 
-/**
- * What API servers answer with; a browser shows it or stores it and runs nothing in it. A list of types may end in
- * another one.
- */
+/** Types that API servers answer with and browsers never run. A list of types may hold another one, so none matches. */
 const inertType = /^application\/(?:json|yaml|vnd\.kubernetes\.protobuf)(?:;[^,]*)?$|^text\/plain(?:;[^,]*)?$/i;
 
 /**

@@ -1,5 +1,5 @@
-// What a gateway has begun, in the order in which it is ended. Easy to get wrong: one that fails half-way through its
-// start must end what it has begun so far.
+// The ends of everything that a gateway has started, in the order in which they are called. A start that fails half-way
+// ends what was started so far.
 
 /** Ends of what was begun; the last is called first. */
 export type Closers = (() => void)[];

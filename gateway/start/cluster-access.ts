@@ -1,6 +1,6 @@
-// What a request that names several clusters may ask of each: exactly what it could have asked of that cluster alone.
-// Easy to get wrong: a right to the name `*` lets a fan-out begin and opens no cluster; each is asked about by its own
-// name, impersonation included.
+// What a request that names several clusters may ask of each: exactly what it could have asked of that cluster alone. A
+// right to the name `*` lets a fan-out begin and opens no cluster: each is authorized by its own name, impersonation
+// included.
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import type { GatewayError } from '../../cache/model/errors.ts';
 
@@ -8,7 +8,7 @@ import type { GatewayError } from '../../cache/model/errors.ts';
 export interface ClusterAccess {
   /**
    * Would the same request to this cluster alone be let through?
-   * @throws GatewayError HUB_UNAVAILABLE (or rejects) when there is nobody to ask
+   * @throws GatewayError HUB_UNAVAILABLE (or rejects) when the hub cannot be asked
    */
   mayReach(cluster: ClusterSpec): boolean | Promise<boolean>;
   /**

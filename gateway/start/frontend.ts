@@ -1,22 +1,15 @@
 // The part of a gateway that turns connections into answers: limits, metrics, the dependencies of the chain, the
-// listener. What it knows of clusters and users is handed in, followed by this process or told by another (decision
-// 0009). Easy to get wrong: the listener opens last, when nothing can fail any more.
+// listener. What it knows of clusters and users is passed in: this process follows it, or another process sends it
+// (decision 0009). The listener opens last, when nothing else can fail.
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { ClusterReader } from '../../cache/model/store.ts';
-import { makeBufferReclaim, youngCollector } from '../../routing/buffer-reclaim.ts';
-import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
-import type { OpenStreams } from '../../routing/forward/open-streams.ts';
-import { makeConnections } from '../../routing/members/target.ts';
-import type { Connections } from '../../routing/members/target.ts';
-import { makeSharedTlsSettings } from '../../routing/dial/tls-settings.ts';
-import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
 import type { RunningAudit } from '../audit/audit.ts';
 import { askLive } from '../api/index/index-live.ts';
 import { makeLocalAnswers } from '../api/local.ts';
-import { chain, run, selfChain } from '../chain.ts';
+import { chain, selfChain } from '../chain.ts';
+import { run } from '../run-chain.ts';
 import type { Config } from '../config/configuration.ts';
-import { followRegistrations } from '../open-streams/ended-streams.ts';
 import { startListener } from './tls-server.ts';
 import type { Listener, OpenServer, TlsMaterial } from './tls-server.ts';
 import type { GatewayIndex } from './gateway-index.ts';
@@ -24,52 +17,26 @@ import type { HealthCheck } from '../operations/health.ts';
 import { startLimits } from '../limits/limits.ts';
 import type { Log } from '../operations/log.ts';
 import { makeMetrics } from '../operations/metrics.ts';
+import type { RequestMetrics } from '../operations/metrics.ts';
 import { startOutgoingStreams } from '../open-streams/outgoing-streams.ts';
+import type { OutgoingStreams } from '../open-streams/outgoing-streams.ts';
+import type { MemberConnections } from './member-connections.ts';
 import type { OutgoingIdentities } from './outgoing.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 import type { Serving } from '../certificates/serving.ts';
 import { startStreamReviews } from '../open-streams/stream-reviews.ts';
+import type { StreamReviews } from '../open-streams/stream-reviews.ts';
 import { fixedTimes } from '../config/time-scale.ts';
 import type { RunningTracing } from '../tracing/tracing.ts';
 import type { Users } from './users.ts';
 
-/** Between two bookmarks of a watch that we serve ourselves; kube-apiserver sends one about every minute. */
+/**
+ * Time between two bookmarks of a watch that the gateway serves itself; kube-apiserver sends one about every minute.
+ */
 export const bookmarkIntervalMs = 60_000;
 
-/** Streams to one cluster that its connections carry at least: the default of `--max-cluster-streams`. */
-const leastLongRunningCalls = 4096;
-
-/** The way to members. */
-export interface Ways {
-  readonly connections: Connections;
-  readonly openStreams: OpenStreams;
-}
-
-/** Makes connections to the clusters of a store, which end with their registrations. */
-export function makeWays(store: Pick<ClusterReader, 'subscribe'>, config: Pick<Config, 'timeScale' | 'limits'>): Ways {
-  const times = fixedTimes(config.timeScale);
-  // Not below what the gateway's own watches may need; above it only who raised the bound for callers.
-  const longRunningCalls = Math.max(leastLongRunningCalls, config.limits.clusterStreams);
-  const openStreams = makeOpenStreams();
-  const onBody = makeBufferReclaim(youngCollector());
-  const tlsSettings = makeSharedTlsSettings();
-  const connections = makeConnections(
-    (spec, credential) =>
-      makeTransport({
-        ...transportParts(spec, credential),
-        onBody,
-        tlsSettings,
-        timeoutMs: times.connectTimeoutMs,
-        limits: { ...times.transport, longRunningCalls },
-      }),
-    times.breaker,
-  );
-  followRegistrations(store, openStreams, connections);
-  return { connections, openStreams };
-}
-
 /** What a frontend is made of. */
-export interface FrontendDependencies extends Ways {
+export interface FrontendDependencies extends MemberConnections {
   readonly config: Config;
   readonly log: Log;
   readonly version: string;
@@ -108,91 +75,112 @@ export interface Frontend {
 
 /** Makes it; nothing listens yet. */
 export function makeFrontend(parts: FrontendDependencies): Frontend {
-  const { config, log, version, store, users, authorizer, outgoing, index, audit, tracing } = parts;
-  const { connections, openStreams } = parts;
-  let refusing = false;
-  const times = fixedTimes(config.timeScale);
-  const limits = startLimits(config.limits, {
+  return new RunningFrontend(parts);
+}
+
+class RunningFrontend implements Frontend {
+  readonly registry: Frontend['registry'];
+  readonly checks: readonly HealthCheck[];
+  readonly #parts: FrontendDependencies;
+  readonly #limits: ReturnType<typeof startLimits>;
+  readonly #streamReviews: StreamReviews;
+  readonly #outgoingStreams: OutgoingStreams;
+  readonly #dependencies: ChainDependencies;
+  #refusing = false;
+
+  constructor(parts: FrontendDependencies) {
+    this.#parts = parts;
+    const { config, users, authorizer, outgoing, store, index } = parts;
+    this.#limits = limitsOf(parts);
+    this.checks = [...parts.checks, this.#limits.check, ...(index === undefined ? [] : [index.check])];
+    const metrics = makeMetrics(parts);
+    this.registry = metrics.registry;
+    for (const part of [this.#limits, index, parts.audit, parts.tracing]) part?.register(metrics.registry);
+    this.#streamReviews = startStreamReviews({
+      authenticate: users.authenticate,
+      authorizer,
+      intervalMs: fixedTimes(config.timeScale).streamReviewIntervalMs,
+      endExpired: config.limits.endExpiredStreams,
+    });
+    this.#outgoingStreams = startOutgoingStreams(outgoing, store);
+    this.#dependencies = this.#makeDependencies(metrics);
+  }
+
+  refuse(): void {
+    this.#refusing = true;
+  }
+
+  async open(serving: Pick<Serving, 'current' | 'onChange'>, openServer?: OpenServer): Promise<Listener> {
+    const { config, users } = this.#parts;
+    const { connections, addressConnections } = config.limits;
+    const steps = config.identity === 'self' ? selfChain : chain;
+    const dependencies = this.#dependencies;
+    const material = (): TlsMaterial => ({ ...serving.current(), clientCa: users.clientCa() });
+    const listener = await startListener(config.listen, material(), (arrival) => run(steps, arrival, dependencies), {
+      lostMs: fixedTimes(config.timeScale).clientLostMs,
+      bounds: { total: connections, perAddress: addressConnections },
+      openServer,
+      holdings: this.#limits.holdings,
+    });
+    this.#limits.setConnections(listener.connections);
+    serving.onChange(() => listener.setTls(material()));
+    users.onClientCa(() => listener.setTls(material()));
+    return listener;
+  }
+
+  close(): void {
+    this.#outgoingStreams.close();
+    this.#streamReviews.close();
+    this.#limits.close();
+  }
+
+  #makeDependencies(metrics: RequestMetrics): ChainDependencies {
+    const { config, authorizer, audit, tracing, store, connections, openStreams, outgoing, log } = this.#parts;
+    const dependencies: ChainDependencies = {
+      authenticate: this.#limits.authenticate,
+      authorizer,
+      admission: this.#limits.admission,
+      audit,
+      tracing,
+      clusters: store,
+      connections,
+      outgoingIdentity: outgoing.identity,
+      outgoingStreams: this.#outgoingStreams,
+      openStreams,
+      metrics,
+      log,
+      streamReviews: this.#streamReviews,
+      answerLocally: this.#makeLocalAnswers(() => dependencies),
+      clusterDomain: config.clusterDomain,
+      forwardedSubresources: config.index?.forwardedSubresources,
+      firstByteTimeoutMs: config.firstByteTimeoutMs,
+      refusing: () => this.#refusing,
+    };
+    return dependencies;
+  }
+
+  #makeLocalAnswers(dependencies: () => ChainDependencies): ChainDependencies['answerLocally'] {
+    const { config, store, openStreams, startVersion, version, hub, index } = this.#parts;
+    return makeLocalAnswers({
+      clusters: { store, identity: config.identity, openStreams, bookmarkIntervalMs },
+      startVersion,
+      checks: this.checks,
+      version,
+      clusterGatewayApi: config.hub?.clusterGatewayApi ?? false,
+      hub,
+      index: index && {
+        answer: index.answer,
+        live: (state, question) => askLive(state, dependencies(), config.identity, question),
+      },
+    });
+  }
+}
+
+function limitsOf({ config, openStreams, users, log }: FrontendDependencies): ReturnType<typeof startLimits> {
+  return startLimits(config.limits, {
     openStreams,
     authenticate: users.authenticate,
     onMemory: (shedding, share) =>
       log.warn({ share }, shedding ? 'short of memory: new requests are refused' : 'memory is free again'),
   });
-  const checks = [...parts.checks, limits.check, ...(index === undefined ? [] : [index.check])];
-  const { reloadFaults } = parts;
-  const metrics = makeMetrics({ store, connections, openStreams, log, reloadFaults, version });
-  limits.register(metrics.registry);
-  index?.register(metrics.registry);
-  audit?.register(metrics.registry);
-  tracing?.register(metrics.registry);
-  const streamReviews = startStreamReviews({
-    authenticate: users.authenticate,
-    authorizer,
-    intervalMs: times.streamReviewIntervalMs,
-    endExpired: config.limits.endExpiredStreams,
-  });
-  const outgoingStreams = startOutgoingStreams(outgoing, store);
-  const dependencies: ChainDependencies = {
-    authenticate: limits.authenticate,
-    authorizer,
-    admission: limits.admission,
-    audit,
-    tracing,
-    clusters: store,
-    connections,
-    outgoingIdentity: outgoing.identity,
-    outgoingStreams,
-    openStreams,
-    metrics,
-    log,
-    streamReviews,
-    answerLocally: makeLocalAnswers({
-      clusters: { store, identity: config.identity, openStreams, bookmarkIntervalMs },
-      startVersion: parts.startVersion,
-      checks,
-      version,
-      clusterGatewayApi: config.hub?.clusterGatewayApi ?? false,
-      hub: parts.hub,
-      index: index && {
-        answer: index.answer,
-        live: (state, question) => askLive(state, dependencies, config.identity, question),
-      },
-    }),
-    clusterDomain: config.clusterDomain,
-    forwardedSubresources: config.index?.forwardedSubresources,
-    firstByteTimeoutMs: config.firstByteTimeoutMs,
-    refusing: () => refusing,
-  };
-  const steps = config.identity === 'self' ? selfChain : chain;
-
-  return {
-    registry: metrics.registry,
-    checks,
-    refuse: () => void (refusing = true),
-    async open(serving, openServer) {
-      let clientCa = users.clientCa();
-      const material = (): TlsMaterial => ({ ...serving.current(), clientCa });
-      const listener = await startListener(
-        config.listen,
-        material(),
-        (arrival) => run(steps, arrival, dependencies),
-        times.clientLostMs,
-        { total: config.limits.connections, perAddress: config.limits.addressConnections },
-        openServer,
-        limits.holdings,
-      );
-      limits.setConnections(listener.connections);
-      serving.onChange(() => listener.setTls(material()));
-      users.onClientCa(() => {
-        clientCa = users.clientCa();
-        listener.setTls(material());
-      });
-      return listener;
-    },
-    close() {
-      outgoingStreams.close();
-      streamReviews.close();
-      limits.close();
-    },
-  };
 }

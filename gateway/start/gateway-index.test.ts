@@ -56,7 +56,7 @@ test('an index that cannot start answers 503 to its own paths, says so in readyz
   }
 });
 
-test('an index that is closed while it starts blames nothing on itself, even when its folder is gone', async () => {
+test('an index that is closed while it starts logs no fault, even when its folder is gone', async () => {
   const place = mkdtempSync(join(tmpdir(), 'portcullis-index-'));
   let written = '';
   const log = makeLog('error', { write: (line) => void (written += line) });

@@ -1,6 +1,5 @@
-// Identity providers and anonymous requests as the configuration asks for them, followed for change. Easy to get wrong:
-// a provider that cannot be reached must neither keep the gateway from starting nor be forgotten; it is told, and asked
-// again.
+// Identity providers and anonymous requests as the configuration asks for them, followed for change. A provider that
+// cannot be reached does not keep the gateway from starting: it is reported and asked again.
 import { makeAnonymousAuthenticator } from '../../auth/callers/anonymous.ts';
 import type { Authenticator } from '../../auth/callers/authenticate.ts';
 import { readAuthenticationConfig } from '../../auth/jwt/authentication-config.ts';
@@ -16,7 +15,7 @@ import type { Reloading } from './reloading.ts';
 export interface IdentityProviders {
   /** By tokens of the providers; undefined without a configuration file. */
   readonly tokens: Authenticator | undefined;
-  /** To be asked last; undefined when nobody could ever be anonymous. */
+  /** Asked last; undefined when no request can be anonymous. */
   readonly anonymous: Authenticator | undefined;
   /** Providers whose keys cannot be had, one text each. */
   faults(): readonly string[];

@@ -1,5 +1,4 @@
-// Opens a listening socket. Easy to get wrong: a fault of opening it is the caller's, a fault of a later connection
-// nobody's.
+// Opens a listening socket. A fault of opening it is thrown; a fault of a later connection is ignored.
 import type { AddressInfo, Server } from 'node:net';
 import type { HostPort } from '../../lib/text/host-port.ts';
 

@@ -66,7 +66,7 @@ test('the real file is read at start, and a bad one ends it', async (t: TestCont
   await assert.rejects(startOutgoingIdentities(configOf({ identityExchange: `${file}.none` }), reloading), /ENOENT/);
 });
 
-test('a privileged user that nobody may be is refused at start', async () => {
+test('a privileged user whose name must not go out is refused at start', async () => {
   const { reloading } = handReloading();
   for (const privilegedUser of ['portcullis:probe', ' root', '']) {
     await assert.rejects(

@@ -1,5 +1,5 @@
-// The rules of outgoing identities a configuration asks for, with the exchange file followed for change. Easy to get
-// wrong: the rules are replaced whole, and with them everything remembered of the old ones.
+// The rules of outgoing identities that a configuration asks for, with the exchange file followed for change. The rules
+// are replaced whole, together with everything remembered of the old ones.
 import { makeIdentityExchange } from '../../auth/outgoing/identity-exchange.ts';
 import { parseIdentityRules } from '../../auth/outgoing/identity-rules.ts';
 import type { IdentityRule, IdentityRuleLimits } from '../../auth/outgoing/identity-rules.ts';
@@ -14,13 +14,13 @@ import type { User } from '../../cache/model/user.ts';
 import type { IdentityConfig } from '../config/identity-config.ts';
 import type { Reloading } from './reloading.ts';
 
-/** As whom requests go out, by the rules of this moment. */
+/** The identity that requests go out with, by the rules of this moment. */
 export interface OutgoingIdentities {
   /** @throws GatewayError as `outgoingIdentity` of auth/outgoing/outgoing.ts does */
   identity(user: User, cluster: ClusterSpec): User;
   /** One listener, called after the rules file was read anew. */
   onChange(listener: () => void): void;
-  /** Why nobody can be sent to the cluster: its annotation holds rules that cannot be used. */
+  /** Why no request can go to the cluster: its annotation holds rules that cannot be used. */
   clusterFault(cluster: ClusterSpec): string | undefined;
 }
 
@@ -59,7 +59,7 @@ export async function startOutgoingIdentities(
   };
 }
 
-/** A name nobody could go out as is refused at start, not at the first request that a privileged rule matches. */
+/** A name that must not go out is refused at start, not at the first request that a privileged rule matches. */
 function privilegedUser({ allowPrivilegedIdentity, privilegedUser: name }: IdentityConfig): string | undefined {
   if (!allowPrivilegedIdentity) return undefined;
   try {

@@ -1,10 +1,10 @@
-// A file that is read again when it changes: token CSV, client CA, rules, serving certificate. Easy to get wrong: a bad
-// edit keeps the last good state and is reported until it is mended; it must never leave half of the new state behind.
-import { readFileSync } from 'node:fs';
+// A file that is read again when it changes: token CSV, client CA, rules, serving certificate. A bad edit keeps the
+// last good state, whole, and is reported until the file is repaired.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { lookAt, watchFiles } from '../../lib/file-watch.ts';
 import type { FileWatch } from '../../lib/file-watch.ts';
+import { readText } from '../config/read-text.ts';
 import type { Log } from '../operations/log.ts';
 
 /** The files of one process that are watched, and what is wrong with them now. */
@@ -20,10 +20,7 @@ export interface Reloading {
   close(): void;
 }
 
-/**
- * @param onApplied told of every set of texts that was taken; the label is the files' paths, as in {@link
- * Reloading.faults}
- */
+/** @param onApplied is called with all texts that were taken; the label is the files' paths, as in `faults` */
 export function makeReloading(log: Log, onApplied?: (label: string, texts: readonly string[]) => void): Reloading {
   const faults = new Map<string, string>();
   const watches: FileWatch[] = [];
@@ -37,7 +34,7 @@ export function makeReloading(log: Log, onApplied?: (label: string, texts: reado
       };
       const seen = async (): Promise<ReadonlyMap<string, string>> =>
         new Map(await Promise.all(files.map(async (file) => [file, await lookAt(file)] as const)));
-      // The signature is taken before the read: a change between the two is then seen again, never missed.
+      // The state is taken before the read: a change between the two is read again and not missed.
       const before = await seen();
       read();
       const watch = watchFiles({
@@ -64,16 +61,6 @@ export function makeReloading(log: Log, onApplied?: (label: string, texts: reado
       for (const watch of watches) watch.close();
     },
   };
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new ConfigurationError([
-      { file, message: `cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown fault'}` },
-    ]);
-  }
 }
 
 /** What may be shown of a fault: our own errors never quote a secret; others are named by their kind only. */

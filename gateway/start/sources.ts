@@ -1,6 +1,5 @@
-// All sources of clusters that a configuration asks for, in the order that decides who keeps a name. Easy to get wrong:
-// that order must not depend on which source answers first, so each takes its place in the store before any of them
-// starts.
+// All sources of clusters that a configuration asks for, in the order that decides who keeps a name. That order must
+// not depend on which source answers first, so each is entered in the store before any of them starts.
 import { readFileSync } from 'node:fs';
 import { makeAddressRule } from '../../cache/model/address-rule.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
@@ -65,7 +64,7 @@ export async function startSources(
   };
 }
 
-/** Their objects were written by others: where those lead is judged. */
+/** Objects of a hub were written by others, so the addresses in them are checked. */
 function hubSourcesOf(hub: HubConfig): readonly HubSource[] {
   const clusterProxy = clusterProxyOf(hub);
   const rule = makeAddressRule(hub.memberAddresses);

@@ -8,7 +8,7 @@ import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
 import type { Arrival } from '../../http/arrival.ts';
 import { startListener } from './tls-server.ts';
 
-test('the chain learns who is at the other end, the same over both protocols', async () => {
+test('the chain gets address, server name and certificates of the client, the same over both protocols', async () => {
   const authority = await makeTestAuthority();
   const serving = await authority.issue(['gateway.test']);
   const client = await authority.issue(['alice']);

@@ -1,6 +1,5 @@
-// The Kubernetes listener: one TLS port, HTTP/1.1 and HTTP/2 by ALPN, no ALPN means HTTP/1.1 (kubectl exec dials so).
-// Easy to get wrong: what waits for a client (idle connections, unfinished heads) must end by itself; one sweep over
-// all connections costs less than timers.
+// The Kubernetes listener: one TLS port, with HTTP/1.1 and HTTP/2 by ALPN. No ALPN means HTTP/1.1, which is how kubectl
+// exec connects. Idle connections and request heads that are never finished are closed by a sweep over all connections.
 import { createServer as createTlsServer } from 'node:tls';
 import type { Server, TLSSocket } from 'node:tls';
 import { boundConnections } from '../limits/connection-bounds.ts';
@@ -45,55 +44,128 @@ export interface Listener {
   close(): void;
 }
 
-/** How a server gets its connections; resolves with the port clients see. By itself it listens. */
+/** How a server gets its connections; resolves with the port clients see. Without one it listens itself. */
 export type OpenServer = (tls: Server, at: HostPort) => Promise<number>;
 
-/** How often connections are looked at whose client sends nothing. */
+/** How often connections whose client sends nothing are checked. */
 const sweepIntervalMs = 1_000;
 const handshakeTimeoutMs = 10_000;
+
+/** What may be said of a listener. */
+export interface ListenerOptions {
+  /** How long a client of HTTP/1.1 may take nothing of what waits for it. */
+  readonly lostMs?: number | undefined;
+  readonly bounds?: ConnectionBounds | undefined;
+  readonly openServer?: OpenServer | undefined;
+  /** What clients may make the process hold. */
+  readonly holdings?: ClientHoldings | undefined;
+}
 
 /**
  * Opens the listener.
  * @param arrive called for every request; must not throw
- * @param lostMs how long a client of HTTP/1.1 may take nothing of what waits for it
- * @param holdings what clients may make it hold
  * @throws Error with the system's code (EADDRINUSE, EACCES, …) when the address cannot be had
  */
 export async function startListener(
   at: HostPort,
   material: TlsMaterial,
   arrive: (arrival: Arrival) => void,
-  lostMs: number = clientLostMs,
-  bounds: ConnectionBounds = { total: Infinity, perAddress: Infinity },
-  openServer: OpenServer = listenAt,
-  holdings: ClientHoldings = unboundedHoldings(),
+  options: ListenerOptions = {},
 ): Promise<Listener> {
-  const sockets = new Set<TLSSocket>();
-  let draining = false;
+  const { openServer = listenAt } = options;
+  const server = new TlsServer(material, arrive, options);
+  return server.opened(at.host, await openServer(server.tls, at));
+}
 
-  const http1Connections = new Set<Http1Connection>();
-  const http1: Http1Listener = {
-    arrive,
-    refusal: (fault) => statusResponse(faultError(fault), ''),
-    draining: () => draining,
-    lostMs,
-    holdings,
-    onReleased: (connection) => http1Connections.delete(connection),
-  };
-  const http2Connections = new Set<Http2Connection>();
-  const http2: Http2Listener = {
-    arrive,
-    turn: makeOutputTurn(),
-    holdings,
-    onReleased: (connection) => http2Connections.delete(connection),
-  };
-  const sweeping = setInterval(() => {
+class TlsServer {
+  readonly tls: Server;
+  readonly #connections: BoundConnections;
+  readonly #sockets = new Set<TLSSocket>();
+  readonly #http1Connections = new Set<Http1Connection>();
+  readonly #http2Connections = new Set<Http2Connection>();
+  readonly #http1: Http1Listener;
+  readonly #http2: Http2Listener;
+  readonly #sweeping: NodeJS.Timeout;
+  readonly #endHandshakes: () => void;
+  #draining = false;
+
+  constructor(material: TlsMaterial, arrive: (arrival: Arrival) => void, options: ListenerOptions) {
+    const { lostMs = clientLostMs, holdings = unboundedHoldings() } = options;
+    const { bounds = { total: Infinity, perAddress: Infinity } } = options;
+    this.#http1 = {
+      arrive,
+      refusal: (fault) => statusResponse(faultError(fault), ''),
+      draining: () => this.#draining,
+      lostMs,
+      holdings,
+      onReleased: (connection) => this.#http1Connections.delete(connection),
+    };
+    this.#http2 = {
+      arrive,
+      turn: makeOutputTurn(),
+      holdings,
+      onReleased: (connection) => this.#http2Connections.delete(connection),
+    };
+    // One sweep over all connections costs less than a timer for each.
+    this.#sweeping = setInterval(() => this.#sweep(), sweepIntervalMs).unref();
+    this.tls = createServerFor(material);
+    this.#endHandshakes = followHandshakes(this.tls, holdings);
+    this.#connections = boundConnections(this.tls, bounds);
+    this.tls.on('secureConnection', (socket: TLSSocket) => this.#serve(socket));
+    this.tls.on('tlsClientError', (_error, socket) => socket.destroy());
+    this.tls.on('drop', () => undefined);
+  }
+
+  opened(host: string, port: number): Listener {
+    return {
+      url: `https://${formatHostPort({ host, port })}`,
+      port,
+      connections: this.#connections,
+      setTls: (next) => this.tls.setSecureContext(secure(next)),
+      drain: () => this.#drain(),
+      close: () => this.#close(),
+    };
+  }
+
+  #serve(socket: TLSSocket): void {
+    this.#sockets.add(socket);
+    socket.on('close', () => this.#sockets.delete(socket));
+    socket.on('error', () => undefined);
+    if (socket.alpnProtocol === 'h2') {
+      const connection = new Http2Connection(socket, peerOf(socket), this.#http2);
+      this.#http2Connections.add(connection);
+      if (this.#draining) connection.drain();
+    } else {
+      const connection = new Http1Connection(socket, peerOf(socket), this.#http1);
+      this.#http1Connections.add(connection);
+      if (this.#draining) connection.closeIdle();
+    }
+  }
+
+  #sweep(): void {
     const nowMs = performance.now();
-    for (const connection of http1Connections) connection.sweep(nowMs);
-    for (const connection of http2Connections) connection.sweep(nowMs);
-  }, sweepIntervalMs).unref();
+    for (const connection of this.#http1Connections) connection.sweep(nowMs);
+    for (const connection of this.#http2Connections) connection.sweep(nowMs);
+  }
 
-  const tls = createTlsServer({
+  #drain(): Promise<void> {
+    this.#draining = true;
+    const stopped = new Promise<void>((resolve) => this.tls.close(() => resolve()));
+    for (const connection of this.#http1Connections) connection.closeIdle();
+    for (const connection of this.#http2Connections) connection.drain();
+    return stopped;
+  }
+
+  #close(): void {
+    for (const socket of this.#sockets) socket.destroy();
+    this.tls.close();
+    clearInterval(this.#sweeping);
+    this.#endHandshakes();
+  }
+}
+
+function createServerFor(material: TlsMaterial): Server {
+  return createTlsServer({
     ...secure(material),
     requestCert: material.clientCa !== undefined,
     rejectUnauthorized: false,
@@ -104,45 +176,6 @@ export async function startListener(
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
   });
-  const endHandshakes = followHandshakes(tls, holdings);
-  const connections = boundConnections(tls, bounds);
-  tls.on('secureConnection', (socket: TLSSocket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-    socket.on('error', () => undefined);
-    if (socket.alpnProtocol === 'h2') {
-      const connection = new Http2Connection(socket, peerOf(socket), http2);
-      http2Connections.add(connection);
-      if (draining) connection.drain();
-    } else {
-      const connection = new Http1Connection(socket, peerOf(socket), http1);
-      http1Connections.add(connection);
-      if (draining) connection.closeIdle();
-    }
-  });
-  tls.on('tlsClientError', (_error, socket) => socket.destroy());
-  tls.on('drop', () => undefined);
-
-  const port = await openServer(tls, at);
-  return {
-    url: `https://${formatHostPort({ host: at.host, port })}`,
-    port,
-    connections,
-    setTls: (next) => tls.setSecureContext(secure(next)),
-    drain() {
-      draining = true;
-      const stopped = new Promise<void>((resolve) => tls.close(() => resolve()));
-      for (const connection of http1Connections) connection.closeIdle();
-      for (const connection of http2Connections) connection.drain();
-      return stopped;
-    },
-    close() {
-      for (const socket of sockets) socket.destroy();
-      tls.close();
-      clearInterval(sweeping);
-      endHandshakes();
-    },
-  };
 }
 
 function secure({ cert, key, clientCa }: TlsMaterial): {

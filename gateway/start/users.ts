@@ -1,6 +1,5 @@
-// The authenticators and the authorizer a configuration asks for, followed for change. Easy to get wrong: every file is
-// applied whole or not at all, and the order of authenticators is kube-apiserver's: front proxy, client certificates,
-// then tokens.
+// The authenticators and the authorizer that a configuration asks for, followed for change. Every file is applied whole
+// or not at all. The order of authenticators is kube-apiserver's: front proxy, client certificates, tokens.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -38,8 +37,8 @@ export interface Users {
 
 /**
  * The authenticators in kube-apiserver's order: front proxy, client certificates (the operator's authority, then the
- * hub's), tokens (the operator's file, then identity providers, then the hub's review), nobody. Of a caller known to
- * both, the operator's word counts.
+ * hub's), tokens (the operator's file, then identity providers, then the hub's review), anonymous. For a caller known
+ * to both, the operator's settings count.
  */
 export async function startUsers(
   config: Config,

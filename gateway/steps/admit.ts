@@ -1,6 +1,5 @@
-// Step 8: a place for the request, of its user, its cluster and the gateway, or it waits its turn, or 429
-// (gateway/limits/admission.ts). Easy to get wrong: it stands behind `authorize`, so that nobody takes a place in
-// another's name, and before anything is answered or sent.
+// Step 8: a seat for the request, of its user, its cluster and the gateway; or it waits its turn, or gets 429
+// (gateway/limits/admission.ts). It comes after `authorize`, so that nobody takes a seat in another user's name.
 import { gone } from '../limits/admission.ts';
 import { answered } from '../step.ts';
 import type { Authorized } from '../exchange.ts';
@@ -11,7 +10,7 @@ export function admit(
   { admission }: ChainDependencies,
 ): Authorized | Promise<Authorized | typeof answered> {
   const { surface, user, inbound } = state;
-  // Whoever asks whether the gateway lives must hear it most of all when it is full.
+  // Health checks are answered above all when the gateway is full.
   if (surface.kind === 'health') return state;
   const cluster = surface.kind === 'member' ? surface.cluster : '';
   if (state.observation.longRunning) {

@@ -1,6 +1,5 @@
-// Step 6: what is recorded of this request, its trace too, and whether it may go on unrecorded. Easy to get wrong: it
-// stands behind authentication, because the policy asks who, and before authorization, because refusals are what an
-// audit log is read for.
+// Step 6: what is recorded of this request, its trace too, and whether it may go on unrecorded. It comes after
+// authentication, because the policy asks who, and before authorization, because refusals belong in an audit log.
 import type { Authenticated } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 

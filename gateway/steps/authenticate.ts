@@ -19,10 +19,10 @@ export function authenticate(
   return caller instanceof Promise ? caller.then((known) => authenticated(state, known)) : authenticated(state, caller);
 }
 
-/** What authenticators look at. */
+/** What authenticators get to see. */
 export function authenticationRequest({ inbound, host, peer, surface, target }: Described): AuthenticationRequest {
   const { certificates, tlsAuthorized } = peer;
-  // A member with a host of its own has paths that look like the gateway's.
+  // A member with a host name of its own has paths that look like the gateway's.
   const path = surface.kind === 'member' && surface.prefix === '' ? '' : target.path;
   const rawHeaders = inbound.headers;
   return { rawHeaders, peerCertificates: certificates, tlsAuthorized, connection: peer, authority: host, path };

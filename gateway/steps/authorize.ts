@@ -1,6 +1,5 @@
-// Step 7: may the caller act as somebody else, if asked for, and may that user do this. Easy to get wrong: every part
-// of an impersonated identity needs its own yes; and the headers that go on hold neither the caller's credential nor
-// any impersonation header.
+// Step 7: may the caller act as somebody else, if it asks to, and may that user do this. Each part of an impersonated
+// identity needs its own yes. The headers that go on hold neither the caller's credential nor any impersonation header.
 import { forbidden } from '../../auth/rules/authorize.ts';
 import type { Attributes } from '../../auth/rules/attributes.ts';
 import type { AttributesOuter } from '../../auth/rules/attributes.ts';
@@ -32,7 +31,7 @@ export function authorize(state: Authenticated, dependencies: ChainDependencies)
   const judged = clusterOf(state, dependencies);
   const authorizedAs = (user: User, access?: ClusterAccess): Authorized =>
     authorized(state, user, withoutCredentials(inbound.headers), access, judged);
-  // Nothing was asked here, so nobody is impersonated either.
+  // No right was checked, so nobody is impersonated.
   if (isOpenHealth(surface, state.target.query)) return authorizedAs(caller);
 
   const user = requested === undefined ? caller : impersonatedUser(requested, caller.origin);
@@ -48,9 +47,8 @@ export function authorize(state: Authenticated, dependencies: ChainDependencies)
 }
 
 /**
- * The step of the self chain. Whoever a rule lets act as somebody would be let through here and then go out as the
- * owner of the kubeconfig, with the owner's rights, since that chain impersonates nobody; so `--as` is refused whatever
- * the rules say.
+ * The step of the self chain, which impersonates nobody. A request with `--as` would go out as the owner of the
+ * kubeconfig, with the owner's rights, so it is refused whatever the rules say.
  */
 export function authorizeAsSelf(
   state: Authenticated,
@@ -63,7 +61,7 @@ export function authorizeAsSelf(
   );
 }
 
-/** Of each cluster behind `*` the same is asked as of one that is named. */
+/** Each cluster behind `*` is checked as if the request named it. */
 function accessOf(
   state: Authenticated,
   questionsOn: (cluster: Attributes['cluster']) => Attributes[],
@@ -92,10 +90,7 @@ function accessOf(
   };
 }
 
-/**
- * Whatever may stay open is asked about again as long as it does; the credential stays in this closure, out of the
- * state.
- */
+/** A stream is reviewed as long as it is open. The credential for that is kept in this closure, out of the state. */
 function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], dependencies: ChainDependencies): void {
   const { streamReviews } = dependencies;
   if (streamReviews === undefined) return;
@@ -105,7 +100,7 @@ function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], de
     caller,
     questions,
     end(reason) {
-      // Without an answer so far there is nothing to cut: whoever is asked again next time decides then.
+      // Before an answer there is nothing to cut; the next review decides again.
       if (!inbound.answered && progress.status !== 101) return;
       observation.error = reason;
       endStream(progress.open ?? inbound, reason);
@@ -115,10 +110,7 @@ function reviewWhileOpen(state: Authenticated, questions: () => Attributes[], de
   inbound.onClose(() => streamReviews.forget(stream));
 }
 
-/**
- * What rules may know of the cluster in the path; an unknown name has no labels and is told apart from a known one only
- * by `locate`.
- */
+/** The cluster in the path as rules see it. An unknown name has no labels here; `locate` answers 404 for it. */
 function clusterOf(state: Authenticated, dependencies: ChainDependencies): Attributes['cluster'] {
   if (state.surface.kind !== 'member') return undefined;
   const { cluster: name } = state.surface;
@@ -127,8 +119,8 @@ function clusterOf(state: Authenticated, dependencies: ChainDependencies): Attri
 }
 
 /**
- * The question to the authorizer. As in Kubernetes the version is open to everybody who gets this far
- * (system:public-info-viewer), discovery and OpenAPI to every authenticated user (system:discovery).
+ * The question to the authorizer. As in Kubernetes, every caller may read the version (system:public-info-viewer) and
+ * every authenticated user discovery and OpenAPI (system:discovery).
  */
 function questionsFor(state: Authenticated, user: User, cluster: Attributes['cluster']): Attributes[] {
   const { surface, info } = state;
@@ -191,7 +183,7 @@ function everyAllowed<T>(
   return done();
 }
 
-/** Names that must not be seen by any later step, whatever their spelling. */
+/** Headers that no later step may see, in any spelling. */
 const secretHeader = /^(?:authorization$|cookie$|proxy[-_]authorization$|impersonate|x[-_]remote)/i;
 const isSecretHeader = rememberingNames((name) => secretHeader.test(name));
 

@@ -1,6 +1,5 @@
-// Step 4: the one reading of the request line: which surface, which cluster, which verb on what. Easy to get wrong:
-// with a cluster domain the Host chooses the cluster, so it must be the name the TLS connection was made for (421
-// otherwise).
+// Step 4: the one reading of the request line: which surface, which cluster, which verb on what. With a cluster domain
+// the Host header chooses the cluster, so it must be the name that the TLS connection was made for (421 otherwise).
 import { GatewayError } from '../../cache/model/errors.ts';
 import { upgradeToken } from '../../routing/forward/upgrade.ts';
 import { indexVerb } from '../api/index/index-groups.ts';
@@ -41,8 +40,7 @@ export function describe(state: Observed, dependencies: ChainDependencies): Desc
 }
 
 /**
- * Subresources that may be upgraded (rule "upgrades are closed until 101"); log and watch over WebSocket are a GET on
- * the resource itself.
+ * Subresources that may be upgraded (rule "upgrades are closed until 101"). A watch is a GET on the resource itself.
  */
 const upgradedSubresources: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward', 'proxy', 'log']);
 

@@ -1,6 +1,6 @@
-// Step 9: a request for every cluster (`*`) ends here; each is asked as the caller and the answers are joined. Two
-// steps, one for each chain, as with `forward`: fanOut cannot leave the identity out. Easy to get wrong: each cluster
-// passes what a request to it alone would have passed.
+// Step 9: a request for every cluster (`*`) ends here. Each cluster is asked as the caller, after the same checks as
+// for a request to it alone, and the answers are joined. There are two steps, one for each chain, as with `forward`:
+// fanOut cannot leave the identity out.
 import { answered } from '../step.ts';
 import type { Authorized } from '../exchange.ts';
 import { answerFanout } from '../fanout/answer.ts';

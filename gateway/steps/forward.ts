@@ -1,6 +1,6 @@
-// Step 13: builds the request for the member and lets its bytes flow. Two steps, one for each chain: forward cannot
-// leave the identity out, and forwardAsSelf (standalone `--identity=self`) is visibly another function. Easy to get
-// wrong: nothing may be awaited between reading the record and sending, or a rotation could slip between them.
+// Step 13: builds the request for the member and lets its bytes flow. There are two steps, one for each chain: forward
+// cannot leave the identity out, and forwardAsSelf (standalone `--identity=self`) is visibly another function. Nothing
+// is awaited between reading the record and sending, so that no rotation happens in between.
 import { hostHeader } from '../../routing/dial/endpoint-request.ts';
 import type { HeaderParts } from '../../routing/forward/headers.ts';
 import { MemberRequest } from '../../routing/members/member-request.ts';

@@ -1,6 +1,6 @@
-// Step 12: the identity the member will see. Easy to get wrong: a member treats a missing identity as the gateway
-// itself, so whatever cannot be decided is thrown here, before anything was sent, and there is no way past this step to
-// `forward`.
+// Step 12: the identity the member will see. Easy to get wrong: a member takes a missing identity for the gateway
+// itself. So what cannot be decided is thrown here, before anything was sent, and there is no way to `forward` around
+// this step.
 import type { User } from '../../cache/model/user.ts';
 import { impersonating } from '../exchange.ts';
 import { endStream } from '../open-streams/ended-streams.ts';

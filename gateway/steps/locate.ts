@@ -1,6 +1,6 @@
-// Step 11: the cluster record, read once, with the credential and the connections that belong to it. Easy to get wrong:
-// since `authorize` the request may have waited, for the hub or for its turn, and another cluster may have taken the
-// name meanwhile; nobody has judged whether the caller may reach that.
+// Step 11: the cluster record, read once, with the credential and the connections that belong to it. Since `authorize`
+// the request may have waited for the hub or for its turn, and another cluster may have taken the name meanwhile.
+// Nobody has decided whether the caller may reach that one, so it is refused.
 import { isAsJudged } from '../../auth/rules/authorize.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';

@@ -1,5 +1,5 @@
-// Step 3: metrics and the request log see the exchange from here until its sockets are done, however it ends. Easy to
-// get wrong: the end of the exchange is when the answer is out or the client is gone, not when the chain returns.
+// Step 3: metrics and the request log follow the exchange from here to its end: when the answer is out or the client is
+// gone, which may be long after the chain returns.
 import { observed } from '../exchange.ts';
 import type { Observation, Observed, Recoverable } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';

@@ -1,5 +1,4 @@
-// Step 1: the request gets its id and its clock. Easy to get wrong: nothing here may throw, since nobody could answer
-// yet.
+// Step 1: the request gets its id and its clock. Nothing here throws, since nothing could answer the error yet.
 import { randomUUID } from 'node:crypto';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { headerValues } from '../../routing/forward/headers.ts';

@@ -1,5 +1,5 @@
-// Step 2: from here on, whatever is thrown becomes a metav1.Status, or a cut answer when one has already begun. Easy to
-// get wrong: an unexpected error must say nothing of its insides to the caller; those go to the log.
+// Step 2: whatever is thrown from here on becomes a metav1.Status, or a cut answer when one has already begun. An
+// unexpected error says nothing of its insides to the caller; those go to the log.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { recoverable } from '../exchange.ts';
 import type { Received, Recoverable } from '../exchange.ts';
@@ -12,7 +12,7 @@ export function recover(state: Received, dependencies: ChainDependencies): Recov
     try {
       fail(state, dependencies, error);
     } catch {
-      // Nobody is left to tell it to; one client must not end the process.
+      // The error cannot be sent to this client, and one client must not end the process.
       state.inbound.abort();
     }
   });

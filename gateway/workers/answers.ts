@@ -1,6 +1,6 @@
 // What the first process answers workers: the hub over its connections, credentials of exec plugins, whether an audit
-// line was stored. Easy to get wrong: a credential that one worker was refused, or that is another than before, must be
-// asked for anew by every worker.
+// line was stored. When one worker's credential was refused, or a new one differs from the last, every worker must ask
+// for it anew.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { Credential } from '../../cache/model/records.ts';
@@ -10,29 +10,29 @@ import type { Answer, FromWorker, Question, ToWorker } from './messages.ts';
 import { wireErrorOf } from './wire-error.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
-/** What answers come from. */
+/** Where answers come from. */
 export interface AnswerParts {
   readonly hub: Pick<HubClient, 'request'> | undefined;
   readonly credentials: Pick<ClusterWriter, 'source'>;
   readonly sinks: readonly AuditSink[];
-  /** Tells all workers but one. */
-  readonly tell: (message: ToWorker, except?: WorkerProcess) => void;
+  /** Sends to all workers but one. */
+  readonly send: (message: ToWorker, except?: WorkerProcess) => void;
 }
 
-/** Makes the function that takes what workers say. */
+/** Makes the function that takes the messages of workers. */
 export function makeAnswers(parts: AnswerParts): (worker: WorkerProcess, message: FromWorker) => void {
-  const told = new Map<number, Credential>();
+  const sent = new Map<number, Credential>();
 
   const credential = async (worker: WorkerProcess, id: number): Promise<Credential> => {
     const source = parts.credentials.source(id);
     if (source === undefined) {
-      told.delete(id);
+      sent.delete(id);
       throw new GatewayError('MEMBER_CREDENTIAL', 'the credential of the cluster was replaced; ask again');
     }
     const now = await source.current();
-    const before = told.get(id);
-    told.set(id, now);
-    if (before !== undefined && before !== now) parts.tell({ kind: 'forget-credential', id }, worker);
+    const before = sent.get(id);
+    sent.set(id, now);
+    if (before !== undefined && before !== now) parts.send({ kind: 'forget-credential', id }, worker);
     return now;
   };
   const store = async (name: AuditSink['name'], line: string): Promise<boolean> =>
@@ -61,7 +61,7 @@ export function makeAnswers(parts: AnswerParts): (worker: WorkerProcess, message
       }
       case 'credential-refused':
         parts.credentials.source(message.id)?.invalidate();
-        parts.tell({ kind: 'forget-credential', id: message.id }, worker);
+        parts.send({ kind: 'forget-credential', id: message.id }, worker);
         return;
       case 'audit':
         void parts.sinks.find(({ name }) => name === message.sink)?.write(message.line);

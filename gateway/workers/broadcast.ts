@@ -1,5 +1,5 @@
-// What the first process tells all workers of clusters: changes of the store as one message for each turn, what the
-// probe found. Easy to get wrong: events of one swap come one by one, and a worker must not serve between them.
+// Sends all workers what changed about clusters: the changes of the store as one message a turn, and what the probe
+// found. The events of one swap come one by one, and a worker must not serve a state in between.
 import type { ClusterEvent } from '../../cache/model/cluster-events.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ProbeFindings } from '../probe/probe.ts';
@@ -8,26 +8,26 @@ import type { ToWorker } from './messages.ts';
 import { wireErrorOf } from './wire-error.ts';
 import type { WireError } from './wire-error.ts';
 
-/** Thousands of clusters are probed every few seconds: what is found is told together. */
+/** Thousands of clusters are probed every few seconds, so the results of this time are sent together. */
 const probedAfterMs = 10;
 
-/** Something that tells workers until it is closed. */
+/** Something that sends messages to all workers until it is closed. */
 export interface Broadcast {
-  /** Tells at once what waits for the end of the turn: a worker that starts now has it already. */
+  /** Sends at once what waits for the end of the turn. */
   flush(): void;
   close(): void;
 }
 
-/** Tells changes of the store. */
-export function tellClusters(
+/** Sends the changes of the store. */
+export function sendClusters(
   store: Pick<ClusterStore, 'subscribe'>,
   writer: Pick<ClusterWriter, 'event'>,
-  tell: (message: ToWorker) => void,
+  send: (message: ToWorker) => void,
 ): Broadcast {
   let events: WireEvent[] = [];
   const flush = (): void => {
     if (events.length === 0) return;
-    tell({ kind: 'clusters', events });
+    send({ kind: 'clusters', events });
     events = [];
   };
   const unsubscribe = store.subscribe((event: ClusterEvent) => {
@@ -37,9 +37,9 @@ export function tellClusters(
   return { flush, close: unsubscribe };
 }
 
-/** Tells what the probe found. */
-export function tellProbed(
-  tell: (message: ToWorker) => void,
+/** Sends what the probe found. */
+export function sendProbed(
+  send: (message: ToWorker) => void,
   credentialRefused: ProbeFindings['credentialRefused'],
 ): ProbeFindings & Broadcast {
   const found = new Map<string, WireError | undefined>();
@@ -47,7 +47,7 @@ export function tellProbed(
   const flush = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    if (found.size > 0) tell({ kind: 'probed', found: [...found] });
+    if (found.size > 0) send({ kind: 'probed', found: [...found] });
     found.clear();
   };
   const note = (uid: string, fault: WireError | undefined): void => {

@@ -43,7 +43,7 @@ for (const [name, cut] of [
   });
 }
 
-test('a message that cannot be taken ends the channel, and nothing after it is heard', async () => {
+test('a message that cannot be handled ends the channel, and no later one is handled', async () => {
   const [one, two] = ends(whole);
   const seen: unknown[] = [];
   const ended = Promise.withResolvers<unknown>();
@@ -60,7 +60,7 @@ test('a message that cannot be taken ends the channel, and nothing after it is h
   assert.deepEqual(seen, [1, 2]);
 });
 
-test('what is no data is refused before a byte is sent', () => {
+test('a message that cannot be cloned is refused before a byte is sent', () => {
   const [one, two] = ends(whole);
   const channel = makeChannel<unknown, unknown>(one, { onMessage: () => undefined, onEnd: () => undefined });
   assert.throws(() => channel.send({ credential: { current: () => 'secret' } }), /could not be cloned/);

@@ -11,7 +11,7 @@ import { makeClusterReader, makeClusterWriter } from './cluster-wire.ts';
 import type { WireEvent, WireSnapshot } from './cluster-wire.ts';
 import { makeReplicaStore } from './replica-store.ts';
 import type { ReplicaStore } from './replica-store.ts';
-import { tellClusters } from './broadcast.ts';
+import { sendClusters } from './broadcast.ts';
 
 const addresses = { allowed: [], refused: [] };
 
@@ -56,7 +56,7 @@ function pairOf(asked: number[] = []): Pair {
   const writer = makeClusterWriter(store);
   const replicas: ReplicaStore[] = [];
   const send = <T>(value: T): T => deserialize(serialize(value)) as T;
-  const broadcast = tellClusters(store, writer, (message) => {
+  const broadcast = sendClusters(store, writer, (message) => {
     const { events } = send(message) as { events: readonly WireEvent[] };
     for (const replica of replicas) replica.apply(events);
   });
@@ -86,7 +86,7 @@ function shown(store: Pick<ClusterStore, 'list'>): unknown {
   }));
 }
 
-test('a copy has what the store has, with its versions, whatever is changed in whatever order', async () => {
+test('a copy equals its store, with its versions, after any changes in any order', async () => {
   const { store, replica, told } = pairOf();
   store.apply('s', [specOf('a'), specOf('b', { credential: undefined })]);
   const first = replica();
@@ -139,7 +139,7 @@ test('a spec that did not change stays the same object at the worker, and its cr
   assert.ok(Object.isFrozen(copy.get('a')) && Object.isFrozen(before) && Object.isFrozen(before.labels));
 });
 
-test('whoever is told of the first event of a swap reads the state after its last', async () => {
+test('a listener that gets the first event of a swap reads the state after its last', async () => {
   const { store, replica, told } = pairOf();
   store.apply('s', [specOf('a'), specOf('b')]);
   const copy = replica();
@@ -166,7 +166,7 @@ test('a record with ruled addresses cannot be read where there is no rule', () =
   assert.throws(() => reader.record(wire!), /rule for addresses/);
 });
 
-test('an event of a cluster that was never told is refused', () => {
+test('an event of a cluster that was never sent is refused', () => {
   const store = createClusterStore();
   const writer = makeClusterWriter(store);
   const copy = makeReplicaStore(
@@ -174,7 +174,7 @@ test('an event of a cluster that was never told is refused', () => {
     makeClusterReader(() => plugin, undefined),
   );
   const record = { status: { conditions: [], version: '', latencyMs: undefined }, createdAt: '', resourceVersion: '9' };
-  assert.throws(() => copy.apply([{ type: 'MODIFIED', uid: 'x', record, spec: undefined }]), /never told/);
+  assert.throws(() => copy.apply([{ type: 'MODIFIED', uid: 'x', record, spec: undefined }]), /never sent/);
 });
 
 test('a credential that is replaced can be asked for by requests under way, and no longer a minute later', (t) => {
@@ -194,7 +194,7 @@ test('a credential that is replaced can be asked for by requests under way, and 
   assert.equal(writer.source(writer.idOf(other)!), other);
 });
 
-test('what a basic credential says arrives as it is', () => {
+test('a basic credential arrives as it is', () => {
   const store = createClusterStore();
   const authorization = basicAuthorization('user', 'pässword');
   const credential = fixedCredential('basic', { authorization, clientCertificate: undefined, expiresAtMs: 5 });

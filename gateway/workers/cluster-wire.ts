@@ -1,6 +1,6 @@
-// Cluster records as the first process tells them to workers: whole at first, then event by event. Easy to get wrong:
-// the rest of the gateway tells by the identity of a spec whether it changed, so one that did not is not sent again,
-// and one that stands twice in a snapshot arrives as one.
+// Cluster records as the first process sends them to workers: whole at first, then event by event. Easy to get wrong:
+// the gateway compares specs by identity to see whether they changed. So a spec that did not change is not sent again,
+// and one that is twice in a snapshot arrives as one object.
 import { makeAddressRule } from '../../cache/model/address-rule.ts';
 import type { AddressRuleOptions } from '../../cache/model/address-rule.ts';
 import type { ClusterHistory } from '../../cache/model/cluster-events.ts';
@@ -56,47 +56,17 @@ export interface ClusterWriter {
   close(): void;
 }
 
-/** How long a request that read the record before may still ask for its credential. */
+/** How long after a change a request that read the old record may still ask for its credential. */
 const outdatedMs = 60_000;
 
 /** Makes the writer that all workers share, so that a number means the same to each. */
 export function makeClusterWriter(store: Pick<ClusterStore, 'list' | 'history'>): ClusterWriter {
-  const ids = new Map<CredentialSource, number>();
-  const sources = new Map<number, CredentialSource>();
-  const timers = new Set<NodeJS.Timeout>();
-  let lastId = 0;
-
-  const idOf = (source: CredentialSource): number => {
-    const known = ids.get(source);
-    if (known !== undefined) return known;
-    lastId += 1;
-    ids.set(source, lastId);
-    sources.set(lastId, source);
-    return lastId;
-  };
-  const forgetLater = (source: CredentialSource): void => {
-    const timer = setTimeout(() => {
-      timers.delete(timer);
-      // A cluster with another name is one that went and one that came, with the same credential.
-      if (store.list().some(({ spec }) => spec.credential === source)) return;
-      sources.delete(ids.get(source) ?? 0);
-      ids.delete(source);
-    }, outdatedMs).unref();
-    timers.add(timer);
-  };
-  const credentialOf = (source: CredentialSource): WireCredential => {
-    const { kind } = source;
-    if (kind === 'exec') return { kind, id: idOf(source) };
-    const fixed = source.current();
-    if (fixed instanceof Promise) throw new Error(`a credential of kind ${kind} is not at hand`);
-    return { kind, fixed };
-  };
+  const numbers = new CredentialNumbers(store);
   const specOf = ({ credential, addressRule, ...plain }: ClusterSpec): WireSpec => ({
     ...plain,
-    credential: credential && credentialOf(credential),
+    credential: credential && wireCredentialOf(credential, numbers),
     isRuled: addressRule !== undefined,
   });
-
   return {
     snapshot() {
       const specs = memo(specOf);
@@ -118,15 +88,68 @@ export function makeClusterWriter(store: Pick<ClusterStore, 'list' | 'history'>)
     event({ type, record: { spec, ...record }, previous }) {
       const before = type === 'DELETED' ? spec : previous?.spec;
       const source = before?.credential;
-      if (source?.kind === 'exec' && (type === 'DELETED' || spec.credential !== source)) forgetLater(source);
+      if (source?.kind === 'exec' && (type === 'DELETED' || spec.credential !== source)) numbers.forgetLater(source);
       return { type, uid: spec.uid, record, spec: before === spec ? undefined : specOf(spec) };
     },
-    source: (id) => sources.get(id),
-    idOf: (source) => ids.get(source),
-    close() {
-      for (const timer of timers) clearTimeout(timer);
-    },
+    source: (id) => numbers.source(id),
+    idOf: (source) => numbers.known(source),
+    close: () => numbers.close(),
   };
+}
+
+function wireCredentialOf(source: CredentialSource, numbers: CredentialNumbers): WireCredential {
+  const { kind } = source;
+  if (kind === 'exec') return { kind, id: numbers.idOf(source) };
+  const fixed = source.current();
+  if (fixed instanceof Promise) throw new Error(`a credential of kind ${kind} is not at hand`);
+  return { kind, fixed };
+}
+
+/** The numbers of credentials that workers ask the first process for. */
+class CredentialNumbers {
+  readonly #store: Pick<ClusterStore, 'list'>;
+  readonly #ids = new Map<CredentialSource, number>();
+  readonly #sources = new Map<number, CredentialSource>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #lastId = 0;
+
+  constructor(store: Pick<ClusterStore, 'list'>) {
+    this.#store = store;
+  }
+
+  source(id: number): CredentialSource | undefined {
+    return this.#sources.get(id);
+  }
+
+  known(source: CredentialSource): number | undefined {
+    return this.#ids.get(source);
+  }
+
+  /** The number of a source, a new one when it has none. */
+  idOf(source: CredentialSource): number {
+    const known = this.#ids.get(source);
+    if (known !== undefined) return known;
+    this.#lastId += 1;
+    this.#ids.set(source, this.#lastId);
+    this.#sources.set(this.#lastId, source);
+    return this.#lastId;
+  }
+
+  /** Forgets a source after a while, unless a cluster has it then. */
+  forgetLater(source: CredentialSource): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      // A renamed cluster is one that was deleted and one that was added, with the same credential.
+      if (this.#store.list().some(({ spec }) => spec.credential === source)) return;
+      this.#sources.delete(this.#ids.get(source) ?? 0);
+      this.#ids.delete(source);
+    }, outdatedMs).unref();
+    this.#timers.add(timer);
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
 }
 
 /** The worker's end: turns what came into records. */

@@ -44,7 +44,7 @@ test('connections that find no worker wait for the next one, unread', async () =
   handover.close();
 });
 
-test('more than may wait are closed, and so are those that waited too long or until the end', async () => {
+test('connections above the bound are closed, and so are those that waited too long or until the end', async () => {
   const handover = await startHandover(at, { taker: () => undefined, maxWaiting: 1, waitMs: 20 });
   const [one, more] = [await open(handover.url), await open(handover.url)];
   await Promise.all([one.closed, more.closed]);

@@ -1,19 +1,19 @@
 // The listening socket of a gateway with workers: the first process accepts, and hands each connection unread to the
-// worker with the fewest. Easy to get wrong: the socket is never closed while workers come and go; connections that
-// find none wait for the next, but not for ever.
+// worker with the fewest. The socket stays open while workers come and go; a connection for which there is no worker
+// waits for the next one, for a bounded time.
 import { createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { HostPort } from '../../lib/text/host-port.ts';
 import { listenAt } from '../start/listen.ts';
 
-/** See the file comment. */
+/** The listening socket. */
 export interface Handover {
   /** `https://HOST:PORT` as bound. */
   readonly url: string;
-  /** A worker is ready: what waits is given away. */
+  /** A worker is ready: hands over the connections that wait. */
   flush(): void;
-  /** Gives a connection away that did not reach the worker it was for. */
+  /** Hands over a connection that did not reach its worker. */
   giveAgain(socket: Socket): void;
   /** Accepts no more; what waits is closed. */
   close(): void;
@@ -21,7 +21,7 @@ export interface Handover {
 
 /** Where connections go. */
 export interface HandoverOptions {
-  /** Takes the connection; undefined when nobody can now. */
+  /** Takes the connection; undefined when no worker is ready. */
   readonly taker: () => ((socket: Socket) => void) | undefined;
   /** Connections that may wait. */
   readonly maxWaiting: number;

@@ -1,6 +1,5 @@
-// What the first process and its workers say to each other. Easy to get wrong: identities are never among it but inside
-// what they were made from (a review's answer, a file's text): each worker authenticates by itself, and no message says
-// who somebody is.
+// The messages between the first process and its workers. None of them says who somebody is: each worker authenticates
+// by itself, from a file's text or the answer to a review.
 import type { HubAnswer, HubCall } from '../../cache/hub/hub-types.ts';
 import type { Credential } from '../../cache/model/records.ts';
 import type { AuditSink } from '../audit/sinks/sink.ts';
@@ -21,7 +20,7 @@ export interface WorkerStart {
   /** Texts of the configuration's files as last found good, by the label of their files. */
   readonly files: ReadonlyMap<string, readonly string[]>;
   readonly serving: ServingPair;
-  /** What of the hub's ConfigMap is in force; undefined while it has not told it, or without a hub. */
+  /** The hub's trust that is in force; undefined before it was read, or without a hub. */
   readonly trust: TrustData | undefined;
   readonly checks: readonly ReplicaCheck[];
   /** Whether each sink takes events; empty without an audit log. */
@@ -41,12 +40,12 @@ export interface ReplicaCheck extends Pick<HealthCheck, 'name' | 'on'> {
 export type Question =
   | { readonly what: 'hub'; readonly call: Omit<HubCall, 'signal'> }
   | { readonly what: 'credential'; readonly id: number }
-  /** Whether a line was stored; asked of sinks that say so. */
+  /** Whether a line was stored; only for sinks that know. */
   | { readonly what: 'audit'; readonly sink: AuditSink['name']; readonly line: string };
 
 export type Answer = HubAnswer | Credential | boolean;
 
-/** One metric as prom-client tells it in JSON. */
+/** One metric in prom-client's JSON. */
 export interface MetricReading {
   readonly name: string;
   readonly help: string;
@@ -62,7 +61,7 @@ export type ToWorker =
   | { readonly kind: 'serving'; readonly pair: ServingPair }
   | { readonly kind: 'trust'; readonly data: TrustData }
   | { readonly kind: 'checks'; readonly checks: readonly ReplicaCheck[] }
-  /** What the probe found: the fault for which nobody should be sent there, or undefined for an answer. */
+  /** What the probe found: why no requests should be sent there, or undefined for an answer. */
   | { readonly kind: 'probed'; readonly found: readonly (readonly [uid: string, fault: WireError | undefined])[] }
   | { readonly kind: 'forget-credential'; readonly id: number }
   | { readonly kind: 'sinks'; readonly accepting: ReadonlyMap<AuditSink['name'], boolean> }
@@ -77,7 +76,7 @@ export type FromWorker =
   | { readonly kind: 'ready' }
   | { readonly kind: 'ask'; readonly id: number; readonly question: Question }
   | { readonly kind: 'credential-refused'; readonly id: number }
-  /** Connections that closed since it was last said. */
+  /** Connections that closed since the last such message. */
   | { readonly kind: 'closed'; readonly connections: number }
   | { readonly kind: 'audit'; readonly sink: AuditSink['name']; readonly line: string }
   | { readonly kind: 'metrics'; readonly metrics: readonly MetricReading[] }

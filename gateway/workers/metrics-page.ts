@@ -1,5 +1,5 @@
-// One metrics page for all processes of a gateway. Easy to get wrong: what a worker has counted stays counted after its
-// end, or every sum would fall and be taken for the restart of the whole gateway.
+// One metrics page for all processes of a gateway. What a worker has counted is kept after its end: otherwise every sum
+// would fall, which looks like a restart of the whole gateway.
 import { AggregatorRegistry } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { MetricsPage } from '../operations/operations.ts';
@@ -13,10 +13,10 @@ export interface WorkersPage extends MetricsPage {
   keep(metrics: readonly MetricReading[]): void;
 }
 
-/** A worker that is busier than that is told as it was last. */
+/** Of a worker that does not answer in this time the last metrics are used. */
 const readTimeoutMs = 1_000;
 
-/** @param own of the first process; says what is known once: conditions of clusters, versions, files */
+/** @param own registry of the first process, the only one with conditions of clusters, versions and files */
 export function makeWorkersPage(
   own: Registry,
   supervisor: () => Pick<Supervisor, 'list' | 'restarts' | 'readMetrics'> | undefined,

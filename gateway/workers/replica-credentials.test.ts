@@ -53,7 +53,7 @@ function site(): Site {
     hub: undefined,
     credentials: { source: (id) => (id === 7 ? source : undefined) },
     sinks: [],
-    tell: (message, except) => {
+    send: (message, except) => {
       for (const one of processes) if (one !== except) one.send(message);
     },
   });
@@ -66,7 +66,7 @@ function site(): Site {
             waiting.set(lastId, { resolve, reject });
             hear(one, { kind: 'ask', id: lastId, question: { what: 'credential', id } });
           }),
-        tellRefused: (id) => hear(one, { kind: 'credential-refused', id }),
+        sendRefused: (id) => hear(one, { kind: 'credential-refused', id }),
       }),
     );
   }
@@ -75,7 +75,7 @@ function site(): Site {
 
 const tokenOf = async (source: CredentialSource): Promise<string | undefined> => (await source.current()).authorization;
 
-test('one run serves both workers, and what is held is there at once', async () => {
+test('one run of a plugin serves both workers, and a credential that is held is returned at once', async () => {
   const { workers, runs } = site();
   const [one, other] = workers.map((worker) => worker.of(7));
   assert.deepEqual(await Promise.all([tokenOf(one!), tokenOf(one!), tokenOf(other!)]), ['one', 'one', 'one']);
@@ -84,7 +84,7 @@ test('one run serves both workers, and what is held is there at once', async () 
   assert.equal(workers[0]!.of(7), one, 'the same source for the same number');
 });
 
-test('what a member refused to one worker is sent by neither again', async () => {
+test('a credential that a member refused to one worker is sent by neither again', async () => {
   const { workers, runs, give } = site();
   const [one, other] = workers.map((worker) => worker.of(7));
   await Promise.all([tokenOf(one!), tokenOf(other!)]);
@@ -94,7 +94,7 @@ test('what a member refused to one worker is sent by neither again', async () =>
   assert.equal(runs(), 2);
 });
 
-test('a plugin that fails is told in its own words, and asked again', async () => {
+test('the fault of a plugin arrives in its own words, and the plugin is asked again', async () => {
   const { workers, give } = site();
   give(new GatewayError('MEMBER_CREDENTIAL', 'credential plugin x: exited with code 3'));
   const one = workers[0]!.of(7);
@@ -103,7 +103,7 @@ test('a plugin that fails is told in its own words, and asked again', async () =
   assert.equal(await tokenOf(one), 'late');
 });
 
-test('a number that is not known any more is a credential that cannot be had', async () => {
+test('a number that is no longer known is a credential that cannot be had', async () => {
   const { workers } = site();
   await assert.rejects(tokenOf(workers[0]!.of(8)), { code: 'MEMBER_CREDENTIAL' });
 });

@@ -1,6 +1,5 @@
-// What a worker has from the first process in place of following it by itself: files, certificate, the hub, checks,
-// audit sinks. Easy to get wrong: each of them must keep its last good state by itself; the first process tells a
-// change once.
+// What a worker gets from the first process instead of following it itself: files, certificate, the hub, checks, audit
+// sinks. The first process sends a change once, so each of these keeps its last good state itself.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubAnswer, HubClient } from '../../cache/hub/hub-types.ts';
 import type { AuditConfig } from '../audit/config.ts';
@@ -15,7 +14,7 @@ import type { Reloading } from '../start/reloading.ts';
 import type { Serving, ServingPair } from '../certificates/serving.ts';
 import type { Answer, FromWorker, Question, ReplicaCheck, TrustData } from './messages.ts';
 
-/** The way to the first process. */
+/** How a worker reaches the first process. */
 export interface FirstProcess {
   /** @throws GatewayError (rejects) what the first process was answered */
   ask(question: Question): Promise<Answer>;
@@ -26,7 +25,7 @@ export interface FirstProcess {
 
 /** Files of the configuration; `faults` is empty, as the first process reports them. */
 export interface ReplicaFiles extends Reloading {
-  tell(label: string, texts: readonly string[]): void;
+  update(label: string, texts: readonly string[]): void;
 }
 
 /** @param files texts as last found good, by the label of their files */
@@ -37,18 +36,17 @@ export function makeReplicaFiles(files: ReadonlyMap<string, readonly string[]>, 
     async add(paths, apply) {
       const label = paths.join(', ');
       const texts = current.get(label);
-      if (texts === undefined) throw new Error(`the first process has not told what is in ${label}`);
+      if (texts === undefined) throw new Error(`the first process has not sent the text of ${label}`);
       apply(...texts);
       users.set(label, [...(users.get(label) ?? []), apply]);
     },
-    tell(label, texts) {
+    update(label, texts) {
       current.set(label, texts);
       for (const apply of users.get(label) ?? []) {
         try {
           apply(...texts);
         } catch (error) {
-          // It was taken there. What makes the difference (a certificate that has just expired) must not end this
-          // process.
+          // The first process took it. A difference, as of a certificate that has just expired, must not end this one.
           log.error({ file: label, err: error }, 'a file that the first process took cannot be used here');
         }
       }
@@ -60,7 +58,7 @@ export function makeReplicaFiles(files: ReadonlyMap<string, readonly string[]>, 
 
 /** The certificate of the listener. */
 export interface ReplicaServing extends Pick<Serving, 'current' | 'onChange'> {
-  tell(pair: ServingPair): void;
+  update(pair: ServingPair): void;
 }
 
 export function makeReplicaServing(first: ServingPair): ReplicaServing {
@@ -69,7 +67,7 @@ export function makeReplicaServing(first: ServingPair): ReplicaServing {
   return {
     current: () => pair,
     onChange: (listener) => void (changed = listener),
-    tell(next) {
+    update(next) {
       pair = next;
       changed?.();
     },
@@ -80,10 +78,10 @@ export function makeReplicaServing(first: ServingPair): ReplicaServing {
 export interface ReplicaHub {
   readonly client: HubClient;
   readonly access: HubAccess;
-  tell(trust: TrustData): void;
+  update(trust: TrustData): void;
 }
 
-/** @param trust what is in force; undefined: nobody is trusted yet */
+/** @param trust the trust in force; undefined: none is known yet */
 export function makeReplicaHub(
   config: HubConfig,
   trust: TrustData | undefined,
@@ -100,7 +98,7 @@ export function makeReplicaHub(
     close: () => undefined,
   };
   const followed = makeHubTrust(trustReports(log));
-  const tell = (data: TrustData): void => {
+  const update = (data: TrustData): void => {
     const metadata = {
       name: 'extension-apiserver-authentication',
       namespace: 'kube-system',
@@ -109,18 +107,18 @@ export function makeReplicaHub(
     };
     followed.apply(new Map([[`${metadata.namespace}/${metadata.name}`, { metadata, data }]]));
   };
-  if (trust !== undefined) tell(trust);
+  if (trust !== undefined) update(trust);
   const synced = Promise.resolve();
-  return { client, access: makeHubAccess(client, config, { ...followed, synced, close: () => undefined }), tell };
+  return { client, access: makeHubAccess(client, config, { ...followed, synced, close: () => undefined }), update };
 }
 
 /** What the checks of the first process found last. */
 export interface ReplicaChecks {
   readonly checks: readonly HealthCheck[];
-  tell(checks: readonly ReplicaCheck[]): void;
+  update(checks: readonly ReplicaCheck[]): void;
 }
 
-/** @param shuttingDown true from the moment this worker was told so */
+/** @param shuttingDown true once this worker is to end */
 export function makeReplicaChecks(first: readonly ReplicaCheck[], shuttingDown: () => boolean): ReplicaChecks {
   let found = new Map(first.map((check) => [check.name, check]));
   return {
@@ -130,19 +128,17 @@ export function makeReplicaChecks(first: readonly ReplicaCheck[], shuttingDown: 
       fault: () => (name === 'shutdown' && shuttingDown() ? 'the process is shutting down' : found.get(name)?.fault),
       note: () => found.get(name)?.note,
     })),
-    tell: (checks) => void (found = new Map(checks.map((check) => [check.name, check]))),
+    update: (checks) => void (found = new Map(checks.map((check) => [check.name, check]))),
   };
 }
 
 /** Sinks that the first process keeps. */
 export interface ReplicaSinks {
   readonly sinks: readonly AuditSink[];
-  tell(accepting: ReadonlyMap<AuditSink['name'], boolean>): void;
+  update(accepting: ReadonlyMap<AuditSink['name'], boolean>): void;
 }
 
-/**
- * Lines that may wait for the first process before a sink counts as full: those of the file that waits for a slow disk.
- */
+/** Bytes of lines that may wait for the first process before a sink counts as full. */
 const maxQueuedBytes = 16 * 1024 * 1024;
 
 export function makeReplicaSinks(
@@ -173,5 +169,5 @@ export function makeReplicaSinks(
       close: () => undefined,
     };
   };
-  return { sinks: [...accepting.keys()].map(makeSink), tell: (next) => void (current = next) };
+  return { sinks: [...accepting.keys()].map(makeSink), update: (next) => void (current = next) };
 }

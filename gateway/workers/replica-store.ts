@@ -1,21 +1,21 @@
 // The clusters as a worker knows them: a copy of the first process's store, with its resourceVersions and history, so
-// that a client may list at one worker and watch at another. Easy to get wrong: a batch of events is one swap; whoever
-// is told of its first event already reads the state after its last.
+// that a client may list at one worker and watch at another. A batch of events is one swap: a listener that gets its
+// first event already reads the state after its last.
 import { makeClusterEvents } from '../../cache/model/cluster-events.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { ClusterEvent } from '../../cache/model/cluster-events.ts';
 import type { ClusterReader } from '../../cache/model/store.ts';
 import type { ClusterWireReader, WireEvent, WireSnapshot } from './cluster-wire.ts';
 
-/** A store that is told what to hold. */
+/** A store that is changed by messages only. */
 export interface ReplicaStore extends ClusterReader {
-  /** Takes the events of one swap. @throws Error for an event that does not follow from what was told before */
+  /** Takes the events of one swap. @throws Error for an event that does not follow from the state before */
   apply(events: readonly WireEvent[]): void;
 }
 
 const historyLength = 1000;
 
-/** Makes it from a whole store. */
+/** Makes it from the snapshot of a store. */
 export function makeReplicaStore(
   snapshot: WireSnapshot,
   reader: ClusterWireReader,
@@ -49,7 +49,7 @@ export function makeReplicaStore(
         const before = byUid.get(uid);
         const own = spec === undefined ? before?.spec : reader.spec(spec);
         if (own === undefined || own.uid !== uid || (type !== 'ADDED' && before === undefined))
-          throw new Error('an event of a cluster that was never told');
+          throw new Error('an event of a cluster that was never sent');
         const now = Object.freeze({ ...record, spec: own });
         if (type === 'DELETED') {
           byUid.delete(uid);

@@ -72,15 +72,15 @@ function supervisorOf(
   return { supervisor, forked };
 }
 
-test('a worker is told its start before anything else, also what that start itself makes known', () => {
+test('a worker gets its start message first, also before messages that making it sends', () => {
   let supervisor: Supervisor | undefined;
   const start = (): WorkerStart => {
-    supervisor?.tell({ kind: 'clusters', events: [] });
+    supervisor?.send({ kind: 'clusters', events: [] });
     return {} as WorkerStart;
   };
   const made = supervisorOf(1, { start });
   supervisor = made.supervisor;
-  supervisor.tell({ kind: 'unready' });
+  supervisor.send({ kind: 'unready' });
   assert.deepEqual(made.forked[0]!.told, ['start', 'unready']);
 });
 
@@ -98,14 +98,14 @@ test('connections go to the worker with the fewest of those that are ready, in t
   assert.equal(supervisor.idlest(), forked[1]);
 });
 
-test('one that ends before all were ready fails the start', async () => {
+test('a worker that ends before all were ready fails the start', async () => {
   const { supervisor, forked } = supervisorOf(2);
   forked[0]!.becomeReady();
   forked[1]!.end();
   await assert.rejects(supervisor.ready, /before it could serve/);
 });
 
-test('one that ends is replaced later and later, and from the beginning again once one has lasted', async (t) => {
+test('a worker that ends is replaced after growing waits, and after the first wait again once one has served long enough', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   t.mock.method(Math, 'random', () => 1);
   const lost: unknown[] = [];
@@ -133,7 +133,7 @@ test('one that ends is replaced later and later, and from the beginning again on
   assert.equal(lost.length, 4);
 });
 
-test('what was for a worker that ended and never reached it is given back', () => {
+test('connections that never reached a worker that ended are given back', () => {
   const returned: Socket[] = [];
   const { forked } = supervisorOf(1, { onUnsent: (sockets) => void returned.push(...sockets) });
   const socket = {} as Socket;
@@ -142,7 +142,7 @@ test('what was for a worker that ended and never reached it is given back', () =
   assert.deepEqual(returned, [socket]);
 });
 
-test('a drain waits for all, replaces none, and kills who takes too long', async (t) => {
+test('a drain waits for all workers, replaces none, and kills those that take too long', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { supervisor, forked } = supervisorOf(2);
   for (const worker of forked) worker.becomeReady();

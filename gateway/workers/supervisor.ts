@@ -1,5 +1,5 @@
-// All workers of a gateway: started together, replaced when one ends, ended together. Easy to get wrong: one that
-// cannot start must not be started again and again at once, and one that ends while the gateway drains is not replaced.
+// All workers of a gateway: started together, replaced when one ends, ended together. A worker that cannot start is not
+// started again at once, and one that ends while the gateway drains is not replaced.
 import type { Socket } from 'node:net';
 import { makeBackoff } from '../../lib/backoff.ts';
 import type { Backoff } from '../../lib/backoff.ts';
@@ -8,12 +8,12 @@ import type { FromWorker, MetricReading, ToWorker, WorkerStart } from './message
 import { forkWorker } from './worker-process.ts';
 import type { WorkerEnd, WorkerEvents, WorkerProcess } from './worker-process.ts';
 
-/** See the file comment. */
+/** The workers. */
 export interface Supervisor {
   /** Resolves when all have been ready once; rejects when one ends before. */
   readonly ready: Promise<void>;
-  /** Tells every worker, those that start included. */
-  tell(message: ToWorker, except?: WorkerProcess): void;
+  /** Sends to every worker, those that start included. */
+  send(message: ToWorker, except?: WorkerProcess): void;
   /** The worker with the fewest connections of those that serve; undefined while there is none. */
   idlest(): WorkerProcess | undefined;
   /** Those that run, by the slot they fill. */
@@ -30,12 +30,12 @@ export interface Supervisor {
 /** What a supervisor depends on. */
 export interface SupervisorOptions {
   readonly workers: number;
-  /** What a worker that starts now is told first. */
+  /** The start message of a worker that starts now. */
   readonly start: () => WorkerStart;
   readonly onMessage: (worker: WorkerProcess, message: FromWorker) => void;
-  /** One more serves. */
+  /** One more worker serves. */
   readonly onReady: () => void;
-  /** One has ended unasked: its metrics as last told. */
+  /** A worker has ended by itself: the last metrics it sent. */
   readonly onLost: (metrics: readonly MetricReading[]) => void;
   /** Connections that were given to a worker and did not reach it. */
   readonly onUnsent: (sockets: readonly Socket[]) => void;
@@ -45,117 +45,140 @@ export interface SupervisorOptions {
 
 const firstWaitMs = 200;
 const longestWaitMs = 30_000;
-/** One that has served for so long was no failed start. */
+/** A worker that has served for so long has started well: the next one to replace it waits the least time again. */
 const settledMs = 60_000;
 
-/** Starts them. */
+/** Starts all workers. */
 export function startSupervisor(options: SupervisorOptions): Supervisor {
-  const { log, fork = forkWorker } = options;
-  const slots = new Map<number, WorkerProcess>();
-  const running = new Set<WorkerProcess>();
-  const waits = Array.from({ length: options.workers }, () => makeBackoff(firstWaitMs, longestWaitMs, Math.random));
-  const timers = new Set<NodeJS.Timeout>();
-  const first = Promise.withResolvers<void>();
-  let closing = false;
-  let restarts = 0;
-  let turn = 0;
-  let allEnded: (() => void) | undefined;
+  return new RunningSupervisor(options);
+}
 
-  const later = (action: () => void, delayMs: number): NodeJS.Timeout => {
-    const timer = setTimeout(() => {
-      timers.delete(timer);
-      action();
-    }, delayMs).unref();
-    timers.add(timer);
-    return timer;
-  };
-  const start = (slot: number): void => {
-    if (closing) return;
+class RunningSupervisor implements Supervisor {
+  readonly ready: Promise<void>;
+  readonly #options: SupervisorOptions;
+  readonly #slots = new Map<number, WorkerProcess>();
+  /** Workers that have not ended, those that were replaced or are draining included. */
+  readonly #running = new Set<WorkerProcess>();
+  readonly #waits: readonly Backoff[];
+  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #first = Promise.withResolvers<void>();
+  #closing = false;
+  #restarts = 0;
+  #turn = 0;
+  #allEnded: (() => void) | undefined;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+    this.#waits = Array.from({ length: options.workers }, () => makeBackoff(firstWaitMs, longestWaitMs, Math.random));
+    this.ready = this.#first.promise;
+    this.ready.catch(() => undefined);
+    for (let slot = 0; slot < options.workers; slot++) this.#start(slot);
+  }
+
+  get restarts(): number {
+    return this.#restarts;
+  }
+
+  send(message: ToWorker, except?: WorkerProcess): void {
+    for (const worker of this.#running) if (worker !== except) worker.send(message);
+  }
+
+  idlest(): WorkerProcess | undefined {
+    const ready = this.#ready();
+    // Equals take turns: without that the first would get every short connection.
+    this.#turn += 1;
+    const inTurn = ready.map((_, index) => ready[(this.#turn + index) % ready.length]!);
+    return inTurn.reduce<WorkerProcess | undefined>(
+      (best, one) => (best === undefined || one.connections < best.connections ? one : best),
+      undefined,
+    );
+  }
+
+  list(): readonly (readonly [slot: number, WorkerProcess])[] {
+    return [...this.#slots];
+  }
+
+  async readMetrics(timeoutMs: number): Promise<void> {
+    await Promise.all([...this.#slots.values()].map((worker) => worker.readMetrics(timeoutMs)));
+  }
+
+  async drain(timeoutMs: number): Promise<void> {
+    this.#stop();
+    if (this.#running.size === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#allEnded = resolve;
+    this.send({ kind: 'drain' });
+    const timer = setTimeout(() => this.#kill(), timeoutMs);
+    await promise;
+    clearTimeout(timer);
+  }
+
+  close(): void {
+    this.#stop();
+    this.#kill();
+  }
+
+  #ready(): readonly WorkerProcess[] {
+    return [...this.#slots.values()].filter(({ isReady }) => isReady);
+  }
+
+  #start(slot: number): void {
+    if (this.#closing) return;
+    const { log, fork = forkWorker, start, onMessage, onReady, onUnsent, workers } = this.#options;
     let settling: NodeJS.Timeout | undefined;
-    // Made before it is one of those who are told, and sent before anything else can be.
-    const message: ToWorker = { kind: 'start', start: options.start() };
+    // Made before the worker can be sent anything else, so its first message is this one.
+    const message: ToWorker = { kind: 'start', start: start() };
     const worker = fork({
-      onReady() {
-        settling = later(() => waits[slot]!.reset(), settledMs);
+      onReady: () => {
+        settling = this.#later(() => this.#waits[slot]!.reset(), settledMs);
         log.info({ worker: slot, workerPid: worker.pid }, 'a worker serves');
-        options.onReady();
-        if ([...slots.values()].filter(({ isReady }) => isReady).length === options.workers) first.resolve();
+        onReady();
+        if (this.#ready().length === workers) this.#first.resolve();
       },
-      onMessage: options.onMessage,
-      onEnd(_, how) {
+      onMessage,
+      onEnd: (_, end) => {
         clearTimeout(settling);
-        running.delete(worker);
-        slots.delete(slot);
-        ended(slot, worker, how, waits[slot]!);
-        options.onUnsent(how.unsent);
-        if (running.size === 0) allEnded?.();
+        this.#running.delete(worker);
+        this.#slots.delete(slot);
+        this.#ended(slot, worker, end);
+        onUnsent(end.unsent);
+        if (this.#running.size === 0) this.#allEnded?.();
       },
     });
-    slots.set(slot, worker);
-    running.add(worker);
+    this.#slots.set(slot, worker);
+    this.#running.add(worker);
     worker.send(message);
-  };
-  const ended = (
-    slot: number,
-    worker: WorkerProcess,
-    { code, signal, isDrained }: Omit<WorkerEnd, 'unsent'>,
-    wait: Backoff,
-  ): void => {
-    first.reject(new Error(`a worker ended (${signal ?? `code ${code}`}) before it could serve`));
-    if (closing) {
+  }
+
+  #ended(slot: number, worker: WorkerProcess, { code, signal, isDrained }: WorkerEnd): void {
+    const { log, onLost } = this.#options;
+    this.#first.reject(new Error(`a worker ended (${signal ?? `code ${code}`}) before it could serve`));
+    if (this.#closing) {
       if (!isDrained) log.error({ worker: slot, workerPid: worker.pid, code, signal }, 'a worker did not end in order');
       return;
     }
-    restarts += 1;
-    const waitMs = wait.next();
+    this.#restarts += 1;
+    const waitMs = this.#waits[slot]!.next();
     log.error({ worker: slot, workerPid: worker.pid, code, signal, waitMs }, 'a worker ended; another takes its place');
-    options.onLost(worker.metrics);
-    later(() => start(slot), waitMs);
-  };
+    onLost(worker.metrics);
+    this.#later(() => this.#start(slot), waitMs);
+  }
 
-  const stop = (): void => {
-    closing = true;
-    for (const timer of timers) clearTimeout(timer);
-  };
-  const close = (): void => {
-    stop();
-    for (const worker of running) worker.kill();
-  };
-  for (let slot = 0; slot < options.workers; slot++) start(slot);
-  first.promise.catch(() => undefined);
-  return {
-    ready: first.promise,
-    tell(message, except) {
-      for (const worker of running) if (worker !== except) worker.send(message);
-    },
-    idlest() {
-      const ready = [...slots.values()].filter(({ isReady }) => isReady);
-      // In turns among equals, or the first would get every connection that is short.
-      turn += 1;
-      const inTurn = ready.map((_, index) => ready[(turn + index) % ready.length]!);
-      return inTurn.reduce<WorkerProcess | undefined>(
-        (best, one) => (best === undefined || one.connections < best.connections ? one : best),
-        undefined,
-      );
-    },
-    list: () => [...slots],
-    get restarts() {
-      return restarts;
-    },
-    readMetrics: async (timeoutMs) =>
-      void (await Promise.all([...slots.values()].map((worker) => worker.readMetrics(timeoutMs)))),
-    async drain(timeoutMs) {
-      stop();
-      if (running.size === 0) return;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      allEnded = resolve;
-      for (const worker of running) worker.send({ kind: 'drain' });
-      const timer = setTimeout(() => {
-        for (const worker of running) worker.kill();
-      }, timeoutMs);
-      await promise;
-      clearTimeout(timer);
-    },
-    close,
-  };
+  #later(action: () => void, delayMs: number): NodeJS.Timeout {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      action();
+    }, delayMs).unref();
+    this.#timers.add(timer);
+    return timer;
+  }
+
+  #stop(): void {
+    this.#closing = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  #kill(): void {
+    for (const worker of this.#running) worker.kill();
+  }
 }

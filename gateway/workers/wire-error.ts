@@ -1,9 +1,9 @@
-// Errors as they travel between the first process and a worker. Easy to get wrong: only a GatewayError's words are
-// meant for callers; of any other error nothing but the fact is told.
+// Errors as they travel between the first process and a worker. Only the text of a GatewayError is meant for callers;
+// of any other error nothing but the fact is sent.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode, ErrorDetails } from '../../cache/model/errors.ts';
 
-/** A GatewayError without its cause, which stays where it is logged. */
+/** A GatewayError without its cause, which is logged where it was thrown. */
 export interface WireError {
   readonly code: ErrorCode;
   readonly message: string;

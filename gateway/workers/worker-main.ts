@@ -1,6 +1,6 @@
-// What a worker process runs: its end of the private socket pair, the sockets that are handed over, and its own end.
-// Easy to get wrong: it never outlives the first process, and signals for the process group (Ctrl-C in a terminal) are
-// for the first process alone.
+// What a worker process runs: its end of the private socket pair, the sockets that are handed over, and its own end. It
+// never outlives the first process. Signals for the process group (Ctrl-C in a terminal) are for the first process
+// alone.
 import { Socket } from 'node:net';
 import { makeChannel } from './channel.ts';
 import type { Answer, FromWorker, ToWorker } from './messages.ts';
@@ -43,9 +43,9 @@ const first: FirstProcess = {
 };
 
 process.on('message', (_message, handle) => {
-  // In this very turn, before anybody reads from it.
+  // Accepted in this turn, before anything is read from it.
   if (handle instanceof Socket && worker !== undefined) worker.accept(handle);
-  // It closed before it could be handed over.
+  // The connection closed before it was handed over.
   else channel.send({ kind: 'closed', connections: 1 });
 });
 process.on('disconnect', () => leave(undefined));
@@ -59,20 +59,17 @@ function receive(message: ToWorker): void {
   } else if (message.kind === 'ping') channel.send({ kind: 'pong' });
   else if (message.kind === 'start') void begin(message.start);
   else if (worker === undefined) early.push(message);
-  else worker.tell(message);
+  else worker.receive(message);
 }
 
 async function begin(start: Extract<ToWorker, { kind: 'start' }>['start']): Promise<void> {
   const started = await startWorker(start, first);
-  for (const message of early.splice(0)) started.tell(message);
+  for (const message of early.splice(0)) started.receive(message);
   worker = started;
   channel.send({ kind: 'ready' });
 }
 
-/**
- * The first process is gone, or what it said cannot be understood: whoever asks here would be answered from an old
- * state.
- */
+/** The first process is gone, or its message cannot be read: from now on this worker would answer from an old state. */
 function leave(fault: unknown): void {
   if (fault instanceof Error) process.stderr.write(`portcullis worker: ${fault.stack ?? fault.message}\n`);
   process.exit(drained ? 0 : 1);

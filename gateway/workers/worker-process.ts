@@ -1,22 +1,24 @@
-// One worker as the first process sees it, from its fork to its end. Easy to get wrong: sockets go over the channel of
-// fork, where each waits until the one before was taken, everything else over a socket pair of its own, so that a flood
-// of connections cannot hold back a revocation.
+// One worker as the first process sees it, from its fork to its end. Sockets go over the channel of fork, where each
+// waits until the one before was taken. Everything else goes over a socket pair of its own, so that a flood of
+// connections cannot delay a revocation.
 import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { extname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { makeChannel } from './channel.ts';
+import type { Channel } from './channel.ts';
 import type { FromWorker, MetricReading, ToWorker } from './messages.ts';
 
-/** See the file comment. */
+/** A worker. */
 export interface WorkerProcess {
   readonly pid: number | undefined;
   /** It has what it needs to serve. */
   readonly isReady: boolean;
   /** Connections it was given and has not closed. */
   readonly connections: number;
-  /** Metrics as it last told them. */
+  /** The last metrics it sent. */
   readonly metrics: readonly MetricReading[];
   send(message: ToWorker): void;
   /** Hands a connection over; it is the worker's from then on. */
@@ -27,12 +29,12 @@ export interface WorkerProcess {
   kill(): void;
 }
 
-/** What is told of it. */
+/** What happens to it. */
 export interface WorkerEvents {
   readonly onReady: (worker: WorkerProcess) => void;
   /** Messages that are not about the process itself. */
   readonly onMessage: (worker: WorkerProcess, message: FromWorker) => void;
-  /** It has ended and everything it said was heard. */
+  /** It has ended and all its messages were received. */
   readonly onEnd: (worker: WorkerProcess, how: WorkerEnd) => void;
 }
 
@@ -40,109 +42,144 @@ export interface WorkerEvents {
 export interface WorkerEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** It was told to drain and has done so. */
+  /** It has drained as it was asked to. */
   readonly isDrained: boolean;
   /** Connections that were for it and never left this process. */
   readonly unsent: readonly Socket[];
 }
 
 const pingIntervalMs = 5_000;
-/** Without a word for so long, its event loop stands still for good. */
+/** After this time without a message its event loop is taken to be stuck. */
 const lostMs = 30_000;
-/** It says nothing while it loads its code, which a machine short of CPU draws out. */
+/** The same before it is ready: it sends nothing while it loads its code, which may take long on a busy machine. */
 const startingMs = 300_000;
 
-/** Starts one; what it is to start with is the first message to be sent. */
-export function forkWorker({ onReady, onMessage, onEnd }: WorkerEvents): WorkerProcess {
-  const file = fileURLToPath(new URL(`./worker-main${extname(import.meta.url)}`, import.meta.url));
-  const child = fork(file, [], { stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'] });
-  let isReady = false;
-  let isDrained = false;
-  let connections = 0;
-  let metrics: readonly MetricReading[] = [];
-  let metricsRead: (() => void)[] = [];
-  let heardAtMs = performance.now();
-  /** Those that wait until the one before was taken; Node forgets them, still open, when the worker ends. */
-  const unsent = new Set<Socket>();
-  const heard = Promise.withResolvers<void>();
+/** Starts a worker; the first message it is sent must be its start message. */
+export function forkWorker(events: WorkerEvents): WorkerProcess {
+  return new ForkedWorker(events);
+}
 
-  const settleMetrics = (): void => {
-    for (const resolve of metricsRead.splice(0)) resolve();
+class ForkedWorker implements WorkerProcess {
+  readonly #events: WorkerEvents;
+  readonly #child: ChildProcess;
+  readonly #channel: Channel<ToWorker>;
+  readonly #pinging: NodeJS.Timeout;
+  /** Resolves when its channel has ended, so that everything it sent was received. */
+  readonly #heardAll = Promise.withResolvers<void>();
+  /** Connections that wait until the one before was taken. Node forgets them, still open, when the worker ends. */
+  readonly #unsent = new Set<Socket>();
+  #isReady = false;
+  #isDrained = false;
+  #connections = 0;
+  #metrics: readonly MetricReading[] = [];
+  #metricsRead: (() => void)[] = [];
+  #heardAtMs = performance.now();
+
+  constructor(events: WorkerEvents) {
+    this.#events = events;
+    const file = fileURLToPath(new URL(`./worker-main${extname(import.meta.url)}`, import.meta.url));
+    this.#child = fork(file, [], { stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'] });
+    this.#channel = makeChannel<FromWorker, ToWorker>(this.#child.stdio[4] as Duplex, {
+      onMessage: (message) => this.#receive(message),
+      onEnd: () => {
+        // Without the channel nothing the worker answers can be trusted to be up to date.
+        this.#isReady = false;
+        this.#child.kill('SIGKILL');
+        this.#heardAll.resolve();
+      },
+    });
+    this.#pinging = setInterval(() => this.#ping(), pingIntervalMs).unref();
+    this.#child.once('error', () => this.#channel.destroy());
+    void Promise.all([exitOf(this.#child), this.#heardAll.promise]).then(([exit]) => this.#end(exit));
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  get connections(): number {
+    return this.#connections;
+  }
+
+  get metrics(): readonly MetricReading[] {
+    return this.#metrics;
+  }
+
+  send(message: ToWorker): void {
+    this.#channel.send(message);
+  }
+
+  /** A property, as it is passed on as a function. */
+  readonly take = (socket: Socket): void => {
+    this.#connections += 1;
+    this.#unsent.add(socket);
+    // With an error the worker is ending, and its `unsent` connections go to another one.
+    this.#child.send({}, socket, {}, (error) => void (error === null && this.#unsent.delete(socket)));
   };
-  const receive = (message: FromWorker): void => {
-    heardAtMs = performance.now();
+
+  readMetrics(timeoutMs: number): Promise<void> {
+    if (!this.#isReady) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#metricsRead.push(resolve);
+    setTimeout(resolve, timeoutMs).unref();
+    if (this.#metricsRead.length === 1) this.#channel.send({ kind: 'read-metrics' });
+    return promise;
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  #receive(message: FromWorker): void {
+    this.#heardAtMs = performance.now();
     switch (message.kind) {
       case 'pong':
         return;
       case 'ready':
-        isReady = true;
-        return onReady(worker);
+        this.#isReady = true;
+        return this.#events.onReady(this);
       case 'closed':
-        connections -= message.connections;
+        this.#connections -= message.connections;
         return;
       case 'metrics':
-        metrics = message.metrics;
-        return settleMetrics();
+        this.#metrics = message.metrics;
+        return this.#settleMetrics();
       case 'drained':
-        isDrained = true;
+        this.#isDrained = true;
         return;
       default:
-        onMessage(worker, message);
+        this.#events.onMessage(this, message);
     }
-  };
-  const channel = makeChannel<FromWorker, ToWorker>(child.stdio[4] as Duplex, {
-    onMessage: receive,
-    onEnd: () => {
-      // Without it nothing of it can be trusted to be of today.
-      isReady = false;
-      child.kill('SIGKILL');
-      heard.resolve();
-    },
-  });
-  const pinging = setInterval(() => {
-    if (performance.now() - heardAtMs > (isReady ? lostMs : startingMs)) child.kill('SIGKILL');
-    else channel.send({ kind: 'ping' });
-  }, pingIntervalMs).unref();
-  child.once('error', () => channel.destroy());
-  const ended = new Promise<Pick<WorkerEnd, 'code' | 'signal'>>((resolve) => {
+  }
+
+  #ping(): void {
+    const silentMs = performance.now() - this.#heardAtMs;
+    if (silentMs > (this.#isReady ? lostMs : startingMs)) this.kill();
+    else this.#channel.send({ kind: 'ping' });
+  }
+
+  #settleMetrics(): void {
+    for (const resolve of this.#metricsRead.splice(0)) resolve();
+  }
+
+  #end(exit: Exit): void {
+    this.#isReady = false;
+    clearInterval(this.#pinging);
+    this.#settleMetrics();
+    this.#events.onEnd(this, { ...exit, isDrained: this.#isDrained, unsent: [...this.#unsent] });
+  }
+}
+
+type Exit = Pick<WorkerEnd, 'code' | 'signal'>;
+
+function exitOf(child: ChildProcess): Promise<Exit> {
+  return new Promise((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
-    // It could not be started at all.
+    // A process that could not be started at all has no exit.
     child.once('error', () => child.pid === undefined && resolve({ code: null, signal: null }));
   });
-  void Promise.all([ended, heard.promise]).then(([how]) => {
-    isReady = false;
-    clearInterval(pinging);
-    settleMetrics();
-    onEnd(worker, { ...how, isDrained, unsent: [...unsent] });
-  });
-
-  const worker: WorkerProcess = {
-    pid: child.pid,
-    get isReady() {
-      return isReady;
-    },
-    get connections() {
-      return connections;
-    },
-    get metrics() {
-      return metrics;
-    },
-    send: (message) => channel.send(message),
-    take(socket) {
-      connections += 1;
-      unsent.add(socket);
-      // With an error it ends, and gives back what it did not get.
-      child.send({}, socket, {}, (error) => void (error === null && unsent.delete(socket)));
-    },
-    readMetrics(timeoutMs) {
-      if (!isReady) return Promise.resolve();
-      const { promise, resolve } = Promise.withResolvers<void>();
-      metricsRead.push(resolve);
-      setTimeout(resolve, timeoutMs).unref();
-      if (metricsRead.length === 1) channel.send({ kind: 'read-metrics' });
-      return promise;
-    },
-    kill: () => void child.kill('SIGKILL'),
-  };
-  return worker;
 }

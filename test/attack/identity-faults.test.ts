@@ -12,7 +12,8 @@ import type { ClusterRecord, ClusterSpec, Credential } from '../../cache/model/r
 import { unknownStatus } from '../../cache/model/store.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
-import { chain, run } from '../../gateway/chain.ts';
+import { chain } from '../../gateway/chain.ts';
+import { run } from '../../gateway/run-chain.ts';
 import type { Arrival } from '../../http/arrival.ts';
 import { makeLog } from '../../gateway/operations/log.ts';
 import { makeAdmission } from '../../gateway/limits/admission.ts';

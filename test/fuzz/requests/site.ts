@@ -9,7 +9,8 @@ import type { Authorizer } from '../../../auth/rules/authorize.ts';
 import { createClusterStore } from '../../../cache/model/store.ts';
 import type { User } from '../../../cache/model/user.ts';
 import { readConfig } from '../../../gateway/config/config.ts';
-import { makeFrontend, makeWays } from '../../../gateway/start/frontend.ts';
+import { makeFrontend } from '../../../gateway/start/frontend.ts';
+import { makeMemberConnections } from '../../../gateway/start/member-connections.ts';
 import { makeLog } from '../../../gateway/operations/log.ts';
 import { startOutgoingIdentities } from '../../../gateway/start/outgoing.ts';
 import { makeReloading } from '../../../gateway/start/reloading.ts';
@@ -105,7 +106,7 @@ async function startRecordedGateway(
   const log = makeLog('error', { write: (line) => void into.errors.push(line) });
   const reloading = makeReloading(log);
   const store = createClusterStore({ onListenerError: (error) => void into.errors.push(String(error)) });
-  const ways = makeWays(store, config);
+  const ways = makeMemberConnections(store, config);
   const sources = await startSources(config, store, undefined, log);
   const signedIn = await startUsers(config, reloading, log);
   const outgoing = await startOutgoingIdentities(config.outgoing, reloading);

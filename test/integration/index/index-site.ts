@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { readConfig } from '../../../gateway/config/config.ts';
-import type { ConfigInput } from '../../../gateway/config/config.ts';
+import type { ConfigInput } from '../../../gateway/config/written.ts';
 import { startGateway } from '../../../gateway/start/gateway.ts';
 import type { Gateway } from '../../../gateway/start/gateway.ts';
 import { makeLog } from '../../../gateway/operations/log.ts';

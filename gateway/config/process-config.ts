@@ -1,0 +1,32 @@
+// The section of the configuration about the process itself: data directory, log, shutdown and deadlines.
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { firstByteTimeoutMs } from '../../lib/limits.ts';
+import type { Config } from './configuration.ts';
+import { writtenPath } from './written.ts';
+import type { Written } from './written.ts';
+
+type ProcessConfig = Pick<
+  Config,
+  'dataDir' | 'logLevel' | 'shutdownDelayMs' | 'shutdownGraceMs' | 'firstByteTimeoutMs' | 'probeIntervalMs'
+>;
+
+/** Reads the section. */
+export function readProcess(written: Written, environment: NodeJS.ProcessEnv): ProcessConfig {
+  const { file } = written;
+  return {
+    dataDir: writtenPath(written, 'dataDir') ?? defaultDataDir(environment),
+    logLevel: file.logLevel ?? 'info',
+    shutdownDelayMs: (file.shutdownDelaySeconds ?? 1) * 1000,
+    shutdownGraceMs: (file.shutdownGraceSeconds ?? 10) * 1000,
+    firstByteTimeoutMs:
+      file.firstByteTimeoutSeconds === undefined ? firstByteTimeoutMs : file.firstByteTimeoutSeconds * 1000,
+    probeIntervalMs: (file.probeIntervalSeconds ?? 10) * 1000,
+  };
+}
+
+/** `$XDG_STATE_HOME/portcullis`, by the XDG base directory specification below the home folder when unset. */
+export function defaultDataDir(environment: NodeJS.ProcessEnv): string {
+  const state = environment['XDG_STATE_HOME'];
+  return join(state === undefined || !state.startsWith('/') ? join(homedir(), '.local', 'state') : state, 'portcullis');
+}

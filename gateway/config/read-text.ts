@@ -1,0 +1,14 @@
+// Reads a file that the operator named.
+import { readFileSync } from 'node:fs';
+import { ConfigurationError } from '../../lib/configuration-error.ts';
+
+/** The text of a file. @throws ConfigurationError that names the file and the system's code */
+export function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigurationError([
+      { file, message: `cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown fault'}` },
+    ]);
+  }
+}

@@ -1,0 +1,59 @@
+// Metrics of the index. They are there from the start of the gateway and empty until the index runs.
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Registry } from 'prom-client';
+import type { Index } from '../../search/index.ts';
+import { registerRead, single } from './read-metric.ts';
+import type { MetricValues } from './read-metric.ts';
+
+type TypeStates = ReturnType<Index['state']>[number]['types'];
+
+/** @param running the index while there is one; @param folder where it is kept */
+export function registerIndexMetrics(registry: Registry, running: () => Index | undefined, folder: string): void {
+  const perCluster = (read: (types: TypeStates) => number) => (): MetricValues =>
+    (running()?.state() ?? []).map(({ cluster, types }) => ({ labels: { cluster }, value: read(types) }));
+  const gauge = (name: string, help: string, values: () => MetricValues): void =>
+    registerRead(registry, name, help, 'gauge', values);
+
+  gauge(
+    'portcullis_index_objects',
+    'Objects in the index, by cluster.',
+    perCluster((types) => types.reduce((sum, { objects }) => sum + objects, 0)),
+  );
+  gauge(
+    'portcullis_index_lag_seconds',
+    'Age of the oldest change that was read from a cluster and is not in the index yet.',
+    perCluster((types) => types.reduce((most, { lagMs }) => Math.max(most, lagMs), 0) / 1000),
+  );
+  gauge(
+    'portcullis_index_unsynced_types',
+    'Types of a cluster that are chosen and not in the index, or not followed now.',
+    perCluster(
+      (types) => types.filter(({ isChosen, isWhole, phase }) => isChosen && (!isWhole || phase !== 'watching')).length,
+    ),
+  );
+  registerRead(
+    registry,
+    'portcullis_index_rights_samples_total',
+    "Decisions of mirrored RBAC that were compared with the cluster's own, by cluster and result (agreed, mismatch, unanswered).",
+    'counter',
+    () =>
+      (running()?.rightsSamples() ?? []).map(({ cluster, result, count }) => ({
+        labels: { cluster, result },
+        value: count,
+      })),
+  );
+  gauge('portcullis_index_bytes', 'What the index takes on disk.', () => single(bytesOf(folder)));
+  gauge('portcullis_index_watchers', 'Open watches on the index.', () => single(running()?.watchers ?? 0));
+}
+
+function bytesOf(folder: string): number {
+  try {
+    return readdirSync(folder, { withFileTypes: true, recursive: true })
+      .filter((entry) => entry.isFile())
+      .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+  } catch {
+    // The folder does not exist yet, or a file was removed while it was read.
+    return 0;
+  }
+}

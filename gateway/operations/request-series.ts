@@ -1,0 +1,58 @@
+// The counters behind the request metrics: plain numbers, so that a request adds to them and nothing else.
+import type { MetricValue } from 'prom-client';
+
+/** kube-apiserver's buckets of apiserver_request_duration_seconds, in seconds. */
+const buckets = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
+
+/** How long requests took. */
+export class Histogram {
+  readonly counts = new Float64Array(buckets.length + 1);
+  sum = 0;
+  count = 0;
+
+  add(seconds: number): void {
+    let i = 0;
+    while (i < buckets.length && seconds > buckets[i]!) i += 1;
+    this.counts[i]! += 1;
+    this.sum += seconds;
+    this.count += 1;
+  }
+}
+
+/** The requests of one verb to one cluster. */
+export class Series {
+  readonly cluster: string;
+  readonly verb: string;
+  readonly codes = new Map<number, number>();
+  readonly total = new Histogram();
+  readonly upstream = new Histogram();
+  readonly gateway = new Histogram();
+  bytesIn = 0;
+  bytesOut = 0;
+  aborted = 0;
+
+  constructor(cluster: string, verb: string) {
+    this.cluster = cluster;
+    this.verb = verb;
+  }
+}
+
+/** Requests by HTTP code. */
+export function codeValues({ cluster, verb, codes }: Series): MetricValue<string>[] {
+  return [...codes].map(([code, value]) => ({ labels: { cluster, verb, code: String(code) }, value }));
+}
+
+/** @param name of the metric, as its buckets are named after it */
+export function histogramValues(name: string, one: Series, histogram: Histogram): MetricValue<string>[] {
+  const labels = { cluster: one.cluster, verb: one.verb };
+  const values: (MetricValue<string> & { metricName: string })[] = [];
+  let cumulative = 0;
+  for (let i = 0; i < histogram.counts.length; i++) {
+    cumulative += histogram.counts[i]!;
+    const le = i < buckets.length ? buckets[i]! : '+Inf';
+    values.push({ labels: { ...labels, le }, value: cumulative, metricName: `${name}_bucket` });
+  }
+  values.push({ labels, value: histogram.sum, metricName: `${name}_sum` });
+  values.push({ labels, value: histogram.count, metricName: `${name}_count` });
+  return values;
+}

@@ -1,0 +1,69 @@
+// Runs a request through the steps of a chain, and lets the compiler check that the steps fit together.
+import type { Arrival } from '../http/arrival.ts';
+import type { ChainDependencies } from './chain-dependencies.ts';
+import { answered } from './step.ts';
+import type { Step } from './step.ts';
+
+/** A step of a chain that {@link linked} has checked. */
+export type AnyStep = Step<never, unknown>;
+
+/** Makes a chain. It compiles only when each step takes what the step before it returns. */
+export function linked<A, B, C, D, E, F, G, H, I, J, K, L>(
+  ...steps: [
+    Step<Arrival, A>,
+    Step<A, B>,
+    Step<B, C>,
+    Step<C, D>,
+    Step<D, E>,
+    Step<E, F>,
+    Step<F, G>,
+    Step<G, H>,
+    Step<H, I>,
+    Step<I, J>,
+    Step<J, K>,
+    Step<K, L>,
+    Step<L, never>?,
+  ]
+): readonly AnyStep[] {
+  return steps.filter((step) => step !== undefined);
+}
+
+/** Runs a request through a chain. Never throws. Returns after the last step, or at the first one that has to wait. */
+export function run(steps: readonly AnyStep[], arrival: Arrival, dependencies: ChainDependencies): void {
+  runFrom(0, arrival, steps, arrival, dependencies);
+}
+
+/** Makes no promise unless a step has to wait: most requests never do. */
+function runFrom(
+  first: number,
+  from: unknown,
+  steps: readonly AnyStep[],
+  arrival: Arrival,
+  dependencies: ChainDependencies,
+): void {
+  let state = from;
+  try {
+    for (let i = first; i < steps.length; i++) {
+      const result: unknown = steps[i]!(state as never, dependencies);
+      if (result instanceof Promise) {
+        const before = state;
+        result.then(
+          (later: unknown) => later === answered || runFrom(i + 1, later, steps, arrival, dependencies),
+          (error: unknown) => failState(before, arrival, error),
+        );
+        return;
+      }
+      if (result === answered) return;
+      state = result;
+    }
+  } catch (error) {
+    failState(state, arrival, error);
+  }
+}
+
+/** Answers with the error by the `fail` that the step `recover` has put into the state. */
+function failState(state: unknown, arrival: Arrival, error: unknown): void {
+  const { fail } = state as { fail?: (error: unknown) => void };
+  if (fail === undefined) arrival.inbound.abort();
+  else fail(error);
+}

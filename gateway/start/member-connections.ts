@@ -1,0 +1,47 @@
+// Connections to the member clusters of a store, and the list of the streams that are open over them.
+import type { ClusterReader } from '../../cache/model/store.ts';
+import { makeBufferReclaim, youngCollector } from '../../routing/buffer-reclaim.ts';
+import { makeSharedTlsSettings } from '../../routing/dial/tls-settings.ts';
+import { makeTransport, transportParts } from '../../routing/dial/transport.ts';
+import { makeOpenStreams } from '../../routing/forward/open-streams.ts';
+import type { OpenStreams } from '../../routing/forward/open-streams.ts';
+import { makeConnections } from '../../routing/members/target.ts';
+import type { Connections } from '../../routing/members/target.ts';
+import type { Config } from '../config/configuration.ts';
+import { fixedTimes } from '../config/time-scale.ts';
+import { followRegistrations } from '../open-streams/ended-streams.ts';
+
+/** How many streams each cluster's connections carry at least: the default of `--max-cluster-streams`. */
+const leastLongRunningCalls = 4096;
+
+/** The connections of one process. */
+export interface MemberConnections {
+  readonly connections: Connections;
+  readonly openStreams: OpenStreams;
+}
+
+/** Makes connections to the clusters of a store. They end when their cluster's registration does. */
+export function makeMemberConnections(
+  store: Pick<ClusterReader, 'subscribe'>,
+  config: Pick<Config, 'timeScale' | 'limits'>,
+): MemberConnections {
+  const times = fixedTimes(config.timeScale);
+  // A lower --max-cluster-streams bounds callers only: the gateway's own watches still need their connections.
+  const longRunningCalls = Math.max(leastLongRunningCalls, config.limits.clusterStreams);
+  const openStreams = makeOpenStreams();
+  const onBody = makeBufferReclaim(youngCollector());
+  const tlsSettings = makeSharedTlsSettings();
+  const connections = makeConnections(
+    (spec, credential) =>
+      makeTransport({
+        ...transportParts(spec, credential),
+        onBody,
+        tlsSettings,
+        timeoutMs: times.connectTimeoutMs,
+        limits: { ...times.transport, longRunningCalls },
+      }),
+    times.breaker,
+  );
+  followRegistrations(store, openStreams, connections);
+  return { connections, openStreams };
+}

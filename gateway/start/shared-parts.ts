@@ -1,0 +1,142 @@
+// The parts that a gateway of one process and the first process of a gateway with workers start alike: what they know
+// of clusters, users, rules and certificates, the operations listener, and the probe.
+import { createClusterStore } from '../../cache/model/store.ts';
+import type { ClusterStore } from '../../cache/model/store.ts';
+import type { Authorizer } from '../../auth/rules/authorize.ts';
+import { startAudit } from '../audit/audit.ts';
+import type { RunningAudit } from '../audit/audit.ts';
+import { startServingCertificate } from '../certificates/serving.ts';
+import type { Serving } from '../certificates/serving.ts';
+import type { Config } from '../config/configuration.ts';
+import { fixedTimes } from '../config/time-scale.ts';
+import { startHub } from '../hub/hub.ts';
+import type { Hub } from '../hub/hub.ts';
+import { makeChecks, staleInputs } from '../operations/checks.ts';
+import type { HealthCheck } from '../operations/health.ts';
+import type { Log } from '../operations/log.ts';
+import { protectMetrics } from '../operations/metrics-protection.ts';
+import { startOperations } from '../operations/operations.ts';
+import type { MetricsPage, Operations } from '../operations/operations.ts';
+import { defaultProbeTiming, startProbe } from '../probe/probe.ts';
+import type { ProbeFindings } from '../probe/probe.ts';
+import { addressFault } from './address-fault.ts';
+import type { Closers } from './closing.ts';
+import { makeMemberConnections } from './member-connections.ts';
+import type { MemberConnections } from './member-connections.ts';
+import { startOutgoingIdentities } from './outgoing.ts';
+import type { OutgoingIdentities } from './outgoing.ts';
+import { makeReloading } from './reloading.ts';
+import { startSources } from './sources.ts';
+import type { Sources } from './sources.ts';
+import { startAuthorizer, startUsers } from './users.ts';
+import type { Users } from './users.ts';
+
+/** What the parts are started with. */
+export interface StartOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly version: string;
+  /** Gets the end of every part. */
+  readonly closers: Closers;
+  /** True from the moment readyz is to fail because the process ends. */
+  readonly shuttingDown: () => boolean;
+  /** Called with the texts of a configuration file whenever they were taken. */
+  readonly onFile?: (label: string, texts: readonly string[]) => void;
+}
+
+/** Parts that run. */
+export interface SharedParts extends MemberConnections {
+  readonly options: StartOptions;
+  readonly store: ClusterStore;
+  /** resourceVersion of the store before any source was read. */
+  readonly startVersion: string;
+  readonly hub: Hub | undefined;
+  readonly sources: Sources;
+  readonly users: Users;
+  readonly authorizer: Authorizer;
+  readonly outgoing: OutgoingIdentities;
+  /** Undefined without an audit policy. */
+  readonly audit: RunningAudit | undefined;
+  readonly serving: Serving;
+  readonly checks: readonly HealthCheck[];
+  /** Files and objects of which an earlier good state is served. */
+  reloadFaults(): readonly string[];
+}
+
+/**
+ * Starts the parts in the order in which they need each other.
+ * @throws ConfigurationError for what the operator wrote; GatewayError HUB_UNAVAILABLE as `startHub` does
+ */
+export async function startSharedParts(options: StartOptions): Promise<SharedParts> {
+  const { config, log, version, closers, shuttingDown, onFile } = options;
+  const reloading = makeReloading(log, onFile);
+  closers.push(() => reloading.close());
+  const store = createClusterStore({
+    onListenerError: (error) => log.error({ err: error }, 'a listener of the cluster store failed'),
+  });
+  const startVersion = store.resourceVersion;
+  const members = makeMemberConnections(store, config);
+  closers.push(() => members.connections.close('abort'));
+  const hub = config.hub === undefined ? undefined : await startHub(config.hub, log, version);
+  if (hub !== undefined) closers.push(() => hub.close());
+  const sources = await startSources(config, store, hub?.client, log);
+  closers.push(() => sources.close());
+  const users = await startUsers(config, reloading, log, hub?.access);
+  closers.push(() => users.close());
+  const authorizer = await startAuthorizer(config, reloading, hub?.access);
+  const outgoing = await startOutgoingIdentities(config.outgoing, reloading);
+  const { dataDir } = config;
+  const audit = config.audit === undefined ? undefined : await startAudit(config.audit, { reloading, log, dataDir });
+  // Closed last: what connections say while they are closed is recorded.
+  if (audit !== undefined) closers.unshift(() => audit.close());
+  const serving = hub?.serving ?? (await startServingCertificate(config, reloading));
+  closers.push(() => serving.close());
+  const checked = { reloading, sources, hub, users, shuttingDown, clusters: () => store.list() };
+  return {
+    ...members,
+    options,
+    store,
+    startVersion,
+    hub,
+    sources,
+    users,
+    authorizer,
+    outgoing,
+    audit,
+    serving,
+    checks: makeChecks(checked),
+    reloadFaults: () => [...new Set(staleInputs(checked).map(({ file }) => file))],
+  };
+}
+
+/** Opens the operations listener. @throws AddressError when the address cannot be had */
+export async function openOperations(
+  { options, hub, serving }: SharedParts,
+  page: MetricsPage,
+  checks: readonly HealthCheck[],
+): Promise<Operations> {
+  const { opsListen } = options.config;
+  const protection =
+    hub === undefined ? undefined : { tls: serving.current(), admit: protectMetrics(hub.access.metrics) };
+  const operations = await startOperations(opsListen, page, checks, protection).catch(
+    addressFault('--ops-listen', opsListen),
+  );
+  options.closers.push(() => operations.close());
+  return operations;
+}
+
+/** Starts to probe the members. @param findings is called with what concerns requests of another process */
+export function probeMembers({ options, store, connections, outgoing }: SharedParts, findings?: ProbeFindings): void {
+  const { config, log, closers } = options;
+  const { probeTimeoutMs } = fixedTimes(config.timeScale);
+  const probe = startProbe({
+    store,
+    connections,
+    identity: config.identity,
+    clusterFault: outgoing.clusterFault,
+    log,
+    timing: { ...defaultProbeTiming, intervalMs: config.probeIntervalMs, timeoutMs: probeTimeoutMs },
+    ...(findings === undefined ? {} : { findings }),
+  });
+  closers.push(() => probe.close());
+}
