@@ -4,7 +4,8 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
-import { gone, makeAdmission } from './admission.ts';
+import { AdmissionControl } from './admission.ts';
+import { gone } from './waiting-request.ts';
 import { readLimitsConfig } from '../config/limits-config.ts';
 import type { LimitsConfig } from '../config/limits-config.ts';
 
@@ -33,7 +34,7 @@ const noLimits = readLimitsConfig(
 
 /** An admission whose only bounds are the ones named; `order` tells whose turn came, `end` ends an exchange. */
 function setting(bounds: Partial<LimitsConfig>, nowMs = () => 0) {
-  const admission = makeAdmission({ ...noLimits, ...bounds }, nowMs);
+  const admission = new AdmissionControl({ ...noLimits, ...bounds }, nowMs);
   const order: string[] = [];
   const ends = new Map<string, () => void>();
   const inboundOf = (name: string): Inbound => {

@@ -3,7 +3,7 @@
 import type { Registry } from 'prom-client';
 import { fullCollector, shrinkingCollector } from '../../routing/buffer-reclaim.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
-import { makeAdmission } from './admission.ts';
+import { AdmissionControl } from './admission.ts';
 import type { Admission, Refusal } from './admission.ts';
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { heldShare, makeClientHoldings } from '../../http/client-holdings.ts';
@@ -46,7 +46,7 @@ export interface LimitedParts {
 
 /** Starts them; nothing is refused yet. */
 export function startLimits(config: LimitsConfig, { openStreams, authenticate, onMemory }: LimitedParts): Limits {
-  const admission = makeAdmission(config);
+  const admission = new AdmissionControl(config);
   const logins = guardLogins(authenticate);
   const slow = startSlowClients(openStreams, config.slowClientTimeoutMs);
   const memory = startMemoryCeiling({

@@ -1,7 +1,7 @@
 // Step 8: a place for the request, of its user, its cluster and the gateway, or it waits its turn, or 429
 // (gateway/limits/admission.ts). Easy to get wrong: it stands behind `authorize`, so that nobody takes a place in
 // another's name, and before anything is answered or sent.
-import { gone } from '../limits/admission.ts';
+import { gone } from '../limits/waiting-request.ts';
 import { answered } from '../step.ts';
 import type { Authorized } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
