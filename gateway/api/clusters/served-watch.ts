@@ -27,7 +27,6 @@ const longestWatchSeconds = 2_000_000;
 
 /** Answers watch; resolves when it ends. @throws GatewayError 400, 406, 410 or 422 before anything was sent */
 export function watchResource(state: Authorized, resource: ServedResource, parts: WatchParts): Promise<void> {
-  const { store } = parts;
   const { query } = state.target;
   if (state.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch is asked for by GET');
   const form = acceptedForm(state.headers, ['Table', '', 'PartialObjectMetadata']).as;
@@ -35,89 +34,125 @@ export function watchResource(state: Authorized, resource: ServedResource, parts
   const bookmarks = queryFlag(query, 'allowWatchBookmarks');
   const initial = wantsInitialEvents(query, bookmarks);
   const from = queryValue(query, 'resourceVersion') ?? '';
-  const past = initial || from === '' || from === '0' ? undefined : store.eventsSince(from);
+  const past = initial || from === '' || from === '0' ? undefined : parts.store.eventsSince(from);
   if (past === 'expired') throw new GatewayError('EXPIRED', `too old resource version: ${from}`);
   const timeoutSeconds = Math.min(Number(queryValue(query, 'timeoutSeconds') ?? 0), longestWatchSeconds);
+  const watch = new ServedWatch(state, resource, parts.store, { form, matches });
+  watch.start(past, initial);
+  return watch.follow(parts, bookmarks, timeoutSeconds);
+}
 
-  const { inbound, auditId, progress } = state;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let unreadBytes = 0;
-  const send = (type: string, object: object): void => {
+/** What the watcher asked for. */
+interface Selection {
+  readonly form: AcceptedForm['as'];
+  readonly matches: (object: ServedObject) => boolean;
+}
+
+class ServedWatch {
+  readonly #state: Authorized;
+  readonly #resource: ServedResource;
+  readonly #store: ClusterReader;
+  readonly #selection: Selection;
+  #unreadBytes = 0;
+  #isFirstTable = true;
+
+  constructor(state: Authorized, resource: ServedResource, store: ClusterReader, selection: Selection) {
+    this.#state = state;
+    this.#resource = resource;
+    this.#store = store;
+    this.#selection = selection;
+  }
+
+  /** Sends the head, then the objects there are now, or the events since the version asked for. */
+  start(past: readonly ClusterEvent[] | undefined, initial: boolean): void {
+    const { inbound, auditId, progress } = this.#state;
+    inbound.onDrain(() => (this.#unreadBytes = 0));
+    progress.status = 200;
+    progress.onAnswering?.();
+    inbound.respond(
+      200,
+      ['Content-Type', 'application/json', 'Cache-Control', 'no-cache, private', 'Audit-Id', auditId],
+      false,
+    );
+    if (past === undefined) {
+      for (const object of listed(this.#resource, this.#store)) {
+        if (this.#selection.matches(object)) this.#sendObject('ADDED', object);
+      }
+    } else for (const event of past) this.#sendEvent(event);
+    if (initial) this.#bookmark({ 'k8s.io/initial-events-end': 'true' });
+  }
+
+  /** Sends events until the client goes away, the time is over or the gateway ends the watch. */
+  follow(
+    { store, openStreams, bookmarkIntervalMs }: WatchParts,
+    bookmarks: boolean,
+    timeoutSeconds: number,
+  ): Promise<void> {
+    const { inbound, progress, observation } = this.#state;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const unsubscribe = store.subscribe((event) => this.#sendEvent(event));
+    const ticking = bookmarks ? setInterval(() => this.#bookmark(), bookmarkIntervalMs) : undefined;
+    const ending = timeoutSeconds > 0 ? setTimeout(() => finish(), timeoutSeconds * 1000) : undefined;
+    const finish = (): void => {
+      unsubscribe();
+      clearInterval(ticking);
+      clearTimeout(ending);
+      openStreams.delete(open);
+      inbound.end();
+      resolve();
+    };
+    const open: OpenStream = {
+      kind: 'watch',
+      clusterName: '',
+      clusterUid: '',
+      endAtBoundary: () => {
+        finish();
+        return true;
+      },
+      abort: finish,
+      end(reason, statusJson) {
+        observation.error ??= reason;
+        inbound.write(Buffer.from(`{"type":"ERROR","object":${statusJson}}\n`));
+        finish();
+      },
+      // Unread bytes have a bound of their own, in #send.
+      blockedSinceMs: 0,
+    };
+    openStreams.add(open);
+    progress.open = open;
+    inbound.onClose(finish);
+    return promise;
+  }
+
+  #send(type: string, object: object): void {
+    const { inbound, progress } = this.#state;
     const line = Buffer.from(`${JSON.stringify({ type, object })}\n`);
     progress.bytesOut += line.length;
-    unreadBytes = inbound.write(line) ? 0 : unreadBytes + line.length;
-    if (unreadBytes > maxUnreadBytes) inbound.abort();
-  };
-  inbound.onDrain(() => (unreadBytes = 0));
-  let first = true;
-  const sendObject = (type: string, object: ServedObject): void => {
-    if (form === '') send(type, object.whole());
-    else if (form !== 'Table') send(type, partialOf(object));
+    this.#unreadBytes = inbound.write(line) ? 0 : this.#unreadBytes + line.length;
+    if (this.#unreadBytes > maxUnreadBytes) inbound.abort();
+  }
+
+  #sendObject(type: string, object: ServedObject): void {
+    const { form } = this.#selection;
+    if (form === '') this.#send(type, object.whole());
+    else if (form !== 'Table') this.#send(type, partialOf(object));
     else {
-      send(type, tableOf(resource, [object], object.resourceVersion, query, first));
-      first = false;
+      const { query } = this.#state.target;
+      this.#send(type, tableOf(this.#resource, [object], object.resourceVersion, query, this.#isFirstTable));
+      this.#isFirstTable = false;
     }
-  };
-  const sendEvent = (event: ClusterEvent): void => {
-    const change = changeOf(event, resource, matches);
-    if (change !== undefined) sendObject(change.type, change.object);
-  };
-  const bookmark = (annotations?: Record<string, string>): void => {
-    const { resourceVersion } = store;
-    send(
-      'BOOKMARK',
-      bookmarkObject(resource, form, {
-        resourceVersion,
-        creationTimestamp: null,
-        ...(annotations && { annotations }),
-      }),
-    );
-  };
+  }
 
-  progress.status = 200;
-  progress.onAnswering?.();
-  inbound.respond(
-    200,
-    ['Content-Type', 'application/json', 'Cache-Control', 'no-cache, private', 'Audit-Id', auditId],
-    false,
-  );
-  if (past === undefined) {
-    for (const object of listed(resource, store)) if (matches(object)) sendObject('ADDED', object);
-  } else past.forEach(sendEvent);
-  if (initial) bookmark({ 'k8s.io/initial-events-end': 'true' });
+  #sendEvent(event: ClusterEvent): void {
+    const change = changeOf(event, this.#resource, this.#selection.matches);
+    if (change !== undefined) this.#sendObject(change.type, change.object);
+  }
 
-  const unsubscribe = store.subscribe(sendEvent);
-  const ticking = bookmarks ? setInterval(bookmark, parts.bookmarkIntervalMs) : undefined;
-  const ending = timeoutSeconds > 0 ? setTimeout(() => finish(), timeoutSeconds * 1000) : undefined;
-  const open: OpenStream = {
-    kind: 'watch',
-    clusterName: '',
-    clusterUid: '',
-    endAtBoundary: () => {
-      finish();
-      return true;
-    },
-    abort: () => finish(),
-    end(reason, statusJson) {
-      state.observation.error ??= reason;
-      inbound.write(Buffer.from(`{"type":"ERROR","object":${statusJson}}\n`));
-      finish();
-    },
-    // It has a bound of its own for what is unread.
-    blockedSinceMs: 0,
-  };
-  parts.openStreams.add(open);
-  progress.open = open;
-  const finish = (): void => {
-    unsubscribe();
-    clearInterval(ticking);
-    clearTimeout(ending);
-    parts.openStreams.delete(open);
-    inbound.end();
-    resolve();
-  };
-  inbound.onClose(finish);
-  return promise;
+  #bookmark(annotations?: Record<string, string>): void {
+    const { resourceVersion } = this.#store;
+    const metadata = { resourceVersion, creationTimestamp: null, ...(annotations && { annotations }) };
+    this.#send('BOOKMARK', bookmarkObject(this.#resource, this.#selection.form, metadata));
+  }
 }
 
 /** KEP-3157: a watch that begins with all objects and says when that was all. */

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import { openSpool } from './spool.ts';
+import { Spool } from './spool.ts';
 import { WebhookRefusal, startAuditWebhook } from './webhook.ts';
 import type { AuditWebhookOptions, BatchOptions } from './webhook.ts';
 import type { AuditSink } from './sink.ts';
@@ -41,7 +41,7 @@ function start(
     initialBackoffMs: 10,
     random: () => 0,
     send: (lines, signal) => behave(lines, signal),
-    spool: openSpool(folder, options.spoolBytes ?? 1_000_000),
+    spool: new Spool(folder, options.spoolBytes ?? 1_000_000),
     events: {
       failing: (error) => told.push(`failing: ${(error as Error).message}`),
       recovered: () => told.push('recovered'),
