@@ -104,31 +104,44 @@ interface HealthUpdate {
 }
 
 function readUpdate(body: unknown, name: string): HealthUpdate {
-  const bad = (message: string): GatewayError => new GatewayError('BAD_REQUEST', message, { ...details, name });
   const object = asObject(body);
-  if (object === undefined) throw bad('the body must be a ClusterGateway');
+  if (object === undefined) throw badUpdate(name, 'the body must be a ClusterGateway');
   const { apiVersion = groupVersionOf(clusterGatewayGroup), kind = 'ClusterGateway' } = object;
   if (apiVersion !== groupVersionOf(clusterGatewayGroup) || kind !== 'ClusterGateway') {
-    throw bad(`the body must be a ClusterGateway of ${groupVersionOf(clusterGatewayGroup)}`);
+    throw badUpdate(name, `the body must be a ClusterGateway of ${groupVersionOf(clusterGatewayGroup)}`);
   }
   const metadata = asObject(object['metadata'] ?? {});
   const status = asObject(object['status'] ?? {});
-  if (metadata === undefined || status === undefined) throw bad('metadata and status must be objects');
-  const { name: given = name, uid = '', resourceVersion = '' } = metadata;
-  if (given !== name) throw bad(`the name of the object (${String(given)}) is not the name in the path (${name})`);
-  const { healthy = false, healthyReason = '' } = status;
-  if (typeof healthy !== 'boolean') throw bad('status.healthy must be true or false');
-  if (typeof healthyReason !== 'string') throw bad('status.healthyReason must be a string');
-  if (typeof uid !== 'string' || typeof resourceVersion !== 'string') {
-    throw bad('metadata.uid and metadata.resourceVersion must be strings');
-  }
-  return { healthy, reason: healthyReason, uid, resourceVersion };
+  if (metadata === undefined || status === undefined) throw badUpdate(name, 'metadata and status must be objects');
+  return { ...readIdentity(metadata, name), ...readHealth(status, name) };
 }
 
-function asObject(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, unknown>>)
-    : undefined;
+function readIdentity(metadata: JsonObject, name: string): Pick<HealthUpdate, 'uid' | 'resourceVersion'> {
+  const { name: given = name, uid = '', resourceVersion = '' } = metadata;
+  if (given !== name) {
+    throw badUpdate(name, `the name of the object (${String(given)}) is not the name in the path (${name})`);
+  }
+  if (typeof uid !== 'string' || typeof resourceVersion !== 'string') {
+    throw badUpdate(name, 'metadata.uid and metadata.resourceVersion must be strings');
+  }
+  return { uid, resourceVersion };
+}
+
+function readHealth(status: JsonObject, name: string): Pick<HealthUpdate, 'healthy' | 'reason'> {
+  const { healthy = false, healthyReason = '' } = status;
+  if (typeof healthy !== 'boolean') throw badUpdate(name, 'status.healthy must be true or false');
+  if (typeof healthyReason !== 'string') throw badUpdate(name, 'status.healthyReason must be a string');
+  return { healthy, reason: healthyReason };
+}
+
+function badUpdate(name: string, message: string): GatewayError {
+  return new GatewayError('BAD_REQUEST', message, { ...details, name });
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function asObject(value: unknown): JsonObject | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
 }
 
 function checkPrecondition(
