@@ -1,6 +1,6 @@
-// `clustergateways/<name>/health`: cluster-gateway's own health, two annotations of the Secret or ManagedCluster on the
-// hub. Easy to get wrong: it is never what our probe found, and the hub's answer to a write holds the whole Secret, so
-// nothing of that answer but its version is used.
+// `clustergateways/<name>/health`: the health that clients of cluster-gateway write, kept in two annotations of the
+// Secret or ManagedCluster on the hub. Our probe never writes it. The hub's answer to a write holds the whole Secret, so
+// only its version is used.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { HubClient } from '../../../cache/hub/hub-types.ts';
 import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
@@ -21,17 +21,17 @@ import { absent, existing, objectResponse } from './served-resource.ts';
 import { jsonResponse } from '../../status.ts';
 import type { CompleteResponse } from '../../status.ts';
 
-/** What the health subresource needs of the rest. */
+/** What the health subresource depends on. */
 export interface HealthParts {
   readonly store: ClusterReader;
-  /** Undefined without a hub: then there is no cluster with health either. */
+  /** Undefined without a hub; then no cluster has health. */
   readonly hub: HubClient | undefined;
   readonly versions: ViewVersions;
 }
 
-/** Since which resourceVersion of ours each cluster's object on the hub is what it is now. */
+/** Remembers since which of our resourceVersions each cluster's object on the hub is as it is now. */
 export interface ViewVersions {
-  /** The version with which the present state of the object on the hub came; 0 when it was there from the start. */
+  /** Our version when the object on the hub last changed; 0 when it has not changed since the start. */
   since(uid: string): number;
 }
 
@@ -41,8 +41,8 @@ const echoTimeoutMs = 2000;
 const details = { kind: 'clustergateways', group: clusterGatewayGroup } as const;
 
 /**
- * Follows the store, so that an update that was read before the object on the hub changed can be refused; the probe's
- * changes do not count.
+ * Follows the store, so that an update based on an older state of the object on the hub is refused. Changes of the probe
+ * do not count.
  */
 export function makeViewVersions(store: ClusterReader): ViewVersions {
   const versions = new Map<string, number>();
@@ -57,8 +57,8 @@ export function makeViewVersions(store: ClusterReader): ViewVersions {
 }
 
 /**
- * What an update must not overwrite unseen: a Secret as it is; of a ManagedCluster, which changes with every heartbeat,
- * its health.
+ * The state that an update must not overwrite unseen: the whole Secret, or the health of a ManagedCluster, which itself
+ * changes with every heartbeat.
  */
 function hubState({ spec }: ClusterRecord): string | undefined {
   const { clusterGateway: view } = spec;
@@ -90,8 +90,7 @@ export async function answerHealth(state: Authorized, name: string, parts: Healt
   const shown = seen ?? expected;
   const object = clusterGatewaysResource.of(shown)!;
   if (seen !== undefined) return objectResponse(state, clusterGatewaysResource, object, form);
-  // Answered without a version: a client that updates again does so without a precondition rather than with a wrong
-  // one.
+  // The version is left out, so that the client's next update has no precondition instead of a wrong one.
   const whole = object.whole() as { readonly metadata: object };
   return jsonResponse({ ...whole, metadata: { ...whole.metadata, resourceVersion: undefined } }, state.auditId);
 }
@@ -189,8 +188,8 @@ async function patchHub(
     contentType: 'application/merge-patch+json',
     body: {
       metadata: {
-        // Preconditions: the write is for the object that was read and, when the client asks for that, in the state it
-        // was read.
+        // Preconditions: the write is for the object that was read, and in the state it was read when the client asks
+        // for that.
         uid: metadata.uid,
         ...(resourceVersion === '' || secret === undefined ? {} : { resourceVersion: metadata.resourceVersion }),
         annotations: { [healthyAnnotation]: String(healthy), [healthyReasonAnnotation]: reason },
@@ -226,7 +225,7 @@ function versionIn(body: Buffer): string {
   }
 }
 
-/** The record as soon as the cache has seen the write; undefined when it does not in time. */
+/** Resolves with the record once the cache has seen the write; undefined when that takes too long. */
 function seenWrite(store: ClusterReader, expected: ClusterRecord): Promise<ClusterRecord | undefined> {
   const isIt = (record: ClusterRecord | undefined): boolean =>
     record?.spec.uid === expected.spec.uid && hubState(record) === hubState(expected);

@@ -1,5 +1,5 @@
-// Watch of objects made from cluster records. Easy to get wrong: an object that leaves the selector is DELETED for that
-// watcher and one that enters it ADDED, so every event is judged by the record before and after it.
+// Watch of objects made from cluster records. For a watcher, an object that leaves its selector is DELETED and one that
+// enters it is ADDED, so every event compares the record before and after.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterEvent } from '../../../cache/model/cluster-events.ts';
 import type { ClusterReader } from '../../../cache/model/store.ts';
@@ -12,7 +12,7 @@ import { queryFlag, queryValue } from '../../request/request-info.ts';
 import { listed, metaGroup, objectMatcher, partialOf, tableOf } from './served-resource.ts';
 import type { ServedObject, ServedResource } from './served-resource.ts';
 
-/** What a watch needs of the rest. */
+/** What a watch depends on. */
 export interface WatchParts {
   readonly store: ClusterReader;
   readonly openStreams: OpenStreams;
@@ -20,7 +20,7 @@ export interface WatchParts {
   readonly bookmarkIntervalMs: number;
 }
 
-/** A watcher that leaves more than this unread is cut off, as kube-apiserver does; it lists again when it is back. */
+/** A watcher that leaves more unread is cut off, as kube-apiserver does; it lists again when it is back. */
 const maxUnreadBytes = 4 * 1024 * 1024;
 /** A timer cannot be longer than 24.8 days. */
 const longestWatchSeconds = 2_000_000;
@@ -155,7 +155,7 @@ class ServedWatch {
   }
 }
 
-/** KEP-3157: a watch that begins with all objects and says when that was all. */
+/** KEP-3157: a watch that begins with all objects and marks their end by a bookmark. */
 function wantsInitialEvents(query: string, bookmarks: boolean): boolean {
   if (!queryFlag(query, 'sendInitialEvents')) return false;
   if (queryValue(query, 'resourceVersionMatch') !== 'NotOlderThan') {
@@ -165,7 +165,7 @@ function wantsInitialEvents(query: string, bookmarks: boolean): boolean {
   return true;
 }
 
-/** What a watcher is told of an event: nothing when the object is not for it, before and after, or looks as before. */
+/** The event a watcher gets; undefined when its selector never matched the object, or the object looks as before. */
 function changeOf(
   { type, record, previous }: ClusterEvent,
   resource: ServedResource,
@@ -176,7 +176,7 @@ function changeOf(
     object !== undefined && matches(object) ? object : undefined;
   const now = selected(resource.of(record));
   if (type !== 'MODIFIED') return now && { type, object: now };
-  // The state before, with the version of the event, as kube-apiserver tells of an object that left a selector.
+  // kube-apiserver sends an object that left a selector in its former state, with the version of the event.
   const before = previous && selected(resource.of({ ...previous, resourceVersion: record.resourceVersion }));
   if (now === undefined) return before && { type: 'DELETED', object: before };
   if (before === undefined) return { type: 'ADDED', object: now };
