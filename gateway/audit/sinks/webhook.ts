@@ -39,7 +39,7 @@ export class WebhookRefusal extends Error {
   }
 }
 
-/** Starts; batches an earlier process left in the spool are sent first of all. */
+/** Starts with the batches that an earlier process left in the spool. */
 export function startAuditWebhook(options: AuditWebhookOptions): AuditSink {
   return new AuditWebhook(options);
 }
