@@ -128,7 +128,7 @@ const clusterGatewaySpec = fields('How the cluster is reached.', {
         'proxy-url': text('Proxy through which the cluster is reached, without its credentials.'),
       }),
     }),
-    credential: fields('What the gateway uses towards the cluster; only its kind is told.', {
+    credential: fields('What the gateway uses towards the cluster; only its kind is shown.', {
       type: text('ServiceAccountToken, X509Certificate or Dynamic.'),
     }),
   }),
@@ -145,7 +145,7 @@ const virtualClusterDescription =
 const virtualClusterSpec = fields('What the object of the cluster says.', {
   alias: text('Another name for people.'),
   accepted: flag('Whether the hub accepts the cluster.'),
-  endpoint: text('How the cluster is reached; - when that is not told.'),
+  endpoint: text('How the cluster is reached; - when that is not shown.'),
   'credential-type': text('ServiceAccountToken, X509Certificate, Dynamic, ManagedCluster or Internal.'),
 });
 

@@ -95,7 +95,7 @@ describe('followMember', () => {
 
   it('is over when a list broke off half told: what was told cannot be taken back', async () => {
     const { told } = await follow(undefined, [answerOf(200, [page.slice(0, -2), cut])]);
-    assert.deepEqual(told, ['works', 'items 1', 'expired: a cluster broke off while its objects were told']);
+    assert.deepEqual(told, ['works', 'items 1', 'expired: a cluster broke off while its objects were sent']);
   });
 
   it('is over when the version is too old, in an event or as an answer, and when rights are lost', async () => {

@@ -154,7 +154,7 @@ class MemberRun {
 
   explain(error: unknown): void {
     if (this.#isHalfSent) {
-      this.#expire('a cluster broke off while its objects were told');
+      this.#expire('a cluster broke off while its objects were sent');
     } else if (error instanceof GatewayError && error.code === 'EXPIRED') this.#expire('a cluster has begun again');
     else if (!(error instanceof MalformedAnswer)) {
       this.#output.onAttempt(missingByError(this.#source.cluster, error));

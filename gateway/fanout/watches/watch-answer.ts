@@ -44,10 +44,10 @@ export async function answerWatch(
   if (query.initialEvents && !query.bookmarks) {
     throw new GatewayError('INVALID', 'sendInitialEvents needs allowWatchBookmarks=true');
   }
-  const judged = new Set(dependencies.clusters.list().map(({ spec }) => spec.uid));
+  const existing = new Set(dependencies.clusters.list().map(({ spec }) => spec.uid));
   const clusters = await members.permitted(query.selects);
   if (clusters.length > maxWatchedClusters) throw tooMany(clusters.length, path);
-  const watch = new MergedWatch(parts, dependencies, judged);
+  const watch = new MergedWatch(parts, dependencies, existing);
   try {
     await watch.run(clusters, startOf(query.resourceVersion, query.initialEvents, clusters), ending);
   } finally {
@@ -77,7 +77,8 @@ function tooMany(count: number, path: string): GatewayError {
 class MergedWatch {
   readonly #parts: ListParts;
   readonly #dependencies: ChainDependencies;
-  readonly #judged: Set<string>;
+  /** Uids of the clusters there were when the first ones were chosen; others may still join. */
+  readonly #existing: Set<string>;
   readonly #watched = new Map<string, ClusterSpec>();
   readonly #versions = new Map<string, { version: string; registration: string }>();
   readonly #lines = new WatchLines();
@@ -95,10 +96,10 @@ class MergedWatch {
   #bookmarkAtMs = 0;
   #isOver = false;
 
-  constructor(parts: ListParts, dependencies: ChainDependencies, judged: Set<string>) {
+  constructor(parts: ListParts, dependencies: ChainDependencies, existing: Set<string>) {
     this.#parts = parts;
     this.#dependencies = dependencies;
-    this.#judged = judged;
+    this.#existing = existing;
     this.#ready.promise.catch(() => {});
     this.#done.promise.catch(() => {});
   }
@@ -109,7 +110,8 @@ class MergedWatch {
     for (const [name, version] of from) this.#versions.set(name, version);
     for (const cluster of clusters) this.#follow(cluster, from.get(cluster.name)?.version);
     this.#closers.push(this.#dependencies.clusters.subscribe((event) => this.#onRecord(event)));
-    for (const { spec } of this.#dependencies.clusters.list()) if (!this.#judged.has(spec.uid)) void this.#judge(spec);
+    for (const { spec } of this.#dependencies.clusters.list())
+      if (!this.#existing.has(spec.uid)) void this.#considerJoin(spec);
     writer.signal.addEventListener('abort', () => this.#done.reject(writer.signal.reason), { once: true });
     ending.onEnd = (statusJson) => void this.#finish(statusJson);
     await this.#firstAttempts();
@@ -274,12 +276,12 @@ class MergedWatch {
       return;
     }
     if (previous?.spec.labels === spec.labels) return;
-    if (!isWatched) void this.#judge(spec);
+    if (!isWatched) void this.#considerJoin(spec);
     else if (selects !== undefined && !selects(spec.labels)) this.#expire('the set of clusters has changed');
   }
 
   /** Lets a cluster join that was added or is now selected. */
-  async #judge(spec: ClusterSpec): Promise<void> {
+  async #considerJoin(spec: ClusterSpec): Promise<void> {
     const { query, members } = this.#parts;
     try {
       if (query.selects !== undefined && !query.selects(spec.labels)) return;
