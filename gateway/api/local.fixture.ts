@@ -69,8 +69,7 @@ export function clusterSpec(name: string, changes: Partial<ClusterSpec> = {}): C
 }
 
 /**
- * What the source tells of the cluster's Secret; its annotations hold the Secret once more, as `kubectl apply` leaves
- * it.
+ * The view a source makes of the cluster's Secret. Its annotations hold the Secret once more, as after `kubectl apply`.
  */
 export function gatewayView(name: string, metadata: Partial<ClusterGatewayView['metadata']> = {}): ClusterGatewayView {
   return {
@@ -105,7 +104,7 @@ export interface LocalAnswer {
   json(): unknown;
 }
 
-/** A store and the way to ask. */
+/** A store and functions to ask. */
 export interface LocalSite {
   readonly store: ClusterStore;
   ask(request: string, headers?: Readonly<Record<string, string>>, body?: unknown): Promise<LocalAnswer>;

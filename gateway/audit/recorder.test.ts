@@ -177,7 +177,7 @@ test('a request without a credential has one event without a user, by the rules 
   assert.deepEqual([counts.none, counts.metadata], [1, 1]);
 });
 
-test('the user is who logged in; the impersonated user whom the cluster saw, where that is somebody else', () => {
+test('the user is the caller; the impersonated user is the one the cluster saw, when it is another', () => {
   const { audit, events } = start({ omitStages: ['RequestReceived'] });
   const run = (user: User, outgoing: User | undefined): Event => {
     const one = request('GET', pods);

@@ -1,6 +1,5 @@
 // Reads and writes `traceparent` of W3C trace context, level 1
-// (https://www.w3.org/TR/trace-context/#traceparent-header). An invalid or repeated header is not used and not forwarded,
-// or it would break somebody's trace.
+// (https://www.w3.org/TR/trace-context/#traceparent-header). An invalid or repeated header is no parent.
 import { headerValues } from '../../routing/forward/headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 
