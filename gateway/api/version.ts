@@ -1,5 +1,5 @@
-// The document of `/version`: a Kubernetes version for clients, and our own behind a plus. kubectl warns when gitVersion
-// differs much from its own version, and helm renders charts by it; both ignore what follows the plus.
+// The document of `/version`: a Kubernetes version for clients, and our own behind a plus. kubectl warns when
+// gitVersion differs much from its own version, and helm renders charts by it; both ignore what follows the plus.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 
 /** The minor version of Kubernetes this release is tested with; shown while no cluster is available. */
@@ -7,8 +7,8 @@ export const testedKubernetes = '1.36';
 
 /**
  * `version.Info` of apimachinery, with a version like `v1.36.0+portcullis-0.1.0`. The version of Kubernetes is the
- * newest minor among the available clusters. The patch version is left out, because the caller may not be allowed to see
- * these clusters.
+ * newest minor among the available clusters. The patch version is left out, because the caller may not be allowed to
+ * see these clusters.
  * @param version of Portcullis
  */
 export function versionInfo(version: string, records: readonly Pick<ClusterRecord, 'status'>[]): object {

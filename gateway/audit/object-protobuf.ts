@@ -1,6 +1,6 @@
 // Reads name, namespace, uid and resourceVersion of an object in the protobuf form of Kubernetes
-// (k8s.io/apimachinery/pkg/runtime/generated.proto Unknown, pkg/apis/meta/v1/generated.proto ObjectMeta). The bytes come
-// from the client and may end anywhere, so every length is checked against them.
+// (k8s.io/apimachinery/pkg/runtime/generated.proto Unknown, pkg/apis/meta/v1/generated.proto ObjectMeta). The bytes
+// come from the client and may end anywhere, so every length is checked against them.
 import type { BodyMetadata } from './body-metadata.ts';
 
 /** Stands before every Unknown (runtime/serializer/protobuf). */

@@ -12,8 +12,8 @@ export interface BodyMetadataReader {
 }
 
 /**
- * A reader for that Content-Type. Undefined for formats that are not read (YAML, CBOR): then the objectRef has only what
- * the path says.
+ * A reader for that Content-Type. Undefined for formats that are not read (YAML, CBOR): then the objectRef has only
+ * what the path says.
  */
 export function bodyMetadataReader(contentType: string | undefined): BodyMetadataReader | undefined {
   const type = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase();

@@ -1,6 +1,6 @@
 // Reads the audit policy file in kube-apiserver's format (audit.k8s.io/v1 Policy) and decides what is recorded of a
-// request. Without a matching rule there is no event. Levels that record bodies are refused, because recording less than
-// the operator asked for would mislead.
+// request. Without a matching rule there is no event. Levels that record bodies are refused, because recording less
+// than the operator asked for would mislead.
 import { z } from 'zod';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';

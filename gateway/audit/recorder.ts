@@ -144,7 +144,9 @@ function countLevel(counts: AuditCounts, isRecorded: boolean): void {
   else counts.none += 1;
 }
 
-/** Whether kube-apiserver reads the object of such a request for its audit log: creates and updates, but no connects. */
+/**
+ * Whether kube-apiserver reads the object of such a request for its audit log: creates and updates, but no connects.
+ */
 function readsBody({ surface, info, inbound, observation }: Authenticated): boolean {
   return (
     surface.kind === 'member' &&

@@ -75,7 +75,9 @@ export function responseStatus({ observation, progress }: Observed): ResponseSta
   return { status: 'Failure', message: error.message, reason: error.reason, code: progress.status };
 }
 
-/** The answer to a request without an identity: names the kinds of credentials tried (endpoints/filters/authn_audit.go). */
+/**
+ * The answer to a request without an identity: names the kinds of credentials tried (endpoints/filters/authn_audit.go).
+ */
 export function failedAuthentication({ inbound, peer }: Observed): ResponseStatus {
   const tried: string[] = [];
   const [authorization = ''] = headerValues(inbound.headers, 'authorization');

@@ -1,5 +1,5 @@
-// Finds certificates that have expired or soon will. Every certificate of a bundle counts: an expired authority no longer
-// verifies anything, and its clients are locked out.
+// Finds certificates that have expired or soon will. Every certificate of a bundle counts: an expired authority no
+// longer verifies anything, and its clients are locked out.
 import { X509Certificate } from 'node:crypto';
 import type { Unread, Weakness } from './weakness.ts';
 

@@ -1,5 +1,5 @@
-// Checks the clusters a configuration has now, from its files and its hub, and asks each about the gateway's credential.
-// It uses the gateway's own sources, which follow their files until they are closed.
+// Checks the clusters a configuration has now, from its files and its hub, and asks each about the gateway's
+// credential. It uses the gateway's own sources, which follow their files until they are closed.
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeHubClient } from '../../cache/hub/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';

@@ -1,5 +1,5 @@
-// Finds weak points in the files that say who users are and what they may do. A finding names a token by its user, never
-// by its text.
+// Finds weak points in the files that say who users are and what they may do. A finding names a token by its user,
+// never by its text.
 import type { AuthenticationConfig } from '../../auth/jwt/authentication-config.ts';
 import type { AuthorizationRules, Rule } from '../../auth/rules/rules.ts';
 import type { TokenFile } from '../../auth/callers/static-token.ts';

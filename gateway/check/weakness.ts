@@ -1,5 +1,5 @@
-// The findings of `portcullis check`. They may end in a CI log, so they name files, clusters and users, but never a token
-// or key.
+// The findings of `portcullis check`. They may end in a CI log, so they name files, clusters and users, but never a
+// token or key.
 
 /** What somebody gains by using it: the rights of others (high), some rights (medium), or a step towards them (low). */
 export type Severity = 'high' | 'medium' | 'low';

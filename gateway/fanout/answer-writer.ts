@@ -1,6 +1,6 @@
-// The client's side of a fan-out: it sends the head, writes with back-pressure and ends when the client goes away or the
-// gateway ends the answer. A fault after the head can only be shown by cutting the answer, so only the last byte of a
-// whole answer ends it properly.
+// The client's side of a fan-out: it sends the head, writes with back-pressure and ends when the client goes away or
+// the gateway ends the answer. A fault after the head can only be shown by cutting the answer, so only the last byte of
+// a whole answer ends it properly.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Authorized } from '../exchange.ts';

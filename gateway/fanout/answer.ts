@@ -1,6 +1,6 @@
-// Answers a request for many clusters: decides which kind it is, hands it to the file for that kind and refuses the rest.
-// A write needs a selector, so that nobody writes to all clusters by accident. Streams of one object (logs, exec) are
-// refused.
+// Answers a request for many clusters: decides which kind it is, hands it to the file for that kind and refuses the
+// rest. A write needs a selector, so that nobody writes to all clusters by accident. Streams of one object (logs, exec)
+// are refused.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Authorized } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';

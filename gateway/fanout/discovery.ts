@@ -1,6 +1,6 @@
-// Answers discovery of all clusters as one document, so that kubectl finds each type that some cluster serves. Documents
-// have a legacy and an aggregated form; all members are asked for the form the client prefers, since only documents of
-// one form can be joined.
+// Answers discovery of all clusters as one document, so that kubectl finds each type that some cluster serves.
+// Documents have a legacy and an aggregated form; all members are asked for the form the client prefers, since only
+// documents of one form can be joined.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';

@@ -1,5 +1,5 @@
-// Names the clusters whose part of an answer is missing: by Warnings, by an annotation, or by a Status. Only clusters the
-// caller may reach come here. A reason is shown to people, so it holds no address and is cut to one line.
+// Names the clusters whose part of an answer is missing: by Warnings, by an annotation, or by a Status. Only clusters
+// the caller may reach come here. A reason is shown to people, so it holds no address and is cut to one line.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
@@ -92,7 +92,8 @@ export function missingText(missing: readonly Missing[]): string {
 }
 
 /**
- * `metav1.Status` about several clusters with one cause each: `field` is the cluster, `reason` and `message` are its own.
+ * `metav1.Status` about several clusters with one cause each: `field` is the cluster, `reason` and `message` are its
+ * own.
  * @param error has code, reason and message of the whole
  */
 export function statusOfMany(error: GatewayError, causes: readonly Missing[]): object {

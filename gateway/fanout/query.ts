@@ -1,6 +1,6 @@
-// Reads the query of a request to many clusters: our own parameters are taken out, the rest goes to every member byte for
-// byte. A resourceVersion or continue token belongs to one member; another member would give a wrong answer for it that
-// looks right.
+// Reads the query of a request to many clusters: our own parameters are taken out, the rest goes to every member byte
+// for byte. A resourceVersion or continue token belongs to one member; another member would give a wrong answer for it
+// that looks right.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { labelMatcher } from '../api/clusters/selectors.ts';
 import type { LabelMatcher } from '../api/clusters/selectors.ts';

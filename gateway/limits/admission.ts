@@ -1,5 +1,5 @@
-// Decides who may have a request or a stream under way and who waits, by bounds of the gateway, of each user and of each
-// cluster. A short request takes four seats, always in this order: of its user in its cluster, of its user, of its
+// Decides who may have a request or a stream under way and who waits, by bounds of the gateway, of each user and of
+// each cluster. A short request takes four seats, always in this order: of its user in its cluster, of its user, of its
 // cluster and of the gateway. It waits in the fair queue of the first bound that is full. Every ending gives its seats
 // back, and a request that need not wait costs a few counters.
 import { GatewayError } from '../../cache/model/errors.ts';

@@ -1,7 +1,7 @@
-// Gives heap memory that V8 no longer needs back to the system. Large lists and many handshakes leave a young generation
-// at its largest size and half-empty pages. V8 keeps them as long as anything allocates, and probes always do (100 MB
-// with 2,000 clusters, measured). The collection stops the process for about 2 ms per megabyte in use, so it runs
-// seldom: only while the process is nearly idle and when much memory can be won.
+// Gives heap memory that V8 no longer needs back to the system. Large lists and many handshakes leave a young
+// generation at its largest size and half-empty pages. V8 keeps them as long as anything allocates, and probes always
+// do (100 MB with 2,000 clusters, measured). The collection stops the process for about 2 ms per megabyte in use, so it
+// runs seldom: only while the process is nearly idle and when much memory can be won.
 import { getHeapStatistics } from 'node:v8';
 import type { Collector } from '../../routing/buffer-reclaim.ts';
 

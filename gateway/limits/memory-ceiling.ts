@@ -1,6 +1,6 @@
 // Sheds load before the process runs out of memory. First it cuts off clients that do not take their answers, the
-// longest blocked first; then it refuses new requests. Part of a heap is always garbage, so a collection runs before any
-// client is cut off.
+// longest blocked first; then it refuses new requests. Part of a heap is always garbage, so a collection runs before
+// any client is cut off.
 import { getHeapStatistics } from 'node:v8';
 import type { Collector } from '../../routing/buffer-reclaim.ts';
 

@@ -1,7 +1,7 @@
 // Ends answers whose client takes nothing. Short answers and watches end after a time, as kube-apiserver ends answers
 // beyond its request time-out and watchers that do not keep up. When memory is short anything may end, the longest
-// blocked first. Logs, sessions and proxied services have no time limit: `kubectl logs -f | less` may stand still for an
-// hour.
+// blocked first. Logs, sessions and proxied services have no time limit: `kubectl logs -f | less` may stand still for
+// an hour.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 

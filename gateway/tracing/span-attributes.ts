@@ -1,5 +1,5 @@
-// Names and attributes of spans, by OpenTelemetry's HTTP conventions and Kubernetes' names for the parts of a request. A
-// query may hold a token, so it is in no attribute. There must be few names of spans, so names of objects are only in
+// Names and attributes of spans, by OpenTelemetry's HTTP conventions and Kubernetes' names for the parts of a request.
+// A query may hold a token, so it is in no attribute. There must be few names of spans, so names of objects are only in
 // `url.path`.
 import type { Attributes } from '@opentelemetry/api';
 import {

@@ -1,6 +1,6 @@
 // `clustergateways/<name>/health`: the health that clients of cluster-gateway write, kept in two annotations of the
-// Secret or ManagedCluster on the hub. Our probe never writes it. The hub's answer to a write holds the whole Secret, so
-// only its version is used.
+// Secret or ManagedCluster on the hub. Our probe never writes it. The hub's answer to a write holds the whole Secret,
+// so only its version is used.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { HubClient } from '../../../cache/hub/hub-types.ts';
 import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
@@ -41,8 +41,8 @@ const echoTimeoutMs = 2000;
 const details = { kind: 'clustergateways', group: clusterGatewayGroup } as const;
 
 /**
- * Follows the store, so that an update based on an older state of the object on the hub is refused. Changes of the probe
- * do not count.
+ * Follows the store, so that an update based on an older state of the object on the hub is refused. Changes of the
+ * probe do not count.
  */
 export function makeViewVersions(store: ClusterReader): ViewVersions {
   const versions = new Map<string, number>();

@@ -1,5 +1,5 @@
-// `clustergateways.cluster.core.oam.dev` as cluster-gateway serves it, without its secrets. No annotation of a Secret is
-// ever copied, because `kubectl apply` writes the whole Secret into one; only two are read.
+// `clustergateways.cluster.core.oam.dev` as cluster-gateway serves it, without its secrets. No annotation of a Secret
+// is ever copied, because `kubectl apply` writes the whole Secret into one; only two are read.
 import { groupVersionOf, clusterGatewayGroup } from '../discovery/api-groups.ts';
 import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
 import { serverUrl, proxyUrl } from './cluster-object.ts';

@@ -1,5 +1,5 @@
-// Discovery of the served API groups, in the legacy and the aggregated form (KEP-3352), made once. It must not depend on
-// a member, on the hub or on permissions: when discovery fails, kubectl can do nothing at all.
+// Discovery of the served API groups, in the legacy and the aggregated form (KEP-3352), made once. It must not depend
+// on a member, on the hub or on permissions: when discovery fails, kubectl can do nothing at all.
 import { gatewayVersion, groupVersionOf } from './api-groups.ts';
 import type { ApiGroup, ApiResource } from './api-groups.ts';
 

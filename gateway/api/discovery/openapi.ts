@@ -1,5 +1,5 @@
-// OpenAPI documents of the served groups, for `kubectl explain` and for a hub that merges them into its own. A hub merges
-// by path and renames schemas that differ, so operation ids and schema names are unique across API servers.
+// OpenAPI documents of the served groups, for `kubectl explain` and for a hub that merges them into its own. A hub
+// merges by path and renames schemas that differ, so operation ids and schema names are unique across API servers.
 import { apiGroups, gatewayVersion, groupVersionOf } from './api-groups.ts';
 import type { ApiGroup, ApiResource, ServedGroup } from './api-groups.ts';
 import { cachedDocument } from './cached-document.ts';

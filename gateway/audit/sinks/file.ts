@@ -1,5 +1,5 @@
-// Writes audit events as lines of a file that rotates, or of standard output. A full disk may take half a line: the rest
-// is written next, into the same file, and until then nothing counts as stored.
+// Writes audit events as lines of a file that rotates, or of standard output. A full disk may take half a line: the
+// rest is written next, into the same file, and until then nothing counts as stored.
 import { closeSync, fstatSync, mkdirSync, openSync, readSync, renameSync, statSync, write as writeFd } from 'node:fs';
 import { dirname } from 'node:path';
 import { backupName, deleteOldFiles } from './rotation.ts';

@@ -23,7 +23,9 @@ export function backupName(file: string, nowMs: number): string {
   }
 }
 
-/** Deletes rotated files beyond the number or age to keep. The age is that of their name; a failed delete is ignored. */
+/**
+ * Deletes rotated files beyond the number or age to keep. The age is that of their name; a failed delete is ignored.
+ */
 export async function deleteOldFiles(
   file: string,
   { maxBackups, maxAgeDays }: Retention,

@@ -7,8 +7,8 @@ export interface AuditSink {
   /** False while no event can be stored; the next request is then refused or goes on unrecorded, by its rule. */
   readonly accepting: boolean;
   /**
-   * Takes one line of JSON without its end. In mode `blocking` the promise resolves with whether it was stored, and never
-   * rejects; otherwise the line is stored later.
+   * Takes one line of JSON without its end. In mode `blocking` the promise resolves with whether it was stored, and
+   * never rejects; otherwise the line is stored later.
    */
   write(line: string): Promise<boolean> | undefined;
   /** Resolves when all lines taken so far are stored, or after that time. */

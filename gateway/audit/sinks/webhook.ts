@@ -1,5 +1,5 @@
-// Sends audit events to a webhook in batches, and repeats a batch until it is taken. While the webhook fails, events wait
-// on disk, so that they survive a crash or restart. An event that is sent twice has the same auditID and stage.
+// Sends audit events to a webhook in batches, and repeats a batch until it is taken. While the webhook fails, events
+// wait on disk, so that they survive a crash or restart. An event that is sent twice has the same auditID and stage.
 import type { AuditSink, SinkEvents } from './sink.ts';
 import type { Spool, SpooledBatch } from './spool.ts';
 

@@ -1,6 +1,6 @@
 // Joins the lists of many members into one List or Table, streamed in the order of the clusters' names. The head names
-// the missing clusters. A member that breaks off later ends a page early or cuts the answer; it never shortens a list in
-// silence.
+// the missing clusters. A member that breaks off later ends a page early or cuts the answer; it never shortens a list
+// in silence.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { Authorized } from '../../exchange.ts';

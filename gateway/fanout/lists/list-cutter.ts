@@ -16,7 +16,9 @@ export interface ListPart {
   readonly fields: readonly (readonly [name: string, value: Buffer])[];
   /** True once items or rows have begun, or when there are none. */
   readonly begun: boolean;
-  /** Brackets and UTF-8 were checked here. The rest of an object's grammar is checked when it is marked (item-bytes.ts). */
+  /**
+   * Brackets and UTF-8 were checked here. The rest of an object's grammar is checked when it is marked (item-bytes.ts).
+   */
   readonly items: readonly Buffer[];
 }
 

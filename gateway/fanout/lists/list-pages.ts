@@ -1,6 +1,6 @@
-// Answers one page of a merged list. Nobody knows in advance how many objects a member has, so several members are asked
-// ahead with a limit that may prove too high. A list that does not fit is asked for again with the room that is left, so
-// no page is longer than its limit.
+// Answers one page of a merged list. Nobody knows in advance how many objects a member has, so several members are
+// asked ahead with a limit that may prove too high. A list that does not fit is asked for again with the room that is
+// left, so no page is longer than its limit.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import { ListOutput, listAsker } from './list-answer.ts';

@@ -26,7 +26,9 @@ export function isVersion(text: string): boolean {
 
 const versionText = /^([0-9A-Za-z_-]{1,64})\.([0-9a-z]{1,8})$/;
 
-/** @throws GatewayError BAD_REQUEST for a text not made by {@link composeVersion}, such as the version of one cluster */
+/**
+ * @throws GatewayError BAD_REQUEST for a text not made by {@link composeVersion}, such as the version of one cluster
+ */
 export function parseVersion(text: string): Versions {
   const versions = new Map<string, { version: string; registration: string }>();
   for (const [cluster, value] of Object.entries(parseObject(text) ?? throwOdd())) {
@@ -87,8 +89,8 @@ export function readToken(token: string, scope: TokenScope): Position {
   if (!Array.isArray(parts) || parts.length !== 5 || !parts.every((part) => typeof part === 'string')) throw odd;
   const [digest, cluster = '', registration = '', memberToken = '', version = ''] = parts as string[];
   if (digest !== digestOf([cluster, registration, memberToken, version], scope)) throw odd;
-  // The digest needs no key: a forged token gives nothing the caller could not ask for, since every cluster is authorized
-  // again.
+  // The digest needs no key: a forged token gives nothing the caller could not ask for, since every cluster is
+  // authorized again.
   parseVersion(version);
   return { cluster, registration, memberToken, version };
 }

@@ -1,6 +1,6 @@
 // Writes the events of a merged watch as lines. A client remembers the resourceVersion of the last object, so every
-// object carries the merged one. A client reads rows without column definitions by the columns sent last, so rows of all
-// members get the same columns.
+// object carries the merged one. A client reads rows without column definitions by the columns sent last, so rows of
+// all members get the same columns.
 import { byte, skipSpace } from '../../../lib/json/json-scan.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from '../lists/item-bytes.ts';
 import { cellOrder, mergedDefinitions, mergedRow, readColumns, unionColumns } from '../lists/table-columns.ts';
