@@ -1,5 +1,6 @@
 // Writes one audit.k8s.io/v1 Event as a line of JSON, with fields in kube-apiserver's order. The line is put together
-// by hand for speed, so every text from outside goes through JSON.stringify. User-Agent is the only header copied into it.
+// by hand for speed, so every text from outside goes through JSON.stringify. User-Agent is the only header copied into
+// it.
 import type { User } from '../../cache/model/user.ts';
 import type { AuditStage } from './policy.ts';
 
