@@ -9,7 +9,7 @@ import type { OpenStreams } from '../routing/forward/open-streams.ts';
 import type { Connections } from '../routing/members/target.ts';
 import type { AllowedSubresources } from './api/index/index-subresources.ts';
 import type { Admission } from './limits/admission.ts';
-import type { Audit } from './audit/audit.ts';
+import type { Audit } from './audit/recorder.ts';
 import type { Authorized } from './exchange.ts';
 import type { Log } from './operations/log.ts';
 import type { RequestMetrics } from './operations/metrics.ts';

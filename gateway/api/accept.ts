@@ -1,11 +1,11 @@
-// Content negotiation for our own answers, as much as Kubernetes clients use: JSON, and JSON as Table,
-// PartialObjectMetadata or aggregated discovery. Easy to get wrong: protobuf-only clients must get 406, so that they
-// fall back, not JSON they cannot read.
+// Chooses the form of our own answers by the Accept header, as far as Kubernetes clients use it: JSON, and JSON as
+// Table, PartialObjectMetadata or aggregated discovery. A client that takes only protobuf gets 406, so that it falls
+// back to JSON.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
 
-/** The form asked for: `as` is the kind of the transformation, '' for the plain object. */
+/** The form of an answer: `as` is the kind of the transformation, '' for the plain object. */
 export interface AcceptedForm {
   readonly as: '' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | 'APIGroupDiscoveryList';
   /** Version of the transformation's group, '' for the plain object. */
@@ -13,7 +13,7 @@ export interface AcceptedForm {
 }
 
 const plain: AcceptedForm = { as: '', version: '' };
-/** Versions in which each transformation can be given. */
+/** Versions we can give of each transformation. */
 const versions: Readonly<Record<AcceptedForm['as'], readonly string[]>> = {
   '': [],
   Table: ['v1'],
@@ -23,7 +23,7 @@ const versions: Readonly<Record<AcceptedForm['as'], readonly string[]>> = {
 };
 
 /**
- * Chooses the form the client likes best of those we can give.
+ * Chooses the client's preferred form among those we can give.
  * @throws GatewayError NOT_ACCEPTABLE when there is none
  */
 export function acceptedForm(headers: RawHeaders, forms: readonly AcceptedForm['as'][]): AcceptedForm {
@@ -49,7 +49,7 @@ export interface MediaRange {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** Elements of all Accept headers, the best liked first (RFC 9110 section 12.5.1); those with q=0 are left out. */
+/** Elements of all Accept headers, the preferred first (RFC 9110 section 12.5.1); those with q=0 are left out. */
 export function acceptedRanges(headers: RawHeaders): readonly MediaRange[] {
   return headerValues(headers, 'accept')
     .flatMap((value) => value.split(','))

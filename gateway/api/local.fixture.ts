@@ -1,6 +1,5 @@
-// Asks the local answers of a gateway without a socket: what tests of served objects share. Easy to get wrong: the
-// request takes the one path parser and the one route table as in the chain, or a test would pass for a path that
-// nobody can ask for.
+// Asks the local answers of a gateway without a socket, for tests of served objects. Requests pass the path parser and
+// the route table of the chain, so no test uses a path that cannot be asked for.
 import { createClusterStore } from '../../cache/model/store.ts';
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterGatewayView, ClusterSpec } from '../../cache/model/records.ts';
@@ -15,7 +14,7 @@ import { requestInfo } from '../request/request-info.ts';
 import { route } from '../request/routes.ts';
 import { statusResponse } from '../status.ts';
 
-/** Strings that are secret in every spec of {@link clusterSpec}: none may be in any answer. */
+/** Secrets in every spec of {@link clusterSpec}; no answer may hold one. */
 export const secrets = [
   'the-token-of-the-gateway',
   'the-private-key',
@@ -70,8 +69,7 @@ export function clusterSpec(name: string, changes: Partial<ClusterSpec> = {}): C
 }
 
 /**
- * What the source tells of the cluster's Secret; its annotations hold the Secret once more, as `kubectl apply` leaves
- * it.
+ * The view a source makes of the cluster's Secret. Its annotations hold the Secret once more, as after `kubectl apply`.
  */
 export function gatewayView(name: string, metadata: Partial<ClusterGatewayView['metadata']> = {}): ClusterGatewayView {
   return {
@@ -106,7 +104,7 @@ export interface LocalAnswer {
   json(): unknown;
 }
 
-/** A store and the way to ask. */
+/** A store and functions to ask. */
 export interface LocalSite {
   readonly store: ClusterStore;
   ask(request: string, headers?: Readonly<Record<string, string>>, body?: unknown): Promise<LocalAnswer>;

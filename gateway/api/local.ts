@@ -1,6 +1,5 @@
-// Answers what the gateway serves itself: health, version, discovery, OpenAPI, its objects. Easy to get wrong: all of
-// it but one write is answered from memory, before any member or the hub is asked, or discovery would be as slow as the
-// slowest of them.
+// Answers what the gateway serves itself: health, version, discovery, OpenAPI and its objects. All of it except one
+// write comes from memory and asks neither a member nor the hub, so discovery is never slow because one of them is.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { IdentityMode } from '../../cache/model/records.ts';
@@ -31,19 +30,19 @@ import type { CompleteResponse } from '../status.ts';
 import { versionInfo } from './version.ts';
 import { virtualClustersResource } from './clusters/virtual-clusters.ts';
 
-/** What local answers are made of. */
+/** What local answers depend on. */
 export interface LocalParts {
   readonly clusters: WatchParts & { readonly identity: IdentityMode };
-  /** resourceVersion of the store when the gateway started; the present one if absent. */
+  /** resourceVersion of the store when the gateway started; the current one when absent. */
   readonly startVersion?: string | undefined;
   readonly checks: readonly HealthCheck[];
   /** Version of Portcullis, from package.json. */
   readonly version: string;
-  /** Serve objects, discovery and OpenAPI of cluster.core.oam.dev too. Its proxy path is served in any case. */
+  /** Serves objects, discovery and OpenAPI of cluster.core.oam.dev too. Its proxy path is always served. */
   readonly clusterGatewayApi?: boolean;
-  /** Where `clustergateways/health` is kept. */
+  /** Keeps `clustergateways/health`. */
   readonly hub?: HubClient | undefined;
-  /** Undefined: the index is off, and nothing of it is served or told. */
+  /** Undefined when the index is off: then nothing of it is served, nor listed in discovery. */
   readonly index?: IndexAnswers | undefined;
 }
 
@@ -152,7 +151,7 @@ function makeDiscoveryAnswers(
   };
 }
 
-/** Media types under which OpenAPI documents are asked for in JSON (kube-openapi handler and handler3). */
+/** Media types for which OpenAPI documents are sent as JSON (kube-openapi handler and handler3). */
 const openapiRanges: ReadonlySet<string> = new Set([
   'application/json',
   'application/openapi+json',

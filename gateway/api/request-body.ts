@@ -1,14 +1,10 @@
-// The whole body of a request that the gateway answers itself, as JSON. Easy to get wrong: a client chooses how long
-// its body is and how slowly it comes, so both are bounded here; the listener's own limits are for requests that are
-// streamed on.
+// Reads the whole body of a request that the gateway answers itself. Its size and its time are bounded here, because
+// the listener's limits are made for bodies that are streamed on.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
 import type { Inbound } from '../../http/inbound.ts';
 
-/**
- * As kube-apiserver's limit for a request body (3 MiB) would be generous: the objects written here are a few hundred
- * bytes.
- */
+/** Objects written here have a few hundred bytes, far below kube-apiserver's limit of 3 MiB. */
 const maxBodyBytes = 256 * 1024;
 const bodyTimeoutMs = 10_000;
 
@@ -19,7 +15,7 @@ const bodyTimeoutMs = 10_000;
 export async function readJsonBody(inbound: Inbound): Promise<unknown> {
   const [type = ''] = headerValues(inbound.headers, 'content-type');
   const mediaType = type.split(';')[0]!.trim().toLowerCase();
-  // Without a type kube-apiserver reads JSON.
+  // As kube-apiserver does, a body without a type is read as JSON.
   if (mediaType !== 'application/json' && mediaType !== '') {
     throw new GatewayError(
       'UNSUPPORTED_MEDIA_TYPE',
@@ -35,7 +31,7 @@ export async function readJsonBody(inbound: Inbound): Promise<unknown> {
 }
 
 /**
- * The whole body, whatever it is.
+ * Reads the whole body, of any type.
  * @throws GatewayError TOO_LARGE or BAD_REQUEST
  */
 export function readBody(inbound: Inbound, maxBytes: number = maxBodyBytes): Promise<Buffer> {

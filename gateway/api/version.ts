@@ -1,15 +1,14 @@
-// What `/version` of the gateway says: a Kubernetes version that clients can work with, and our own behind a plus. Easy
-// to get wrong: kubectl compares gitVersion with its own version and warns of a skew, helm renders charts by it; both
-// take what follows a plus for a build.
+// The document of `/version`: a Kubernetes version for clients, and our own behind a plus. kubectl warns when
+// gitVersion differs much from its own version, and helm renders charts by it; both ignore what follows the plus.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 
-/** The minor version of Kubernetes this release is tested with: told while no cluster is there to say another. */
+/** The minor version of Kubernetes this release is tested with; shown while no cluster is available. */
 export const testedKubernetes = '1.36';
 
 /**
- * `version.Info` of apimachinery. The version of Kubernetes is the newest among clusters that are available, and no
- * closer than its minor: whoever may ask for it need not be allowed to see these clusters. Our own is the build, as in
- * `v1.36.0+portcullis-0.1.0`.
+ * `version.Info` of apimachinery, with a version like `v1.36.0+portcullis-0.1.0`. The version of Kubernetes is the
+ * newest minor among the available clusters. The patch version is left out, because the caller may not be allowed to
+ * see these clusters.
  * @param version of Portcullis
  */
 export function versionInfo(version: string, records: readonly Pick<ClusterRecord, 'status'>[]): object {
@@ -42,8 +41,8 @@ function newestKubernetes(records: readonly Pick<ClusterRecord, 'status'>[]): Mi
 }
 
 /**
- * Of `v1.36.3`, `v1.33.1-gke.5` or `v1.30.2+k3s1`. A member chooses what it says, so no number may be longer than a
- * version's is.
+ * Reads `v1.36.3`, `v1.33.1-gke.5` or `v1.30.2+k3s1`. The text comes from a member, so the numbers have at most three
+ * digits.
  */
 function minorOf(gitVersion: string): Minor | undefined {
   const [, major, minor] = /^v?(\d{1,3})\.(\d{1,3})(?![\d])/.exec(gitVersion) ?? [];

@@ -1,15 +1,15 @@
-// What the audit log keeps of one request while it is under way.
+// The record that the audit log keeps of one request while it is under way.
 import type { BodyMetadataReader } from './object.ts';
 import type { AuditDecision } from './policy.ts';
 import type { AuditedRequest } from './rule.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 
-/** What auditing knows of a request from its beginning to its end. */
+/** Kept from the first event of a request to its last. */
 export interface AuditTrail {
   readonly decision: AuditDecision;
   readonly request: AuditedRequest;
   readonly info: RequestInfo;
-  /** Its events are taken by a full sink as well: it was let in when there was room, or must not be missing. */
+  /** A full sink takes its events too, because its rule forbids it to go unrecorded. */
   readonly mustStore: boolean;
   readonly receivedTimestamp: string;
   readonly body: BodyMetadataReader | undefined;

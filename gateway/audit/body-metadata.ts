@@ -1,6 +1,6 @@
-// What an audit event says of the object in a body.
+// The part of a body's object that an audit event shows.
 
-/** The part of an object's metadata that an objectRef shows. Absent where the body does not say. */
+/** The metadata that an objectRef shows. A field is absent when the body does not have it. */
 export interface BodyMetadata {
   readonly name?: string;
   readonly namespace?: string;

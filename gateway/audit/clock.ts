@@ -1,17 +1,17 @@
-// The wall clock with microseconds, as audit events want it. Easy to get wrong: `performance.now()` has the
-// microseconds but does not follow corrections of the clock, and `Date.now()` follows them but has milliseconds only;
-// two events of one request must not change their order.
+// The wall clock with microseconds for audit events. `performance.now()` has microseconds but ignores corrections of
+// the clock; `Date.now()` follows them but has milliseconds only. This clock joins both, so that two events of one
+// request keep their order.
 
 /** Turns moments of `performance.now()` into metav1.MicroTime: RFC 3339 in UTC with six digits. */
 export type AuditClock = (atMs: number) => string;
 
-/** The clocks may differ by this before the wall clock wins. */
+/** When the clocks differ by more than this, the wall clock wins. */
 const toleranceMs = 5;
 
 /** Reads both clocks at every call. */
 export function makeAuditClock(wallMs: () => number = Date.now, monotonicMs = () => performance.now()): AuditClock {
   let originMs = wallMs() - monotonicMs();
-  // Formatting a date was the dearest part of an event (measured), and most events of a busy gateway share their
+  // Formatting a date was the slowest part of an event (measured), and most events of a busy gateway share their
   // second.
   let second = Number.NaN;
   let prefix = '';

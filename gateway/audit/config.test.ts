@@ -42,7 +42,7 @@ test('a flag wins over the file; paths of the file start at its folder; "-" is n
   assert.equal(read({}, { auditPolicyFile: 'p', auditLogPath: '-' }).config?.log?.path, '-');
 });
 
-test('what would record nothing, or is no number, is told with its flag', () => {
+test('settings that record nothing, and wrong numbers, are reported with their flag', () => {
   for (const [flags, message] of [
     [{ auditPolicyFile: '/p' }, /^--audit-policy-file: says what to record but not where to/],
     [{ auditLogPath: '-' }, /^--audit-log-path: records nothing without --audit-policy-file/],

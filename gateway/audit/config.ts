@@ -1,6 +1,5 @@
-// The part of the configuration that says what is audited and where to, by kube-apiserver's flags and defaults. Easy to
-// get wrong: a sink without a policy records nothing; kube-apiserver says so in its log, here it is refused, since
-// nobody would look there.
+// The configuration of auditing, by kube-apiserver's flags and defaults. A sink without a policy records nothing:
+// kube-apiserver only notes that in its log, while here it is refused.
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { parseDuration } from '../../lib/duration.ts';
@@ -9,7 +8,7 @@ import type { BatchOptions } from './sinks/webhook.ts';
 /** Where events go and by which rules. Paths are absolute. */
 export interface AuditConfig {
   readonly policyFile: string;
-  /** What is done while a sink is full; undefined: changes are refused, reads go on. */
+  /** Rules for a full sink. Undefined: changes are refused and reads go on. */
   readonly overflowPolicyFile: string | undefined;
   readonly log: AuditLogConfig | undefined;
   readonly webhook: AuditWebhookConfig | undefined;
@@ -31,13 +30,13 @@ export interface AuditWebhookConfig {
   readonly mode: 'batch' | 'blocking';
   readonly batch: BatchOptions;
   readonly initialBackoffMs: number;
-  /** Of what waits on disk. */
+  /** Bytes that may wait on disk. */
   readonly spoolBytes: number;
 }
 
 type Numeric = string | number;
 
-/** What a person may write; flags are text, the file may hold numbers. */
+/** The fields as flags, which are text, or from the file, which may hold numbers. */
 export interface AuditInput {
   readonly auditPolicyFile?: string;
   readonly auditOverflowPolicyFile?: string;
@@ -56,7 +55,7 @@ export interface AuditInput {
   readonly auditWebhookSpoolMaxsize?: Numeric;
 }
 
-/** kube-apiserver's (pkg/server/options/audit.go), and ours for the spool it does not have. */
+/** kube-apiserver's defaults (pkg/server/options/audit.go), and our own for the spool, which it does not have. */
 export const auditDefaults = {
   auditLogMaxage: 366,
   auditLogMaxbackup: 100,
@@ -74,7 +73,7 @@ export const auditDefaults = {
 const text = z.string().min(1);
 const numeric = z.union([z.number(), text]);
 
-/** The same in the configuration file. */
+/** Schema of the same fields in the configuration file. */
 export const auditFileFields = {
   auditPolicyFile: text.optional(),
   auditOverflowPolicyFile: text.optional(),
@@ -101,15 +100,15 @@ type NumberName = {
 
 const megabyte = 1024 * 1024;
 
-/** What concerns auditing of everything that was written; what was not written is absent. */
+/** Picks the fields of auditing that were given. */
 export function auditInput(written: AuditInput): AuditInput {
   const names = Object.keys(auditFileFields) as (keyof AuditInput)[];
   return Object.fromEntries(names.filter((name) => written[name] !== undefined).map((name) => [name, written[name]]));
 }
 
 /**
- * Reads it, or undefined when nothing is audited; faults are handed to `fault`, one for each flag.
- * @param folder where relative paths of the file start; those of flags start at the working directory
+ * Reads the configuration; undefined when nothing is audited. `fault` is called for each flag at fault.
+ * @param folder relative paths of the file start here; those of flags start at the working directory
  */
 export function readAuditConfig(
   flags: AuditInput,

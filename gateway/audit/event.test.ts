@@ -46,7 +46,7 @@ test('an event is one line in the fields and order of kube-apiserver', () => {
   );
 });
 
-test('what strangers wrote cannot break out of its place in a line', () => {
+test('text from outside cannot break out of its field in a line', () => {
   const strange = '"},\n{"user":{"username":"root"}}\u2028\ud800';
   const line = eventLine({ ...event, userAgent: strange, requestUri: strange, annotations: [['__proto__', strange]] });
   assert.equal(line.split('\n').length, 1);

@@ -1,26 +1,26 @@
-// One audit.k8s.io/v1 Event as a line of JSON, fields in kube-apiserver's order. Easy to get wrong: an event is written
-// by hand for speed, so whatever came from outside goes through JSON.stringify, and no header but User-Agent is ever
-// looked at.
+// Writes one audit.k8s.io/v1 Event as a line of JSON, with fields in kube-apiserver's order. The line is put together
+// by hand for speed, so every text from outside goes through JSON.stringify. User-Agent is the only header copied into
+// it.
 import type { User } from '../../cache/model/user.ts';
 import type { AuditStage } from './policy.ts';
 
-/** Everything one event says. */
+/** The content of one event. */
 export interface AuditEvent {
   readonly auditId: string;
   readonly stage: AuditStage;
   readonly requestUri: string;
   readonly verb: string;
-  /** Undefined: nobody could be authenticated. */
+  /** Undefined when nobody could be authenticated. */
   readonly user: User | undefined;
-  /** As whom the request was made, where that is somebody else. */
+  /** The user the request was made as, when that is not the caller. */
   readonly impersonatedUser: User | undefined;
   readonly sourceIPs: readonly string[];
   readonly userAgent: string;
-  /** Undefined for requests that are about no resource. */
+  /** Undefined for requests without a resource. */
   readonly objectRef: ObjectReference | undefined;
-  /** Undefined before there is one. */
+  /** Undefined before the answer. */
   readonly responseStatus: ResponseStatus | undefined;
-  /** Both metav1.MicroTime: RFC 3339 in UTC with six digits, see audit-clock.ts. */
+  /** Both metav1.MicroTime: RFC 3339 in UTC with six digits, see clock.ts. */
   readonly requestReceivedTimestamp: string;
   readonly stageTimestamp: string;
   readonly annotations: readonly (readonly [key: string, value: string])[];
@@ -38,7 +38,7 @@ export interface ObjectReference {
   readonly subresource: string;
 }
 
-/** The part of a metav1.Status that is known here. */
+/** The known part of a metav1.Status. */
 export interface ResponseStatus {
   readonly code: number;
   readonly status?: 'Success' | 'Failure';
@@ -68,7 +68,7 @@ export function eventLine(event: AuditEvent): string {
   return `${line}}}`;
 }
 
-/** A request for a resource always has one, so that the others can follow a comma. */
+/** `resource` is never empty, so every other field follows a comma. */
 function objectRefJson(ref: ObjectReference): string {
   let text = `{"resource":${JSON.stringify(ref.resource)}`;
   if (ref.namespace !== '') text += `,"namespace":${JSON.stringify(ref.namespace)}`;
@@ -81,13 +81,13 @@ function objectRefJson(ref: ObjectReference): string {
   return `${text}}`;
 }
 
-/** `metadata` is no pointer in Go, so it is always there. */
+/** Go always writes `metadata`, because it is no pointer there. */
 function statusJson({ code, ...rest }: ResponseStatus): string {
   if (rest.status === undefined && rest.message === undefined) return `{"metadata":{},"code":${code}}`;
   return JSON.stringify({ metadata: {}, ...rest, code });
 }
 
-/** Users are frozen and live as long as their credential, so each is written once. */
+/** The JSON of each user. Users are frozen and live as long as their credential. */
 const written = new WeakMap<User, string>();
 
 /** authentication.k8s.io/v1 UserInfo. */
@@ -99,7 +99,7 @@ export function userJson(user: User): string {
       username: name,
       ...(uid === '' ? {} : { uid }),
       ...(groups.length === 0 ? {} : { groups }),
-      // fromEntries defines own properties, so that a key `__proto__` is a key.
+      // fromEntries defines own properties, so a key `__proto__` stays a key.
       ...(extra.length === 0 ? {} : { extra: Object.fromEntries(extra) }),
     });
     written.set(user, text);
@@ -109,9 +109,7 @@ export function userJson(user: User): string {
 
 const longestUserAgent = 1024;
 
-/**
- * The header as Go reads it: UTF-8, cut where kube-apiserver cuts it. @param value as received, one character a byte
- */
+/** The header as Go reads it: UTF-8, cut at kube-apiserver's length. @param value as received, one character a byte */
 export function auditedUserAgent(value: string | undefined): string {
   if (value === undefined) return '';
   const cut = value.length > longestUserAgent;

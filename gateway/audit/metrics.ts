@@ -1,5 +1,4 @@
-// What is counted of auditing. Easy to get wrong: the hot path only adds to plain numbers; prom-client reads them when
-// somebody scrapes.
+// Counts of auditing. Requests only add to plain numbers; prom-client reads them when metrics are scraped.
 import type { Registry } from 'prom-client';
 import { by, registerRead, single } from '../operations/read-metric.ts';
 import type { Aggregator, MetricValues } from '../operations/read-metric.ts';
@@ -18,7 +17,7 @@ export interface AuditCounts {
   readonly dropped: Map<AuditSink['name'], number>;
   /** Attempts to store that failed, by sink. */
   readonly failed: Map<AuditSink['name'], number>;
-  /** Events that were taken and are gone all the same, by sink. */
+  /** Events that were taken but never stored, by sink. */
   readonly lost: Map<AuditSink['name'], number>;
 }
 
@@ -27,12 +26,12 @@ export function makeAuditCounts(sinks: readonly AuditSink['name'][]): AuditCount
   return { events: 0, none: 0, metadata: 0, refused: 0, dropped: zeros(), failed: zeros(), lost: zeros() };
 }
 
-/** Adds one to a count by sink. */
+/** Adds to the count of one sink. */
 export function count(counts: Map<AuditSink['name'], number>, name: AuditSink['name'], by = 1): void {
   counts.set(name, (counts.get(name) ?? 0) + by);
 }
 
-/** @param spoolBytes what waits on disk for the webhook; undefined without one */
+/** @param spoolBytes bytes that wait on disk for the webhook; undefined without a webhook */
 export function registerAuditMetrics(
   registry: Registry,
   counts: AuditCounts,

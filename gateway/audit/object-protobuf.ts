@@ -1,12 +1,12 @@
-// The four texts of an object's metadata in the protobuf form of Kubernetes
-// (k8s.io/apimachinery/pkg/runtime/generated.proto Unknown, pkg/apis/meta/v1/generated.proto ObjectMeta). Easy to get
-// wrong: the bytes are a stranger's and may end anywhere, so every length is checked against what is there.
+// Reads name, namespace, uid and resourceVersion of an object in the protobuf form of Kubernetes
+// (k8s.io/apimachinery/pkg/runtime/generated.proto Unknown, pkg/apis/meta/v1/generated.proto ObjectMeta). The bytes
+// come from the client and may end anywhere, so every length is checked against them.
 import type { BodyMetadata } from './body-metadata.ts';
 
-/** In front of every Unknown (runtime/serializer/protobuf). */
+/** Stands before every Unknown (runtime/serializer/protobuf). */
 const magic = Buffer.from('k8s\0', 'latin1');
 const rawField = 2;
-/** Every kind with metadata has it first. */
+/** The first field of every kind with metadata. */
 const metadataField = 1;
 const textFields: ReadonlyMap<number, keyof BodyMetadata> = new Map([
   [1, 'name'],
@@ -15,7 +15,7 @@ const textFields: ReadonlyMap<number, keyof BodyMetadata> = new Map([
   [6, 'resourceVersion'],
 ]);
 
-/** @param prefix the first bytes of a body; what is cut off or malformed ends the reading and leaves what was found */
+/** @param prefix the first bytes of a body; malformed bytes end the reading, and what was found before is returned */
 export function protobufMetadata(prefix: Buffer): BodyMetadata {
   const found: Partial<Record<keyof BodyMetadata, string>> = {};
   if (!prefix.subarray(0, magic.length).equals(magic)) return found;
@@ -30,7 +30,7 @@ export function protobufMetadata(prefix: Buffer): BodyMetadata {
   return found;
 }
 
-/** The first value of a length-delimited field, as much of it as is there. */
+/** The first value of a length-delimited field; it may be cut off. */
 function bytesOf(message: Buffer, wanted: number): Buffer | undefined {
   let found: Buffer | undefined;
   eachField(message, (field, value) => {
@@ -40,7 +40,7 @@ function bytesOf(message: Buffer, wanted: number): Buffer | undefined {
   return found;
 }
 
-/** Visits length-delimited fields (wire type 2) and skips the others, until `visit` says stop or the bytes end. */
+/** Visits length-delimited fields (wire type 2) and skips others, until `visit` returns false or the bytes end. */
 function eachField(message: Buffer, visit: (field: number, value: Buffer, isWhole: boolean) => boolean): void {
   let at = 0;
   while (at < message.length) {

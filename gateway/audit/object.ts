@@ -1,30 +1,30 @@
-// What a request body says of its object, read while it passes: kube-apiserver fills the objectRef of a create or
-// update from there, and without it nobody could see in our events what was created. Easy to get wrong: a body may be
-// megabytes and come in any pieces, so only these four short texts are ever kept of it.
+// Reads the object's name, namespace, uid and resourceVersion from a request body while it passes. kube-apiserver fills
+// the objectRef of a create or update from there; without it an event would not say what was created. A body may be
+// megabytes in any pieces, so only these four short texts are kept.
 import { protobufMetadata } from './object-protobuf.ts';
 import type { BodyMetadata } from './body-metadata.ts';
 
 /** Reads a body as it passes. */
 export interface BodyMetadataReader {
   feed(chunk: Buffer): void;
-  /** What was found so far. */
+  /** The texts found so far. */
   found(): BodyMetadata;
 }
 
 /**
- * A reader for that Content-Type, or undefined for formats that are not read (YAML, CBOR): then the objectRef has what
- * the path says.
+ * A reader for that Content-Type. Undefined for formats that are not read (YAML, CBOR): then the objectRef has only
+ * what the path says.
  */
 export function bodyMetadataReader(contentType: string | undefined): BodyMetadataReader | undefined {
   const type = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase();
   if (type === 'application/vnd.kubernetes.protobuf') return new ProtobufReader();
-  // kube-apiserver takes a body without a type for JSON.
+  // kube-apiserver reads a body without a type as JSON.
   return type === 'application/json' || type === '' ? new JsonReader() : undefined;
 }
 
 /**
- * ObjectMeta begins with name, generateName, namespace, selfLink, uid and resourceVersion, and Go writes fields in
- * order.
+ * Bytes kept of a protobuf body. ObjectMeta begins with name, generateName, namespace, selfLink, uid and
+ * resourceVersion, and Go writes fields in order.
  */
 const protobufPrefix = 8 * 1024;
 
@@ -41,14 +41,14 @@ class ProtobufReader implements BodyMetadataReader {
   }
 }
 
-/** Longer texts are no name or uid; they are left out rather than kept. */
+/** No name or uid is longer; longer texts are left out. */
 const longestText = 1024;
 const wanted: ReadonlySet<string> = new Set(['name', 'namespace', 'uid', 'resourceVersion']);
 
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** Follows JSON down to the strings of the top level's `metadata`, and looks at nothing behind it. */
+/** Reads the strings of the top level's `metadata` and stops behind it. */
 class JsonReader implements BodyMetadataReader {
   readonly #found: Record<string, string> = {};
   #done = false;
@@ -58,7 +58,7 @@ class JsonReader implements BodyMetadataReader {
   #key = '';
   #inString = false;
   #escaped = false;
-  /** Bytes of the present string, undefined when nobody wants it. */
+  /** Bytes of the current string; undefined when it is not wanted. */
   #text: number[] | undefined;
 
   feed(chunk: Buffer): void {

@@ -1,21 +1,21 @@
-// What happens to a request whose events cannot be stored: it is refused, or it goes on and its events are dropped and
-// counted. The choice stands in a small file of its own, because audit.k8s.io/v1 Policy has no field for it and
-// kube-apiserver must be able to read the same policy. Easy to get wrong: an exec by GET is no read.
+// Decides about a request whose events cannot be stored: it is refused, or it goes on and its events are dropped and
+// counted. The rules have a file of their own, because audit.k8s.io/v1 Policy has no field for them and kube-apiserver
+// must be able to read the same policy. An exec by GET does not count as a read.
 import { z } from 'zod';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { isSelected, mixedKinds, mixesKinds, selectorFields } from './rule.ts';
 import type { AuditedRequest, RequestSelector } from './rule.ts';
 
-/** `block`: 503 before anything is sent to a cluster. */
+/** `block` answers 503 before anything is sent to a cluster. */
 export type WhenFull = 'block' | 'drop';
 
-/** Rules in order; the first that is for a request decides, and {@link defaultWhenFull} where none is. */
+/** Rules in order. The first that matches a request decides; without one {@link defaultWhenFull} does. */
 export interface OverflowPolicy {
   readonly rules: readonly (RequestSelector & { readonly whenFull: WhenFull })[];
 }
 
-/** Without a file. */
+/** The policy without a file. */
 export const noOverflowPolicy: OverflowPolicy = { rules: [] };
 
 const overflowFile = z.strictObject({
@@ -37,7 +37,7 @@ export function readOverflowPolicy(source: string, file: string): OverflowPolicy
   return read.value;
 }
 
-/** What is done with this request while a sink takes nothing. */
+/** Decides about this request while a sink is full. */
 export function whenFull(policy: OverflowPolicy, request: AuditedRequest, isUpgrade: boolean): WhenFull {
   const found = policy.rules.find((one) => isSelected(one, request));
   return found?.whenFull ?? defaultWhenFull(request, isUpgrade);
@@ -45,7 +45,7 @@ export function whenFull(policy: OverflowPolicy, request: AuditedRequest, isUpgr
 
 const readVerbs: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head', 'options']);
 
-/** Whatever could change something is refused; reads go on. */
+/** Requests that could change something are refused; reads go on. */
 function defaultWhenFull({ verb, subresource }: AuditedRequest, isUpgrade: boolean): WhenFull {
   if (!readVerbs.has(verb)) return 'block';
   return isUpgrade && verb !== 'watch' && subresource !== 'log' ? 'block' : 'drop';

@@ -1,13 +1,13 @@
-// The audit policy file, kube-apiserver's own format (audit.k8s.io/v1 Policy): what is recorded of which request. Easy
-// to get wrong: no rule means no event, and levels that record bodies are refused rather than recorded as less than the
-// operator thinks.
+// Reads the audit policy file in kube-apiserver's format (audit.k8s.io/v1 Policy) and decides what is recorded of a
+// request. Without a matching rule there is no event. Levels that record bodies are refused, because recording less
+// than the operator asked for would mislead.
 import { z } from 'zod';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { isSelected, mixedKinds, mixesKinds, selectorFields } from './rule.ts';
 import type { AuditedRequest, RequestSelector } from './rule.ts';
 
-/** When in the life of a request an event is made. */
+/** When an event of a request is made. */
 export type AuditStage = 'RequestReceived' | 'ResponseStarted' | 'ResponseComplete' | 'Panic';
 
 /** How a request is audited: undefined is level None. */
@@ -40,7 +40,7 @@ const rule = z
       .refine((level) => level === 'None' || level === 'Metadata', { error: bodyLevel }),
     ...selectorFields,
     omitStages: stages,
-    // Says something of bodies only, of which there are none.
+    // Concerns bodies only, which are never recorded.
     omitManagedFields: z.boolean().nullish(),
   })
   .refine((one) => !mixesKinds(one), { error: mixedKinds, path: ['nonResourceURLs'] });
@@ -57,8 +57,8 @@ const policyFile = z.strictObject({
 /**
  * Reads a policy.
  * @param file its name for messages
- * @throws ConfigurationError with every fault at its line. Unlike kube-apiserver, which warns of unknown fields and
- *   goes on, a misspelt field refuses the file: a rule that lost its `namespaces` would silence everything.
+ * @throws ConfigurationError with every fault at its line. kube-apiserver only warns of unknown fields. Here a misspelt
+ *   field refuses the file: a rule without its misspelt `namespaces` would match every request.
  */
 export function readAuditPolicy(source: string, file: string): AuditPolicy {
   const read = readYaml(source, file, policyFile);
@@ -75,7 +75,7 @@ export function readAuditPolicy(source: string, file: string): AuditPolicy {
   };
 }
 
-/** The first rule that is for the request decides; undefined is level None. */
+/** The first rule that matches the request decides; undefined is level None. */
 export function auditDecision(policy: AuditPolicy, request: AuditedRequest): AuditDecision | undefined {
   return policy.rules.find((one) => isSelected(one, request))?.decision;
 }

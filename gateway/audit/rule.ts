@@ -1,14 +1,14 @@
-// Which requests a rule of an audit policy is for, by kube-apiserver's reading of one
-// (k8s.io/apiserver/pkg/audit/policy/checker.go). Easy to get wrong: the rule is asked about the caller, never about
-// whom the caller acts as, and `resources: [pods]` does not mean `pods/log`.
+// Decides which requests a rule of an audit policy matches, as kube-apiserver does
+// (k8s.io/apiserver/pkg/audit/policy/checker.go). Users of a rule are callers, not the users they impersonate, and
+// `resources: [pods]` does not match `pods/log`.
 import { z } from 'zod';
 import type { User } from '../../cache/model/user.ts';
 
-/** What rules look at. */
+/** The parts of a request that rules look at. */
 export interface AuditedRequest {
   /** The caller; undefined when nobody could be authenticated. */
   readonly caller: User | undefined;
-  /** As RequestInfoFactory names it: an upgrade by GET is `get`. */
+  /** As in RequestInfoFactory: an upgrade by GET is `get`. */
   readonly verb: string;
   readonly isResource: boolean;
   readonly apiGroup: string;
@@ -16,7 +16,7 @@ export interface AuditedRequest {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** Path without query, below `/proxy` where a cluster is asked. */
+  /** Path without query; the part below `/proxy` when a cluster is asked. */
   readonly path: string;
 }
 
@@ -40,7 +40,7 @@ export interface GroupResources {
   readonly resourceNames: readonly string[];
 }
 
-/** Whether a rule is for a request. */
+/** Whether a rule matches a request. */
 export function isSelected(selector: RequestSelector, request: AuditedRequest): boolean {
   const { caller } = request;
   if (selector.users.length > 0 && (caller === undefined || !selector.users.includes(caller.name))) return false;
@@ -89,7 +89,7 @@ const group = z
   );
 const url = z.string().regex(/^(?:\*|\/[^*]*\*?)$/, 'must begin with "/" and may have one "*", at its end');
 
-/** A list of an audit policy: absent and null mean everything, as in kube-apiserver. */
+/** A list of an audit policy; absent, null and empty match everything, as in kube-apiserver. */
 function list<T>(item: z.ZodType<T>) {
   return z
     .array(item)
@@ -97,7 +97,7 @@ function list<T>(item: z.ZodType<T>) {
     .transform((given): readonly T[] => given ?? []);
 }
 
-/** Fields of {@link RequestSelector} in a file. */
+/** Schema of {@link RequestSelector} in a file. */
 export const selectorFields = {
   users: list(z.string()),
   userGroups: list(z.string()),
@@ -117,10 +117,10 @@ export const selectorFields = {
   nonResourceURLs: list(url),
 };
 
-/** What no rule may say (apis/audit/validation): both kinds of requests at once. */
+/** Whether a rule names both kinds of requests, which is refused (apis/audit/validation). */
 export function mixesKinds({ nonResourceURLs, resources, namespaces }: RequestSelector): boolean {
   return nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0);
 }
 
-/** The words for {@link mixesKinds}. */
+/** The message for {@link mixesKinds}. */
 export const mixedKinds = 'a rule is for resources or for nonResourceURLs, not for both';

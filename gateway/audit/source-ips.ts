@@ -1,10 +1,10 @@
-// Where a request came from, in kube-apiserver's order (k8s.io/apimachinery/pkg/util/net SourceIPs). Easy to get wrong:
-// all but the last may be invented by the client; only the last is the address of the connection.
+// Lists the addresses a request came from, in kube-apiserver's order (k8s.io/apimachinery/pkg/util/net SourceIPs). Only
+// the last is the address of the connection; the client may have invented the others.
 import { isIP } from 'node:net';
 import { headerValues } from '../../routing/forward/headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 
-/** Addresses that would not fit on a line of a log. */
+/** Addresses taken from X-Forwarded-For at most, to keep events short. */
 const maxForwarded = 32;
 
 /** @param peerAddress of the connection, '' when unknown */
@@ -27,7 +27,7 @@ export function sourceIPs(headers: RawHeaders, peerAddress: string): readonly st
   return addresses;
 }
 
-/** Without the IPv6 form of an IPv4 address and without a zone; '' for anything that is no address. */
+/** The address without the IPv6 form of IPv4 and without a zone; '' when the text is no address. */
 function plainAddress(text: string): string {
   const address = text.startsWith('::ffff:') && isIP(text.slice(7)) === 4 ? text.slice(7) : text;
   return isIP(address) === 0 ? '' : (address.split('%', 1)[0] ?? '');

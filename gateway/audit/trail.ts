@@ -1,6 +1,5 @@
-// What an audit event says of one request, put together from the state of its chain. Easy to get wrong: events tell
-// what was asked for in the words of the cluster's own audit log (an exec by GET is `get` there), so that both can be
-// laid side by side.
+// Puts an audit event together from the state of a request in the chain. It uses the words of the cluster's own audit
+// log (an exec by GET is `get` there), so that both logs can be compared.
 import { memberView } from '../../auth/rules/impersonation.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -19,20 +18,20 @@ import { requestInfo } from '../request/request-info.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import type { AuditTrail } from './audit-trail.ts';
 
-/** The state of a chain as far as it has come; later stages are undefined before. */
+/** The state of a chain as far as the request came; what later steps add may be undefined. */
 export type AuditedState = Observed &
   Described &
   Partial<Omit<Impersonating, keyof Observed | keyof Described>> &
   Partial<Pick<Authenticated, 'caller'>>;
 
-/** The request line in the cluster's words: an upgrade has the verb of its method. */
+/** The request as the cluster's log describes it: an upgrade has the verb of its method. */
 export function plainInfo({ upgrade, inbound, surface, target, info }: Described): RequestInfo {
   if (upgrade === undefined) return info;
   const segments = surface.kind === 'member' ? surface.segments : target.segments;
   return requestInfo(inbound.method, segments, target.query, false);
 }
 
-/** What rules look at. */
+/** The parts of a request that rules look at. */
 export function auditedRequest(state: Described, info: RequestInfo, caller: User | undefined): AuditedRequest {
   const { verb, isResource, apiGroup, resource, subresource, namespace, name } = info;
   const { path: received, segments } = state.surface.kind === 'member' ? state.surface : state.target;
@@ -40,7 +39,7 @@ export function auditedRequest(state: Described, info: RequestInfo, caller: User
   return { caller, verb, isResource, apiGroup, resource, subresource, namespace, name, path };
 }
 
-/** One event of a request, as of now. */
+/** One event of a request in its current state. */
 export function eventOf(
   state: AuditedState,
   trail: Pick<AuditTrail, 'info' | 'receivedTimestamp' | 'body'>,
@@ -67,7 +66,7 @@ export function eventOf(
   };
 }
 
-/** What the answer was: ours with its reason, the cluster's by its code. */
+/** The answer: our own with its reason, the cluster's by its code. */
 export function responseStatus({ observation, progress }: Observed): ResponseStatus {
   const { error } = observation;
   // kube-apiserver's words for a client that left before it was answered (endpoints/filters/audit.go).
@@ -77,8 +76,7 @@ export function responseStatus({ observation, progress }: Observed): ResponseSta
 }
 
 /**
- * What is said of a request nobody could be authenticated for (endpoints/filters/authn_audit.go): which ways were
- * tried.
+ * The answer to a request without an identity: names the kinds of credentials tried (endpoints/filters/authn_audit.go).
  */
 export function failedAuthentication({ inbound, peer }: Observed): ResponseStatus {
   const tried: string[] = [];
@@ -93,7 +91,7 @@ export function failedAuthentication({ inbound, peer }: Observed): ResponseStatu
   return { message, code: 401 };
 }
 
-/** The identity the cluster saw, or will see, where it is not the caller. */
+/** The identity the cluster saw, or will see; undefined when it is the caller. */
 function otherUser({ user, outgoing }: AuditedState, caller: User): User | undefined {
   const seen = outgoing === undefined ? user : memberView(outgoing);
   return seen === undefined || seen === caller || canonical(seen) === canonical(caller) ? undefined : seen;
@@ -101,7 +99,7 @@ function otherUser({ user, outgoing }: AuditedState, caller: User): User | undef
 
 const canonicals = new WeakMap<User, string>();
 
-/** Equal for identities that differ in the order of their groups only. */
+/** A text that is equal for identities that differ only in the order of their groups. */
 function canonical(user: User): string {
   let text = canonicals.get(user);
   if (text === undefined) {
@@ -112,8 +110,8 @@ function canonical(user: User): string {
 }
 
 /**
- * kube-apiserver adds what the body says once it has authorized the request and read the object, so not to a request it
- * refused: from outside a 403 of admission cannot be told from one of RBAC, which is the common one.
+ * kube-apiserver reads the body after authorization, so its events of a refused request lack what the body says. A 403
+ * is taken for a refusal by RBAC; the rarer one of admission looks the same from outside.
  */
 function bodyMetadata(body: BodyMetadataReader | undefined, status: ResponseStatus | undefined): BodyMetadata {
   if (body === undefined || status === undefined || status.code === 401 || status.code === 403) return {};

@@ -1,6 +1,6 @@
-// The request target as an audit event shows it: the bytes the client sent, but for the values of query parameters that
-// Kubernetes does not know. Easy to get wrong: a list of names that sound secret always lacks one, so the list here is
-// of names that are known to be none.
+// Makes the request target of an audit event: the bytes the client sent, with the values of unknown query parameters
+// redacted. The list here names the parameters that are known to hold no secret, because a list of secret ones would
+// never be complete.
 
 /**
  * Parameters of the Kubernetes API (meta/v1 ListOptions, CreateOptions, PatchOptions, DeleteOptions; core/v1
@@ -29,14 +29,14 @@ const known: ReadonlySet<string> = new Set([
   ...['sinceTime', 'timestamps', 'tailLines', 'limitBytes', 'insecureSkipTLSVerifyBackend', 'stream'],
   ...['verbose', 'exclude', 'hash'],
 ]);
-/** The name of a parameter, where it is one and no value without a name. */
+/** The form of a parameter's name; other text may be a value without a name. */
 const name = /^[A-Za-z][A-Za-z0-9_.~-]{0,63}$/;
 const redacted = 'REDACTED';
 
 /**
  * @param target origin form, checked by the one path parser
- * @returns the same text when every parameter is known; otherwise with `REDACTED` for the values of others, and for
- *   others without value
+ * @returns the same text when every parameter is known; otherwise `REDACTED` stands for the values of the others, or
+ *   for the whole parameter when it has no value
  */
 export function auditedUri(target: string): string {
   const mark = target.indexOf('?');

@@ -1,13 +1,13 @@
-// Certificates that are over or soon will be. Easy to get wrong: of a bundle every certificate counts by itself; a CA
-// that is over is left out by whoever verifies, and clients of it are locked out one morning.
+// Finds certificates that have expired or soon will. Every certificate of a bundle counts: an expired authority no
+// longer verifies anything, and its clients are locked out.
 import { X509Certificate } from 'node:crypto';
 import type { Unread, Weakness } from './weakness.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** Time in which a person can still do something about it. */
+/** Long enough for a person to act. */
 export const soonMs = 30 * dayMs;
 
-/** What a PEM text is for. */
+/** What a certificate is used for. */
 export type CertificatePurpose = 'client certificate' | 'serving certificate' | 'certificate authority';
 
 const renewals: Readonly<Record<CertificatePurpose, string>> = {
@@ -18,7 +18,7 @@ const renewals: Readonly<Record<CertificatePurpose, string>> = {
 };
 
 /**
- * Looks at every certificate of a PEM text.
+ * Checks every certificate of a PEM text.
  * @param where file, or cluster and field
  */
 export function certificateWeaknesses(
@@ -66,7 +66,7 @@ export function certificateWeaknesses(
   });
 }
 
-/** Says of a text that holds no certificate that it could not be read. */
+/** An entry for a text without any readable certificate; empty when it has one. */
 export function certificateUnread(pem: string, where: string, purpose: CertificatePurpose): readonly Unread[] {
   const readable = blocksOf(pem).some((block) => {
     try {

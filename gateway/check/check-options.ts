@@ -1,6 +1,6 @@
-// What `portcullis check` is asked for.
+// The options of `portcullis check`.
 
-/** How to look. */
+/** How to check. */
 export interface CheckOptions {
   /** Files only: no cluster and no hub is asked, no plugin is run. */
   readonly offline: boolean;

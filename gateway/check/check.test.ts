@@ -33,7 +33,7 @@ before(async () => {
 
 after(() => rmSync(folder, { recursive: true }));
 
-/** Writes a file nobody else can read, unless said otherwise. */
+/** Writes a file that only its owner can read, unless a mode is given. */
 function file(name: string, text: string, mode = 0o600): string {
   const path = join(folder, name);
   writeFileSync(path, text);
@@ -201,7 +201,7 @@ test('files that others may read or change, and certificates of the gateway itse
   assert.deepEqual(await names(flags), ['CertificateExpiresSoon']);
 });
 
-test('what cannot be read is told with file and line, and hides nothing else', async () => {
+test('what cannot be read is reported with file and line, and hides no other finding', async () => {
   const flags = strong();
   const broken = { ...flags, tokenAuthFile: file('bad.csv', `${longToken},alice,1\n${longToken}\n`, 0o644) };
   const { weaknesses, unread } = await look(broken);
@@ -240,11 +240,11 @@ test('the page about it names every point, and no other', () => {
       [...readFileSync(join(root, path), 'utf8').matchAll(/\bname: '([A-Z]\w+)'/g)].map(([, name]) => name!),
     );
   const page = readFileSync(join(root, 'docs/how-to/check-a-configuration.md'), 'utf8');
-  const told = [...page.matchAll(/^\| (`[A-Z][^|]*)\|/gm)].flatMap(([, cell]) => cell!.match(/\w+/g)!);
-  assert.deepEqual(told.toSorted(), [...new Set(code)].toSorted());
+  const reported = [...page.matchAll(/^\| (`[A-Z][^|]*)\|/gm)].flatMap(([, cell]) => cell!.match(/\w+/g)!);
+  assert.deepEqual(reported.toSorted(), [...new Set(code)].toSorted());
 });
 
-test("a hub's settings are judged without a hub", async () => {
+test("a hub's settings are checked without a hub", async () => {
   const hub = kubeconfig(
     'hub.yaml',
     { 'certificate-authority-data': base64(pems['good']!) },

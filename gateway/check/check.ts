@@ -1,5 +1,5 @@
-// Looks at everything `serve` would read, without serving. Easy to get wrong: one file that cannot be read must not
-// hide what is weak in the others, and nothing is written: no data directory, no Secret in the hub.
+// Checks everything `serve` would read, without serving. A file that cannot be read does not stop the check of the
+// others, and nothing is written: no data directory, no Secret in the hub.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readAuthenticationConfig } from '../../auth/jwt/authentication-config.ts';
@@ -28,7 +28,7 @@ import { bySeverity } from './weakness.ts';
 import type { CheckResult, Unread, Weakness } from './weakness.ts';
 import type { CheckOptions } from './check-options.ts';
 
-/** Checks the configuration these flags mean; what serve would refuse is unread. */
+/** Checks the configuration of these flags. What `serve` would refuse is listed as unread. */
 export async function checkConfiguration(flags: ConfigInput, options: CheckOptions): Promise<CheckResult> {
   let config: Config;
   try {
@@ -99,10 +99,10 @@ async function checkRead(config: Config, options: CheckOptions): Promise<CheckRe
 }
 
 function unreadOf(where: string, error: unknown): readonly Unread[] {
-  // Both tell file and line themselves.
+  // Messages of both name file and line themselves.
   if (error instanceof ConfigurationError || error instanceof GatewayError)
     return error.message.split('\n').flatMap((line, index, all) => {
-      // A heading of the lines that follow says nothing by itself.
+      // A heading of the following lines is no fault.
       const isHeading = index === 0 && all.length > 1 && line.endsWith(':');
       return isHeading ? [] : [{ where, what: line.trim() }];
     });
@@ -111,7 +111,7 @@ function unreadOf(where: string, error: unknown): readonly Unread[] {
   return [{ where, what: `cannot be read: ${code}` }];
 }
 
-/** The same fault is met by several readers of one file. */
+/** Several readers of one file report the same fault. */
 function distinct(unread: readonly Unread[]): readonly Unread[] {
   return [...new Map(unread.map((one) => [JSON.stringify([one.where, one.what]), one])).values()];
 }
@@ -153,7 +153,7 @@ function certificateFiles(config: Config): readonly (readonly [file: string, pur
   return found;
 }
 
-/** Files with secrets and files that decide; those of our own data directory only where they are there. */
+/** Files with secrets and files that decide who may do what; those of our data directory only when they exist. */
 async function watchedFiles(
   config: Config,
   look: (where: string, read: () => readonly Weakness[]) => Promise<void>,

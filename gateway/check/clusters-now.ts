@@ -1,6 +1,5 @@
-// The clusters a configuration has now, from its files and its hub, and what each of them says of the gateway's
-// credential. Easy to get wrong: the sources are the gateway's own, so they follow their files until they are closed,
-// or the check would never end.
+// Checks the clusters a configuration has now, from its files and its hub, and asks each about the gateway's
+// credential. It uses the gateway's own sources, which follow their files until they are closed.
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeHubClient } from '../../cache/hub/hub-client.ts';
 import { inClusterConnection, readHubKubeconfig } from '../../cache/hub/hub-connection.ts';
@@ -20,14 +19,14 @@ import { askHub } from './hub.ts';
 import { askMember, memberWeaknesses } from './members.ts';
 import type { CheckResult, Unread, Weakness } from './weakness.ts';
 
-/** How long the hub may take to tell which clusters there are. */
+/** How long the hub may take to list its clusters. */
 const hubTimeoutMs = 20_000;
 const lookEveryMs = 50;
-/** Members asked at once. */
+/** Members asked at the same time. */
 const askedAtOnce = 8;
 
 /**
- * Weak points of all clusters.
+ * Finds weak points of all clusters.
  * @throws ConfigurationError for kubeconfigs that cannot be used
  */
 export async function clusterFindings(config: Config, options: CheckOptions): Promise<CheckResult> {
@@ -41,14 +40,14 @@ export async function clusterFindings(config: Config, options: CheckOptions): Pr
   const log = makeLog('silent');
   const store = createClusterStore({});
   const connections = makeConnections((spec, credential) => makeTransport(transportParts(spec, credential)));
-  // Without its client, a hub is left alone: only files are read.
+  // Without a client of the hub, only files are read.
   const sources = await startSources(config, store, hub?.client, log);
   try {
     if (hub !== undefined) take(await hubFindings(hub.client, sources));
     for (const { file, message } of sources.problems()) unread.push({ where: file, what: message });
     const records = store.list();
     for (const record of records) take(memberWeaknesses(record, options.nowMs));
-    // With --identity=self the credential is meant to do things.
+    // With --identity=self the credential is meant to have rights.
     if (!options.offline && config.identity !== 'self') {
       for (let at = 0; at < records.length; at += askedAtOnce) {
         const some = records.slice(at, at + askedAtOnce);

@@ -1,14 +1,14 @@
-// What is weak in how a cluster, or the hub, is reached and who the gateway is there. Easy to get wrong: specs of every
-// source look the same here, so what a kubeconfig and what a Secret of the hub say is judged by one rule.
+// Finds weak points in how a cluster or the hub is reached, and in the gateway's credential there. Clusters of every
+// source have the same form here, so one rule serves kubeconfigs and Secrets of the hub.
 import type { ClusterSpec, Credential, CredentialSource } from '../../cache/model/records.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
 import { certificateWeaknesses } from './certificates.ts';
 import type { Weakness } from './weakness.ts';
 
-/** What is looked at; a hub's kubeconfig gives the same. */
+/** The checked part of a cluster; a hub's kubeconfig has it too. */
 export type ReachedCluster = Pick<ClusterSpec, 'endpoint' | 'tls' | 'proxy' | 'fallbacks'>;
 
-/** Weak points of an address, its trust and its proxy. @param where for people: `cluster "prod" (file, context)` */
+/** Weak points of an address, its TLS and its proxy. @param where for people: `cluster "prod" (file, context)` */
 export function reachWeaknesses(cluster: ReachedCluster, where: string, nowMs: number): readonly Weakness[] {
   const found: Weakness[] = [];
   const ways = [{ endpoint: cluster.endpoint, tls: cluster.tls }, ...(cluster.fallbacks ?? [])];
@@ -46,7 +46,7 @@ export function reachWeaknesses(cluster: ReachedCluster, where: string, nowMs: n
   return found;
 }
 
-/** Weak points of a kind of credential, before it is used. */
+/** Weak points of a kind of credential, whatever its content. */
 export function credentialKindWeaknesses(
   kind: CredentialSource['kind'] | undefined,
   where: string,
@@ -76,7 +76,7 @@ export function credentialKindWeaknesses(
   return [];
 }
 
-/** Weak points of a credential as it is sent. */
+/** Weak points of the credential itself. */
 export function credentialWeaknesses(
   kind: CredentialSource['kind'],
   credential: Credential,
@@ -85,7 +85,7 @@ export function credentialWeaknesses(
 ): readonly Weakness[] {
   const found: Weakness[] = [];
   const { clientCertificate, authorization } = credential;
-  // A plugin brings the next one by itself.
+  // A plugin renews its certificate by itself.
   if (clientCertificate !== undefined && kind !== 'exec')
     found.push(...certificateWeaknesses(clientCertificate.cert, where, 'client certificate', nowMs));
   if (kind === 'token') {
@@ -114,8 +114,8 @@ export function credentialWeaknesses(
 }
 
 /**
- * `exp` of a JWT in Unix milliseconds; undefined for other tokens and for those without an end. It is read, not
- * trusted.
+ * `exp` of a JWT in Unix milliseconds; undefined for other tokens and for those without an end. The signature is not
+ * checked.
  */
 function tokenEndMs(authorization: string | undefined): number | undefined {
   const payload = /^Bearer [\w-]+\.([\w-]+)\.[\w-]*$/.exec(authorization ?? '')?.[1];

@@ -1,9 +1,9 @@
-// Who else may read or change the files that hold secrets and decisions. Easy to get wrong: the mode of the file a link
-// points to counts, which is what mounted Secrets are made of.
+// Finds files with secrets or decisions that other users of the machine may read or change. A link counts with the mode
+// of the file it points to, as in mounted Secrets.
 import { statSync } from 'node:fs';
 import type { Unread, Weakness } from './weakness.ts';
 
-/** A file and what is in it: something secret, or something that decides who may do what. */
+/** A file that holds a secret, or a decision about who may do what. */
 export interface WatchedFile {
   readonly file: string;
   readonly holds: 'secret' | 'decision';
@@ -14,7 +14,7 @@ export interface WatchedFile {
 const othersRead = 0o004;
 const othersWrite = 0o002;
 
-/** Looks at the modes of files; one that cannot be looked at is unread. */
+/** Checks the modes of files. A file without a readable mode is listed as unread. */
 export function fileWeaknesses(files: readonly WatchedFile[]): {
   readonly weaknesses: readonly Weakness[];
   readonly unread: readonly Unread[];

@@ -1,12 +1,12 @@
-// What is weak between the gateway and its hub: the settings, and what the gateway's own account may read there. Easy
-// to get wrong: nothing is written; a SelfSubjectAccessReview is a question although it is a POST.
+// Finds weak points between the gateway and its hub: the settings, and what the gateway's own account may read there.
+// Nothing is written: a SelfSubjectAccessReview is a POST, but only a question.
 import type { HubClient } from '../../cache/hub/hub-types.ts';
 import type { HubConfig } from '../config/hub-config.ts';
 import type { CheckResult, Weakness } from './weakness.ts';
 
 const timeoutMs = 10_000;
 
-/** Weak settings of a hub; pure. */
+/** Finds weak settings of a hub. */
 export function hubWeaknesses(hub: HubConfig): readonly Weakness[] {
   const found: Weakness[] = [];
   if (hub.allowExec.length > 0) {

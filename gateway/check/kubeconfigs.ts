@@ -1,5 +1,5 @@
-// Kubeconfig files as files: which of their parts are secret, and what the one context of a hub or a webhook says. Easy
-// to get wrong: the key may stand in a file of its own, so that a kubeconfig nobody can read is not enough.
+// Checks kubeconfig files: which files hold their secrets, and what is weak in the context of a hub or a webhook. A key
+// may be in a file of its own, which then counts as well.
 import { readFileSync } from 'node:fs';
 import { unusable } from '../../cache/sources/unusable.ts';
 import { draftClusters } from '../../cache/sources/kubeconfig/kubeconfig-cluster.ts';
@@ -10,7 +10,7 @@ import type { WatchedFile } from './files.ts';
 import type { Weakness } from './weakness.ts';
 
 /**
- * Files with secrets: the kubeconfig, and the keys and tokens it refers to.
+ * Files with secrets: the kubeconfig itself, and the keys and tokens it refers to.
  * @throws ConfigurationError when it cannot be parsed; an Error of the system when it cannot be read
  */
 export function secretFilesOf(file: string): readonly WatchedFile[] {
@@ -25,8 +25,8 @@ export function secretFilesOf(file: string): readonly WatchedFile[] {
 }
 
 /**
- * What is weak in the current context of a kubeconfig.
- * @param what for people: `hub`
+ * Finds weak points in the current context of a kubeconfig.
+ * @param what a name for people: `hub`
  * @throws as {@link secretFilesOf} does
  */
 export function currentContextWeaknesses(file: string, what: string, nowMs: number): readonly Weakness[] {

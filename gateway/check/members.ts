@@ -1,5 +1,5 @@
-// Asks each member what the gateway's credential may do there, with the probe's own questions. Easy to get wrong: no
-// answer is not a good answer; a member that was not asked is unread.
+// Asks each member what the gateway's credential may do there, with the questions of the probe. A member without an
+// answer is listed as unread.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import { locate } from '../../routing/members/target.ts';
@@ -13,7 +13,7 @@ import type { CheckResult, Unread, Weakness } from './weakness.ts';
 const timeoutMs = 10_000;
 const rulesPath = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
 
-/** What is known of a cluster without asking it. */
+/** Finds weak points of a cluster without asking it. */
 export function memberWeaknesses({ spec }: ClusterRecord, nowMs: number): CheckResult {
   const where = placeOf(spec);
   if (spec.problem !== undefined)
@@ -22,7 +22,7 @@ export function memberWeaknesses({ spec }: ClusterRecord, nowMs: number): CheckR
     ...reachWeaknesses(spec, where, nowMs),
     ...credentialKindWeaknesses(spec.credential?.kind, where),
   ];
-  // A plugin is a program of somebody's; the others have their credential at hand.
+  // Plugins are not run here; other kinds have their credential already.
   if (spec.credential === undefined || spec.credential.kind === 'exec') return { weaknesses, unread: [] };
   try {
     const credential = spec.credential.current();
@@ -35,7 +35,7 @@ export function memberWeaknesses({ spec }: ClusterRecord, nowMs: number): CheckR
   }
 }
 
-/** What its credential may do: the member is asked, plugins run. */
+/** Asks the member what its credential may do; plugins are run for that. */
 export async function askMember(record: ClusterRecord, connections: Connections): Promise<CheckResult> {
   const { spec } = record;
   const where = placeOf(spec);

@@ -1,11 +1,10 @@
-// What is weak in the settings themselves, before any file is opened. Easy to get wrong: a default is a setting, too;
-// what nobody wrote down can be weak.
+// Finds weak points in the settings themselves, before any file is opened. Defaults count as settings.
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import { isLoopback } from '../../lib/text/host-port.ts';
 import type { Config } from '../config/configuration.ts';
 import type { Weakness } from './weakness.ts';
 
-/** Weak points of a configuration; pure. */
+/** Finds weak points of a configuration. */
 export function settingsWeaknesses(config: Config): readonly Weakness[] {
   return [...listeners(config), ...users(config), ...identities(config), ...records(config)];
 }
@@ -92,7 +91,7 @@ function users(config: Config): readonly Weakness[] {
   return found;
 }
 
-/** Requests without a credential are let in. @param paths those it is limited to; empty means all */
+/** The weak point that requests without a credential are let in. @param paths only these; empty means all */
 export function anonymousWeakness(where: string, paths: readonly string[]): Weakness {
   return {
     name: 'AnonymousAuth',

@@ -1,15 +1,15 @@
-// What is weak in the files that say who users are and what they may do. Easy to get wrong: a token is named by its
-// user and line only.
+// Finds weak points in the files that say who users are and what they may do. A finding names a token by its user,
+// never by its text.
 import type { AuthenticationConfig } from '../../auth/jwt/authentication-config.ts';
 import type { AuthorizationRules, Rule } from '../../auth/rules/rules.ts';
 import type { TokenFile } from '../../auth/callers/static-token.ts';
 import { anonymousWeakness } from './settings.ts';
 import type { Weakness } from './weakness.ts';
 
-/** 128 bits in base64, rounded down: `openssl rand -hex 16` is longer. */
+/** About 128 bits in base64; the output of `openssl rand -hex 16` is longer. */
 const shortestToken = 20;
 
-/** Tokens that can be guessed, and users that no cluster's RBAC can hold back. */
+/** Finds tokens that can be guessed, and users that no RBAC limits. */
 export function tokenFileWeaknesses({ entries, warnings }: TokenFile, file: string): readonly Weakness[] {
   const found: Weakness[] = [];
   for (const { token, user } of entries) {
@@ -46,7 +46,7 @@ function superuser(where: string): Weakness {
   };
 }
 
-/** Anonymous requests, and providers whose users are told apart from nobody. */
+/** Finds anonymous access, and providers whose names can clash with others. */
 export function authenticationWeaknesses({ anonymous, jwt }: AuthenticationConfig, file: string): readonly Weakness[] {
   const found: Weakness[] = [];
   if (anonymous?.enabled === true) found.push(anonymousWeakness(`${file}: anonymous`, anonymous.paths));
@@ -71,7 +71,7 @@ export function authenticationWeaknesses({ anonymous, jwt }: AuthenticationConfi
 const everybody: ReadonlySet<string> = new Set(['system:authenticated', '*']);
 const nobody: ReadonlySet<string> = new Set(['system:unauthenticated', 'system:anonymous']);
 
-/** Rules that keep nobody out. */
+/** Finds rules that allow too much. */
 export function rulesWeaknesses({ rules, file }: AuthorizationRules): readonly Weakness[] {
   return rules.flatMap((rule, index) => {
     const where = `${file}: rules[${index}]`;
@@ -124,7 +124,7 @@ function allowsEverything({ verbs, apiGroups, resources, namespaces, resourceNam
   return isWide && everyCluster && namespaces.length === 0 && resourceNames.length === 0;
 }
 
-/** Said in so many words; what a "*" brings is held back by the clusters' RBAC and would make every rule weak. */
+/** Only rules that name secrets. A "*" is limited by the clusters' RBAC, and finding it would make every rule weak. */
 function readsSecretsEverywhere({ verbs, resources, namespaces, resourceNames }: Rule): boolean {
   const reads = verbs.some((verb) => ['*', 'get', 'list', 'watch'].includes(verb));
   return reads && resources.includes('secrets') && namespaces.length === 0 && resourceNames.length === 0;

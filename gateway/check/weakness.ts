@@ -1,28 +1,28 @@
-// What `portcullis check` finds. Easy to get wrong: a text is printed as it is and may end in a CI log, so it names
-// files, clusters and users, never a token or key.
+// The findings of `portcullis check`. They may end in a CI log, so they name files, clusters and users, but never a
+// token or key.
 
-/** How much is lost when somebody uses it: others' rights, some rights, or a step on the way there. */
+/** What somebody gains by using it: the rights of others (high), some rights (medium), or a step towards them (low). */
 export type Severity = 'high' | 'medium' | 'low';
 
-/** One weak point with its remedy. */
+/** One weak point and its fix. */
 export interface Weakness {
-  /** What kind it is, in the form of condition reasons: `InsecureTLS`. What `--accept` takes. */
+  /** Its kind, written like a condition's reason: `InsecureTLS`. `--accept` takes it. */
   readonly name: string;
   readonly severity: Severity;
   /** File, flag, user or cluster. */
   readonly where: string;
   readonly what: string;
-  /** What to do, a sentence. */
+  /** What to do, in a sentence. */
   readonly fix: string;
 }
 
-/** Something that could not be looked at, so that nothing can be said about it. */
+/** Something that could not be checked. */
 export interface Unread {
   readonly where: string;
   readonly what: string;
 }
 
-/** All of it. */
+/** The whole result. */
 export interface CheckResult {
   readonly weaknesses: readonly Weakness[];
   readonly unread: readonly Unread[];
@@ -30,7 +30,7 @@ export interface CheckResult {
 
 const order: readonly Severity[] = ['high', 'medium', 'low'];
 
-/** Worst first; within that as found. */
+/** Worst first; within a severity as found. */
 export function bySeverity(weaknesses: readonly Weakness[]): readonly Weakness[] {
   return weaknesses.toSorted((one, other) => order.indexOf(one.severity) - order.indexOf(other.severity));
 }

@@ -1,11 +1,11 @@
-// Which forms members are asked for: JSON only, whatever else the client would take, because answers are joined as
-// JSON. Easy to get wrong: a client that takes nothing but protobuf must hear 406, not get bytes it cannot read.
+// Chooses the headers for the members. They are asked for JSON only, because answers are joined as JSON; a client that
+// takes only protobuf gets 406.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import { acceptedRanges } from '../api/accept.ts';
 
 /**
- * `Accept` for the members, the client's forms in its order.
+ * `Accept` for the members: the client's JSON forms in its order.
  * @throws GatewayError NOT_ACCEPTABLE
  */
 export function memberAccept(headers: RawHeaders): string {
@@ -29,7 +29,7 @@ export function memberAccept(headers: RawHeaders): string {
 
 const json = 'application/json';
 
-/** Not for members of a joined answer: the form is ours to choose, no part may come compressed or as "not modified". */
+/** Headers that members do not get: we choose the form, and no part may come compressed or as "not modified". */
 const ownHeaders =
   /^(?:accept|accept-encoding|content-.*|if-.*|range|origin|last-event-id|cache-control|pragma|x-requested-with)$/i;
 

@@ -1,6 +1,6 @@
-// A request for every cluster: which of the few things it can ask, and what is refused. Easy to get wrong: a write to
-// all clusters must be meant, so it needs a selector; and what is a stream of one object (logs, exec) has no meaning
-// for many.
+// Answers a request for many clusters: decides which kind it is, hands it to the file for that kind and refuses the
+// rest. A write needs a selector, so that nobody writes to all clusters by accident. Streams of one object (logs, exec)
+// are refused.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Authorized } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
@@ -27,7 +27,7 @@ const writes: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delet
 
 /**
  * Answers the request and resolves when the exchange is over.
- * @throws GatewayError (rejects) while nothing was answered, and to cut an answer under way
+ * @throws GatewayError (rejects) before the answer began, or to cut one under way
  */
 export async function answerFanout(
   state: Authorized,
@@ -61,7 +61,7 @@ export async function answerFanout(
     if (query.limit === undefined && query.continueToken === '') return await answerWholeList(parts, clusters);
     return await answerPage(parts, clusters, query.limit ?? Number.MAX_SAFE_INTEGER);
   } catch (error) {
-    // The client is gone, or was told already why its answer ends.
+    // The client is gone, or has the reason already.
     if (state.inbound.closed) return;
     if (!(error instanceof IncompleteAnswer) || state.inbound.answered) throw error;
     sendIncomplete(state, writer, error);
@@ -71,7 +71,7 @@ export async function answerFanout(
   }
 }
 
-/** @throws GatewayError BAD_UPGRADE, BAD_REQUEST or NOT_FOUND, before anybody is asked */
+/** @throws GatewayError BAD_UPGRADE, BAD_REQUEST or METHOD_NOT_ALLOWED, before any cluster is asked */
 function refuseStreams({ info, upgrade, inbound }: Authorized): void {
   if (upgrade !== undefined) {
     throw new GatewayError('BAD_UPGRADE', `a connection of its own cannot be opened to every cluster: ${oneCluster}`);
@@ -85,7 +85,7 @@ function refuseStreams({ info, upgrade, inbound }: Authorized): void {
   throw new GatewayError('METHOD_NOT_ALLOWED', `${inbound.method} is not served for every cluster: ${oneCluster}`);
 }
 
-/** What members are sent has to mean what was authorized: our own parameters must not have been part of the meaning. */
+/** Checks that the request without our own parameters still means what was authorized. */
 function refuseOtherReading({ info, inbound, target }: Authorized, segments: readonly string[], rest: string): void {
   const sent = requestInfo(inbound.method, segments, rest, false);
   if (sent.verb === info.verb && sent.name === info.name && sent.namespace === info.namespace) return;

@@ -1,13 +1,12 @@
-// Joins the discovery documents of several clusters. Easy to get wrong: a version or resource that one cluster lacks
-// must stay, and the order of the first cluster decides what is preferred, so that the same clusters always give the
-// same document.
+// Joins the discovery documents of several clusters. The result has every version and resource that some cluster has.
+// The first cluster's order comes first, so the same clusters always give the same document.
 
 /** Which document of the API's root paths. */
 export type DiscoveryDocument = 'api' | 'apis' | 'group' | 'resources' | 'openapi-v3';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** @param documents parsed JSON of members, by the clusters' names; whatever has another shape is left out */
+/** @param documents parsed JSON of members, in the order of the clusters' names; other shapes are left out */
 export function mergedDiscovery(document: DiscoveryDocument | 'aggregated', documents: readonly unknown[]): object {
   const all = documents.filter(isObject);
   const first = all[0] ?? {};
@@ -27,7 +26,7 @@ export function mergedDiscovery(document: DiscoveryDocument | 'aggregated', docu
   }
 }
 
-/** metav1.APIGroup: all versions, the first cluster's preferred one. */
+/** metav1.APIGroup with all versions and the first cluster's preferred one. */
 function mergedGroup(groups: readonly Json[]): Json {
   const versions = byName(objectsOf(groups, 'versions'), ({ groupVersion }) => groupVersion, firstOf);
   return { ...groups[0], versions };
@@ -55,7 +54,7 @@ function firstOf(same: readonly Json[]): Json {
   return same[0]!;
 }
 
-/** Those of one name as one, in the order in which names first come. */
+/** Merges objects of one name into one, in the order in which names first come. */
 function byName(all: readonly Json[], nameOf: (each: Json) => unknown, merge: (same: readonly Json[]) => Json): Json[] {
   const named = new Map<unknown, Json[]>();
   for (const each of all) {

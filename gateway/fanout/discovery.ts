@@ -1,6 +1,6 @@
-// Discovery of every cluster as one, so that kubectl finds each type that some cluster serves. Easy to get wrong:
-// documents come in an old and an aggregated form and clients choose by what they get, so a member that answers in
-// another form is asked for the one the others gave.
+// Answers discovery of all clusters as one document, so that kubectl finds each type that some cluster serves.
+// Documents have a legacy and an aggregated form; all members are asked for the form the client prefers, since only
+// documents of one form can be joined.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
@@ -17,16 +17,16 @@ import { errorOfAll, missingByAnswer, missingByError } from './missing.ts';
 import type { Missing } from './missing.ts';
 import { memberPath, withoutKeys } from './query.ts';
 
-/** kubectl waits for it before anything else. */
+/** Short, because kubectl waits for discovery before anything else. */
 const discoveryTimeoutMs = 5_000;
-/** Documents are parsed, so few are under way. */
+/** Few, because each document is parsed in memory. */
 const documentsAtOnce = 8;
-/** An OpenAPI document of a cluster with many custom resources. */
+/** Enough for the OpenAPI document of a cluster with many custom resources. */
 const maxDocumentBytes = 64 * 1024 * 1024;
 
 type Question = DiscoveryDocument | 'first';
 
-/** What a path asks for, or undefined when it is nothing that many clusters can say together. */
+/** The document a path asks for; undefined when it cannot be joined from many clusters. */
 function questionOf(segments: readonly string[]): Question | undefined {
   const [first, second, third] = segments;
   if (first === 'version' && segments.length === 1) return 'first';
@@ -82,10 +82,7 @@ interface Form {
   readonly isAggregated: boolean;
 }
 
-/**
- * Aggregated where the client likes it best; every kube-apiserver since 1.26 has it, others are left out then, so it is
- * asked for only if so.
- */
+/** Aggregated only when the client prefers it: every kube-apiserver since 1.26 has it, older ones are then left out. */
 function formOf({ state }: ListParts, question: Question): Form {
   const json = { accept: 'application/json', contentType: 'application/json', isAggregated: false };
   if (question !== 'api' && question !== 'apis') return json;
@@ -122,7 +119,7 @@ async function askDocument(
   try {
     const answer = await members.ask(cluster, {
       method: 'GET',
-      // The hash of one member's document is none of another's.
+      // A hash is that of one member's document.
       path: memberPath(path, withoutKeys(query.rest, hashKey)),
       headers: memberHeaders(state.headers, accept),
       longRunning: false,

@@ -1,5 +1,5 @@
-// Get of one name over many clusters: the object when exactly one has it. Easy to get wrong: "not found" may only be
-// said when every cluster has answered; one that could not be asked may have it.
+// Answers a get of one name over many clusters: with the object when exactly one cluster has it. The answer is "not
+// found" only when every cluster has answered, since a cluster that could not be asked may have it.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
@@ -17,7 +17,7 @@ import type { Missing } from './missing.ts';
 import { memberPath } from './query.ts';
 import { mergedDefinitions, mergedRow, readColumns } from './lists/table-columns.ts';
 
-/** Answers a get. @throws GatewayError NOT_FOUND, CONFLICT naming the clusters, or what members say */
+/** Answers a get. @throws GatewayError NOT_FOUND, CONFLICT with the clusters' names, or an error of members */
 export async function answerGet(parts: ListParts, clusters: readonly ClusterSpec[]): Promise<void> {
   const { state, members, writer, query, path } = parts;
   const headers = memberHeaders(state.headers, memberAccept(state.headers));
@@ -74,12 +74,12 @@ function ambiguous(clusters: readonly string[], resource: string): GatewayError 
   );
 }
 
-/** There is none the caller may reach, or the selector takes none. */
+/** The caller may reach no cluster, or the selector chooses none. */
 function noCluster(): GatewayError {
   return new GatewayError('NOT_FOUND', 'no cluster is there to be asked: none is selected, or none may be reached');
 }
 
-/** An object, or the Table of one, with its cluster. @throws GatewayError MEMBER_BAD_RESPONSE */
+/** Names the cluster on an object, or on the Table of one. @throws GatewayError MEMBER_BAD_RESPONSE */
 export function markedDocument(body: Buffer, cluster: string): Buffer {
   try {
     const at = skipSpace(body, 0);

@@ -1,6 +1,6 @@
-// Which clusters a fan-out asks, and how one of them is asked: judged, found and sent to by the functions that a
-// request to it alone passes. Easy to get wrong: a cluster the caller may not reach is absent everywhere; it is not an
-// error, not missing, and its name is never written.
+// Chooses the clusters of a fan-out and asks each with the functions of a request to that cluster alone. A cluster the
+// caller may not reach is left out everywhere: it is no error, it does not count as missing, and its name is never
+// shown.
 import { isAsJudged } from '../../auth/rules/authorize.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -15,17 +15,17 @@ import type { Authorized } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';
 import type { LabelMatcher } from '../api/clusters/selectors.ts';
 
-/** Members asked at the same time by one request. */
+/** Members that one request asks at the same time. */
 export const membersAtOnce = 16;
-/** Questions to the authorizer under way for one request. */
+/** Questions to the authorizer that one request asks at the same time. */
 const decisionsAtOnce = 32;
 /** Longest wait for the head of one member's answer. */
 const memberTimeoutMs = 10_000;
 
-/** As whom a cluster is asked: the rules of the `impersonate` step, or `self` in the chain of `--identity=self`. */
+/** The user a cluster is asked as, by the rules of the `impersonate` step; `self` with `--identity=self`. */
 export type IdentityFor = (cluster: ClusterSpec) => User | 'self';
 
-/** A request that is the same for every member but for its path. */
+/** A request to a member. */
 export interface MemberQuestion {
   readonly method: string;
   /** Path and query as the member knows them. */
@@ -39,25 +39,24 @@ export interface MemberQuestion {
 
 /** The clusters of one exchange. */
 export interface FanoutMembers {
-  /** Clusters the caller may reach that the selector takes, by name. @throws GatewayError HUB_UNAVAILABLE */
+  /** Selected clusters that the caller may reach, by name. @throws GatewayError HUB_UNAVAILABLE */
   permitted(selects: LabelMatcher | undefined): Promise<readonly ClusterSpec[]>;
   /**
-   * Sends one question. Its place among the cluster's requests is given back when the answer was read or cancelled.
-   * @throws GatewayError whatever a request to this cluster alone would have met
+   * Sends one question. It holds a seat of the cluster until the answer was read or cancelled.
+   * @throws GatewayError as a request to this cluster alone would
    */
   ask(cluster: ClusterSpec, question: MemberQuestion): Promise<MemberAnswer>;
   readonly access: ClusterAccess;
   /**
-   * While a stream is open: calls `end` once the caller may no longer reach the cluster, or would be somebody else
-   * there.
-   * @returns what stops it
+   * For an open stream: calls `end` once the caller may no longer reach the cluster, or would be another user there.
+   * @returns stops that
    */
   follow(cluster: ClusterSpec, end: (reason: GatewayError) => void): () => void;
-  /** Gives up whatever is still open. */
+  /** Cancels all open answers. */
   close(): void;
 }
 
-/** @param identityFor asked for each request anew */
+/** @param identityFor called for each request to a member */
 export function makeFanoutMembers(
   state: Authorized,
   dependencies: ChainDependencies,
@@ -119,9 +118,9 @@ export function makeFanoutMembers(
 }
 
 /**
- * The cluster as it is now. Since it was judged another server may have taken its name, or its labels, which rules
- * judge by, may have changed.
- * @throws GatewayError CLUSTER_NOT_FOUND when it is another, or one the caller may not reach any more
+ * The cluster as it is now. Since the decision another server may have taken its name, or the labels that rules look at
+ * may have changed.
+ * @throws GatewayError CLUSTER_NOT_FOUND when it is another cluster, or the caller may no longer reach it
  */
 async function locateJudged(
   cluster: ClusterSpec,
@@ -137,7 +136,7 @@ async function locateJudged(
   }
 }
 
-/** Undefined where nobody is impersonated, and where nobody can be: such a cluster is asked in vain, each time anew. */
+/** The user impersonated in the cluster. Undefined with `self`, and when none can be; then every question fails. */
 function identityOrNone(identityFor: IdentityFor, cluster: ClusterSpec): User | undefined {
   try {
     const identity = identityFor(cluster);
@@ -148,7 +147,7 @@ function identityOrNone(identityFor: IdentityFor, cluster: ClusterSpec): User | 
   }
 }
 
-/** The record went away, or another registration has its name. */
+/** The error for a cluster that went away, or whose name another registration has taken. */
 export function removed(cluster: string): GatewayError {
   return new GatewayError('CLUSTER_NOT_FOUND', `cluster "${cluster}" was removed`, { cluster });
 }
@@ -177,8 +176,8 @@ function released(answer: MemberAnswer, leave: () => void, open: Set<() => void>
 }
 
 /**
- * Runs `work` for each, at most `atOnce` at a time; results are in the order of the items. Rejects with the first
- * fault.
+ * Runs `work` for each item, at most `atOnce` at a time; results are in the order of the items. Rejects with the first
+ * error.
  */
 export async function inTurns<T, R>(
   items: readonly T[],

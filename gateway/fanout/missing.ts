@@ -1,6 +1,5 @@
-// What is told of clusters whose part of an answer is missing: Warnings, an annotation, or a Status that names them
-// all. Easy to get wrong: only clusters the caller may reach come here, and a reason is shown to people, so it holds no
-// address and is cut to a line.
+// Names the clusters whose part of an answer is missing: by Warnings, by an annotation, or by a Status. Only clusters
+// the caller may reach come here. A reason is shown to people, so it holds no address and is cut to one line.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
 import { readWhole } from '../../routing/members/member-call.ts';
@@ -9,14 +8,14 @@ import { refusedImpersonation } from '../../routing/forward/refusals.ts';
 import { warningHeader } from '../../routing/forward/warning.ts';
 import { statusObject } from '../status.ts';
 
-/** One cluster without an answer that could be used. */
+/** One cluster without a usable answer. */
 export interface Missing {
   readonly cluster: string;
-  /** What a request to this cluster alone would have met: of the member's Status, or of our own error. */
+  /** Code, reason and message a request to this cluster alone would get: the member's Status, or our own error. */
   readonly code: number;
   readonly reason: string;
   readonly message: string;
-  /** Further `Warning` values, about our own credential there. */
+  /** Further `Warning` values, about the gateway's credential there. */
   readonly warnings: readonly string[];
 }
 
@@ -25,18 +24,18 @@ export const missingAnnotation = 'search.portcullis.io/missing-clusters';
 
 const maxStatusBytes = 64 * 1024;
 const maxMessageLength = 300;
-/** More clusters are told as a number: heads are at most 1 MiB, and some proxies take far less. */
+/** Further clusters are only counted: a head has at most 1 MiB, and some proxies take far less. */
 const maxWarnings = 100;
 
-/** A fault of our own about one cluster. Rethrows what is no fault of a cluster. */
+/** Makes an entry of our own error about one cluster. Rethrows any error that is not about a cluster. */
 export function missingByError(cluster: string, error: unknown): Missing {
   if (!(error instanceof GatewayError)) throw error;
-  // Nobody could say what may be asked, so nothing may be answered.
+  // Without the hub nobody can decide what the caller may ask, so the whole request fails.
   if (error.code === 'HUB_UNAVAILABLE') throw error;
   return { cluster, code: error.status, reason: error.reason, message: oneLine(error.message), warnings: [] };
 }
 
-/** A member's answer that is none of 2xx, read as far as its Status. */
+/** Makes an entry of a member's answer without 2xx, by its Status. */
 export async function missingByAnswer(cluster: string, answer: MemberAnswer): Promise<Missing> {
   let body = Buffer.alloc(0) as Buffer;
   try {
@@ -72,7 +71,7 @@ function oneLine(text: string): string {
   return line.length > maxMessageLength ? `${line.slice(0, maxMessageLength)}…` : line;
 }
 
-/** `Warning` headers that name each, flat. */
+/** `Warning` headers that name each cluster, as a flat list. */
 export function warningHeaders(missing: readonly Missing[]): string[] {
   const headers: string[] = [];
   for (const { cluster, message, warnings } of missing.slice(0, maxWarnings)) {
@@ -93,9 +92,9 @@ export function missingText(missing: readonly Missing[]): string {
 }
 
 /**
- * `metav1.Status` about several clusters, one cause each: `reason` is the member's reason, `field` the cluster,
- * `message` what it said.
- * @param error says code, reason and message of the whole
+ * `metav1.Status` about several clusters with one cause each: `field` is the cluster, `reason` and `message` are its
+ * own.
+ * @param error has code, reason and message of the whole
  */
 export function statusOfMany(error: GatewayError, causes: readonly Missing[]): object {
   const status = statusObject(error) as { readonly details?: object };
@@ -110,7 +109,7 @@ export function statusOfMany(error: GatewayError, causes: readonly Missing[]): o
   };
 }
 
-/** Why there is no answer at all: the one thing that all say, else that they cannot be used now. */
+/** The error when no cluster answered: with the code that all have in common, else MEMBER_UNAVAILABLE. */
 export function errorOfAll(missing: readonly Missing[]): GatewayError {
   const [first] = missing;
   const named = missing

@@ -1,6 +1,6 @@
-// The query of a request to many clusters: what is ours is read and taken out, the rest goes to every member byte for
-// byte. Easy to get wrong: a resourceVersion or continue token belongs to one member; sent to another it would be a
-// wrong answer that looks right.
+// Reads the query of a request to many clusters: our own parameters are taken out, the rest goes to every member byte
+// for byte. A resourceVersion or continue token belongs to one member; another member would give a wrong answer for it
+// that looks right.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { labelMatcher } from '../api/clusters/selectors.ts';
 import type { LabelMatcher } from '../api/clusters/selectors.ts';
@@ -8,22 +8,22 @@ import { queryFlag, queryValue, unescapeQuery } from '../request/request-info.ts
 
 /** See the file comment. */
 export interface FanoutQuery {
-  /** `clusterSelector=`; undefined when absent, and when it requires nothing. */
+  /** `clusterSelector=`; undefined when it is absent or requires nothing. */
   readonly selects: LabelMatcher | undefined;
-  /** `partial=false`: rather no answer than one without some cluster. */
+  /** False for `partial=false`: the answer fails when a cluster is missing. */
   readonly partial: boolean;
-  /** Objects on a page; undefined for everything. */
+  /** Objects on a page; undefined for all. */
   readonly limit: number | undefined;
   /** '' for the first page. */
   readonly continueToken: string;
   /** '' when absent. */
   readonly resourceVersion: string;
-  /** Of a watch; undefined for no end of its own. */
+  /** Length of a watch; undefined for no limit. */
   readonly timeoutSeconds: number | undefined;
   readonly bookmarks: boolean;
   /** `sendInitialEvents=true`. */
   readonly initialEvents: boolean;
-  /** Pairs for the members, as they came, without a question mark. */
+  /** The pairs for members as received, without a question mark. */
   readonly rest: string;
 }
 
@@ -63,8 +63,8 @@ export function readFanoutQuery(query: string): FanoutQuery {
 }
 
 /**
- * Go drops a pair that it cannot read, and takes the first of two. Here that would choose clusters that nobody meant,
- * and a request for all of them may be a write.
+ * Go drops a pair it cannot read and takes the first of two. Here that would choose clusters that nobody meant, perhaps
+ * for a write.
  */
 function readClusterSelector(query: string): string {
   const pairs = query
@@ -86,7 +86,7 @@ function wholeNumber(query: string, key: string): number | undefined {
   return Math.max(0, Number(text));
 }
 
-/** The pairs whose key is none of these, in whatever spelling it came. */
+/** The query without the pairs of these keys, however a key is escaped. */
 export function withoutKeys(query: string, keys: ReadonlySet<string>): string {
   return query
     .replace(/^\?/, '')

@@ -1,6 +1,5 @@
-// A write to each of several clusters, chosen by a selector. Easy to get wrong: there is no transaction; what one
-// refused the others have done, so the answer says of each cluster what became of it, and is a success only when all
-// are.
+// Sends a write to each of several clusters, chosen by a selector. There is no transaction: one cluster may refuse what
+// the others do. So the answer has the outcome of each cluster, and is a success only when all are.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { headerValues } from '../../routing/forward/headers.ts';
@@ -15,13 +14,13 @@ import { memberPath, withoutKeys } from './query.ts';
 
 /** kube-apiserver's limit for a request body (apiserver:pkg/server/config.go MaxRequestBodyBytes). */
 const maxBodyBytes = 3 * 1024 * 1024;
-/** A member that is slow has perhaps done it: longer than for reading. */
+/** Longer than for reading, because a slow member may still do it. */
 const writeTimeoutMs = 30_000;
 
-/** What became of it in one cluster; the words of {@link Missing} for those where it failed. */
+/** The outcome in one cluster. */
 type Outcome = Missing & { readonly isDone: boolean };
 
-/** Sends the body to each. @throws GatewayError before anything was sent */
+/** Sends the body to each cluster. @throws GatewayError before anything was sent */
 export async function answerWrite(parts: ListParts, clusters: readonly ClusterSpec[]): Promise<void> {
   const { state, members, writer, query, path } = parts;
   const { inbound } = state;
@@ -33,17 +32,17 @@ export async function answerWrite(parts: ListParts, clusters: readonly ClusterSp
   }
   const body = inbound.body === 'none' ? undefined : await readBody(inbound, maxBodyBytes);
   state.progress.bytesIn += body?.length ?? 0;
-  // Auditing reads what a body says of its object.
+  // Auditing reads the object's name from the body.
   if (body !== undefined) state.observation.audit?.body?.feed(body);
   const question = {
     method: inbound.method,
-    // Of a deletecollection these bound what is deleted; they may not be lost.
+    // The other parameters stay: for a deletecollection they limit what is deleted.
     path: memberPath(path, withoutKeys(state.target.query, selectionKeys)),
     headers: memberHeaders(state.headers, 'application/json', body !== undefined),
     body,
     longRunning: false,
     timeoutMs: writeTimeoutMs,
-    // A client that goes away does not undo what was sent: everything that was begun is brought to its end.
+    // Never aborted: when the client goes away, every write that was begun is still finished.
     signal: new AbortController().signal,
   };
   if (query.resourceVersion !== '' && query.resourceVersion !== '0') {
@@ -74,8 +73,8 @@ export async function answerWrite(parts: ListParts, clusters: readonly ClusterSp
 const selectionKeys: ReadonlySet<string> = new Set(['clusterSelector', 'partial']);
 
 /**
- * `metav1.Status` of a write: a cause for each cluster (`field` its name, `reason` `Success` or the member's,
- * `message`); code 200 when all have done it, else the highest code there was.
+ * `metav1.Status` of a write with a cause for each cluster: `field` is its name, `reason` is `Success` or the member's.
+ * The code is 200 when all have done it, else the highest of all.
  */
 function statusOfWrite(outcomes: readonly Outcome[]): { readonly status: number; readonly document: object } {
   const failed = outcomes.filter(({ isDone }) => !isDone);

@@ -4,7 +4,8 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
-import { gone, makeAdmission } from './admission.ts';
+import { AdmissionControl } from './admission.ts';
+import { gone } from './waiting-request.ts';
 import { readLimitsConfig } from '../config/limits-config.ts';
 import type { LimitsConfig } from '../config/limits-config.ts';
 
@@ -31,9 +32,9 @@ const noLimits = readLimitsConfig(
   assert.fail,
 );
 
-/** An admission whose only bounds are the ones named; `order` tells whose turn came, `end` ends an exchange. */
+/** An admission with these bounds only. `order` has the requests in the order they got in; `end` ends an exchange. */
 function setting(bounds: Partial<LimitsConfig>, nowMs = () => 0) {
-  const admission = makeAdmission({ ...noLimits, ...bounds }, nowMs);
+  const admission = new AdmissionControl({ ...noLimits, ...bounds }, nowMs);
   const order: string[] = [];
   const ends = new Map<string, () => void>();
   const inboundOf = (name: string): Inbound => {
@@ -44,7 +45,7 @@ function setting(bounds: Partial<LimitsConfig>, nowMs = () => 0) {
   return {
     admission,
     order,
-    /** Resolves with what became of it. */
+    /** Resolves with the outcome: `in`, `gone`, or status and seconds to wait. */
     async ask(name: string, user: User = big, cluster = 'm1', mutating = false): Promise<string> {
       try {
         const waiting = admission.enter(user, cluster, mutating, inboundOf(name));
@@ -92,7 +93,7 @@ test('behind a full gateway a small user is next, however many requests of a big
   assert.deepEqual(order, ['big-1', 'big-2', 'big-3', 'small-1']);
 });
 
-test('one user does not take more than its own places, and the rest stay free', async () => {
+test('one user does not take more than its own seats, and the rest stay free', async () => {
   const { ask, order, end } = setting({ requests: 10, userRequests: 2 });
   for (let i = 1; i < 6; i++) void ask(`big-${i}`);
   await turn();
@@ -103,7 +104,7 @@ test('one user does not take more than its own places, and the rest stay free', 
   assert.deepEqual(order, ['big-1', 'big-2', 'small-1', 'big-3']);
 });
 
-test('a slow cluster holds its own places and no other cluster waits for it', async () => {
+test('a slow cluster holds its own seats and no other cluster waits for it', async () => {
   const { ask, order, admission } = setting({ requests: 10, clusterRequests: 3 });
   for (let i = 0; i < 50; i++) void ask(`slow-${i}`, makeUser({ name: `user-${i % 5}` }), 'slow');
   assert.equal(await ask('quick', makeUser({ name: 'user-1' }), 'quick'), 'in');
@@ -111,7 +112,7 @@ test('a slow cluster holds its own places and no other cluster waits for it', as
   assert.equal(admission.stats().inFlight.reading, 4);
 });
 
-test('a cluster that hangs does not take all places of a user who works with many', async () => {
+test('a cluster that hangs does not take all seats of a user who works with many', async () => {
   const { ask, order } = setting({ userRequests: 4, userClusterRequests: 2 });
   for (let i = 0; i < 50; i++) void ask(`hangs-${i}`, big, 'slow');
   assert.equal(await ask('quick-1', big, 'quick'), 'in');
@@ -119,7 +120,7 @@ test('a cluster that hangs does not take all places of a user who works with man
   assert.deepEqual(order, ['hangs-0', 'hangs-1', 'quick-1', 'quick-2']);
 });
 
-test('requests that change something have places of their own, as with kube-apiserver', async () => {
+test('requests that change something have seats of their own, as with kube-apiserver', async () => {
   const { ask } = setting({ requests: 1, mutatingRequests: 1 });
   assert.equal(await ask('read'), 'in');
   assert.equal(await ask('write', big, 'm1', true), 'in');
@@ -142,9 +143,9 @@ test('beyond the queue of a user or of the gateway the answer is 429 with Retry-
   assert.deepEqual(Object.fromEntries(admission.stats().refused), { 'user-queue-full': 1, 'queue-full': 1 });
 });
 
-test('whoever waits too long is answered 429 and keeps no place', async () => {
+test('a request that waits too long is answered 429 and keeps no seat', async () => {
   const { ask, admission, end } = setting({ requests: 1, clusterRequests: 1, queueTimeoutMs: 5 });
-  // The timer alone would not keep the process of the test.
+  // The admission's own timer does not keep the process alive.
   const alive = setInterval(() => undefined, 1000);
   void ask('first');
   assert.equal(await ask('late', small), '429 1');
@@ -181,7 +182,7 @@ test('a client that goes away in the moment its turn comes gives everything back
   assert.deepEqual(admission.stats().inFlight, { reading: 0, mutating: 0, streams: 0 });
 });
 
-test('random arrivals, endings and departures never lose or invent a place, and no bound is passed', async () => {
+test('random arrivals, endings and departures never lose or invent a seat, and no bound is passed', async () => {
   let seed = 7;
   const random = (below: number): number => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
@@ -212,7 +213,7 @@ test('random arrivals, endings and departures never lose or invent a place, and 
   assert.equal(admission.stats().queued, 0);
 });
 
-test('streams are bounded for the gateway, a user and a cluster, and take no places of short requests', async () => {
+test('streams are bounded for the gateway, a user and a cluster, and take no seats of short requests', async () => {
   const { stream, ask, end } = setting({ requests: 1, streams: 4, userStreams: 2, clusterStreams: 3 });
   assert.deepEqual([stream('s1'), stream('s2'), stream('s3')], ['in', 'in', '429']);
   assert.deepEqual([stream('s4', small), stream('s5', small)], ['in', '429'], 'the cluster is full');

@@ -1,6 +1,5 @@
-// How many connections clients may have, together and from one address, decided before the handshake, which is what a
-// flood makes dear. Easy to get wrong: a load balancer or a hub is one address for all its users, so the bound of one
-// address is no small number.
+// Bounds the connections of clients, together and from one address, before the handshake, which costs most of a flood.
+// A load balancer or a hub is one address for all its users, so the bound of one address must be large.
 import type { Server } from 'node:tls';
 import type { Socket } from 'node:net';
 import { addressKey } from './address-share.ts';
@@ -11,19 +10,19 @@ export interface ConnectionBounds {
   readonly perAddress: number;
 }
 
-/** What is counted. */
+/** Counts of connections. */
 export interface BoundConnections {
-  /** Open now, those in their handshake included. */
+  /** Open now, handshakes included. */
   readonly open: number;
-  /** Closed unheard, so far. */
+  /** Closed before the handshake, so far. */
   readonly dropped: number;
 }
 
-/** Puts the bounds before a server's own handling of connections; one more is closed without a byte. */
+/** Puts the bounds before a server's own handling of connections; a connection beyond them is closed without a byte. */
 export function boundConnections(server: Server, { total, perAddress }: ConnectionBounds): BoundConnections {
   const byAddress = new Map<string, number>();
   const counts = { open: 0, dropped: 0 };
-  // node:tls starts the handshake in its own listener, and a socket destroyed before it would be wrapped all the same.
+  // node:tls starts the handshake in its own listener, even for a socket that another listener destroyed before.
   const handlers = server.listeners('connection') as ((socket: Socket) => void)[];
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {

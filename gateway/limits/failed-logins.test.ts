@@ -118,7 +118,7 @@ test('a connection that has logged in is held back after a hundred failures of i
   );
   assert.equal(asked(), 102);
   assert.equal(await login('good', neighbour), 200);
-  // Nor does the good token make another connection to go on with.
+  // A new connection with the good token does not help either.
   assert.equal(await login('good', { address: '192.0.2.7' }), 429);
   clock.nowMs = 100;
   assert.equal(await login('good', tries), 200);

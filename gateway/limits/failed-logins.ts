@@ -1,7 +1,7 @@
-// Holds back whoever tries credentials: from an address with too many failures no more are tried for a while, since
-// each may cost a call to the hub or a signature. Easy to get wrong: many honest users may share that address (a NAT, a
-// load balancer), so a connection that has proved itself is never held back for another's failures; but it is for its
-// own, or one good token would let its holder try as many others as they like.
+// Limits guesses of credentials: an address with too many failed logins is refused untried for a while, since each try
+// may cost a call to the hub or a signature. Many honest users may share an address (a NAT, a load balancer), so a
+// connection that has logged in is not refused for failures of others. It is for its own, or the holder of one good
+// token could try as many others as they like.
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { anonymousName } from '../../auth/callers/reserved.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -9,119 +9,151 @@ import type { User } from '../../cache/model/user.ts';
 import { addressKey } from './address-share.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** Failures of one address, or of one connection that has logged in, at once, and a second. */
+/** Failures allowed at once and per second, of one address or of one connection that has logged in. */
 const burst = 100;
 const perSecond = 10;
-/** Logins of one address that wait for the hub's or a provider's word, on connections that have not logged in yet. */
+/** Logins of one address that wait for the hub or a provider, on connections that have not logged in yet. */
 const maxPending = 200;
-/** Addresses that failed lately; those that have rested are forgotten beyond so many. */
+/** Beyond so many addresses, those without recent failures are forgotten. */
 const rememberedAddresses = 10_000;
 
-/** The authenticator with the guard before it, and what it has refused. */
+/** The authenticator behind the guard. */
 export interface GuardedLogins {
   readonly authenticate: RequestAuthenticator;
   /** Requests refused untried. */
   readonly refused: () => number;
-  /** Somebody has logged in on this connection. */
+  /** Whether somebody has logged in on this connection. */
   readonly isProven: (connection: object) => boolean;
 }
 
 /**
- * Guards an authenticator. The `connection` of a request is the one with an `address`; without one nothing is held
- * back.
- * @throws GatewayError (the returned function) TOO_MANY_REQUESTS beside what the authenticator throws
+ * Guards an authenticator. The `connection` of a request is an object with an `address`; without one nothing is
+ * refused.
+ * @throws GatewayError (the returned function) TOO_MANY_REQUESTS, or what the authenticator throws
  */
 export function guardLogins(
   authenticate: RequestAuthenticator,
   nowMs: () => number = () => performance.now(),
 ): GuardedLogins {
-  const trying = new Map<string, { readonly bucket: TokenBucket; pending: number }>();
-  /** Connections that have logged in, with a bucket from their first failure on. */
-  const proven = new WeakMap<object, TokenBucket | undefined>();
+  const failures = new LoginFailures(nowMs);
   let refused = 0;
-
-  const keyOf = (connection: object | undefined): string | undefined => {
-    const { address } = (connection ?? {}) as { address?: string };
-    return address === undefined ? undefined : addressKey(address);
-  };
-  const entryOf = (key: string): { readonly bucket: TokenBucket; pending: number } => {
-    let entry = trying.get(key);
-    if (entry === undefined) {
-      if (trying.size >= rememberedAddresses) {
-        for (const [one, { bucket, pending }] of trying) {
-          if (pending === 0 && bucket.isFull(nowMs())) trying.delete(one);
-        }
-      }
-      entry = { bucket: new TokenBucket(perSecond, burst, nowMs()), pending: 0 };
-      trying.set(key, entry);
-    }
-    return entry;
-  };
-  const note = (connection: object | undefined, error: unknown): void => {
-    if (!(error instanceof GatewayError) || error.code !== 'UNAUTHENTICATED') return;
-    const key = keyOf(connection);
-    // The address is charged as well: whoever has one good token must not prove connection after connection with it.
-    if (key !== undefined) entryOf(key).bucket.take(nowMs());
-    if (connection === undefined || !proven.has(connection)) return;
-    let own = proven.get(connection);
-    if (own === undefined) proven.set(connection, (own = new TokenBucket(perSecond, burst, nowMs())));
-    own.take(nowMs());
-  };
-  const prove = (connection: object | undefined, user: User): void => {
-    // To be let in without a credential proves nothing.
-    if (connection === undefined || user.name === anonymousName) return;
-    if (!proven.has(connection)) proven.set(connection, undefined);
-  };
-  const isHeldBack = (connection: object | undefined): boolean => {
-    if (connection === undefined) return false;
-    if (proven.has(connection)) return (proven.get(connection)?.untilNextMs(nowMs()) ?? 0) > 0;
-    const entry = trying.get(keyOf(connection) ?? '');
-    return entry !== undefined && (entry.pending >= maxPending || entry.bucket.untilNextMs(nowMs()) > 0);
-  };
-
   return {
     refused: () => refused,
-    isProven: (connection) => proven.has(connection),
+    isProven: (connection) => failures.isProven(connection),
     authenticate: (request) => {
       const { connection } = request;
-      if (trying.size > 0 && isHeldBack(connection)) {
+      if (failures.isHeldBack(connection)) {
         refused += 1;
-        throw new GatewayError(
-          'TOO_MANY_REQUESTS',
-          'too many logins from this address or on this connection have failed or are being tried; ask again later',
-          {
-            retryAfterSeconds: 1,
-          },
-        );
+        throw tooManyLogins();
       }
       let user: User | Promise<User>;
       try {
         user = authenticate(request);
       } catch (error) {
-        note(connection, error);
+        failures.note(connection, error);
         throw error;
       }
       if (!(user instanceof Promise)) {
-        prove(connection, user);
+        failures.prove(connection, user);
         return user;
       }
-      const key = connection === undefined || proven.has(connection) ? undefined : keyOf(connection);
-      if (key !== undefined) entryOf(key).pending += 1;
-      const settled = (): void => {
-        if (key !== undefined) entryOf(key).pending -= 1;
-      };
+      const settle = failures.startPending(connection);
       return user.then(
         (known) => {
-          settled();
-          prove(connection, known);
+          settle();
+          failures.prove(connection, known);
           return known;
         },
         (error: unknown) => {
-          settled();
-          note(connection, error);
+          settle();
+          failures.note(connection, error);
           throw error;
         },
       );
     },
   };
+}
+
+interface AddressEntry {
+  readonly bucket: TokenBucket;
+  pending: number;
+}
+
+class LoginFailures {
+  readonly #nowMs: () => number;
+  readonly #addresses = new Map<string, AddressEntry>();
+  /** Connections that have logged in, with a bucket from their first failure on. */
+  readonly #proven = new WeakMap<object, TokenBucket | undefined>();
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  isProven(connection: object): boolean {
+    return this.#proven.has(connection);
+  }
+
+  isHeldBack(connection: object | undefined): boolean {
+    // The usual case: no login has failed or is pending anywhere.
+    if (this.#addresses.size === 0 || connection === undefined) return false;
+    if (this.#proven.has(connection)) return (this.#proven.get(connection)?.untilNextMs(this.#nowMs()) ?? 0) > 0;
+    const entry = this.#addresses.get(keyOf(connection) ?? '');
+    return entry !== undefined && (entry.pending >= maxPending || entry.bucket.untilNextMs(this.#nowMs()) > 0);
+  }
+
+  /** Counts a login that failed; other errors do not count. */
+  note(connection: object | undefined, error: unknown): void {
+    if (!(error instanceof GatewayError) || error.code !== 'UNAUTHENTICATED') return;
+    const key = keyOf(connection);
+    // The address is charged as well, or one good token could open connection after connection to guess on.
+    if (key !== undefined) this.#entry(key).bucket.take(this.#nowMs());
+    if (connection === undefined || !this.#proven.has(connection)) return;
+    let own = this.#proven.get(connection);
+    if (own === undefined) this.#proven.set(connection, (own = this.#newBucket()));
+    own.take(this.#nowMs());
+  }
+
+  /** Remembers that the connection has logged in; an anonymous caller has not. */
+  prove(connection: object | undefined, user: User): void {
+    if (connection === undefined || user.name === anonymousName) return;
+    if (!this.#proven.has(connection)) this.#proven.set(connection, undefined);
+  }
+
+  /** Counts a login that waits for its decision; the result ends that. */
+  startPending(connection: object | undefined): () => void {
+    const key = connection === undefined || this.#proven.has(connection) ? undefined : keyOf(connection);
+    if (key === undefined) return () => undefined;
+    this.#entry(key).pending += 1;
+    return () => void (this.#entry(key).pending -= 1);
+  }
+
+  #entry(key: string): AddressEntry {
+    const known = this.#addresses.get(key);
+    if (known !== undefined) return known;
+    if (this.#addresses.size >= rememberedAddresses) {
+      for (const [one, { bucket, pending }] of this.#addresses) {
+        if (pending === 0 && bucket.isFull(this.#nowMs())) this.#addresses.delete(one);
+      }
+    }
+    const added = { bucket: this.#newBucket(), pending: 0 };
+    this.#addresses.set(key, added);
+    return added;
+  }
+
+  #newBucket(): TokenBucket {
+    return new TokenBucket(perSecond, burst, this.#nowMs());
+  }
+}
+
+function keyOf(connection: object | undefined): string | undefined {
+  const { address } = (connection ?? {}) as { address?: string };
+  return address === undefined ? undefined : addressKey(address);
+}
+
+function tooManyLogins(): GatewayError {
+  return new GatewayError(
+    'TOO_MANY_REQUESTS',
+    'too many logins from this address or on this connection have failed or are being tried; ask again later',
+    { retryAfterSeconds: 1 },
+  );
 }

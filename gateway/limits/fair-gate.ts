@@ -1,37 +1,37 @@
-// A bounded number of places, and a fair queue in front of them: users take turns, each with its own requests in order
-// of arrival, so that whoever asks little passes whoever floods (API Priority and Fairness does the same by shuffle
-// sharding; here every user has a queue of its own). Easy to get wrong: a place that gets free goes to the next in
-// turn, never to who happens to come in that moment.
+// A bounded number of seats with a fair queue in front. Users take turns, each with its own requests in order of
+// arrival, so a user with few requests passes one that floods. (API Priority and Fairness does the same by shuffle
+// sharding; here every user has a queue of its own.) A seat that becomes free goes to the next in turn, never to a
+// request that arrives at that moment.
 
 /** One request that waits. */
 export interface Waiting {
-  /** Whose turn it takes: the whole user name. */
+  /** The whole user name; the request takes this user's turn. */
   readonly user: string;
-  /** A place was taken for it. Called once, unless it was withdrawn. */
+  /** A seat was taken for the request. Called once, unless it was withdrawn. */
   enter(): void;
 }
 
-/** See the file comment. All of it is synchronous and costs the same however many wait. */
+/** See the file comment. Every call is synchronous and costs the same however many wait. */
 export class FairGate {
   readonly limit: number;
-  /** Places taken. */
+  /** Seats taken. */
   held = 0;
   /** Requests waiting. */
   waiting = 0;
-  /** Users with something waiting, the next in turn first. Sets, because a request in the middle may leave. */
+  /** Requests that wait, by user, the next in turn first. Sets, because a request in the middle may leave. */
   readonly #turns = new Map<string, Set<Waiting>>();
 
-  /** @param limit places; Infinity for no bound */
+  /** @param limit seats; Infinity for no bound */
   constructor(limit: number) {
     this.limit = limit;
   }
 
-  /** True when a place is free; while anybody waits none is. */
+  /** True when a seat is free; none is while anybody waits. */
   get open(): boolean {
     return this.held < this.limit;
   }
 
-  /** True when nobody holds or wants a place. */
+  /** True when nobody holds or wants a seat. */
   get idle(): boolean {
     return this.held === 0 && this.waiting === 0;
   }
@@ -44,7 +44,7 @@ export class FairGate {
     this.waiting += 1;
   }
 
-  /** Takes a waiting request out: its client has gone, or it waited too long. */
+  /** Takes a waiting request out of its queue. */
   withdraw(request: Waiting): void {
     const queue = this.#turns.get(request.user);
     if (queue?.delete(request) !== true) return;
@@ -52,7 +52,7 @@ export class FairGate {
     if (queue.size === 0) this.#turns.delete(request.user);
   }
 
-  /** Gives a place back: the next in turn gets it. */
+  /** Gives a seat back; the next in turn gets it. */
   leave(): void {
     for (const [user, queue] of this.#turns) {
       for (const next of queue) {

@@ -5,7 +5,7 @@ import { startHeapReturn } from './heap-return.ts';
 
 const mib = 1024 ** 2;
 
-/** A heap whose size a test sets, and of which a collection leaves `live`. */
+/** A heap whose size the test sets; a collection leaves `live` bytes. */
 function pretend(t: TestContext) {
   const world = { heapMib: 200, liveMib: 90, busy: 0.1, idle: true, nowMs: 0, collected: 0 };
   const heap = startHeapReturn({

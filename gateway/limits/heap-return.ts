@@ -1,43 +1,43 @@
-// Gives memory back that V8 keeps for nothing. Lists of thousands of objects and as many handshakes leave a young
-// generation grown to its largest size and half-empty pages, and V8 holds them for as long as anything allocates, which
-// probes always do (100 MB with 2,000 clusters, measured). Easy to get wrong: such a collection stops the process (some
-// 2 ms for each megabyte that is used): only while next to nothing is done, when much is to be had, and seldom.
+// Gives heap memory that V8 no longer needs back to the system. Large lists and many handshakes leave a young
+// generation at its largest size and half-empty pages. V8 keeps them as long as anything allocates, and probes always
+// do (100 MB with 2,000 clusters, measured). The collection stops the process for about 2 ms per megabyte in use, so it
+// runs seldom: only while the process is nearly idle and when much memory can be won.
 import { getHeapStatistics } from 'node:v8';
 import type { Collector } from '../../routing/buffer-reclaim.ts';
 
-/** Between two looks; what the process did meanwhile decides. */
+/** Between two checks. */
 const lookEveryMs = 2_000;
-/** Share of a core below which the process rests: probes of thousands of clusters take a tenth. */
+/** Share of a core below which the process is resting. Probes of thousands of clusters take a tenth. */
 const restingShare = 0.25;
-/** So many looks in a row must find it at rest: a start that waits for its hub rests in between. */
+/** So many checks in a row must find it resting, since a starting process rests too while it waits for its hub. */
 const restingLooks = 5;
 const collectEveryMs = 5 * 60_000;
-/** The heap of a gateway that knows few clusters. */
+/** The heap of a gateway with few clusters. */
 const smallHeapBytes = 48 * 1024 ** 2;
-/** Beyond half as much again as was left last time, this much more must be there. */
+/** A collection is worth it when the heap is this much larger than 1.5 times what the last one left. */
 const worthBytes = 24 * 1024 ** 2;
 
-/** What it depends on. */
+/** What the collection depends on. */
 export interface HeapReturnOptions {
   /** Collects everything and shrinks the heap; absent where this V8 cannot. */
   readonly collect: Collector | undefined;
   /** Bytes of the heap, used or not. */
   readonly heapBytes?: () => number;
-  /** Cores used since it was asked last. */
+  /** Cores used since the last call. */
   readonly busyShare?: () => number;
-  /** Nobody waits for an answer now. */
+  /** True when nobody waits for an answer. */
   readonly isIdle: () => boolean;
   readonly nowMs?: () => number;
 }
 
-/** Looks now and then until it is closed. */
+/** Checks from time to time until it is closed. */
 export interface HeapReturn {
-  /** Looks now; runs by itself every two seconds. */
+  /** Checks now; runs by itself every two seconds. */
   check(): void;
   close(): void;
 }
 
-/** Starts the clock. */
+/** Starts the checks. */
 export function startHeapReturn(options: HeapReturnOptions): HeapReturn {
   const { collect, isIdle, heapBytes = () => getHeapStatistics().total_heap_size } = options;
   const { busyShare = makeBusyShare(), nowMs = () => performance.now() } = options;
@@ -56,7 +56,7 @@ export function startHeapReturn(options: HeapReturnOptions): HeapReturn {
   return { check, close: () => clearInterval(timer) };
 }
 
-/** By CPU time: on a machine where others take turns, a process that waits for its own looks busy to the event loop. */
+/** Measures CPU time. On a busy machine, event loop utilization counts the wait for a core as work. */
 function makeBusyShare(): () => number {
   let cpu = process.cpuUsage();
   let atMs = performance.now();

@@ -1,33 +1,36 @@
-// All bounds of one gateway, started together, and what metrics and readyz tell of them. Easy to get wrong: a gateway
-// that is full is not unhealthy; were it taken out of service, the others would be full next.
+// Starts all bounds of one gateway together and shows them in metrics and in readyz. A full gateway stays healthy: were
+// it taken out of service, the other replicas would be full next.
 import type { Registry } from 'prom-client';
 import { fullCollector, shrinkingCollector } from '../../routing/buffer-reclaim.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
-import { makeAdmission } from './admission.ts';
+import { AdmissionControl } from './admission.ts';
 import type { Admission, Refusal } from './admission.ts';
 import type { RequestAuthenticator } from '../../auth/callers/authenticate.ts';
 import { heldShare, makeClientHoldings } from '../../http/client-holdings.ts';
 import type { ClientHoldings } from '../../http/client-holdings.ts';
 import type { BoundConnections } from './connection-bounds.ts';
 import { guardLogins } from './failed-logins.ts';
+import type { GuardedLogins } from './failed-logins.ts';
 import { startHeapReturn } from './heap-return.ts';
 import type { HealthCheck } from '../operations/health.ts';
 import { by, registerRead, single } from '../operations/read-metric.ts';
 import type { Aggregator } from '../operations/read-metric.ts';
 import type { LimitsConfig } from '../config/limits-config.ts';
 import { startMemoryCeiling } from './memory-ceiling.ts';
+import type { MemoryCeiling } from './memory-ceiling.ts';
 import { startSlowClients } from './slow-clients.ts';
+import type { SlowClients } from './slow-clients.ts';
 
 /** What the rest of a gateway uses of its limits. */
 export interface Limits {
   readonly admission: Admission;
-  /** The authenticator behind the guard against whoever tries credentials. */
+  /** The authenticator behind the guard against guessed credentials. */
   readonly authenticate: RequestAuthenticator;
-  /** What clients make the process hold before it knows them. */
+  /** Bytes held for clients that have not logged in. */
   readonly holdings: ClientHoldings;
   /** Never fails; its note is for `readyz?verbose`. */
   readonly check: HealthCheck;
-  /** Adds the figures to a registry. */
+  /** Adds the metrics to a registry. */
   register(registry: Registry): void;
   /** The listener's connections, as soon as there is one. */
   setConnections(connections: BoundConnections): void;
@@ -36,17 +39,17 @@ export interface Limits {
 
 const refusals: readonly Refusal[] = ['queue-full', 'user-queue-full', 'queue-timeout', 'rate', 'streams', 'memory'];
 
-/** What the limits look at. */
+/** What the limits depend on. */
 export interface LimitedParts {
   readonly openStreams: OpenStreams;
   readonly authenticate: RequestAuthenticator;
-  /** Told when requests begin to be refused for want of memory, and when no longer. */
+  /** Called when the gateway begins to refuse requests for want of memory, and when it stops. */
   readonly onMemory: (shedding: boolean, share: number) => void;
 }
 
-/** Starts them; nothing is refused yet. */
+/** Starts all of them. */
 export function startLimits(config: LimitsConfig, { openStreams, authenticate, onMemory }: LimitedParts): Limits {
-  const admission = makeAdmission(config);
+  const admission = new AdmissionControl(config);
   const logins = guardLogins(authenticate);
   const slow = startSlowClients(openStreams, config.slowClientTimeoutMs);
   const memory = startMemoryCeiling({
@@ -77,60 +80,11 @@ export function startLimits(config: LimitsConfig, { openStreams, authenticate, o
     admission,
     authenticate: logins.authenticate,
     holdings,
-    check: {
-      name: 'limits',
-      on: ['readyz'],
-      fault: () => undefined,
-      note: () => {
-        const { inFlight, queued } = admission.stats();
-        const { reading, mutating, streams } = inFlight;
-        const percent = Math.round(memory.share * 100);
-        return (
-          `${reading} reading and ${mutating} changing requests under way, ${queued} waiting, ${streams} streams open; ` +
-          `${percent} % of ${Math.round(memory.usableBytes / 1024 ** 2)} MiB used` +
-          (memory.shedding ? ': new requests are refused until memory is free' : '')
-        );
-      },
-    },
+    check: { name: 'limits', on: ['readyz'], fault: () => undefined, note: () => loadNote(admission, memory) },
     register(registry) {
-      const gauge = (name: string, help: string, read: () => number, aggregator?: Aggregator): void =>
-        registerRead(registry, name, help, 'gauge', () => single(read()), aggregator);
-      const counter = (name: string, help: string, read: () => number): void =>
-        registerRead(registry, name, help, 'counter', () => single(read()));
       registerAdmissionMetrics(registry, admission);
-      gauge('portcullis_memory_share', 'Part of the usable memory that is used.', () => memory.share, 'max');
-      gauge(
-        'portcullis_memory_shedding',
-        '1 while new requests are refused for want of memory.',
-        () => (memory.shedding ? 1 : 0),
-        'max',
-      );
-      gauge('portcullis_client_connections', 'Connections of clients, handshakes included.', () => connections.open);
-      counter(
-        'portcullis_client_connections_dropped_total',
-        'Connections beyond the bounds, closed unheard.',
-        () => connections.dropped,
-      );
-      gauge(
-        'portcullis_client_held_bytes',
-        'Bytes of unfinished request heads, and of what else is kept of clients that have not logged in.',
-        () => holdings.bytes,
-      );
-      counter(
-        'portcullis_clients_crowded_out_total',
-        'Connections closed because such bytes were too many, or because memory was short and nobody had logged in on them.',
-        () => holdings.closed,
-      );
-      counter(
-        'portcullis_slow_clients_ended_total',
-        'Answers ended because their client took nothing.',
-        () => slow.ended,
-      );
-      counter(
-        'portcullis_logins_held_back_total',
-        'Requests refused because logins from their address or connection failed.',
-        () => logins.refused(),
-      );
+      registerMemoryMetrics(registry, memory);
+      registerClientMetrics(registry, { connections: () => connections, holdings, slow, logins });
     },
     setConnections: (next) => void (connections = next),
     close() {
@@ -141,13 +95,87 @@ export function startLimits(config: LimitsConfig, { openStreams, authenticate, o
   };
 }
 
+function loadNote(admission: Admission, memory: MemoryCeiling): string {
+  const { inFlight, queued } = admission.stats();
+  const { reading, mutating, streams } = inFlight;
+  const percent = Math.round(memory.share * 100);
+  return (
+    `${reading} reading and ${mutating} changing requests under way, ${queued} waiting, ${streams} streams open; ` +
+    `${percent} % of ${Math.round(memory.usableBytes / 1024 ** 2)} MiB used` +
+    (memory.shedding ? ': new requests are refused until memory is free' : '')
+  );
+}
+
+function gauge(registry: Registry, name: string, help: string, read: () => number, aggregator?: Aggregator): void {
+  registerRead(registry, name, help, 'gauge', () => single(read()), aggregator);
+}
+
+function counter(registry: Registry, name: string, help: string, read: () => number): void {
+  registerRead(registry, name, help, 'counter', () => single(read()));
+}
+
+function registerMemoryMetrics(registry: Registry, memory: MemoryCeiling): void {
+  gauge(registry, 'portcullis_memory_share', 'Part of the usable memory that is used.', () => memory.share, 'max');
+  gauge(
+    registry,
+    'portcullis_memory_shedding',
+    '1 while new requests are refused for want of memory.',
+    () => (memory.shedding ? 1 : 0),
+    'max',
+  );
+}
+
+interface ClientFigures {
+  readonly connections: () => BoundConnections;
+  readonly holdings: ClientHoldings;
+  readonly slow: SlowClients;
+  readonly logins: GuardedLogins;
+}
+
+function registerClientMetrics(registry: Registry, { connections, holdings, slow, logins }: ClientFigures): void {
+  gauge(
+    registry,
+    'portcullis_client_connections',
+    'Connections of clients, handshakes included.',
+    () => connections().open,
+  );
+  counter(
+    registry,
+    'portcullis_client_connections_dropped_total',
+    'Connections beyond the bounds, closed before the handshake.',
+    () => connections().dropped,
+  );
+  gauge(
+    registry,
+    'portcullis_client_held_bytes',
+    'Bytes of unfinished request heads, and of what else is kept of clients that have not logged in.',
+    () => holdings.bytes,
+  );
+  counter(
+    registry,
+    'portcullis_clients_crowded_out_total',
+    'Connections closed because such bytes were too many, or because memory was short and nobody had logged in on them.',
+    () => holdings.closed,
+  );
+  counter(
+    registry,
+    'portcullis_slow_clients_ended_total',
+    'Answers ended because their client took nothing.',
+    () => slow.ended,
+  );
+  counter(
+    registry,
+    'portcullis_logins_held_back_total',
+    'Requests refused because logins from their address or connection failed.',
+    () => logins.refused(),
+  );
+}
+
 function registerAdmissionMetrics(registry: Registry, admission: Admission): void {
-  registerRead(registry, 'portcullis_admitted_requests', 'Places taken, by kind.', 'gauge', () =>
+  registerRead(registry, 'portcullis_admitted_requests', 'Seats and streams in use, by kind.', 'gauge', () =>
     by('kind', Object.entries(admission.stats().inFlight)),
   );
-  registerRead(registry, 'portcullis_queued_requests', 'Requests that wait for a place.', 'gauge', () =>
-    single(admission.stats().queued),
-  );
+  gauge(registry, 'portcullis_queued_requests', 'Requests that wait for a seat.', () => admission.stats().queued);
   registerRead(registry, 'portcullis_rejected_requests_total', 'Requests answered 429, by reason.', 'counter', () => {
     const { refused } = admission.stats();
     return by(

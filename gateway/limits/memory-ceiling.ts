@@ -1,19 +1,19 @@
-// Sheds load before the process dies of memory: first the clients that do not take their answers are cut off, the
-// longest blocked first, then new requests are refused. Easy to get wrong: a heap holds garbage until somebody collects
-// it, so a collection comes before any client is cut.
+// Sheds load before the process runs out of memory. First it cuts off clients that do not take their answers, the
+// longest blocked first; then it refuses new requests. Part of a heap is always garbage, so a collection runs before
+// any client is cut off.
 import { getHeapStatistics } from 'node:v8';
 import type { Collector } from '../../routing/buffer-reclaim.ts';
 
-/** Share of what may be used from which slow clients are cut off; below it requests are taken again. */
+/** Share of the usable memory from which slow clients are cut off; below it new requests are taken again. */
 const tightShare = 0.75;
-/** Share from which new requests are refused. */
+/** Share of the usable memory from which new requests are refused. */
 const fullShare = 0.85;
-/** Of the limit, for what is neither heap nor buffers: code, stacks, TLS. */
+/** Part of the limit reserved for what is neither heap nor buffers: code, stacks, TLS. */
 const reservedBytes = 96 * 1024 ** 2;
 const intervalMs = 250;
-/** A full collection stops the process for as long as a large heap takes. */
+/** A full collection of a large heap stops the process for long. */
 const collectEveryMs = 30_000;
-/** While requests are refused: an idle process collects nothing by itself, and would refuse for no reason. */
+/** While requests are refused. An idle process collects nothing by itself and would go on refusing for no reason. */
 const collectEveryWhileSheddingMs = 5_000;
 
 /** Bytes in use. */
@@ -34,23 +34,23 @@ export interface MemoryCeilingOptions {
   readonly collect?: Collector | undefined;
   /** Ends the clients that are blocked longest. */
   readonly endSlowest: () => void;
-  /** Refuse new requests from now on, or no longer. */
+  /** Called when new requests must be refused, and when they may be taken again. */
   readonly shed: (shedding: boolean) => void;
   readonly nowMs?: () => number;
 }
 
 /** The ceiling of one process. */
 export interface MemoryCeiling {
-  /** Looks now; runs by itself four times a second. */
+  /** Checks now; runs by itself four times a second. */
   check(): void;
   readonly shedding: boolean;
-  /** Used part of what may be used, 0 to 1 and more, when it was last looked at. */
+  /** Used share of the usable memory at the last check; 1 is all of it, and it may be more. */
   readonly share: number;
   readonly usableBytes: number;
   close(): void;
 }
 
-/** Starts the clock. */
+/** Starts the checks. */
 export function startMemoryCeiling(options: MemoryCeilingOptions): MemoryCeiling {
   const { limitBytes, collect, endSlowest, shed } = options;
   const { heapLimitBytes = getHeapStatistics().heap_size_limit, read = readProcess } = options;
@@ -92,7 +92,7 @@ export function startMemoryCeiling(options: MemoryCeilingOptions): MemoryCeiling
 }
 
 function readProcess(): MemoryReading {
-  // Not process.memoryUsage(): it opens a file for the resident size, and throws where no descriptor is left.
+  // process.memoryUsage() opens a file for the resident size and throws when no descriptor is left.
   const { used_heap_size: heapBytes, external_memory: externalBytes } = getHeapStatistics();
   return { heapBytes, externalBytes };
 }

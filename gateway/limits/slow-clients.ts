@@ -1,22 +1,22 @@
-// Ends answers whose client takes nothing: short ones and watches after a time, as kube-apiserver ends what is not
-// written within its request time-out and watchers that do not keep up; anything, the longest blocked first, when
-// memory is short. Easy to get wrong: `kubectl logs -f | less` stands still for an hour with good reason, so logs,
-// sessions and proxied services have no time limit.
+// Ends answers whose client takes nothing. Short answers and watches end after a time, as kube-apiserver ends answers
+// beyond its request time-out and watchers that do not keep up. When memory is short anything may end, the longest
+// blocked first. Logs, sessions and proxied services have no time limit: `kubectl logs -f | less` may stand still for
+// an hour.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 
 /** See the file comment. */
 export interface SlowClients {
-  /** Ends those that are over their time. */
+  /** Ends answers that were blocked too long. */
   sweep(): void;
-  /** Ends the longest blocked tenth of all that are blocked, at least one if there is any. */
+  /** Ends the longest blocked tenth of all blocked answers, at least one if there is any. */
   endSlowest(): void;
   /** Ended so far. */
   readonly ended: number;
   close(): void;
 }
 
-/** Starts the clock. @param timeoutMs Infinity for no time limit */
+/** Starts the checks. @param timeoutMs Infinity for no time limit */
 export function startSlowClients(
   openStreams: Pick<OpenStreams, typeof Symbol.iterator>,
   timeoutMs: number,

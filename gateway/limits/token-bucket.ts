@@ -1,6 +1,5 @@
-// A rate with a burst, refilled by arithmetic when somebody asks: no timer, no memory of single requests
-// (golang.org/x/time/rate counts alike). Easy to get wrong: the clock must never go back, or a bucket would stay empty
-// until it has caught up.
+// A rate with a burst. The tokens are computed when they are asked for, without a timer (as golang.org/x/time/rate
+// does). The clock must be monotonic: if it went back, a bucket would stay empty until the clock has caught up.
 
 /** See the file comment. Times are monotonic milliseconds. */
 export class TokenBucket {
@@ -9,7 +8,10 @@ export class TokenBucket {
   #tokens: number;
   #atMs: number;
 
-  /** @param perSecond tokens a second; @param burst how many it holds, and holds at first */
+  /**
+   * @param perSecond tokens added a second
+   * @param burst tokens it holds at most, and at first
+   */
   constructor(perSecond: number, burst: number, nowMs: number) {
     this.#perMs = perSecond / 1000;
     this.#burst = burst;
@@ -25,13 +27,13 @@ export class TokenBucket {
     return true;
   }
 
-  /** Milliseconds until there is one; 0 when there is. */
+  /** Milliseconds until there is a token; 0 when there is one. */
   untilNextMs(nowMs: number): number {
     this.#refill(nowMs);
     return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#perMs;
   }
 
-  /** Nothing was taken lately, so a new bucket would be the same. */
+  /** True when the bucket is as full as a new one. */
   isFull(nowMs: number): boolean {
     this.#refill(nowMs);
     return this.#tokens >= this.#burst;

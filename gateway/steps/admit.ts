@@ -1,6 +1,6 @@
 // Step 8: a seat for the request, of its user, its cluster and the gateway; or it waits its turn, or gets 429
 // (gateway/limits/admission.ts). It comes after `authorize`, so that nobody takes a seat in another user's name.
-import { gone } from '../limits/admission.ts';
+import { gone } from '../limits/waiting-request.ts';
 import { answered } from '../step.ts';
 import type { Authorized } from '../exchange.ts';
 import type { ChainDependencies } from '../chain-dependencies.ts';

@@ -73,7 +73,7 @@ test("OpenTelemetry's variables: endpoint, sampler and queue as its specificatio
   assert.deepEqual([config?.queueSize, config?.batchSize, config?.delayMs], [10, 10, 50]);
 });
 
-test('what cannot be is told with its place, and values that may be secrets are not quoted', () => {
+test('faults are reported with file and line, and values that may be secrets are not quoted', () => {
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4318' };
   const cases: [NodeJS.ProcessEnv, TracingInput, RegExp][] = [
     [{ ...endpoint, OTEL_TRACES_SAMPLER: 'jaeger_remote' }, {}, /^OTEL_TRACES_SAMPLER must be always_on/],
@@ -91,9 +91,9 @@ test('what cannot be is told with its place, and values that may be secrets are 
   ];
   for (const [environment, flags, expected] of cases) {
     const { faults } = read(environment, flags);
-    const told = faults.map(({ file: place, line, message }) => `${place}${line ? `:${line}` : ''} ${message}`);
-    assert.match(told.join('\n'), expected);
-    assert.equal(told.length, 1);
-    assert.doesNotMatch(told[0]!, /hush/);
+    const reported = faults.map(({ file: place, line, message }) => `${place}${line ? `:${line}` : ''} ${message}`);
+    assert.match(reported.join('\n'), expected);
+    assert.equal(reported.length, 1);
+    assert.doesNotMatch(reported[0]!, /hush/);
   }
 });

@@ -1,6 +1,6 @@
-// The part of the configuration that says whether requests are traced, where spans go and how many: kube-apiserver's
-// TracingConfiguration, or the environment variables of OpenTelemetry. Easy to get wrong: with neither, nothing of
-// OpenTelemetry is loaded, so nothing here imports it.
+// Reads which requests are traced and where their spans go: from kube-apiserver's TracingConfiguration, or from the
+// environment variables of OpenTelemetry. This file imports nothing of OpenTelemetry, so that a gateway without tracing
+// loads none of it.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -11,13 +11,13 @@ import type { ConfigurationFault } from '../../lib/configuration-error.ts';
 export interface TracingConfig {
   /** OTLP over HTTP: the whole URL, `http://collector:4318/v1/traces`. */
   readonly url: string;
-  /** Part of the requests without a caller's decision that are traced, 0 to 1. */
+  /** Share of requests to trace when the caller has not decided, 0 to 1. */
   readonly ratio: number;
-  /** Whether the decision of the caller's `traceparent` holds. */
+  /** Whether the caller's `traceparent` decides. */
   readonly parentBased: boolean;
-  /** Whether spans say who asked. */
+  /** Whether spans name the user. */
   readonly userNames: boolean;
-  /** Spans that wait in memory; what does not fit is dropped and counted. */
+  /** Spans that wait in memory; more are dropped and counted. */
   readonly queueSize: number;
   /** Spans in one request to the collector. */
   readonly batchSize: number;
@@ -25,13 +25,13 @@ export interface TracingConfig {
   readonly delayMs: number;
 }
 
-/** What a person may write; flags are text. */
+/** The fields as flags, which are text, or as read from the configuration file. */
 export interface TracingInput {
   readonly tracingConfigFile?: string;
   readonly tracingUserNames?: string | boolean;
 }
 
-/** The same in the configuration file. */
+/** Schema of the same fields in the configuration file. */
 export const tracingFileFields = {
   tracingConfigFile: z.string().min(1).optional(),
   tracingUserNames: z.boolean().optional(),
@@ -55,10 +55,13 @@ const defaults = { queueSize: 2048, batchSize: 512, delayMs: 5000 } as const;
 
 type Sampling = Pick<TracingConfig, 'ratio' | 'parentBased'>;
 
+type Environment = (name: string) => string | undefined;
+type Wrong = (name: string, message: string) => undefined;
+
 /**
  * Reads it; undefined when nothing asks for traces.
- * @param file what the configuration file says, its paths from `folder` on
- * @param fault told what is wrong, by flag, file or variable
+ * @param file the fields of the configuration file; its paths are relative to `folder`
+ * @param fault called for each fault, with its flag, file or variable
  */
 export function readTracingConfig(
   flags: TracingInput,
@@ -67,47 +70,73 @@ export function readTracingConfig(
   environment: NodeJS.ProcessEnv,
   fault: (fault: ConfigurationFault) => void,
 ): TracingConfig | undefined {
-  const path =
-    flags.tracingConfigFile === undefined
-      ? file.tracingConfigFile && resolve(folder, file.tracingConfigFile)
-      : resolve(flags.tracingConfigFile);
+  const path = configurationPath(flags, file, folder);
+  const variable: Environment = (name) => environment[name]?.trim() || undefined;
+  const wrong: Wrong = (name, message) => void fault({ file: name, message });
   const names = String(flags.tracingUserNames ?? file.tracingUserNames ?? false);
-  const userNames = names === 'true';
-  const variable = (name: string): string | undefined => environment[name]?.trim() || undefined;
-  const wrong = (name: string, message: string): undefined => void fault({ file: name, message });
   if (names !== 'true' && names !== 'false') wrong('--tracing-user-names', 'must be "true" or "false"');
+  const userNames = names === 'true';
   if (variable('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined;
-  const ofTraces = variable('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
-  const ofAll = variable('OTEL_EXPORTER_OTLP_ENDPOINT');
-  const exporter = variable('OTEL_TRACES_EXPORTER') ?? 'otlp';
-  if (path === undefined && ((ofTraces === undefined && ofAll === undefined) || exporter === 'none')) {
+  if (path === undefined && !asksForTraces(variable)) {
     if (flags.tracingUserNames !== undefined && userNames)
       wrong('--tracing-user-names', 'goes with --tracing-config-file or OTEL_EXPORTER_OTLP_ENDPOINT');
     return undefined;
   }
+  checkExporter(variable, wrong);
+  const written = path === undefined ? undefined : readConfiguration(path, fault);
+  const url = collectorUrl(path, written?.endpoint ?? undefined, variable, wrong);
+  if (url === undefined) return undefined;
+  const sampling: Sampling =
+    path === undefined
+      ? samplerOf(variable, wrong)
+      : { ratio: (written?.samplingRatePerMillion ?? 0) / 1_000_000, parentBased: true };
+  return Object.freeze({ url, ...sampling, userNames, ...batching(variable, wrong) });
+}
+
+function configurationPath(flags: TracingInput, file: TracingInput, folder: string): string | undefined {
+  if (flags.tracingConfigFile !== undefined) return resolve(flags.tracingConfigFile);
+  return file.tracingConfigFile && resolve(folder, file.tracingConfigFile);
+}
+
+function asksForTraces(variable: Environment): boolean {
+  if (variable('OTEL_TRACES_EXPORTER') === 'none') return false;
+  return (
+    variable('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') !== undefined ||
+    variable('OTEL_EXPORTER_OTLP_ENDPOINT') !== undefined
+  );
+}
+
+function checkExporter(variable: Environment, wrong: Wrong): void {
+  const exporter = variable('OTEL_TRACES_EXPORTER') ?? 'otlp';
   if (exporter !== 'otlp' && exporter !== 'none') wrong('OTEL_TRACES_EXPORTER', 'must be "otlp" or "none"');
   if ((variable('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? variable('OTEL_EXPORTER_OTLP_PROTOCOL')) === 'grpc')
     wrong(
       'OTEL_EXPORTER_OTLP_PROTOCOL',
       'spans are sent over HTTP only: use "http/json" and the port for it, mostly 4318',
     );
-  const written = path === undefined ? undefined : readConfiguration(path, fault);
-  const fromFile = written?.endpoint ?? undefined;
+}
+
+/** The endpoint of the file, else of the environment; the variable of traces alone is the whole URL. */
+function collectorUrl(
+  path: string | undefined,
+  written: string | undefined,
+  variable: Environment,
+  wrong: Wrong,
+): string | undefined {
+  const ofTraces = variable('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
   const url =
-    fromFile === undefined && ofTraces !== undefined
+    written === undefined && ofTraces !== undefined
       ? endpointUrl(ofTraces, false)
-      : endpointUrl(fromFile ?? ofAll ?? defaultOrigin, true);
-  if (url === undefined) {
+      : endpointUrl(written ?? variable('OTEL_EXPORTER_OTLP_ENDPOINT') ?? defaultOrigin, true);
+  if (url === undefined)
     wrong(
-      fromFile === undefined ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : path!,
+      written === undefined ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : path!,
       'the endpoint must be HOST:PORT or an http or https URL without a user, for example http://collector:4318',
     );
-    return undefined;
-  }
-  const sampling: Sampling =
-    path === undefined
-      ? samplerOf(variable, wrong)
-      : { ratio: (written?.samplingRatePerMillion ?? 0) / 1_000_000, parentBased: true };
+  return url;
+}
+
+function batching(variable: Environment, wrong: Wrong): Pick<TracingConfig, 'queueSize' | 'batchSize' | 'delayMs'> {
   const number = (name: string, otherwise: number): number => {
     const text = variable(name);
     if (text === undefined) return otherwise;
@@ -116,14 +145,11 @@ export function readTracingConfig(
     return otherwise;
   };
   const queueSize = number('OTEL_BSP_MAX_QUEUE_SIZE', defaults.queueSize);
-  return Object.freeze({
-    url,
-    ...sampling,
-    userNames,
+  return {
     queueSize,
     batchSize: Math.min(queueSize, number('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', defaults.batchSize)),
     delayMs: number('OTEL_BSP_SCHEDULE_DELAY', defaults.delayMs),
-  });
+  };
 }
 
 function readConfiguration(
@@ -143,7 +169,7 @@ function readConfiguration(
   return undefined;
 }
 
-/** `HOST:PORT` as in kube-apiserver's file is plain HTTP. */
+/** `HOST:PORT`, as kube-apiserver's file has it, means plain HTTP. */
 function endpointUrl(written: string, isOrigin: boolean): string | undefined {
   const text = written.includes('//') ? written : `http://${written}`;
   if (!URL.canParse(text)) return undefined;
@@ -155,13 +181,10 @@ function endpointUrl(written: string, isOrigin: boolean): string | undefined {
 }
 
 /**
- * `OTEL_TRACES_SAMPLER`; as the specification has it, without one every request is traced whose caller did not say
+ * `OTEL_TRACES_SAMPLER`. Its default is the specification's: every request is traced unless its caller decided
  * otherwise.
  */
-function samplerOf(
-  variable: (name: string) => string | undefined,
-  wrong: (name: string, message: string) => undefined,
-): Sampling {
+function samplerOf(variable: Environment, wrong: Wrong): Sampling {
   const name = variable('OTEL_TRACES_SAMPLER') ?? 'parentbased_always_on';
   const [, parent, kind] = /^(parentbased_)?(always_on|always_off|traceidratio)$/.exec(name) ?? [];
   const parentBased = parent !== undefined;

@@ -1,6 +1,6 @@
-// Names and attributes of spans: OpenTelemetry's HTTP conventions, and what Kubernetes calls the parts of a request.
-// Easy to get wrong: a query may hold a token and a name of a span must be one of few, so queries are nowhere and names
-// of objects are only in `url.path`.
+// Names and attributes of spans, by OpenTelemetry's HTTP conventions and Kubernetes' names for the parts of a request.
+// A query may hold a token, so it is in no attribute. There must be few names of spans, so names of objects are only in
+// `url.path`.
 import type { Attributes } from '@opentelemetry/api';
 import {
   ATTR_CLIENT_ADDRESS,
@@ -24,31 +24,29 @@ import type { Described } from '../exchange.ts';
 import { formatHostPort } from '../../lib/text/host-port.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 
-/** Still in development in the conventions, so not among their stable constants. */
+/** In development in the conventions, so not among their stable constants. */
 const attrClusterName = 'k8s.cluster.name';
 const attrNamespaceName = 'k8s.namespace.name';
-/**
- * kube-apiserver's own name for it (apiserver/pkg/endpoints/filters/traces.go): joins the trace with both audit logs.
- */
+/** kube-apiserver's name for it (apiserver/pkg/endpoints/filters/traces.go); it links the trace to both audit logs. */
 const attrAuditId = 'audit-id';
 
 const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /**
- * Path of a resource with its names left out, as kube-apiserver names its spans; '' where the path is not one of a
+ * Path of a resource without the names of objects, as in kube-apiserver's spans; '' when the path is not that of a
  * resource.
  */
 export function resourceRoute(info: RequestInfo): string {
   if (!info.isResource) return '';
   const group = info.apiGroup === '' ? '/api' : `/apis/${info.apiGroup}`;
   const namespace = info.namespace !== '' && info.resource !== 'namespaces' ? '/namespaces/{namespace}' : '';
-  // A list whose field selector pins a name has that name too.
+  // A list has a name too when its field selector names one object.
   const isOfOne = info.name !== '' && !['list', 'watch', 'deletecollection'].includes(info.verb);
   const subresource = info.subresource === '' ? '' : `/${info.subresource}`;
   return `${group}/${info.apiVersion}${namespace}/${info.resource}${isOfOne ? '/{name}' : ''}${subresource}`;
 }
 
-/** Name and attributes of a server span that are known when it starts. */
+/** Name and attributes a server span has at its start. */
 export function serverSpan(state: Described): { readonly name: string; readonly attributes: Attributes } {
   const { inbound, info, surface, target, peer, observation, auditId } = state;
   const route = resourceRoute(info);
@@ -95,7 +93,7 @@ export function clientSpan(
   };
 }
 
-/** What the end of a call says: its status, and what went wrong if something did. */
+/** Attributes at the end of a call: its status, and its error if there is one. */
 export function endAttributes(status: number, error: unknown, faultFrom: number): Attributes {
   const type = error === undefined ? (status >= faultFrom ? String(status) : undefined) : errorType(error);
   return {

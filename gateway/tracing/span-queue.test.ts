@@ -12,13 +12,13 @@ function queueOf(queueSize: number, batchSize: number) {
     shutdown: () => Promise.resolve(),
   };
   const counts = { exported: 0, dropped: 0, failed: 0 };
-  const told: (string | undefined)[] = [];
+  const reported: (string | undefined)[] = [];
   const options = { queueSize, batchSize, delayMs: 3_600_000, counts };
-  const queue = new SpanQueue(exporter, { ...options, onFailing: (error) => void told.push(error?.message) });
+  const queue = new SpanQueue(exporter, { ...options, onFailing: (error) => void reported.push(error?.message) });
   const add = (many: number): void => {
     for (let i = 0; i < many; i++) queue.onEnd({} as ReadableSpan);
   };
-  return { queue, sent, counts, told, add };
+  return { queue, sent, counts, reported, add };
 }
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -34,8 +34,8 @@ test('a collector that takes nothing costs spans, counted, and never more memory
   await queue.shutdown();
 });
 
-test('a batch that failed is lost and counted; that it began and ended is told once', async () => {
-  const { sent, counts, told, add, queue } = queueOf(10, 1);
+test('a batch that failed is lost and counted; the failure is reported once when it begins and once when it ends', async () => {
+  const { sent, counts, reported, add, queue } = queueOf(10, 1);
   for (const error of [new Error('down'), new Error('still'), undefined, undefined]) {
     add(1);
     await turn();
@@ -43,7 +43,7 @@ test('a batch that failed is lost and counted; that it began and ended is told o
     await turn();
   }
   assert.deepEqual(counts, { exported: 2, dropped: 0, failed: 2 });
-  assert.deepEqual(told, ['down', undefined]);
+  assert.deepEqual(reported, ['down', undefined]);
   await queue.shutdown();
 });
 

@@ -1,12 +1,11 @@
-// Spans on their way to the collector: a bounded queue, sent in batches, one at a time. Easy to get wrong: a collector
-// that is slow or gone must cost spans and nothing else, so a span that finds no place is dropped and counted, and a
-// batch that failed is not kept.
+// A bounded queue of spans, sent to the collector in batches, one at a time. A slow or missing collector must only cost
+// spans: a span that does not fit is dropped and counted, and a failed batch is not kept.
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
 
-/** Counted since the start. */
+/** Spans since the start. */
 export interface SpanCounts {
   exported: number;
-  /** Found no place in the queue. */
+  /** Did not fit into the queue. */
   dropped: number;
   /** Not taken by the collector. */
   failed: number;
@@ -17,7 +16,7 @@ export interface SpanQueueOptions {
   readonly batchSize: number;
   readonly delayMs: number;
   readonly counts: SpanCounts;
-  /** Told when spans begin to be lost, and when they arrive again. */
+  /** Called with an error when spans begin to be lost, and without one when they arrive again. */
   readonly onFailing: (error: Error | undefined) => void;
 }
 
@@ -57,7 +56,7 @@ export class SpanQueue implements SpanProcessor {
     else this.#timer ??= setTimeout(() => void this.#send(), delayMs).unref();
   }
 
-  /** Resolves when everything that waits now was sent or lost. */
+  /** Resolves when all spans were sent or lost. */
   async forceFlush(): Promise<void> {
     while (this.length > 0) await this.#send();
   }
@@ -67,7 +66,7 @@ export class SpanQueue implements SpanProcessor {
     await this.#exporter.shutdown();
   }
 
-  /** Sends one batch, or waits for the one that is being sent. */
+  /** Sends one batch, or waits for the current one. */
   #send(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;

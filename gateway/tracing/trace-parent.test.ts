@@ -31,7 +31,7 @@ test('what is not exactly a parent is none', () => {
   assert.equal(readTraceParent(['accept', valid]), null);
 });
 
-test('a member is told of our span alone; the state stays with its trace', () => {
+test('a member gets the traceparent of our span alone; tracestate stays with its trace', () => {
   const headers = ['Accept', '*/*', 'TraceParent', valid, 'tracestate', 'a=1', 'tracestate', 'b=2'];
   const next = { traceId, spanId: 'aaaaaaaaaaaaaaaa' };
   const parent = `00-${traceId}-aaaaaaaaaaaaaaaa-01`;

@@ -1,6 +1,5 @@
-// W3C trace context, level 1: reading and writing `traceparent`
-// (https://www.w3.org/TR/trace-context/#traceparent-header). Easy to get wrong: a header that is not exactly right, or
-// comes twice, is no parent; whoever forwards it all the same breaks the trace of somebody else.
+// Reads and writes `traceparent` of W3C trace context, level 1
+// (https://www.w3.org/TR/trace-context/#traceparent-header). An invalid or repeated header is no parent.
 import { headerValues } from '../../routing/forward/headers.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 
@@ -11,7 +10,7 @@ export interface TraceParent {
   readonly sampled: boolean;
 }
 
-/** Version 00 exactly; of a later version what comes before its own parts. */
+/** Version 00 exactly; of later versions the parts that version 00 has. */
 const form = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
 /** The one valid `traceparent` of a request, or null. */
@@ -24,8 +23,8 @@ export function readTraceParent(headers: RawHeaders): TraceParent | null {
 }
 
 /**
- * The headers of a request with another parent: of the old ones only a `tracestate` stays, where `keepsState` says that
- * the trace goes on.
+ * The headers of a request with another parent. The caller's `tracestate` stays only with `keepsState`, when the trace
+ * is the caller's.
  */
 export function withTraceParent(
   headers: RawHeaders,

@@ -1,6 +1,5 @@
-// Traces of one gateway: which requests have spans, what those say, and their way to the collector. Imported only when
-// tracing is asked for. Easy to get wrong: the decision is made before anything is built, so that a request without
-// spans pays for one look at its headers.
+// Starts tracing of one gateway: decides which requests have spans, makes the spans and sends them to the collector.
+// Loaded only when tracing is configured. A request without spans only costs one look at its headers.
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, createTraceState, trace } from '@opentelemetry/api';
 import type { Context, Span, TimeInput, Tracer } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -24,7 +23,7 @@ import { SpanQueue } from './span-queue.ts';
 import type { SpanCounts } from './span-queue.ts';
 import { readTraceParent, withTraceParent } from './trace-parent.ts';
 
-/** Traces that are made and sent. */
+/** Tracing that runs. */
 export interface RunningTracing extends Tracing {
   register(registry: Registry): void;
   /** Sends what is left, or gives up after that time. */
@@ -42,9 +41,9 @@ export interface TracingParts {
   readonly random?: () => number;
 }
 
-/** Bytes of one attribute: a path may be longer than anybody reads. */
+/** Bytes of one attribute at most; a path may be much longer. */
 const longestAttribute = 1024;
-/** A server is at fault from here on, a client from 400 on (HTTP conventions, "Status"). */
+/** Statuses from here on are errors of a server span, and of a client span (HTTP conventions, "Status"). */
 const serverFault = 500;
 const clientFault = 400;
 
@@ -62,7 +61,7 @@ export function startTracing(config: TracingConfig, { log, version, exporter, ra
     },
   });
   const provider = new TracerProvider({
-    // What is not sampled never gets here.
+    // Only sampled requests get here.
     sampler: new AlwaysOnSampler(),
     resource: defaultResource()
       .merge(resourceFromAttributes({ [ATTR_SERVICE_NAME]: 'portcullis', [ATTR_SERVICE_VERSION]: version }))
@@ -74,7 +73,7 @@ export function startTracing(config: TracingConfig, { log, version, exporter, ra
   const draw = random ?? Math.random;
   return {
     begin(state) {
-      // Asked every few seconds by every load balancer, and never of interest.
+      // Load balancers ask these paths every few seconds, and nobody needs their traces.
       if (state.surface.kind === 'health') return;
       const parent = traceParentOf(state.inbound.headers);
       const isSampled = parent !== null && config.parentBased ? parent.sampled : draw() < config.ratio;
@@ -94,7 +93,7 @@ export function startTracing(config: TracingConfig, { log, version, exporter, ra
       await Promise.race([queue.forceFlush(), promise]);
       clearTimeout(timer);
     },
-    // What the exporter says of its own end is of no use to anybody then.
+    // An error of the exporter no longer matters at the end.
     close: () => void provider.shutdown().catch(() => undefined),
   };
 }
@@ -165,7 +164,7 @@ class TracedRequest implements RequestTrace {
     if (this.#forwarded !== undefined) {
       if (progress.sentAtMs !== 0) this.#forwardedSpan?.addEvent('request sent', timeOf(progress.sentAtMs));
       if (progress.firstByteAtMs !== 0) this.#forwardedSpan?.addEvent('answer begun', timeOf(progress.firstByteAtMs));
-      // With an error of ours before the answer, the status is ours as well.
+      // With an error of our own before the answer, the status is not the member's.
       const ownFault = aborted ? undefined : observation.error;
       this.#forwarded.end(ownFault === undefined ? progress.status : 0, cut ?? ownFault);
     }
@@ -179,7 +178,7 @@ function endSpan(span: Span, status: number, error: unknown, faultFrom: number):
   if (error !== undefined || status >= faultFrom) {
     span.setStatus({
       code: SpanStatusCode.ERROR,
-      // Messages of GatewayError are shown to callers as well; those of others never.
+      // Callers see messages of GatewayError as well; other messages are never shown.
       ...(error instanceof GatewayError ? { message: error.message } : {}),
     });
   }

@@ -16,7 +16,7 @@ import { chain } from '../../gateway/chain.ts';
 import { run } from '../../gateway/run-chain.ts';
 import type { Arrival } from '../../http/arrival.ts';
 import { makeLog } from '../../gateway/operations/log.ts';
-import { makeAdmission } from '../../gateway/limits/admission.ts';
+import { AdmissionControl } from '../../gateway/limits/admission.ts';
 import { readLimitsConfig } from '../../gateway/config/limits-config.ts';
 import type { ChainDependencies } from '../../gateway/chain-dependencies.ts';
 import type { Inbound } from '../../http/inbound.ts';
@@ -100,7 +100,7 @@ async function statusWith(fault: Fault): Promise<number> {
   const dependencies: ChainDependencies = {
     authenticate: (async () => (fault.authenticate ?? (() => alice))()) as () => Promise<User>,
     authorizer: (fault.authorize === undefined ? allowAuthenticated() : { authorize: fault.authorize }) as Authorizer,
-    admission: makeAdmission(readLimitsConfig({}, assert.fail)),
+    admission: new AdmissionControl(readLimitsConfig({}, assert.fail)),
     clusters: {
       get: (fault.record ?? (() => record)) as () => ClusterRecord,
       list: () => [],

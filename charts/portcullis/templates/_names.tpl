@@ -2,7 +2,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* At most 50 characters, so that every suffix used here still fits a DNS label. */}}
+{{/* At most 50 characters, so that a DNS label has room for every suffix used here. */}}
 {{- define "portcullis.fullname" -}}
 {{- if .Values.fullnameOverride }}
 {{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
@@ -36,7 +36,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* The one subject that all bindings of the gateway have. */}}
+{{/* The subject of all bindings of the gateway. */}}
 {{- define "portcullis.subjects" -}}
 subjects:
   - kind: ServiceAccount
@@ -72,12 +72,12 @@ subjects:
 {{- join "," $names }}
 {{- end }}
 
-{{/* Whether one of the sources whose Secrets are in secretNamespaces is on: "true" or nothing. */}}
+{{/* "true" when a source is on whose Secrets are in secretNamespaces; else empty. */}}
 {{- define "portcullis.readsNamespaces" -}}
 {{- if or (has "cluster-api" .Values.sources) (has "vcluster" .Values.sources) (has "argocd" .Values.sources) }}true{{ end }}
 {{- end }}
 
-{{/* What the schema cannot say. */}}
+{{/* Checks that the schema cannot express. */}}
 {{- define "portcullis.check" -}}
 {{- if and (include "portcullis.readsNamespaces" .) (empty .Values.secretNamespaces) (not .Values.clusterWideSecrets) }}
 {{- fail "sources cluster-api, vcluster and argocd need secretNamespaces (where their Secrets are), or clusterWideSecrets=true to read every Secret of the hub" }}

@@ -1,4 +1,4 @@
-{{/* The settings that have no flag. */}}
+{{/* Settings without a flag. */}}
 {{- define "portcullis.config" -}}
 apiVersion: config.portcullis.io/v1alpha1
 kind: GatewayConfiguration
@@ -8,7 +8,7 @@ shutdownGraceSeconds: {{ .Values.shutdown.graceSeconds }}
 probeIntervalSeconds: {{ .Values.probeIntervalSeconds }}
 {{- end }}
 
-{{/* Command line of the process: one list item a flag. */}}
+{{/* Command line of the process: one list item for each flag. */}}
 {{- define "portcullis.args" -}}
 {{- $v6 := eq .Values.ipFamily "IPv6" -}}
 - serve

@@ -28,7 +28,7 @@ interface Hub {
   get(): Promise<Gateway>;
 }
 
-/** A hub that answers a write with `status` and, when it took it, lets the cache see the Secret as it is then. */
+/** A hub that answers a write with `status`. When it takes the write, the cache sees the changed Secret. */
 function hubSite(status = 200, seen = true, hasSecret = true): Hub {
   const secret = hasSecret ? gatewayView('m1').secret : undefined;
   const store: ClusterStore = createClusterStore();
@@ -80,7 +80,7 @@ test('health starts false; what is put is echoed, and only the two annotations o
     },
   });
   assert.ok(!answer.text.includes('c2VjcmV0LXRva2Vu') && !answer.text.includes('"data"'));
-  // The version that was answered is good for the next update, whatever the probe found in between.
+  // The version in the answer is good for the next update, even when the probe found something in between.
   site.store.setStatus('uid-m1', { conditions: [], version: 'v1.36.1', latencyMs: 2 });
   assert.equal((await site.ask(`PUT ${path}`, json, { ...updated, status: {} })).status, 200);
   assert.deepEqual((await get()).status, {});
@@ -100,8 +100,8 @@ test('an update that was read before the Secret changed is 409; one without a ve
   assert.equal((calls[0]!.body as Patch).metadata.resourceVersion, undefined);
 });
 
-test('what the hub says of the write is told: conflict, gone, not allowed, broken', async () => {
-  for (const [hubStatus, status, told] of [
+test("the hub's answer to the write is reported: conflict, gone, not allowed, broken", async () => {
+  for (const [hubStatus, status, reported] of [
     [409, 409, /modified/],
     [404, 404, /clustergateways.cluster.core.oam.dev \\"m1\\" not found/],
     [403, 403, /gateway's own account on the hub may not patch secrets in namespace credentials/],
@@ -110,7 +110,7 @@ test('what the hub says of the write is told: conflict, gone, not allowed, broke
     const { site, get } = hubSite(hubStatus);
     const answer = await site.ask(`PUT ${path}`, json, await get());
     assert.equal(answer.status, status, answer.text);
-    assert.match(answer.text, told);
+    assert.match(answer.text, reported);
   }
 });
 
@@ -128,7 +128,7 @@ test('a cluster without a Secret keeps its health on the ManagedCluster', async 
   const read = await get();
   const answer = await site.ask(`PUT ${path}`, json, { ...read, status: { healthy: true } });
   assert.equal(answer.status, 200);
-  // Its version changes with every heartbeat, so it is no precondition; what would be overwritten unseen is its health.
+  // Its version changes with every heartbeat, so it is no precondition; only its health counts.
   assert.equal((calls[0]!.body as Patch).metadata.resourceVersion, undefined);
   assert.ok((answer.json() as Gateway).metadata.resourceVersion !== undefined);
   assert.equal((await site.ask(`PUT ${path}`, json, read)).status, 409);

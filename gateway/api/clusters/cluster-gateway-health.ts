@@ -1,6 +1,6 @@
-// `clustergateways/<name>/health`: cluster-gateway's own health, two annotations of the Secret or ManagedCluster on the
-// hub. Easy to get wrong: it is never what our probe found, and the hub's answer to a write holds the whole Secret, so
-// nothing of that answer but its version is used.
+// `clustergateways/<name>/health`: the health that clients of cluster-gateway write, kept in two annotations of the
+// Secret or ManagedCluster on the hub. Our probe never writes it. The hub's answer to a write holds the whole Secret,
+// so only its version is used.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { HubClient } from '../../../cache/hub/hub-types.ts';
 import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
@@ -21,17 +21,17 @@ import { absent, existing, objectResponse } from './served-resource.ts';
 import { jsonResponse } from '../../status.ts';
 import type { CompleteResponse } from '../../status.ts';
 
-/** What the health subresource needs of the rest. */
+/** What the health subresource depends on. */
 export interface HealthParts {
   readonly store: ClusterReader;
-  /** Undefined without a hub: then there is no cluster with health either. */
+  /** Undefined without a hub; then no cluster has health. */
   readonly hub: HubClient | undefined;
   readonly versions: ViewVersions;
 }
 
-/** Since which resourceVersion of ours each cluster's object on the hub is what it is now. */
+/** Remembers since which of our resourceVersions each cluster's object on the hub is as it is now. */
 export interface ViewVersions {
-  /** The version with which the present state of the object on the hub came; 0 when it was there from the start. */
+  /** Our version when the object on the hub last changed; 0 when it has not changed since the start. */
   since(uid: string): number;
 }
 
@@ -41,8 +41,8 @@ const echoTimeoutMs = 2000;
 const details = { kind: 'clustergateways', group: clusterGatewayGroup } as const;
 
 /**
- * Follows the store, so that an update that was read before the object on the hub changed can be refused; the probe's
- * changes do not count.
+ * Follows the store, so that an update based on an older state of the object on the hub is refused. Changes of the
+ * probe do not count.
  */
 export function makeViewVersions(store: ClusterReader): ViewVersions {
   const versions = new Map<string, number>();
@@ -57,8 +57,8 @@ export function makeViewVersions(store: ClusterReader): ViewVersions {
 }
 
 /**
- * What an update must not overwrite unseen: a Secret as it is; of a ManagedCluster, which changes with every heartbeat,
- * its health.
+ * The state that an update must not overwrite unseen: the whole Secret, or the health of a ManagedCluster, which itself
+ * changes with every heartbeat.
  */
 function hubState({ spec }: ClusterRecord): string | undefined {
   const { clusterGateway: view } = spec;
@@ -90,8 +90,7 @@ export async function answerHealth(state: Authorized, name: string, parts: Healt
   const shown = seen ?? expected;
   const object = clusterGatewaysResource.of(shown)!;
   if (seen !== undefined) return objectResponse(state, clusterGatewaysResource, object, form);
-  // Answered without a version: a client that updates again does so without a precondition rather than with a wrong
-  // one.
+  // The version is left out, so that the client's next update has no precondition instead of a wrong one.
   const whole = object.whole() as { readonly metadata: object };
   return jsonResponse({ ...whole, metadata: { ...whole.metadata, resourceVersion: undefined } }, state.auditId);
 }
@@ -104,31 +103,44 @@ interface HealthUpdate {
 }
 
 function readUpdate(body: unknown, name: string): HealthUpdate {
-  const bad = (message: string): GatewayError => new GatewayError('BAD_REQUEST', message, { ...details, name });
   const object = asObject(body);
-  if (object === undefined) throw bad('the body must be a ClusterGateway');
+  if (object === undefined) throw badUpdate(name, 'the body must be a ClusterGateway');
   const { apiVersion = groupVersionOf(clusterGatewayGroup), kind = 'ClusterGateway' } = object;
   if (apiVersion !== groupVersionOf(clusterGatewayGroup) || kind !== 'ClusterGateway') {
-    throw bad(`the body must be a ClusterGateway of ${groupVersionOf(clusterGatewayGroup)}`);
+    throw badUpdate(name, `the body must be a ClusterGateway of ${groupVersionOf(clusterGatewayGroup)}`);
   }
   const metadata = asObject(object['metadata'] ?? {});
   const status = asObject(object['status'] ?? {});
-  if (metadata === undefined || status === undefined) throw bad('metadata and status must be objects');
-  const { name: given = name, uid = '', resourceVersion = '' } = metadata;
-  if (given !== name) throw bad(`the name of the object (${String(given)}) is not the name in the path (${name})`);
-  const { healthy = false, healthyReason = '' } = status;
-  if (typeof healthy !== 'boolean') throw bad('status.healthy must be true or false');
-  if (typeof healthyReason !== 'string') throw bad('status.healthyReason must be a string');
-  if (typeof uid !== 'string' || typeof resourceVersion !== 'string') {
-    throw bad('metadata.uid and metadata.resourceVersion must be strings');
-  }
-  return { healthy, reason: healthyReason, uid, resourceVersion };
+  if (metadata === undefined || status === undefined) throw badUpdate(name, 'metadata and status must be objects');
+  return { ...readIdentity(metadata, name), ...readHealth(status, name) };
 }
 
-function asObject(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, unknown>>)
-    : undefined;
+function readIdentity(metadata: JsonObject, name: string): Pick<HealthUpdate, 'uid' | 'resourceVersion'> {
+  const { name: given = name, uid = '', resourceVersion = '' } = metadata;
+  if (given !== name) {
+    throw badUpdate(name, `the name of the object (${String(given)}) is not the name in the path (${name})`);
+  }
+  if (typeof uid !== 'string' || typeof resourceVersion !== 'string') {
+    throw badUpdate(name, 'metadata.uid and metadata.resourceVersion must be strings');
+  }
+  return { uid, resourceVersion };
+}
+
+function readHealth(status: JsonObject, name: string): Pick<HealthUpdate, 'healthy' | 'reason'> {
+  const { healthy = false, healthyReason = '' } = status;
+  if (typeof healthy !== 'boolean') throw badUpdate(name, 'status.healthy must be true or false');
+  if (typeof healthyReason !== 'string') throw badUpdate(name, 'status.healthyReason must be a string');
+  return { healthy, reason: healthyReason };
+}
+
+function badUpdate(name: string, message: string): GatewayError {
+  return new GatewayError('BAD_REQUEST', message, { ...details, name });
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function asObject(value: unknown): JsonObject | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
 }
 
 function checkPrecondition(
@@ -176,8 +188,8 @@ async function patchHub(
     contentType: 'application/merge-patch+json',
     body: {
       metadata: {
-        // Preconditions: the write is for the object that was read and, when the client asks for that, in the state it
-        // was read.
+        // Preconditions: the write is for the object that was read, and in the state it was read when the client asks
+        // for that.
         uid: metadata.uid,
         ...(resourceVersion === '' || secret === undefined ? {} : { resourceVersion: metadata.resourceVersion }),
         annotations: { [healthyAnnotation]: String(healthy), [healthyReasonAnnotation]: reason },
@@ -213,7 +225,7 @@ function versionIn(body: Buffer): string {
   }
 }
 
-/** The record as soon as the cache has seen the write; undefined when it does not in time. */
+/** Resolves with the record once the cache has seen the write; undefined when that takes too long. */
 function seenWrite(store: ClusterReader, expected: ClusterRecord): Promise<ClusterRecord | undefined> {
   const isIt = (record: ClusterRecord | undefined): boolean =>
     record?.spec.uid === expected.spec.uid && hubState(record) === hubState(expected);

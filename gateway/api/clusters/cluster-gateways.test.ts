@@ -194,7 +194,7 @@ test('nothing secret is in any answer about any kind', async () => {
     clusterSpec('m1', { uid: 'loser' }),
     clusterSpec('broken', { problem: { reason: 'InvalidConfiguration', message: 'no endpoint' }, endpoint: undefined }),
   ]);
-  // The fixture is worth nothing when the secrets are not in what the answers are made from.
+  // The test proves something only when the records hold the secrets.
   const known = JSON.stringify(store.list(), (_, value: unknown) =>
     typeof value === 'function' ? String((value as () => unknown)()) : value,
   );
@@ -219,7 +219,7 @@ test('nothing secret is in any answer about any kind', async () => {
           try {
             answers.push((await ask(`GET ${path}${object}${query}`, accept)).text);
           } catch {
-            // No such subresource of this kind.
+            // This kind has no such subresource.
           }
         }
         const watched = watch(
@@ -238,14 +238,14 @@ test('nothing secret is in any answer about any kind', async () => {
   }
 });
 
-test('a watcher of clustergateways is told of the Secret, not of the probe, and exactly of what enters and leaves its selector', async () => {
+test('a watcher of clustergateways gets changes of the Secret, not of the probe, and exactly those that enter or leave its selector', async () => {
   const site = makeLocalSite([clusterSpec('m1'), clusterSpec('m2', { clusterGateway: undefined })]);
   const watched = site.watch(`${api}/clustergateways?watch=true&labelSelector=key`);
   const from = site.store.resourceVersion;
-  const told = (): string[] => watched.events.map(({ type, object }) => `${type} ${object.metadata.name}`);
-  assert.deepEqual(told(), ['ADDED m1']);
+  const reported = (): string[] => watched.events.map(({ type, object }) => `${type} ${object.metadata.name}`);
+  assert.deepEqual(reported(), ['ADDED m1']);
   site.store.setStatus('uid-m1', { conditions: [], version: 'v1.36.1', latencyMs: 1 });
-  assert.deepEqual(told(), ['ADDED m1']);
+  assert.deepEqual(reported(), ['ADDED m1']);
   const view = gatewayView('m1', { annotations: { 'status.cluster.core.oam.dev/healthy': 'true' } });
   const m2 = clusterSpec('m2', { clusterGateway: undefined });
   site.store.apply('test', [clusterSpec('m1', { clusterGateway: view }), m2]);
@@ -253,13 +253,13 @@ test('a watcher of clustergateways is told of the Secret, not of the probe, and 
   site.store.apply('test', [clusterSpec('m1'), clusterSpec('m2')]);
   site.store.apply('test', [m2]);
   const all = ['MODIFIED m1', 'DELETED m1', 'ADDED m1', 'ADDED m2', 'DELETED m1', 'DELETED m2'];
-  assert.deepEqual(told().toSorted(), ['ADDED m1', ...all].toSorted());
+  assert.deepEqual(reported().toSorted(), ['ADDED m1', ...all].toSorted());
   const versions = watched.events.map(({ object }) => Number(object.metadata.resourceVersion));
   assert.deepEqual(
     versions,
     versions.toSorted((a, b) => a - b),
   );
-  // Whoever comes later and begins at that version is told the same.
+  // A watcher that begins at that version later gets the same events.
   const later = site.watch(`${api}/clustergateways?watch=true&labelSelector=key&resourceVersion=${from}`);
   assert.deepEqual(later.events, watched.events.slice(1));
   watched.close();

@@ -1,6 +1,5 @@
-// `clustergateways.cluster.core.oam.dev` as cluster-gateway serves it, without its secrets. Easy to get wrong: the
-// annotations of a Secret that was made by `kubectl apply` hold the whole Secret once more, so none of them is ever
-// copied; two are read.
+// `clustergateways.cluster.core.oam.dev` as cluster-gateway serves it, without its secrets. No annotation of a Secret
+// is ever copied, because `kubectl apply` writes the whole Secret into one; only two are read.
 import { groupVersionOf, clusterGatewayGroup } from '../discovery/api-groups.ts';
 import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
 import { serverUrl, proxyUrl } from './cluster-object.ts';
@@ -20,10 +19,7 @@ const columns = [
   column('Healthy', 'string', 0, 'What was last written to the health subresource.'),
 ];
 
-/**
- * See the file comment. Holds the clusters that cluster-gateway itself would show: its Secrets and OCM's
- * ManagedClusters.
- */
+/** See the file comment. Holds the clusters cluster-gateway would show: its Secrets and OCM's ManagedClusters. */
 export const clusterGatewaysResource: ServedResource = {
   group: clusterGatewayGroup,
   plural: 'clustergateways',
@@ -38,8 +34,8 @@ export const clusterGatewaysResource: ServedResource = {
 };
 
 /**
- * The view of a record that cluster-gateway would show as well: not of one that lost its name to another source, for it
- * is not the cluster its Secret is called after; and not of a ManagedCluster that nobody gave an address yet.
+ * The view of a record that cluster-gateway would show as well. Left out are records that lost their name to another
+ * source, since the name would show another cluster, and ManagedClusters without an address.
  */
 export function shownView({ spec }: ClusterRecord): ClusterGatewayView | undefined {
   const { problem, clusterGateway: view } = spec;

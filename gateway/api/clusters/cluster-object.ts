@@ -1,5 +1,5 @@
-// One cluster record as a Kubernetes object and as a Table row. Easy to get wrong: nothing secret is in here: the kind
-// of a credential is shown, never the credential, and a proxy URL loses its user and password.
+// Shows one cluster record as a Kubernetes object and as a Table row. Nothing here is secret: a credential is shown by
+// its kind only, and a proxy URL loses its user and password.
 import type {
   ClusterRecord,
   Condition,
@@ -53,10 +53,7 @@ export function clusterMetadata(record: ClusterRecord): object {
   };
 }
 
-/**
- * Conditions of the record: its own problem in front of what a probe could find, then what the objects of its source
- * say.
- */
+/** Conditions of the record: its own problem or else the probe's conditions, then those of its source's objects. */
 export function conditionsOf(record: ClusterRecord): readonly (Condition | SourceCondition)[] {
   const { problem, conditions = [] } = record.spec;
   const own: readonly Condition[] =
@@ -94,7 +91,7 @@ function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** Columns of `kubectl get clusters`; priority 1 shows with `-o wide` only. */
+/** Columns of `kubectl get clusters`; priority 1 shows only with `-o wide`. */
 export const clusterColumns = [
   column('Name', 'string', 0, 'Name of the cluster in paths.', 'name'),
   column('Available', 'string', 0, 'Whether the API server answers: True, False or Unknown.'),
@@ -125,7 +122,7 @@ export function clusterCells(record: ClusterRecord, identity: IdentityMode, nowM
   const { spec, status } = record;
   const conditions = conditionsOf(record);
   const available = conditions.find((condition) => condition.type === 'Available');
-  // The index has a column of its own, and limits nothing but itself.
+  // The index has a column of its own and limits nothing else.
   const limiting = conditions.find(({ type, status: is }) => !['Insecure', 'Indexed'].includes(type) && is === 'False');
   return [
     spec.name,

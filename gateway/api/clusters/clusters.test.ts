@@ -23,8 +23,8 @@ const spec = (round: number): ClusterSpec => ({
 });
 
 /**
- * Starts a watch for a client that takes `reads` pieces and then no more, changes the cluster, and tells whether it was
- * cut off.
+ * Starts a watch for a client that takes `reads` pieces and then no more, and changes the cluster. Returns whether the
+ * client was cut off.
  */
 async function watchOf(reads: number, changes: number): Promise<{ cut: boolean; bytes: number; open: number }> {
   const store = createClusterStore();

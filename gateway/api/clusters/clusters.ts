@@ -1,6 +1,5 @@
-// `clusters.gateway.portcullis.io`: every cluster the gateway knows, whatever its source. Easy to get wrong: the object
-// says what is known of a cluster, not what authenticates the gateway there; cluster-object.ts is the one place that
-// turns records into what people see.
+// `clusters.gateway.portcullis.io`: every cluster the gateway knows, from all sources. Only cluster-object.ts turns
+// records into what people see, so that no credential gets there.
 import type { IdentityMode } from '../../../cache/model/records.ts';
 import { gatewayGroup } from '../discovery/api-groups.ts';
 import { clusterCells, clusterColumns, clusterMetadata, clusterObject } from './cluster-object.ts';

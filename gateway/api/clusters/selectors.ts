@@ -1,5 +1,5 @@
-// Label and field selectors of our own API, and the labels by which a request to many clusters chooses. Easy to get
-// wrong: a selector that is read more loosely than kube-apiserver reads it chooses clusters that nobody meant.
+// Label and field selectors of our own API and of requests to many clusters. They are read as strictly as by
+// kube-apiserver, since a looser reading would choose clusters that nobody meant.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { parseLabelSelector } from '../../../search/query/selectors/label-selector.ts';
 import { compileLabel } from '../../../search/query/match.ts';
@@ -9,7 +9,7 @@ export type LabelMatcher = (labels: Labels) => boolean;
 
 /**
  * Parses a label selector.
- * @returns undefined for one without requirements, which everything matches
+ * @returns undefined for a selector without requirements, which matches everything
  * @throws GatewayError BAD_REQUEST in kube-apiserver's words
  */
 export function labelMatcher(selector: string): LabelMatcher | undefined {

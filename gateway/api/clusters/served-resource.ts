@@ -1,6 +1,5 @@
-// Get and list of objects made from cluster records, as objects, Tables or metadata only: one way for every kind served
-// here. Easy to get wrong: list and resourceVersion must come from one synchronous read of the store, or a watch that
-// starts there misses an event.
+// Get and list of every kind of object made from cluster records: as objects, as Tables or as metadata only. A list and
+// its resourceVersion come from one synchronous read of the store, or a watch from that version would miss an event.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../../cache/model/records.ts';
 import type { ClusterReader } from '../../../cache/model/store.ts';
@@ -15,7 +14,7 @@ import type { Labels } from './selectors.ts';
 import { jsonResponse } from '../../status.ts';
 import type { CompleteResponse } from '../../status.ts';
 
-/** One object as it is served. Nothing secret may be in any part of it. */
+/** One object as it is served. No part of it may hold a secret. */
 export interface ServedObject {
   readonly name: string;
   readonly labels: Labels;
@@ -35,13 +34,13 @@ export interface ServedResource {
   readonly plural: ServedPlural;
   readonly kind: string;
   readonly columns: readonly object[];
-  /** The record as an object of this kind, or undefined when it is none. */
+  /** The record as an object of this kind; undefined when the record is not one. */
   of(record: ClusterRecord): ServedObject | undefined;
-  /** Objects that no record stands for. */
+  /** Objects without a record. */
   readonly fixed: readonly ServedObject[];
   /** Order of lists; by name when undefined. */
   readonly compare?: (a: ServedObject, b: ServedObject) => number;
-  /** False when what the probe finds is not shown, so that watchers are not told of it. */
+  /** False when the object does not show the probe's findings; then they make no events. */
   readonly showsProbe: boolean;
 }
 
@@ -113,14 +112,14 @@ export function listed(resource: ServedResource, store: ClusterReader): readonly
   const objects: ServedObject[] = [...resource.fixed];
   for (const record of store.list()) {
     const object = resource.of(record);
-    // A fixed object keeps its name, as everywhere: first come, first named.
+    // A fixed object keeps its name; a record with the same name is left out.
     if (object !== undefined && !resource.fixed.some(({ name }) => name === object.name)) objects.push(object);
   }
   return resource.compare === undefined ? objects : objects.sort(resource.compare);
 }
 
 /**
- * A test for label and field selectors of a query.
+ * Matches objects by the label and field selectors of a query.
  * @throws GatewayError BAD_REQUEST for a selector that cannot be read
  */
 export function objectMatcher(query: string): (object: ServedObject) => boolean {
@@ -130,7 +129,7 @@ export function objectMatcher(query: string): (object: ServedObject) => boolean 
 }
 
 /**
- * Lists are always of now and whole, so a version is only checked: clients that know more than this process list again.
+ * Lists are always current and whole, so the version is only checked. A client that has seen a newer one lists again.
  * @throws GatewayError EXPIRED or BAD_REQUEST
  */
 function checkListVersion(query: string, store: ClusterReader): void {
@@ -172,7 +171,7 @@ export function tableOf(
   };
 }
 
-/** One column of a Table; priority above 0 shows with `-o wide` only. */
+/** One column of a Table; a priority above 0 shows only with `-o wide`. */
 export function column(name: string, type: string, priority: number, description: string, format = ''): object {
   return { name, type, format, description, priority };
 }

@@ -1,5 +1,5 @@
-// Watch of objects made from cluster records. Easy to get wrong: an object that leaves the selector is DELETED for that
-// watcher and one that enters it ADDED, so every event is judged by the record before and after it.
+// Watch of objects made from cluster records. For a watcher, an object that leaves its selector is DELETED and one that
+// enters it is ADDED, so every event compares the record before and after.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterEvent } from '../../../cache/model/cluster-events.ts';
 import type { ClusterReader } from '../../../cache/model/store.ts';
@@ -12,7 +12,7 @@ import { queryFlag, queryValue } from '../../request/request-info.ts';
 import { listed, metaGroup, objectMatcher, partialOf, tableOf } from './served-resource.ts';
 import type { ServedObject, ServedResource } from './served-resource.ts';
 
-/** What a watch needs of the rest. */
+/** What a watch depends on. */
 export interface WatchParts {
   readonly store: ClusterReader;
   readonly openStreams: OpenStreams;
@@ -20,14 +20,13 @@ export interface WatchParts {
   readonly bookmarkIntervalMs: number;
 }
 
-/** A watcher that leaves more than this unread is cut off, as kube-apiserver does; it lists again when it is back. */
+/** A watcher that leaves more unread is cut off, as kube-apiserver does; it lists again when it is back. */
 const maxUnreadBytes = 4 * 1024 * 1024;
 /** A timer cannot be longer than 24.8 days. */
 const longestWatchSeconds = 2_000_000;
 
 /** Answers watch; resolves when it ends. @throws GatewayError 400, 406, 410 or 422 before anything was sent */
 export function watchResource(state: Authorized, resource: ServedResource, parts: WatchParts): Promise<void> {
-  const { store } = parts;
   const { query } = state.target;
   if (state.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch is asked for by GET');
   const form = acceptedForm(state.headers, ['Table', '', 'PartialObjectMetadata']).as;
@@ -35,92 +34,128 @@ export function watchResource(state: Authorized, resource: ServedResource, parts
   const bookmarks = queryFlag(query, 'allowWatchBookmarks');
   const initial = wantsInitialEvents(query, bookmarks);
   const from = queryValue(query, 'resourceVersion') ?? '';
-  const past = initial || from === '' || from === '0' ? undefined : store.eventsSince(from);
+  const past = initial || from === '' || from === '0' ? undefined : parts.store.eventsSince(from);
   if (past === 'expired') throw new GatewayError('EXPIRED', `too old resource version: ${from}`);
   const timeoutSeconds = Math.min(Number(queryValue(query, 'timeoutSeconds') ?? 0), longestWatchSeconds);
-
-  const { inbound, auditId, progress } = state;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let unreadBytes = 0;
-  const send = (type: string, object: object): void => {
-    const line = Buffer.from(`${JSON.stringify({ type, object })}\n`);
-    progress.bytesOut += line.length;
-    unreadBytes = inbound.write(line) ? 0 : unreadBytes + line.length;
-    if (unreadBytes > maxUnreadBytes) inbound.abort();
-  };
-  inbound.onDrain(() => (unreadBytes = 0));
-  let first = true;
-  const sendObject = (type: string, object: ServedObject): void => {
-    if (form === '') send(type, object.whole());
-    else if (form !== 'Table') send(type, partialOf(object));
-    else {
-      send(type, tableOf(resource, [object], object.resourceVersion, query, first));
-      first = false;
-    }
-  };
-  const sendEvent = (event: ClusterEvent): void => {
-    const change = changeOf(event, resource, matches);
-    if (change !== undefined) sendObject(change.type, change.object);
-  };
-  const bookmark = (annotations?: Record<string, string>): void => {
-    const { resourceVersion } = store;
-    send(
-      'BOOKMARK',
-      bookmarkObject(resource, form, {
-        resourceVersion,
-        creationTimestamp: null,
-        ...(annotations && { annotations }),
-      }),
-    );
-  };
-
-  progress.status = 200;
-  progress.onAnswering?.();
-  inbound.respond(
-    200,
-    ['Content-Type', 'application/json', 'Cache-Control', 'no-cache, private', 'Audit-Id', auditId],
-    false,
-  );
-  if (past === undefined) {
-    for (const object of listed(resource, store)) if (matches(object)) sendObject('ADDED', object);
-  } else past.forEach(sendEvent);
-  if (initial) bookmark({ 'k8s.io/initial-events-end': 'true' });
-
-  const unsubscribe = store.subscribe(sendEvent);
-  const ticking = bookmarks ? setInterval(bookmark, parts.bookmarkIntervalMs) : undefined;
-  const ending = timeoutSeconds > 0 ? setTimeout(() => finish(), timeoutSeconds * 1000) : undefined;
-  const open: OpenStream = {
-    kind: 'watch',
-    clusterName: '',
-    clusterUid: '',
-    endAtBoundary: () => {
-      finish();
-      return true;
-    },
-    abort: () => finish(),
-    end(reason, statusJson) {
-      state.observation.error ??= reason;
-      inbound.write(Buffer.from(`{"type":"ERROR","object":${statusJson}}\n`));
-      finish();
-    },
-    // It has a bound of its own for what is unread.
-    blockedSinceMs: 0,
-  };
-  parts.openStreams.add(open);
-  progress.open = open;
-  const finish = (): void => {
-    unsubscribe();
-    clearInterval(ticking);
-    clearTimeout(ending);
-    parts.openStreams.delete(open);
-    inbound.end();
-    resolve();
-  };
-  inbound.onClose(finish);
-  return promise;
+  const watch = new ServedWatch(state, resource, parts.store, { form, matches });
+  watch.start(past, initial);
+  return watch.follow(parts, bookmarks, timeoutSeconds);
 }
 
-/** KEP-3157: a watch that begins with all objects and says when that was all. */
+/** What the watcher asked for. */
+interface Selection {
+  readonly form: AcceptedForm['as'];
+  readonly matches: (object: ServedObject) => boolean;
+}
+
+class ServedWatch {
+  readonly #state: Authorized;
+  readonly #resource: ServedResource;
+  readonly #store: ClusterReader;
+  readonly #selection: Selection;
+  #unreadBytes = 0;
+  #isFirstTable = true;
+
+  constructor(state: Authorized, resource: ServedResource, store: ClusterReader, selection: Selection) {
+    this.#state = state;
+    this.#resource = resource;
+    this.#store = store;
+    this.#selection = selection;
+  }
+
+  /** Sends the head, then the objects there are now, or the events since the version asked for. */
+  start(past: readonly ClusterEvent[] | undefined, initial: boolean): void {
+    const { inbound, auditId, progress } = this.#state;
+    inbound.onDrain(() => (this.#unreadBytes = 0));
+    progress.status = 200;
+    progress.onAnswering?.();
+    inbound.respond(
+      200,
+      ['Content-Type', 'application/json', 'Cache-Control', 'no-cache, private', 'Audit-Id', auditId],
+      false,
+    );
+    if (past === undefined) {
+      for (const object of listed(this.#resource, this.#store)) {
+        if (this.#selection.matches(object)) this.#sendObject('ADDED', object);
+      }
+    } else for (const event of past) this.#sendEvent(event);
+    if (initial) this.#bookmark({ 'k8s.io/initial-events-end': 'true' });
+  }
+
+  /** Sends events until the client goes away, the time is over or the gateway ends the watch. */
+  follow(
+    { store, openStreams, bookmarkIntervalMs }: WatchParts,
+    bookmarks: boolean,
+    timeoutSeconds: number,
+  ): Promise<void> {
+    const { inbound, progress, observation } = this.#state;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const unsubscribe = store.subscribe((event) => this.#sendEvent(event));
+    const ticking = bookmarks ? setInterval(() => this.#bookmark(), bookmarkIntervalMs) : undefined;
+    const ending = timeoutSeconds > 0 ? setTimeout(() => finish(), timeoutSeconds * 1000) : undefined;
+    const finish = (): void => {
+      unsubscribe();
+      clearInterval(ticking);
+      clearTimeout(ending);
+      openStreams.delete(open);
+      inbound.end();
+      resolve();
+    };
+    const open: OpenStream = {
+      kind: 'watch',
+      clusterName: '',
+      clusterUid: '',
+      endAtBoundary: () => {
+        finish();
+        return true;
+      },
+      abort: finish,
+      end(reason, statusJson) {
+        observation.error ??= reason;
+        inbound.write(Buffer.from(`{"type":"ERROR","object":${statusJson}}\n`));
+        finish();
+      },
+      // Unread bytes have a bound of their own, in #send.
+      blockedSinceMs: 0,
+    };
+    openStreams.add(open);
+    progress.open = open;
+    inbound.onClose(finish);
+    return promise;
+  }
+
+  #send(type: string, object: object): void {
+    const { inbound, progress } = this.#state;
+    const line = Buffer.from(`${JSON.stringify({ type, object })}\n`);
+    progress.bytesOut += line.length;
+    this.#unreadBytes = inbound.write(line) ? 0 : this.#unreadBytes + line.length;
+    if (this.#unreadBytes > maxUnreadBytes) inbound.abort();
+  }
+
+  #sendObject(type: string, object: ServedObject): void {
+    const { form } = this.#selection;
+    if (form === '') this.#send(type, object.whole());
+    else if (form !== 'Table') this.#send(type, partialOf(object));
+    else {
+      const { query } = this.#state.target;
+      this.#send(type, tableOf(this.#resource, [object], object.resourceVersion, query, this.#isFirstTable));
+      this.#isFirstTable = false;
+    }
+  }
+
+  #sendEvent(event: ClusterEvent): void {
+    const change = changeOf(event, this.#resource, this.#selection.matches);
+    if (change !== undefined) this.#sendObject(change.type, change.object);
+  }
+
+  #bookmark(annotations?: Record<string, string>): void {
+    const { resourceVersion } = this.#store;
+    const metadata = { resourceVersion, creationTimestamp: null, ...(annotations && { annotations }) };
+    this.#send('BOOKMARK', bookmarkObject(this.#resource, this.#selection.form, metadata));
+  }
+}
+
+/** KEP-3157: a watch that begins with all objects and marks their end by a bookmark. */
 function wantsInitialEvents(query: string, bookmarks: boolean): boolean {
   if (!queryFlag(query, 'sendInitialEvents')) return false;
   if (queryValue(query, 'resourceVersionMatch') !== 'NotOlderThan') {
@@ -130,7 +165,7 @@ function wantsInitialEvents(query: string, bookmarks: boolean): boolean {
   return true;
 }
 
-/** What a watcher is told of an event: nothing when the object is not for it, before and after, or looks as before. */
+/** The event a watcher gets; undefined when its selector never matched the object, or the object looks as before. */
 function changeOf(
   { type, record, previous }: ClusterEvent,
   resource: ServedResource,
@@ -141,7 +176,7 @@ function changeOf(
     object !== undefined && matches(object) ? object : undefined;
   const now = selected(resource.of(record));
   if (type !== 'MODIFIED') return now && { type, object: now };
-  // The state before, with the version of the event, as kube-apiserver tells of an object that left a selector.
+  // kube-apiserver sends an object that left a selector in its former state, with the version of the event.
   const before = previous && selected(resource.of({ ...previous, resourceVersion: record.resourceVersion }));
   if (now === undefined) return before && { type: 'DELETED', object: before };
   if (before === undefined) return { type: 'ADDED', object: now };

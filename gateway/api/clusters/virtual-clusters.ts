@@ -1,6 +1,6 @@
 // `virtualclusters.cluster.core.oam.dev` as cluster-gateway serves it: the hub itself as `local`, then Secrets and
-// ManagedClusters. Easy to get wrong: clients select by labels that are not on any object: control-plane is added, and
-// every other label of cluster-gateway's own hidden.
+// ManagedClusters. As there, the control-plane label is added, though no object has it, and cluster-gateway's other
+// labels are hidden.
 import type { ClusterGatewayView, ClusterRecord } from '../../../cache/model/records.ts';
 import { clusterGatewayGroup, groupVersionOf } from '../discovery/api-groups.ts';
 import { secondsOf, shownView } from './cluster-gateways.ts';
@@ -74,7 +74,7 @@ function servedVirtualCluster(record: ClusterRecord, view: ClusterGatewayView): 
   };
   return served(metadata, creationTimestamp, {
     alias: annotations[aliasAnnotation] ?? '',
-    // A cluster without a Secret of its own is OCM's: its endpoint is not told, and it may be refused by the hub.
+    // A cluster without a Secret is OCM's: its endpoint is not shown, and the hub may not accept it.
     ...(view.secret === undefined
       ? { accepted: isAccepted(record), endpoint: '-', credentialType: 'ManagedCluster' }
       : {
@@ -85,7 +85,7 @@ function servedVirtualCluster(record: ClusterRecord, view: ClusterGatewayView): 
   });
 }
 
-/** ManagedCluster `spec.hubAcceptsClient`, as the source tells it. */
+/** ManagedCluster `spec.hubAcceptsClient`, from the condition its source made of it. */
 function isAccepted({ spec }: ClusterRecord): boolean {
   return !(spec.conditions ?? []).some(({ type, status }) => type === 'HubAccepted' && status === 'False');
 }

@@ -1,6 +1,5 @@
-// The API groups the gateway serves, as data: what discovery tells and what routes exist both come from here. Easy to
-// get wrong: Karmada's group is absent on purpose; a hub with Karmada serves it already, so it has a proxy path on the
-// direct listener and nothing else.
+// The API groups the gateway serves, as data for discovery and for the routes. Karmada's group is not among them: a hub
+// with Karmada serves it already, so it only has a proxy path on the direct listener.
 
 /** Our own API group. */
 export const gatewayGroup = 'gateway.portcullis.io';
@@ -13,12 +12,12 @@ export const gatewayVersion = 'v1alpha1';
 
 /** A group with objects and documents of its own. */
 export type ServedGroup = typeof gatewayGroup | typeof clusterGatewayGroup;
-/** Plural names of what can be listed. */
+/** Plural names of the resources that can be listed. */
 export type ServedPlural = 'clusters' | 'clustergateways' | 'virtualclusters';
 /** A subresource that is answered here; `proxy` goes to the member. */
 export type ServedSubresource = 'status' | 'health';
 
-/** One resource as discovery tells of it. */
+/** One resource as discovery shows it. */
 export interface ApiResource {
   readonly plural: ServedPlural;
   readonly singular: string;
@@ -99,7 +98,7 @@ export const proxyResources: ReadonlyMap<string, string> = new Map([
   [karmadaGroup, 'clusters'],
 ]);
 
-/** Group and version as paths and apiVersion fields have them. */
+/** Group and version as in paths and apiVersion fields. */
 export function groupVersionOf(group: string): string {
   return `${group}/${gatewayVersion}`;
 }

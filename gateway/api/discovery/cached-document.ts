@@ -1,6 +1,5 @@
-// Documents that change only with the program: serialised once, with an ETag that spares clients a second copy. Easy to
-// get wrong: Vary, without which a cache hands the aggregated form of `/apis` to a client that asked for the legacy
-// one.
+// Documents that change only with the program: serialised once and sent with an ETag, so clients need no second copy.
+// Without `Vary: Accept` a cache would give the aggregated form of `/apis` to a client that asked for the legacy one.
 import { createHash } from 'node:crypto';
 import { hasEtag } from '../../../routing/forward/headers.ts';
 import type { RawHeaders } from '../../../http/raw-headers.ts';
@@ -10,7 +9,7 @@ import type { CompleteResponse } from '../../status.ts';
 export interface CachedDocument {
   readonly body: Buffer;
   readonly contentType: string;
-  /** Upper-case hexadecimal SHA-512 of the body, as kube-apiserver's documents have it. */
+  /** Upper-case hexadecimal SHA-512 of the body, as in kube-apiserver. */
   readonly hash: string;
 }
 
@@ -22,7 +21,7 @@ export function cachedDocument(value: unknown, contentType = 'application/json')
 
 /**
  * The answer for a document: 304 when the client has it already (RFC 9110 section 13.1.2).
- * @param forever the URL names this very content by its hash, so that it never has to be asked for again
+ * @param forever true when the URL holds the hash of this content, so that a client may keep it for good
  */
 export function documentResponse(
   { body, contentType, hash }: CachedDocument,

@@ -1,6 +1,5 @@
-// What API groups there are, in the legacy and the aggregated form (KEP-3352), made once from the groups that are
-// served. Easy to get wrong: discovery must not depend on any member, on the hub or on permissions; kubectl gives up on
-// everything when it fails.
+// Discovery of the served API groups, in the legacy and the aggregated form (KEP-3352), made once. It must not depend
+// on a member, on the hub or on permissions: when discovery fails, kubectl can do nothing at all.
 import { gatewayVersion, groupVersionOf } from './api-groups.ts';
 import type { ApiGroup, ApiResource } from './api-groups.ts';
 
@@ -17,10 +16,7 @@ export interface DiscoveryDocuments {
   aggregated(document: 'api' | 'apis', version: string): object;
 }
 
-/**
- * Makes the documents of these groups; `more` and `moreAggregated` are elements of the lists of groups for those that
- * are told elsewhere.
- */
+/** Makes the documents of these groups. `more` and `moreAggregated` are list elements of groups described elsewhere. */
 export function makeDiscovery(
   groups: readonly ApiGroup[],
   more: readonly object[] = [],

@@ -1,8 +1,8 @@
-// The schemas of a Swagger 2.0 document in the protobuf form of google/gnostic-models (openapiv2/OpenAPIv2.proto), the
-// only one in which kubectl asks a server for them. Easy to get wrong: field numbers; a wrong one is read as another
-// field or skipped in silence.
+// Encodes the schemas of a Swagger 2.0 document in the protobuf form of google/gnostic-models
+// (openapiv2/OpenAPIv2.proto), the only form kubectl asks for. Check field numbers against that file: clients read a
+// wrong one as another field, or skip it in silence.
 
-/** A Swagger 2.0 schema, as far as openapi-schemas.ts writes them. */
+/** A Swagger 2.0 schema, with the fields that openapi-schemas.ts writes. */
 interface Schema {
   readonly $ref?: string;
   readonly type?: string;
@@ -22,17 +22,15 @@ interface Swagger {
 }
 
 /**
- * Media types under which this form is asked for; the `@` of kubectl's is not allowed in one, so the answer has the
- * other's.
+ * Media types that ask for this form. kubectl sends the one with `@`, which is not valid in a media type, so answers
+ * have the other.
  */
 export const openapiProtobufTypes: readonly string[] = [
   'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
   'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
 ];
 
-/**
- * Encodes swagger, info and definitions. Paths are left out: clients look schemas up by their group, version and kind.
- */
+/** Encodes swagger, info and definitions. Clients find schemas by group, version and kind, so paths are left out. */
 export function encodeSwagger(document: object): Buffer {
   const { swagger, info, definitions } = document as Swagger;
   return message([
@@ -59,7 +57,7 @@ function encodeSchema(schema: Schema): Buffer {
       properties &&
         message(Object.entries(properties).map(([name, each]) => field(1, named(name, encodeSchema(each))))),
     ),
-    // Any.yaml; JSON is YAML.
+    // Any.yaml, which may be JSON.
     ...extensions.map(([name, value]) => field(31, named(name, message([field(2, JSON.stringify(value))])))),
   ]);
 }

@@ -1,15 +1,15 @@
-// Schemas of the objects served here, with a description for every field, in both dialects of OpenAPI. Easy to get
-// wrong: a field that is served and not described; openapi.test.ts compares every kind with a full object.
+// Schemas of the objects served here, with a description of every field, in both dialects of OpenAPI. openapi.test.ts
+// compares every kind with a full object, so that no field stays undescribed.
 import { clusterGatewayGroup, gatewayGroup, gatewayVersion } from './api-groups.ts';
 import type { ServedGroup } from './api-groups.ts';
 
-/** Swagger 2.0, or OpenAPI 3.0. They differ in where schemas stand and in what may stand beside a reference. */
+/** Swagger 2.0 or OpenAPI 3.0. They keep schemas in different places and allow different fields beside a reference. */
 export type Dialect = 'v2' | 'v3';
 
 type Schema = Readonly<Record<string, unknown>>;
 
 const meta = 'io.portcullis.meta.v1';
-/** Names of schemas begin with the group turned around, as those of custom resources do. */
+/** Names of schemas begin with the reversed group, as those of custom resources do. */
 const prefixes: Readonly<Record<ServedGroup, string>> = {
   [gatewayGroup]: `io.portcullis.gateway.${gatewayVersion}`,
   [clusterGatewayGroup]: `dev.oam.core.cluster.${gatewayVersion}`,
@@ -128,7 +128,7 @@ const clusterGatewaySpec = fields('How the cluster is reached.', {
         'proxy-url': text('Proxy through which the cluster is reached, without its credentials.'),
       }),
     }),
-    credential: fields('What the gateway uses towards the cluster; only its kind is told.', {
+    credential: fields('What the gateway uses towards the cluster; only its kind is shown.', {
       type: text('ServiceAccountToken, X509Certificate or Dynamic.'),
     }),
   }),
@@ -145,7 +145,7 @@ const virtualClusterDescription =
 const virtualClusterSpec = fields('What the object of the cluster says.', {
   alias: text('Another name for people.'),
   accepted: flag('Whether the hub accepts the cluster.'),
-  endpoint: text('How the cluster is reached; - when that is not told.'),
+  endpoint: text('How the cluster is reached; - when that is not shown.'),
   'credential-type': text('ServiceAccountToken, X509Certificate, Dynamic, ManagedCluster or Internal.'),
 });
 

@@ -1,6 +1,5 @@
-// OpenAPI documents of what is served here, so that `kubectl explain` works and a hub can merge them into its own. Easy
-// to get wrong: a hub merges by path and renames schemas that differ, so every operation id and schema name has to be
-// unique beyond this process.
+// OpenAPI documents of the served groups, for `kubectl explain` and for a hub that merges them into its own. A hub
+// merges by path and renames schemas that differ, so operation ids and schema names are unique across API servers.
 import { apiGroups, gatewayVersion, groupVersionOf } from './api-groups.ts';
 import type { ApiGroup, ApiResource, ServedGroup } from './api-groups.ts';
 import { cachedDocument } from './cached-document.ts';
@@ -14,7 +13,7 @@ export interface OpenapiDocuments {
   readonly v2: CachedDocument;
   /** The schemas of `v2` in protobuf. */
   readonly v2Protobuf: CachedDocument;
-  /** The map of `/openapi/v3`; each URL holds the hash of its document, so that clients fetch again when it changes. */
+  /** The document of `/openapi/v3`. Each URL in it holds the hash of its document, so clients fetch a changed one. */
   readonly v3: CachedDocument;
   readonly groups: ReadonlyMap<ServedGroup, CachedDocument>;
 }
@@ -41,7 +40,7 @@ export function makeOpenapi(groups: readonly ApiGroup[] = apiGroups): OpenapiDoc
   };
 }
 
-/** Swagger 2.0 of all groups in one. */
+/** One Swagger 2.0 document of all groups. */
 export function openapiV2(groups: readonly ApiGroup[]): object {
   return {
     swagger: '2.0',

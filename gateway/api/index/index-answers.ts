@@ -1,5 +1,5 @@
-// Hands requests for the index from the chain to the search room, which knows nothing of the chain. Easy to get wrong:
-// what goes over is the user that authorize let through and the headers without credentials, never the caller's own.
+// Hands requests for the index from the chain to the search room, which knows nothing of the chain. It gets the
+// authorized user and the headers without credentials, never those the caller sent.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { headerValues } from '../../../routing/forward/headers.ts';
 import type { IndexRequest } from '../../../search/api/request.ts';
@@ -12,10 +12,10 @@ import type { IndexSurface } from './index-groups.ts';
 import type { LiveQuestion } from './index-live.ts';
 import { readJsonBody } from '../request-body.ts';
 
-/** What answers questions to the index; the promise ends with the exchange. */
+/** Answers a question to the index; resolves when the exchange is over. */
 export type AnswerIndex = (request: IndexRequest) => Promise<void>;
 
-/** The index, and the way past it. */
+/** The index, and a way to ask a cluster instead. */
 export interface IndexAnswers {
   readonly answer: AnswerIndex;
   /** Asks one cluster as the caller. */
@@ -24,8 +24,8 @@ export interface IndexAnswers {
 
 /**
  * Answers one request to the index.
- * @returns an answer that is sent whole, or a promise for the end of one that is sent by the search room
- * @throws GatewayError (or rejects with it) while nothing was sent
+ * @returns an answer to send, or a promise that resolves when the search room has sent its own
+ * @throws GatewayError (or rejects with it) before anything was sent
  */
 export function answerIndex(
   state: Authorized,
@@ -49,8 +49,7 @@ export function answerIndex(
     auditId,
     progress,
     outcome: observation,
-    // A hub's kube-apiserver names the user in this header. Whoever else sends it gets shorter watches for it and
-    // nothing else.
+    // A hub's kube-apiserver names the user in this header. For other callers that send it, it only shortens watches.
     aggregated: headerValues(inbound.headers, 'x-remote-user').length > 0,
     live: (cluster, path, query) => live(state, { cluster, path, query }),
     form: (forms) => acceptedForm(headers, forms),

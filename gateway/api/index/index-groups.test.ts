@@ -53,7 +53,7 @@ test('a subresource below a path of one cluster is a request to that cluster; no
     `${one}/apis/apps/v1/namespaces/a/deployments/d/scale`,
     `${one}/apis/metrics.k8s.io/v1/namespaces/a/pods/p/log`,
     `${one}/api/v1/nodes/n/log`,
-    // Nobody is asked in every cluster at once, and our own segments are read in one spelling.
+    // No such path for all clusters, and our own segments have one spelling only.
     one.replace('c-1', '*') + '/api/v1/namespaces/a/pods/p/log',
     one.replace('c-1', '%63-1') + '/api/v1/namespaces/a/pods/p/log',
     `${clusterpedia}/resources/api/v1/namespaces/a/pods/p/log`,

@@ -1,13 +1,12 @@
-// The API groups of the index, as data: what discovery tells of them and which paths there are. Easy to get wrong: what
-// stands behind `resources` and behind `indexes/default/proxy` are paths of Kubernetes again, but RBAC sees a name and
-// a subresource there, so they are no objects of these groups.
+// The API groups of the index as data: their discovery and their paths. Below `resources` and `indexes/default/proxy`
+// stand whole Kubernetes paths, which are not objects of these groups; to RBAC they are a name and a subresource.
 import { queryFlag } from '../../request/request-info.ts';
 import type { RequestInfo } from '../../request/request-info.ts';
 import type { ParsedTarget } from '../../request/path.ts';
 
 /** Clusterpedia's group, for its clients (clusterpedia-io/api clusterpedia/v1beta1). */
 export const clusterpediaGroup = 'clusterpedia.io';
-/** Our own: the same index with native paths, and what Clusterpedia cannot say. */
+/** Our own group: the same index with native paths, and questions Clusterpedia does not have. */
 export const searchGroup = 'search.portcullis.io';
 
 /** A group of the index. */
@@ -15,7 +14,7 @@ export type IndexGroup = typeof clusterpediaGroup | typeof searchGroup;
 
 const versions: Readonly<Record<IndexGroup, string>> = { [clusterpediaGroup]: 'v1beta1', [searchGroup]: 'v1alpha1' };
 
-/** What can be asked of `indexes/default` besides its proxy path. */
+/** Subresources of `indexes/default` besides its proxy path. */
 export const indexQuestions = ['facets', 'values', 'counts', 'freshness', 'query'] as const;
 export type IndexQuestion = (typeof indexQuestions)[number];
 
@@ -38,7 +37,7 @@ export type IndexSurface =
       readonly group: IndexGroup;
     };
 
-/** The part of the index behind a path below `/apis`, or undefined when it is none of it. */
+/** The part of the index that a path below `/apis` asks; undefined when it asks none. */
 export function indexSurface({ path, segments, starts }: ParsedTarget): IndexSurface | undefined {
   const [, group, version, plural, name, question] = segments;
   if (group !== clusterpediaGroup && group !== searchGroup) return undefined;
@@ -65,8 +64,8 @@ export function indexSurface({ path, segments, starts }: ParsedTarget): IndexSur
 }
 
 /**
- * What a request to the index does: `watch` needs a stream's place and no deadline, whatever RBAC calls the path; all
- * else is short, though a `proxy` subresource counts as long-running for a kube-apiserver.
+ * The verb of a request to the index. A `watch` counts as a stream and has no deadline, whatever RBAC calls the path.
+ * All else is short, though kube-apiserver treats a `proxy` subresource as long-running.
  */
 export function indexVerb(surface: IndexSurface, { verb }: RequestInfo, query: string): string {
   if (surface.part !== 'resources' && surface.part !== 'proxy') return verb;

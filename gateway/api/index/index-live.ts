@@ -1,6 +1,5 @@
-// Asks a cluster itself where the index cannot answer: another version of a type, OpenAPI, Clusterpedia's forward
-// label. Easy to get wrong: it is a request to that cluster like any other, so it is authorized, located and sent by
-// the same code as one to `/clusters/<name>/proxy`.
+// Asks a cluster itself when the index cannot answer: another version of a type, OpenAPI, Clusterpedia's forward label.
+// The same code as for `/clusters/<name>/proxy` authorizes, locates and sends the request.
 import { forbidden } from '../../../auth/rules/authorize.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { IdentityMode } from '../../../cache/model/records.ts';
@@ -15,18 +14,18 @@ import { forward, forwardAsSelf } from '../../steps/forward.ts';
 import { impersonate } from '../../steps/impersonate.ts';
 import { locate } from '../../steps/locate.ts';
 
-/** What is asked of the cluster. */
+/** The question to the cluster. */
 export interface LiveQuestion {
   readonly cluster: string;
-  /** As the cluster knows it, without query. */
+  /** Path on the cluster, without query. */
   readonly path: string;
   /** With `?`, or ''. */
   readonly query: string;
 }
 
 /**
- * Sends it and relays the answer. @throws GatewayError (rejects) while nothing was sent, FORBIDDEN when the caller may
- * not ask the cluster
+ * Sends the question and relays the answer.
+ * @throws GatewayError (rejects) before anything was sent; FORBIDDEN when the caller may not ask the cluster
  */
 export async function askLive(
   state: Authorized,

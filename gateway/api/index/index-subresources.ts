@@ -1,14 +1,13 @@
-// Subresources below Clusterpedia's path of one cluster (`…/resources/clusters/<name>/api/v1/…/pods/<pod>/log`): the
-// index has no copy of them, so they are requests to the cluster itself, as the caller. Easy to get wrong: only those
-// that the operator allows, by Clusterpedia's own flag and spellings; and the right that is asked for is that of
-// `clusters/<name>/proxy`, not the right to read the index.
+// Subresources below Clusterpedia's path of one cluster (`…/resources/clusters/<name>/api/v1/…/pods/<pod>/log`). The
+// index has no copy of them, so they go to the cluster as the caller. The operator allows them by Clusterpedia's flag
+// and spellings, and the caller needs the right to `clusters/<name>/proxy`, not the right to read the index.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { RequestInfo } from '../../request/request-info.ts';
 
-/** By resource of the core group. */
+/** Subresources, by resource of the core group. */
 export type AllowedSubresources = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** As Clusterpedia supports them (pkg/kubeapiserver/options.go). */
+/** The same as Clusterpedia (pkg/kubeapiserver/options.go). */
 const supported: Readonly<Record<string, readonly string[]>> = {
   pods: ['proxy', 'log', 'exec', 'attach', 'portforward'],
   nodes: ['proxy'],
@@ -21,9 +20,9 @@ export function isForwardable({ isResource, apiGroup, resource, subresource, nam
 }
 
 /**
- * Reads `pods/log,exec,…`: a subresource alone is that of every resource which has it; `portfowrd` is what
- * Clusterpedia's flag called it.
- * @throws Error that quotes what cannot be read
+ * Reads `pods/log,exec,…`. A subresource without a resource is allowed on every resource that has it. `portfowrd` is
+ * the spelling of Clusterpedia's flag.
+ * @throws Error that quotes the text it cannot read
  */
 export function parseAllowedSubresources(list: string): AllowedSubresources {
   const allowed = new Map<string, Set<string>>();
@@ -45,7 +44,7 @@ export function parseAllowedSubresources(list: string): AllowedSubresources {
   return allowed;
 }
 
-/** @throws GatewayError METHOD_NOT_ALLOWED where the operator has not allowed it */
+/** @throws GatewayError METHOD_NOT_ALLOWED when the operator has not allowed the subresource */
 export function requireAllowed(info: RequestInfo, cluster: string, allowed: AllowedSubresources | undefined): void {
   if (allowed?.get(info.resource)?.has(info.subresource) === true) return;
   throw new GatewayError(

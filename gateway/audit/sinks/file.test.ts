@@ -11,13 +11,13 @@ import { backupName, deleteOldFiles } from './rotation.ts';
 
 let folder: string;
 let path: string;
-/** What the sink said of itself. */
-let told: string[];
+/** Calls of the sink's events. */
+let reported: string[];
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'portcullis-audit-'));
   path = join(folder, 'logs', 'audit.log');
-  told = [];
+  reported = [];
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -29,9 +29,9 @@ function start(options: Partial<AuditFileOptions> = {}): AuditSink {
     maxAgeDays: 0,
     retryMs: 20,
     events: {
-      failing: (error) => told.push(`failing ${(error as NodeJS.ErrnoException).code}`),
-      recovered: () => told.push('recovered'),
-      lost: (events) => told.push(`lost ${events}`),
+      failing: (error) => reported.push(`failing ${(error as NodeJS.ErrnoException).code}`),
+      recovered: () => reported.push('recovered'),
+      lost: (events) => reported.push(`lost ${events}`),
     },
     ...options,
   });
@@ -49,7 +49,7 @@ function everyLine(): string[] {
   );
 }
 
-/** Waits for what others do; a test that waits in vain fails. */
+/** Waits until the condition holds; fails the test when it never does. */
 async function until(holds: () => boolean): Promise<void> {
   const deadlineMs = performance.now() + 10_000;
   while (!holds()) {
@@ -80,7 +80,7 @@ test('a line that a crash cut off does not spoil the next one', async () => {
   assert.deepEqual(everyLine(), ['{"a":1}', '{"a":', '{"a":2}']);
 });
 
-test('a path that cannot be written is told at once', () => {
+test('a path that cannot be written fails at once', () => {
   writeFileSync(join(folder, 'logs'), 'a file');
   assert.throws(() => start(), /EEXIST|ENOTDIR/);
 });
@@ -171,14 +171,14 @@ test('a full disk makes the sink full at once, and with room again every event i
     const sink = start();
     const lines = Array.from({ length: 100 }, (_, i) => JSON.stringify({ i, text: 'x'.repeat(80) }));
     for (const line of lines) sink.write(line);
-    await until(() => told.length > 0);
-    assert.deepEqual(told, ['failing ENOSPC']);
+    await until(() => reported.length > 0);
+    assert.deepEqual(reported, ['failing ENOSPC']);
     assert.equal(sink.accepting, false);
-    // A change that was let in before is taken by the full sink.
+    // Even a full sink takes the event of a change that was let in before.
     sink.write('"late"');
     rmSync(filler);
-    await until(() => told.length > 1);
-    assert.deepEqual(told, ['failing ENOSPC', 'recovered']);
+    await until(() => reported.length > 1);
+    assert.deepEqual(reported, ['failing ENOSPC', 'recovered']);
     assert.equal(sink.accepting, true);
     assert.deepEqual(everyLine(), [...lines, '"late"']);
     sink.close();
@@ -192,9 +192,9 @@ test('events that a full disk has not taken when the process ends are told as lo
   path = '/dev/full';
   const sink = start({ retryMs: 60_000 });
   sink.write('1');
-  await until(() => told.length > 0);
+  await until(() => reported.length > 0);
   sink.write('2');
   sink.close();
-  await until(() => told.length > 1);
-  assert.deepEqual(told, ['failing ENOSPC', 'lost 2']);
+  await until(() => reported.length > 1);
+  assert.deepEqual(reported, ['failing ENOSPC', 'lost 2']);
 });

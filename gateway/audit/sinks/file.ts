@@ -1,5 +1,5 @@
-// Audit events as lines of a file that rotates, or of standard output. Easy to get wrong: a full disk takes half a
-// line; the rest of it must be what is written next, in the same file, and until then nothing may count as stored.
+// Writes audit events as lines of a file that rotates, or of standard output. A full disk may take half a line: the
+// rest is written next, into the same file, and until then nothing counts as stored.
 import { closeSync, fstatSync, mkdirSync, openSync, readSync, renameSync, statSync, write as writeFd } from 'node:fs';
 import { dirname } from 'node:path';
 import { backupName, deleteOldFiles } from './rotation.ts';
@@ -20,13 +20,13 @@ export interface AuditFileOptions extends Retention {
   readonly nowMs?: () => number;
 }
 
-/** Taken in one write. */
+/** Bytes of one write. */
 const pieceBytes = 256 * 1024;
 const lineEnd = 0x0a;
 
 /**
- * Opens the file, making folders (0700) and the file (0600) where there are none.
- * @throws Error with the system's code when it cannot be written: better not to start than to serve unrecorded
+ * Opens the file; makes it (0600) and its folders (0700) when they are missing.
+ * @throws Error with the system's code when it cannot be written, so that the gateway does not serve unrecorded
  */
 export function startAuditFile(options: AuditFileOptions): AuditSink {
   return new AuditFile(options);
@@ -41,7 +41,7 @@ class AuditFile implements AuditSink {
   /** Lines with their end. */
   #pending: string[] = [];
   #pendingBytes = 0;
-  /** What of a piece has not been written. */
+  /** The part of a piece that has not been written. */
   #rest: Buffer | undefined;
   #draining: Promise<void> | undefined;
   #scheduled = false;
@@ -66,7 +66,7 @@ class AuditFile implements AuditSink {
   write(line: string): undefined {
     this.#pending.push(`${line}\n`);
     this.#pendingBytes += line.length + 1;
-    // What comes in one turn is written together. A failing file is tried again by its timer only.
+    // Lines of one turn are written together. A failing file is tried again only by its timer.
     if (this.#scheduled || this.#retry !== undefined) return;
     this.#scheduled = true;
     setImmediate(() => {
@@ -129,7 +129,7 @@ class AuditFile implements AuditSink {
     }, this.#options.retryMs ?? 1000).unref();
   }
 
-  /** Whole lines that fit into the file; rotates it when not one does. */
+  /** Whole lines that fit into the file; rotates the file when not even one fits. */
   #nextPiece(): Buffer {
     const { maxSizeBytes } = this.#options;
     this.#open();
@@ -177,7 +177,7 @@ class AuditFile implements AuditSink {
   }
 }
 
-/** Bytes that were taken, at least one. A pipe that is full for now is waited for. */
+/** Resolves with the number of bytes written; 0 after a short wait when a pipe is full. */
 function writeSome(fd: number, bytes: Buffer): Promise<number> {
   return new Promise((resolve, reject) => {
     writeFd(fd, bytes, (error, written) => {

@@ -1,6 +1,5 @@
-// Names of rotated audit files and which of them are deleted, by the rules of lumberjack v2.2.1, which kube-apiserver
-// rotates with. Easy to get wrong: two rotations within a millisecond must not get one name, or the second would take
-// the first file's place.
+// Names rotated audit files and deletes old ones, by the rules of lumberjack v2.2.1, which kube-apiserver uses. Two
+// rotations within a millisecond get two names, so that the second does not replace the first file.
 import { existsSync } from 'node:fs';
 import { readdir, unlink } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
@@ -14,7 +13,7 @@ export interface Retention {
 const dayMs = 24 * 3600 * 1000;
 const timestampForm = /^(\d{4}-\d{2}-\d{2})T(\d{2})-(\d{2})-(\d{2}\.\d{3})$/;
 
-/** `audit.log` becomes `audit-2026-01-31T13-59-59.123.log`; a name that nobody has. */
+/** `audit.log` becomes `audit-2026-01-31T13-59-59.123.log`; returns a name no file has. */
 export function backupName(file: string, nowMs: number): string {
   const { folder, prefix, extension } = partsOf(file);
   for (let at = nowMs; ; at++) {
@@ -24,7 +23,9 @@ export function backupName(file: string, nowMs: number): string {
   }
 }
 
-/** Deletes rotated files that are too many or too old by the time in their name. Faults are left to the next time. */
+/**
+ * Deletes rotated files beyond the number or age to keep. The age is that of their name; a failed delete is ignored.
+ */
 export async function deleteOldFiles(
   file: string,
   { maxBackups, maxAgeDays }: Retention,
@@ -43,7 +44,7 @@ export async function deleteOldFiles(
   await Promise.allSettled(surplus.map(({ name }) => unlink(join(folder, name))));
 }
 
-/** When the file was rotated, Unix milliseconds; NaN for files that are none of ours. */
+/** When the file was rotated, Unix milliseconds; NaN for other files. */
 function rotationTime(file: string, name: string): number {
   const { prefix, extension } = partsOf(file);
   if (!name.startsWith(prefix) || !name.endsWith(extension)) return Number.NaN;

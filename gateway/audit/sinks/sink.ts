@@ -1,26 +1,25 @@
-// Where audit events go: a file and a webhook are the same few functions to the rest. Easy to get wrong: an event of a
-// request that was let through is taken even by a full sink, or a change that happened would be missing; only new
-// requests are held to `accepting`.
+// The interface of a file and a webhook that keep audit events. Even a full sink takes the events of a request that was
+// let through, or a change that happened would be missing; `accepting` only holds back new requests.
 
 /** One place that keeps events. */
 export interface AuditSink {
   readonly name: 'log' | 'webhook';
-  /** False while an event could not be stored: the next request is refused or goes on unrecorded, as its rule says. */
+  /** False while no event can be stored; the next request is then refused or goes on unrecorded, by its rule. */
   readonly accepting: boolean;
   /**
-   * Takes one line of JSON without its end. Where the mode is `blocking`, the promise says whether it was stored, and
-   * never rejects; otherwise it is stored later.
+   * Takes one line of JSON without its end. In mode `blocking` the promise resolves with whether it was stored, and
+   * never rejects; otherwise the line is stored later.
    */
   write(line: string): Promise<boolean> | undefined;
-  /** Resolves when everything taken so far is stored, or after that time. */
+  /** Resolves when all lines taken so far are stored, or after that time. */
   flush(timeoutMs: number): Promise<void>;
-  /** Takes no new work; what is left is stored as well as it can be. Lines that come later still are. */
+  /** Stops the sink. It still tries to store what is left, and lines that come later. */
   close(): void;
 }
 
-/** Told by sinks; a sink that fails says so once, and once that it is good again. */
+/** Called by sinks: once when a sink begins to fail, once when it works again. */
 export interface SinkEvents {
-  /** Something could not be stored yet, and is tried again. */
+  /** Events could not be stored and are tried again. */
   failing(error: unknown): void;
   recovered(): void;
   /** These events are gone for good. */

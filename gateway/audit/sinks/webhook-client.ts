@@ -1,6 +1,5 @@
-// Sends batches of audit events to the server of a kubeconfig, as kube-apiserver does: POST of an EventList to the very
-// URL in `server`. Easy to get wrong: a webhook that takes the connection and never answers must fail like one that is
-// down.
+// Sends batches of audit events to the server of a kubeconfig, as kube-apiserver does: it posts an EventList to the URL
+// in `server`. A webhook that takes the connection and never answers fails after a time, like one that is down.
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { IncomingMessage, RequestOptions } from 'node:http';
@@ -11,7 +10,7 @@ import type { HubTransport } from '../../../cache/hub/hub-transport.ts';
 import type { Credential } from '../../../cache/model/records.ts';
 import { WebhookRefusal } from './webhook.ts';
 
-/** A webhook that is known. */
+/** A client of one webhook. */
 export interface WebhookClient {
   send(lines: readonly string[], signal: AbortSignal): Promise<void>;
   close(): void;
@@ -19,12 +18,12 @@ export interface WebhookClient {
 
 /** kube-apiserver's timeout of a webhook call. */
 const defaultTimeoutMs = 30_000;
-/** What every line begins with and no item of a list has. */
+/** Every line begins with this; items of a list do not have it. */
 const typeMeta = '"kind":"Event","apiVersion":"audit.k8s.io/v1",';
 
 /**
- * Reads the kubeconfig; it is followed while it changes.
- * @throws ConfigurationError when it cannot be used at start
+ * Reads the kubeconfig and follows its changes.
+ * @throws ConfigurationError when it cannot be used at the start
  */
 export async function makeWebhookClient(
   file: string,
@@ -74,7 +73,7 @@ export async function makeWebhookClient(
   };
 }
 
-/** audit.k8s.io/v1 EventList of lines of the log. */
+/** Makes an audit.k8s.io/v1 EventList of lines of the log. */
 export function eventList(lines: readonly string[]): Buffer {
   const items = lines.map((line) => (line.startsWith(typeMeta, 1) ? `{${line.slice(typeMeta.length + 1)}` : line));
   return Buffer.from(`{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":[${items.join(',')}]}`);
@@ -102,7 +101,7 @@ function requestOptions(
   return { head, body };
 }
 
-/** The status, once the answer was read to its end. */
+/** Resolves with the status once the answer was read to its end. */
 function post(
   request: typeof httpsRequest | typeof httpRequest,
   options: RequestOptions,

@@ -3,22 +3,22 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import { openSpool } from './spool.ts';
+import { Spool } from './spool.ts';
 import { WebhookRefusal, startAuditWebhook } from './webhook.ts';
 import type { AuditWebhookOptions, BatchOptions } from './webhook.ts';
 import type { AuditSink } from './sink.ts';
 
 let folder: string;
-let told: string[];
+let reported: string[];
 /** Batches the webhook has taken. */
 let taken: (readonly string[])[];
-/** What the webhook does with a batch. */
+/** The webhook's reaction to a batch. */
 let behave: (lines: readonly string[], signal: AbortSignal) => Promise<void>;
 let sinks: AuditSink[];
 
 beforeEach(() => {
   folder = join(mkdtempSync(join(tmpdir(), 'portcullis-spool-')), 'audit-spool');
-  told = [];
+  reported = [];
   taken = [];
   sinks = [];
   behave = (lines) => {
@@ -41,11 +41,11 @@ function start(
     initialBackoffMs: 10,
     random: () => 0,
     send: (lines, signal) => behave(lines, signal),
-    spool: openSpool(folder, options.spoolBytes ?? 1_000_000),
+    spool: new Spool(folder, options.spoolBytes ?? 1_000_000),
     events: {
-      failing: (error) => told.push(`failing: ${(error as Error).message}`),
-      recovered: () => told.push('recovered'),
-      lost: (events) => told.push(`lost ${events}`),
+      failing: (error) => reported.push(`failing: ${(error as Error).message}`),
+      recovered: () => reported.push('recovered'),
+      lost: (events) => reported.push(`lost ${events}`),
     },
     ...options,
     batch: { ...batch, ...options.batch },
@@ -64,7 +64,7 @@ function numbers(batches: readonly (readonly string[])[] = taken): number[] {
 
 const range = (to: number): number[] => Array.from({ length: to }, (_, i) => i);
 
-/** Waits for what others do; a test that waits in vain fails. */
+/** Waits until the condition holds; fails the test when it never does. */
 async function until(holds: () => boolean): Promise<void> {
   const deadlineMs = performance.now() + 10_000;
   while (!holds()) {
@@ -102,7 +102,7 @@ test('no more batches a second than the throttle lets through', async () => {
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(taken.length, 2);
   nowMs += 1000;
-  // The sink looks again when a token is due; a second has passed on its clock.
+  // The sink tries again when a token is due; a second has passed on its clock.
   await until(() => taken.length === 3);
 });
 
@@ -112,7 +112,7 @@ test('a webhook that is down gets every event once it is up, and meanwhile they 
   write(sink, 0, 55);
   await until(() => readdirSync(folder).length >= 5);
   assert.equal(sink.accepting, true);
-  assert.equal(told[0], 'failing: down');
+  assert.equal(reported[0], 'failing: down');
   for (const name of readdirSync(folder)) assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600);
   behave = (lines) => {
     taken.push(lines);
@@ -125,7 +125,7 @@ test('a webhook that is down gets every event once it is up, and meanwhile they 
     range(55),
     'nothing twice',
   );
-  assert.equal(told.at(-1), 'recovered');
+  assert.equal(reported.at(-1), 'recovered');
 });
 
 test('a webhook that never answers makes the sink full at its bounds, and not before (FLT-18)', async () => {
@@ -143,7 +143,7 @@ test('what a full sink was given all the same is delivered', async () => {
   behave = down;
   const sink = start({ batch: { bufferSize: 10 }, spoolBytes: 100 });
   write(sink, 0, 60);
-  await until(() => told.length > 0);
+  await until(() => reported.length > 0);
   assert.equal(sink.accepting, false);
   behave = (lines) => {
     taken.push(lines);
@@ -151,7 +151,7 @@ test('what a full sink was given all the same is delivered', async () => {
   };
   await until(() => new Set(numbers()).size === 60);
   assert.equal(sink.accepting, true);
-  assert.ok(!told.some((line) => line.startsWith('lost')));
+  assert.ok(!reported.some((line) => line.startsWith('lost')));
 });
 
 test('a new process sends what an earlier one left behind, damaged lines left out', async () => {
@@ -189,7 +189,7 @@ test('a batch the webhook calls wrong is given up after five attempts, and the o
   };
   const sink = start({ initialBackoffMs: 1 });
   write(sink, 0, 20);
-  await until(() => taken.length === 1 && told.some((line) => line === 'lost 10'));
+  await until(() => taken.length === 1 && reported.some((line) => line === 'lost 10'));
   assert.equal(attempts, 5);
   assert.deepEqual(numbers(), range(20).slice(10));
 });

@@ -1,6 +1,5 @@
-// Audit events to a webhook: in batches, again and again until they are taken, on disk in between. Easy to get wrong:
-// while the webhook fails, events wait on disk, not in memory, so that neither a crash nor a restart takes them; what
-// is sent twice has the same auditID and stage.
+// Sends audit events to a webhook in batches, and repeats a batch until it is taken. While the webhook fails, events
+// wait on disk, so that they survive a crash or restart. An event that is sent twice has the same auditID and stage.
 import type { AuditSink, SinkEvents } from './sink.ts';
 import type { Spool, SpooledBatch } from './spool.ts';
 
@@ -20,7 +19,7 @@ export interface AuditWebhookOptions {
   readonly mode: 'batch' | 'blocking';
   readonly batch: BatchOptions;
   readonly initialBackoffMs: number;
-  /** Rejects when the webhook did not take the events; a {@link WebhookRefusal} when it answered so. */
+  /** Rejects when the webhook did not take the events; with a {@link WebhookRefusal} when it answered without 2xx. */
   readonly send: (lines: readonly string[], signal: AbortSignal) => Promise<void>;
   readonly spool: Spool;
   readonly events: SinkEvents;
@@ -29,7 +28,7 @@ export interface AuditWebhookOptions {
   readonly random?: () => number;
 }
 
-/** The webhook answered, and not with 2xx. */
+/** The webhook answered without 2xx. */
 export class WebhookRefusal extends Error {
   readonly status: number;
 
@@ -40,16 +39,16 @@ export class WebhookRefusal extends Error {
   }
 }
 
-/** Starts with what an earlier process left in the spool. */
+/** Starts with the batches that an earlier process left in the spool. */
 export function startAuditWebhook(options: AuditWebhookOptions): AuditSink {
   return new AuditWebhook(options);
 }
 
 interface Batch {
-  /** Undefined while they are on disk. */
+  /** Undefined while the lines are on disk. */
   readonly lines: readonly string[] | undefined;
   readonly spooled: SpooledBatch | undefined;
-  /** Whom to tell, in mode `blocking`. */
+  /** In mode `blocking`: called with whether the events were stored. */
   readonly waiting: readonly ((stored: boolean) => void)[];
   attempts: number;
 }
@@ -59,7 +58,7 @@ const concurrentSends = 4;
 const backoffFactor = 1.5;
 const backoffJitter = 0.2;
 const longestBackoffMs = 60_000;
-/** A batch the webhook calls wrong so many times is given up, or no other would ever be sent. */
+/** A batch that the webhook refuses as wrong is given up after so many attempts, or it would block all others. */
 const attemptsWhenRefused = 5;
 const wrongBatch: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
@@ -73,7 +72,7 @@ class AuditWebhook implements AuditSink {
   #formTimer: NodeJS.Timeout | undefined;
   #queue: Batch[] = [];
   readonly #sending = new Set<Batch>();
-  /** Events in memory that are formed into batches, those under way included. */
+  /** Events in memory in batches, including those being sent. */
   #batchedEvents = 0;
   #failures = 0;
   #paused = false;
@@ -105,7 +104,7 @@ class AuditWebhook implements AuditSink {
     if (this.#options.mode === 'blocking') {
       const { promise, resolve } = Promise.withResolvers<boolean>();
       this.#formingWaits.push(resolve);
-      // What comes in one turn goes together.
+      // Lines of one turn go together.
       if (this.#forming.length === 1) setImmediate(() => this.#form());
       return promise;
     }
@@ -190,7 +189,7 @@ class AuditWebhook implements AuditSink {
     if (this.#isIdle()) for (const tell of this.#onIdle.splice(0)) tell();
   }
 
-  /** What waits in memory goes before what waits on disk: somebody may be waiting for it. */
+  /** The next batch. Batches in memory come first, since a request may be waiting for them. */
   #next(): Batch | undefined {
     const queued = this.#queue.shift();
     if (queued !== undefined) return queued;
@@ -222,7 +221,7 @@ class AuditWebhook implements AuditSink {
       if (lines.length > 0) await this.#options.send(lines, this.#giveUp.signal);
       if (this.#sending.delete(batch)) this.#delivered(batch);
     } catch (error) {
-      // After close() it was put on disk already.
+      // close() has put it on disk already.
       if (this.#sending.delete(batch)) this.#notDelivered(batch, lines.length, error);
     }
     this.#pump();
@@ -256,7 +255,7 @@ class AuditWebhook implements AuditSink {
     this.#pauseFor(backoffMs * (1 + backoffJitter * random()));
   }
 
-  /** To disk with all that waits in memory; what the disk does not take waits on. */
+  /** Moves batches from memory to disk; those the disk does not take stay in the queue. */
   #postpone(batches: readonly Batch[]): void {
     for (const batch of batches) {
       if (batch.spooled !== undefined) this.#options.spool.putBack(batch.spooled);

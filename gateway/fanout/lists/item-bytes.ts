@@ -1,6 +1,6 @@
-// Names the cluster on an object or a row, by bytes: what is not touched stays as the member wrote it. Easy to get
-// wrong: an object may carry the annotation of another cluster already, in any spelling of its key; ours takes its
-// place, and where readers could still find another it is refused.
+// Writes the cluster's name on an object or a row, in its bytes; all other bytes stay as the member wrote them.
+// Easy to get wrong: an object may already have this annotation, with its key escaped in any way. Ours replaces it, and
+// an object in which a reader could still find another value is refused.
 import {
   byte,
   maxDepth,
@@ -14,24 +14,24 @@ import {
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { clusterAnnotation } from '../../../search/types.ts';
 
-/** A value inside of some bytes. */
+/** The position of a value in some bytes. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** Bytes in place of others. */
+/** A text that replaces a span. */
 export interface Edit extends Span {
   readonly text: string;
 }
 
-/** One scratch space is enough: nothing here waits. */
+/** One scratch space is enough, since nothing here is asynchronous. */
 const open = new Uint8Array(maxDepth);
 
 /**
- * Members of the object at `at`; none of what is no object.
- * @throws MalformedAnswer also for a repeated key, in whatever spellings: Go joins two objects and skips a null behind
- *   one, others take the first or the last, so each would find another cluster on it
+ * Members of the object at `at`; empty when it is no object.
+ * @throws MalformedAnswer also for a repeated key, however escaped. Go joins two objects and skips a null after one,
+ *   others take the first or the last, so each reader would find another cluster on it.
  */
 export function membersOf(bytes: Buffer, at: number): Map<string, Span> {
   const members = new Map<string, Span>();
@@ -50,7 +50,7 @@ export function membersOf(bytes: Buffer, at: number): Map<string, Span> {
   return members;
 }
 
-/** Elements of the list at `at`. @throws MalformedAnswer */
+/** Elements of the list at `at`; empty when it is no list. @throws MalformedAnswer */
 export function elementsOf(bytes: Buffer, at: number): Span[] {
   const elements: Span[] = [];
   if (bytes[at] !== byte.openList) return elements;
@@ -70,7 +70,7 @@ export function stringAt(bytes: Buffer, span: Span | undefined): string | undefi
   return textOf(bytes, span.start, span.end);
 }
 
-/** The bytes with the edits made; they may come in any order and do not overlap. */
+/** The bytes with the edits made. Edits may come in any order and must not overlap. */
 export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
   const pieces: Buffer[] = [];
   let from = 0;
@@ -82,16 +82,16 @@ export function edited(bytes: Buffer, edits: readonly Edit[]): Buffer {
   return Buffer.concat(pieces);
 }
 
-/** What names the cluster on an object. */
+/** What is written on an object. */
 export interface ObjectMark {
   readonly cluster: string;
-  /** Takes the place of the object's own, as in events of a merged watch. */
+  /** Replaces the object's own, as in events of a merged watch. */
   readonly resourceVersion?: string | undefined;
 }
 
 /**
- * How the object at `at` is marked; nothing for one without metadata, which nobody can take for another cluster's.
- * @throws MalformedAnswer for what is no object, has metadata that is none, or holds further objects as a list does
+ * The edits that mark the object at `at`; none when it has no metadata.
+ * @throws MalformedAnswer when it is no object, its metadata is no object, or it holds further objects as a list does
  */
 export function markEdits(bytes: Buffer, at: number, mark: ObjectMark): Edit[] {
   if (bytes[at] !== byte.openObject) throw new MalformedAnswer('something that is no object');
@@ -125,8 +125,8 @@ export function markEdits(bytes: Buffer, at: number, mark: ObjectMark): Edit[] {
 }
 
 /**
- * kubectl takes an object with `items` apart, and lists inside of it, so objects in there would go past the mark. Plain
- * values are somebody's own field.
+ * kubectl takes an object with `items` apart, and lists inside it too, so objects in there would go without the mark.
+ * Items that are plain values are allowed: they are a field of the object's own type.
  */
 function refuseList(bytes: Buffer, items: Span | undefined): void {
   if (items === undefined) return;
@@ -141,7 +141,7 @@ function insertion({ start }: Span, size: number, members: readonly string[]): E
   return { start: start + 1, end: start + 1, text: members.join() + (size > 0 ? ',' : '') };
 }
 
-/** An object as the merged answer shows it. @throws MalformedAnswer */
+/** The object with its mark. @throws MalformedAnswer */
 export function markedObject(bytes: Buffer, mark: ObjectMark): Buffer {
   return edited(bytes, markEdits(bytes, skipSpace(bytes, 0), mark));
 }

@@ -1,6 +1,6 @@
-// One List or Table of the lists of many members, streamed in the order of the clusters' names. Easy to get wrong: who
-// is missing must be known before the head goes out; a member that breaks off later ends a page early or cuts the
-// answer, it never shortens it in silence.
+// Joins the lists of many members into one List or Table, streamed in the order of the clusters' names. The head names
+// the missing clusters. A member that breaks off later ends a page early or cuts the answer; it never shortens a list
+// in silence.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { Authorized } from '../../exchange.ts';
@@ -20,20 +20,20 @@ import type { CellOrder, Columns } from './table-columns.ts';
 import { composeVersion, isVersion, parseVersion, registrationOf } from './tokens.ts';
 import type { Versions } from './tokens.ts';
 
-/** What a list over many clusters is made of. */
+/** What an answer of many clusters depends on. */
 export interface ListParts {
   readonly state: Authorized;
   readonly members: FanoutMembers;
   readonly writer: AnswerWriter;
   readonly query: FanoutQuery;
-  /** Path for the members. */
+  /** The path on the members. */
   readonly path: string;
 }
 
-/** Nobody is asked any more after this; whoever was asked before still has a member's time to answer. */
+/** After this time no further member is asked; those asked before may still answer. */
 const allHeadsMs = 20_000;
 
-/** Makes the question of one list to one member; `limit` and the member's own token where the list is paged. */
+/** Makes the function that asks one member for its list; `limit` and the member's token are for paged lists. */
 export function listAsker({
   state,
   members,
@@ -48,7 +48,7 @@ export function listAsker({
     const added = {
       limit: limit === undefined ? undefined : String(limit),
       continue: memberToken === '' ? undefined : memberToken,
-      // Its token says which version a member's list goes on with.
+      // A member's token already holds its version.
       resourceVersion: memberToken !== '' || version === '' ? undefined : version,
     };
     const question = {
@@ -62,7 +62,7 @@ export function listAsker({
   };
 }
 
-/** '' and '0' mean the same to every member; anything else must be a version of ours. */
+/** '' and '0' mean the same to every member; any other version must be one of ours. */
 function versionsOf({ resourceVersion }: FanoutQuery): Versions | string {
   return resourceVersion === '' || resourceVersion === '0' ? resourceVersion : parseVersion(resourceVersion);
 }
@@ -72,7 +72,7 @@ function versionFor(versions: Versions, cluster: ClusterSpec): string {
   return known?.registration === registrationOf(cluster) ? known.version : '';
 }
 
-/** Answers a list without a limit. @throws GatewayError before the head; afterwards a fault cuts the answer */
+/** Answers a list without a limit. @throws GatewayError before the head; a later error cuts the answer */
 export async function answerWholeList(parts: ListParts, clusters: readonly ClusterSpec[]): Promise<void> {
   const ask = listAsker(parts);
   const untilMs = performance.now() + allHeadsMs;
@@ -106,21 +106,21 @@ export class ListOutput {
     return this.#shape !== undefined;
   }
 
-  /** Versions of the members whose lists were added so far. */
+  /** Versions of the members added so far. */
   get versions(): Versions {
     return this.#versions;
   }
 
-  /** Remembers what is not there; before the head only. */
+  /** Remembers a missing or absent list; only before the head. */
   note(outcome: ListOutcome): void {
     if (outcome.kind === 'missing') this.#missing.push(outcome.missing);
     if (outcome.kind === 'absent') this.#absent += 1;
   }
 
   /**
-   * Sends the head and opens the document, once everything that it names is known.
+   * Sends the head, once all missing clusters are known.
    * @param emptyIsFine a page after the first may be empty
-   * @throws GatewayError when there is no list at all, or `partial=false` and not all are there
+   * @throws GatewayError or IncompleteAnswer when there is no list at all, or with `partial=false` when one is missing
    */
   start(outcomes: readonly ListOutcome[], emptyIsFine = false): void {
     for (const outcome of outcomes) this.note(outcome);
@@ -188,7 +188,7 @@ export class ListOutput {
 
   /**
    * Closes the document.
-   * @param version of page 1, where this is another
+   * @param version that of the first page, when this is a later one
    */
   async finish(continueToken: string, version: string = composeVersion(this.#versions)): Promise<void> {
     const { writer } = this.#parts;
@@ -208,7 +208,7 @@ export class ListOutput {
 
 const comma = Buffer.from(',');
 
-/** There is no answer, or not the whole one that was asked for; the Status names every missing cluster. */
+/** There is no answer, or a whole one was asked for and some cluster is missing. The Status names every missing one. */
 export class IncompleteAnswer extends Error {
   readonly missing: readonly Missing[];
   readonly error: GatewayError;
@@ -223,7 +223,7 @@ export class IncompleteAnswer extends Error {
   }
 }
 
-/** As kube-apiserver says of a type that nobody serves. */
+/** kube-apiserver's error for a type that is not served. */
 export function notServed(): GatewayError {
   return new GatewayError('NOT_FOUND', 'the server could not find the requested resource');
 }

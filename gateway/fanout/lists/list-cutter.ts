@@ -1,6 +1,5 @@
-// Cuts a List or Table that is still arriving into its items, as bytes. Easy to get wrong: chunk borders fall anywhere,
-// and nothing of a list may be kept but the item under way, or one member with a million objects would fill the memory;
-// kind and metadata may come after the items.
+// Cuts a List or Table that is still arriving into its items, as bytes. A chunk may end anywhere, and kind and metadata
+// may follow the items. Only the current item is kept, or one member with a million objects would fill the memory.
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { byte, maxDepth, skipValue, textOf } from '../../../lib/json/json-scan.ts';
@@ -8,18 +7,17 @@ import { membersOf } from './item-bytes.ts';
 
 /** No object of etcd is longer than about 1.5 MB; its JSON with base64 and escapes stays below this. */
 export const maxItemBytes = 32 * 1024 * 1024;
-/** Of kind, metadata, column definitions. */
+/** Bytes of kind, metadata or column definitions. */
 const maxFieldBytes = 1024 * 1024;
 
-/** What one chunk brought, each part in the order in which it came. */
+/** The parts that one chunk brought, in their order. */
 export interface ListPart {
-  /** Members of the list itself that are of use: kind, apiVersion, metadata, columnDefinitions. */
+  /** Fields of the list itself: kind, apiVersion, metadata, columnDefinitions. */
   readonly fields: readonly (readonly [name: string, value: Buffer])[];
-  /** The items or rows have begun, or there are none. */
+  /** True once items or rows have begun, or when there are none. */
   readonly begun: boolean;
   /**
-   * Brackets and UTF-8 were checked; the rest of the grammar of an object is judged by whoever marks it
-   * (item-bytes.ts).
+   * Brackets and UTF-8 were checked here. The rest of an object's grammar is checked when it is marked (item-bytes.ts).
    */
   readonly items: readonly Buffer[];
 }
@@ -28,23 +26,26 @@ export interface ListPart {
 export interface ListCutter {
   /** @throws GatewayError MEMBER_BAD_RESPONSE, quoting nothing */
   push(chunk: Buffer): ListPart;
-  /** The bytes are over. @throws GatewayError MEMBER_BAD_RESPONSE in the middle of the list */
+  /** The answer has ended. @throws GatewayError MEMBER_BAD_RESPONSE in the middle of the list */
   finish(): void;
 }
 
 type State = 'start' | 'first-key' | 'key' | 'colon' | 'value' | 'comma' | 'first-item' | 'item' | 'item-comma' | 'end';
 
-/** @param cluster named in errors */
+/**
+ * Makes the cutter of one answer. It stays one function, because all steps of its state machine share its variables.
+ * @param cluster named in errors
+ */
 export function makeListCutter(cluster: string): ListCutter {
   const open = new Uint8Array(maxDepth);
   const scanner = makeScanner();
   let state: State = 'start';
   let key = '';
-  /** Of the token under way, from chunks before this one. */
+  /** Pieces of the current token from earlier chunks. */
   let pieces: Buffer[] = [];
   let pieceBytes = 0;
   let begun = false;
-  /** Fields that came. */
+  /** Fields that have come. */
   const seen = new Set<string>();
 
   const bad = (what: string): GatewayError =>
@@ -55,7 +56,7 @@ export function makeListCutter(cluster: string): ListCutter {
         return token;
       }
     } catch {
-      // Said below, without a word of the text.
+      // The error below quotes nothing of the text.
     }
     throw bad('it is not JSON');
   };
@@ -152,7 +153,7 @@ export function makeListCutter(cluster: string): ListCutter {
         if (pieceBytes > (state === 'item' || state === 'first-item' ? maxItemBytes : maxFieldBytes)) {
           throw bad('an object in it is too long');
         }
-        // Joined once, when it is complete: with every chunk it would cost the square of its size.
+        // Pieces are joined once, when the token is complete; joining with every chunk would take quadratic time.
         pieces.push(piece);
         if (end < 0) break;
         const token = pieces.length === 1 ? piece : Buffer.concat(pieces);
@@ -169,7 +170,7 @@ export function makeListCutter(cluster: string): ListCutter {
   };
 }
 
-/** What is read of a list beside its items. Others are left out, so that no member can fill the memory with them. */
+/** Fields kept of a list beside its items. Others are dropped, so that no member can fill the memory with them. */
 const listFields: ReadonlySet<string> = new Set(['kind', 'apiVersion', 'metadata', 'columnDefinitions']);
 
 function isItems(key: string): boolean {
@@ -184,14 +185,15 @@ function endsScalar(c: number): boolean {
   return c === byte.comma || c === byte.closeList || c === byte.closeObject || c === byte.colon || isBlank(c);
 }
 
-/** Finds the end of one value, piece by piece; whether it is JSON is judged once it is whole. */
+/** Finds the end of one value, piece by piece. Its grammar is checked once it is whole. */
 interface Scanner {
   readonly busy: boolean;
   begin(first: number): void;
-  /** Position after the value's last byte, or -1 when it goes on; the first call begins at its first byte. */
+  /** The position after the value's last byte, or -1 when it goes on. The first call begins at its first byte. */
   find(bytes: Buffer, from: number): number;
 }
 
+/** Stays one function: the loop in `find` sees every byte of every list and keeps its state in local variables. */
 function makeScanner(): Scanner {
   let busy = false;
   let isScalar = false;
@@ -220,7 +222,7 @@ function makeScanner(): Scanner {
         while (i < length && !endsScalar(bytes[i]!)) i += 1;
         return i < length ? done(i) : -1;
       }
-      // Local, because this loop sees every byte of every list.
+      // Local variables, because this loop sees every byte of every list.
       let open = depth;
       let quoted = inString;
       let skip = escaped;

@@ -10,7 +10,7 @@ import { answerPage } from './list-pages.ts';
 import type { FanoutMembers } from '../members.ts';
 import { readFanoutQuery } from '../query.ts';
 
-/** What a pretend member has, and what it does when it is asked for the n-th time. */
+/** A fake member: its objects, and its answer to the n-th question. */
 interface Pretend {
   readonly objects: readonly string[];
   readonly fault?: (asked: number) => 'none' | 'refuses' | 'breaks off' | 'expired';

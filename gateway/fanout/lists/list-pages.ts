@@ -1,6 +1,6 @@
-// One page of a merged list. Easy to get wrong: how many objects a member will send is not known before, so some are
-// asked ahead with a limit that may turn out too high; what does not fit is asked again with the room there is, so that
-// no page is longer than its limit.
+// Answers one page of a merged list. Nobody knows in advance how many objects a member has, so several members are
+// asked ahead with a limit that may prove too high. A list that does not fit is asked for again with the room that is
+// left, so no page is longer than its limit.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import { ListOutput, listAsker } from './list-answer.ts';
@@ -11,15 +11,15 @@ import { membersAtOnce } from '../members.ts';
 import { composeVersion, readToken, registrationOf, writeToken } from './tokens.ts';
 import type { Position, TokenScope } from './tokens.ts';
 
-/** As many are asked before the head, so that those of them that are missing are named in it. */
+/** So many members are asked before the head, so that the head names those that are missing. */
 const firstAtOnce = 8;
-/** Of an answer that may not fit, so much is held to count it; a longer one is asked for again. */
+/** Bytes held of an answer to count its objects; a longer answer is asked for again. */
 const countedBytes = 4 * 1024 * 1024;
 
 /**
  * Answers one page.
- * @throws GatewayError before the head: BAD_REQUEST for a token that is none, EXPIRED for one whose cluster is gone,
- *   what members say
+ * @throws GatewayError before the head: BAD_REQUEST for an invalid token, EXPIRED when the token's cluster is gone, or
+ *   an error of members
  */
 export async function answerPage(parts: ListParts, clusters: readonly ClusterSpec[], limit: number): Promise<void> {
   const page = new Page(parts, clusters, limit);
@@ -37,11 +37,11 @@ class Page {
   readonly #from: Position | undefined;
   readonly #ask: ReturnType<typeof listAsker>;
   readonly #output: ListOutput;
-  /** Answers that were asked for ahead, by the cluster's place, with the limit they were asked with. */
+  /** Answers asked for ahead and the limit they were asked with, by the cluster's index. */
   readonly #ahead = new Map<number, { readonly limit: number; readonly outcome: Promise<ListOutcome> }>();
   readonly #start: number;
   #remaining: number;
-  /** Clusters before this place have been looked at before the head went out. */
+  /** The head names the missing ones among the clusters before this index. */
   #known = 0;
 
   constructor(parts: ListParts, clusters: readonly ClusterSpec[], limit: number) {
@@ -72,10 +72,10 @@ class Page {
     for (const { outcome } of this.#ahead.values()) outcome.then(cancel, () => {});
   }
 
-  /** Asks until somebody has a list, and sends the head. @returns the place of the first cluster to read */
+  /** Asks until a member has a list, and sends the head. @returns the index of the first cluster to read */
   async #begin(): Promise<number> {
     const isFirstPage = this.#from === undefined;
-    // In the middle of a large member nobody else will be needed.
+    // In the middle of a large member this page probably needs no other.
     const atOnce = isFirstPage || this.#from?.memberToken === '' ? firstAtOnce : 1;
     for (let i = this.#start; ; i = this.#known) {
       const end = Math.min(i + atOnce, this.#clusters.length);
@@ -97,7 +97,7 @@ class Page {
       if (this.#ahead.has(i)) continue;
       const memberToken = i === this.#start ? (this.#from?.memberToken ?? '') : '';
       const outcome = this.#ask(this.#clusters[i]!, this.#remaining, memberToken);
-      // Whoever waits for it hears of a fault; nobody may wait when the page ends before.
+      // #add reports an error. When the page ends before, nobody awaits the answer.
       outcome.catch(() => {});
       this.#ahead.set(i, { limit: this.#remaining, outcome });
     }
@@ -110,7 +110,7 @@ class Page {
     const outcome = await waiting;
     this.#parts.writer.signal.throwIfAborted();
     this.#ahead.delete(i);
-    // The head is out, so the next page begins with it and names it.
+    // The head is out, so the next page begins with this cluster and names it as missing.
     if (outcome.kind === 'missing') return i < this.#known ? '' : this.#tokenAt(i, '');
     if (outcome.kind === 'absent') return '';
     const list = limit <= this.#remaining ? outcome.list : await this.#fitting(i, outcome.list);
@@ -119,7 +119,7 @@ class Page {
     return list.continueToken === '' ? '' : this.#tokenAt(i, list.continueToken);
   }
 
-  /** The list when it fits, or as much of it as fits; undefined when the member cannot give it any more. */
+  /** The list, asked for again with a lower limit when it does not fit; undefined when the member fails now. */
   async #fitting(i: number, list: MemberList): Promise<MemberList | undefined> {
     try {
       if (await list.fits(this.#remaining, countedBytes)) return list;
@@ -142,7 +142,7 @@ class Page {
   }
 }
 
-/** Place of the first cluster of a page among those the caller may reach now. @throws GatewayError EXPIRED */
+/** Index of a page's first cluster among those the caller may reach now. @throws GatewayError EXPIRED */
 function startOf(clusters: readonly ClusterSpec[], from: Position): number {
   const found = clusters.findIndex(({ name }) => name >= from.cluster);
   const at = found < 0 ? clusters.length : found;

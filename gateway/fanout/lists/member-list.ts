@@ -1,5 +1,5 @@
-// One member's list, opened as far as its first item. Easy to get wrong: what a client must know before the first byte
-// (missing clusters, columns) has to be read from every answer first, while none of them is read further than that.
+// One member's list, opened up to its first item. The head of the merged answer needs missing clusters and columns of
+// all members, so every list is read that far first, and no further.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
@@ -12,14 +12,14 @@ import type { Missing } from '../missing.ts';
 import { readColumns } from './table-columns.ts';
 import type { Columns } from './table-columns.ts';
 
-/** What became of asking one member for its list. */
+/** The outcome of asking one member for its list. */
 export type ListOutcome =
   | { readonly kind: 'open'; readonly list: MemberList }
-  /** It does not serve the type, so it has no such objects. */
+  /** The member does not serve the type, so it has no such objects. */
   | { readonly kind: 'absent' }
   | { readonly kind: 'missing'; readonly missing: Missing };
 
-/** A list that is being read. Fields are complete once `items` is at its end. */
+/** A list that is being read. Its fields are complete when `items` has ended. */
 export class MemberList {
   readonly cluster: ClusterSpec;
   readonly #answer: MemberAnswer;
@@ -27,7 +27,7 @@ export class MemberList {
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #fields = new Map<string, Buffer>();
   #ended = false;
-  /** Read already, not given out. */
+  /** Parts that were read but not given out. */
   #held: ListPart[] = [];
 
   constructor(cluster: ClusterSpec, answer: MemberAnswer) {
@@ -50,8 +50,8 @@ export class MemberList {
   }
 
   /**
-   * Reads on, without giving anything out, to learn whether the whole list has no more than so many items. When not, it
-   * is of no use any more.
+   * Reads on without giving anything out, to learn whether the whole list has at most so many items and bytes. When it
+   * has more, the list cannot be used any further.
    * @throws GatewayError when the member broke off
    */
   async fits(maxItems: number, maxBytes: number): Promise<boolean> {
@@ -70,7 +70,7 @@ export class MemberList {
     return this.#text('kind') === 'Table' || this.#fields.has('columnDefinitions');
   }
 
-  /** `PodList`, `Table`; '' when it comes after the items. */
+  /** `PodList` or `Table`; '' while it has not come, since it may follow the items. */
   get kind(): string {
     return this.#text('kind');
   }
@@ -93,8 +93,8 @@ export class MemberList {
   }
 
   /**
-   * Items or rows as the member wrote them, as many as one piece of its answer brought. @throws GatewayError when it
-   * broke off
+   * Items or rows as the member wrote them, in groups as its answer brings them.
+   * @throws GatewayError when the member broke off
    */
   async *items(): AsyncGenerator<readonly Buffer[], void, undefined> {
     for (let held = this.#held.shift(); held !== undefined; held = this.#held.shift()) yield held.items;
@@ -133,8 +133,8 @@ export class MemberList {
 }
 
 /**
- * Asks one member.
- * @throws GatewayError EXPIRED when its continue token or version is too old: the whole list has to begin again;
+ * Asks one member for its list.
+ * @throws GatewayError EXPIRED when its continue token or version is too old, so that the whole list must begin again;
  *   HUB_UNAVAILABLE
  */
 export async function openMemberList(
@@ -164,7 +164,7 @@ export async function openMemberList(
   }
 }
 
-/** A list or watch that cannot go on; the client begins again. */
+/** The error that makes a client begin its list or watch again. */
 export function expired(why: string): GatewayError {
   return new GatewayError('EXPIRED', `the list has to begin again: ${why}`);
 }

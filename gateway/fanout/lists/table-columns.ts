@@ -1,11 +1,11 @@
-// Columns of a merged Table: `Cluster` first, then those of the members. Easy to get wrong: members of different
-// versions have different columns, so cells are put in their place by the column's name, never by their number alone.
+// Merges the columns of members' Tables: `Cluster` first, then theirs. Members of different versions have different
+// columns, so a cell goes to the column of its name.
 import { byte, skipSpace } from '../../../lib/json/json-scan.ts';
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from './item-bytes.ts';
 import type { Edit, ObjectMark, Span } from './item-bytes.ts';
 
-/** Column definitions of one member's Table, as bytes; names repeat where a member repeats them. */
+/** Column definitions of one member's Table as JSON; a member may repeat a name. */
 export interface Columns {
   readonly names: readonly string[];
   readonly definitions: readonly string[];
@@ -20,7 +20,7 @@ export const clusterColumn = JSON.stringify({
   priority: 0,
 });
 
-/** Reads `columnDefinitions`; null is none. @throws MalformedAnswer */
+/** Reads `columnDefinitions`; null means no columns. @throws MalformedAnswer */
 export function readColumns(bytes: Buffer): Columns {
   const spans = elementsOf(bytes, skipSpace(bytes, 0));
   return {
@@ -29,7 +29,7 @@ export function readColumns(bytes: Buffer): Columns {
   };
 }
 
-/** The columns of all: those of the first, then whatever others have besides. */
+/** The columns of all: those of the first member, then columns that only others have. */
 export function unionColumns(all: readonly Columns[]): Columns {
   const names: string[] = [];
   const definitions: string[] = [];
@@ -49,7 +49,7 @@ export function mergedDefinitions({ definitions }: Columns): string {
   return `[${[clusterColumn, ...definitions].join()}]`;
 }
 
-/** Where the cells of one member go: its cell for each merged column, -1 for none; undefined when they are the same. */
+/** The member's cell for each merged column, -1 for none; undefined when the columns are the same. */
 export type CellOrder = readonly number[] | undefined;
 
 export function cellOrder(own: Columns, merged: Columns): CellOrder {
@@ -59,8 +59,8 @@ export function cellOrder(own: Columns, merged: Columns): CellOrder {
 }
 
 /**
- * A row of the merged Table: the cluster in the first cell and on the object. @throws MalformedAnswer for what is no
- * row
+ * A row of the merged Table, with the cluster in the first cell and on the object.
+ * @throws MalformedAnswer when it is no row
  */
 export function mergedRow(bytes: Buffer, order: CellOrder, mark: ObjectMark): Buffer {
   const at = skipSpace(bytes, 0);

@@ -58,7 +58,7 @@ describe('a continue token', () => {
     for (const other of others) assert.throws(() => readToken(token, other), { code: 'BAD_REQUEST' });
     for (let i = 0; i < token.length; i += 1) {
       const changed = token.slice(0, i) + (token[i] === 'A' ? 'B' : 'A') + token.slice(i + 1);
-      // The last character may hold bits that say nothing.
+      // Some bits of the last character have no meaning.
       if (Buffer.from(changed, 'base64url').equals(Buffer.from(token, 'base64url'))) continue;
       assert.throws(() => readToken(changed, scope), { code: 'BAD_REQUEST' }, String(i));
     }

@@ -1,36 +1,34 @@
-// What a client hands back to us: the version of a merged list or watch, and where the next page begins. Easy to get
-// wrong: both name clusters and come from outside, so they only choose among the clusters the caller may reach now,
-// whatever they say.
+// Writes and reads what a client hands back: the version of a merged list or watch, and the place where the next page
+// begins. Both name clusters and come from outside, so they only choose among clusters the caller may reach now.
 import { createHash } from 'node:crypto';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { User } from '../../../cache/model/user.ts';
 
-/** The version of each cluster of a merged answer, with the registration it belongs to, by the cluster's name. */
+/** Version and registration of each cluster of a merged answer, by the cluster's name. */
 export type Versions = ReadonlyMap<string, { readonly version: string; readonly registration: string }>;
 
-/** Part of a registration's uid: enough to see that another server has taken the name. */
+/** Part of a registration's uid, enough to notice that another server has taken the name. */
 export function registrationOf({ uid }: ClusterSpec): string {
   return uid.replaceAll('-', '').slice(0, 8);
 }
 
-/** `resourceVersion` of a merged answer: base64url of a JSON object, cluster to `<its version>.<registration>`. */
+/** `resourceVersion` of a merged answer: base64url of a JSON object from cluster to `<its version>.<registration>`. */
 export function composeVersion(versions: Versions): string {
   const entries = [...versions].map(([cluster, { version, registration }]) => [cluster, `${version}.${registration}`]);
   return Buffer.from(JSON.stringify(Object.fromEntries(entries))).toString('base64url');
 }
 
-/**
- * Whether a member's version can be part of ours; some aggregated APIs have none, and such a cluster begins anew each
- * time.
- */
+/** Whether a member's version can be part of ours. Some aggregated APIs have none; their lists begin anew each time. */
 export function isVersion(text: string): boolean {
   return /^[0-9A-Za-z_-]{1,64}$/.test(text);
 }
 
 const versionText = /^([0-9A-Za-z_-]{1,64})\.([0-9a-z]{1,8})$/;
 
-/** @throws GatewayError BAD_REQUEST for what {@link composeVersion} did not make, such as the version of one cluster */
+/**
+ * @throws GatewayError BAD_REQUEST for a text not made by {@link composeVersion}, such as the version of one cluster
+ */
 export function parseVersion(text: string): Versions {
   const versions = new Map<string, { version: string; registration: string }>();
   for (const [cluster, value] of Object.entries(parseObject(text) ?? throwOdd())) {
@@ -50,12 +48,12 @@ function throwOdd(): never {
 
 /** Where a page begins. */
 export interface Position {
-  /** The first cluster of the page, or the next by name. */
+  /** The first cluster of the page; the next by name when it is gone. */
   readonly cluster: string;
   readonly registration: string;
   /** The member's own token, '' to begin with its first object. */
   readonly memberToken: string;
-  /** Version that every page repeats, as the first one had it. */
+  /** Version of the first page, which every page repeats. */
   readonly version: string;
 }
 
@@ -74,13 +72,13 @@ export function writeToken(position: Position, scope: TokenScope): string {
   return Buffer.from(JSON.stringify([digestOf(parts, scope), ...parts])).toString('base64url');
 }
 
-/** @throws GatewayError BAD_REQUEST for a token that was changed, or made for another user or question */
+/** @throws GatewayError BAD_REQUEST for a token that was changed, or made for another user or list */
 export function readToken(token: string, scope: TokenScope): Position {
   const odd = new GatewayError(
     'BAD_REQUEST',
     'the continue token is not one of this list and this user; begin again without it',
   );
-  // Buffer would skip characters that are none of base64url.
+  // Buffer would skip characters outside base64url.
   if (!base64url.test(token)) throw odd;
   let parts: unknown;
   try {
@@ -91,8 +89,8 @@ export function readToken(token: string, scope: TokenScope): Position {
   if (!Array.isArray(parts) || parts.length !== 5 || !parts.every((part) => typeof part === 'string')) throw odd;
   const [digest, cluster = '', registration = '', memberToken = '', version = ''] = parts as string[];
   if (digest !== digestOf([cluster, registration, memberToken, version], scope)) throw odd;
-  // The digest is no secret: what it covers gives nothing that could not be asked for, and every cluster is judged
-  // anew.
+  // The digest needs no key: a forged token gives nothing the caller could not ask for, since every cluster is
+  // authorized again.
   parseVersion(version);
   return { cluster, registration, memberToken, version };
 }

@@ -26,12 +26,12 @@ const cut = new GatewayError('MEMBER_UNAVAILABLE', 'cut');
 const event = (type: string, version: string): string =>
   `{"type":"${type}","object":{"metadata":{"name":"x","resourceVersion":"${version}"}}}\n`;
 
-/** Follows a member whose answers are given in order; what is told is noted. */
+/** Follows a member that gives these answers in order; notes every call of the output. */
 async function follow(
   version: string | undefined,
   answers: readonly MemberAnswer[],
-): Promise<{ readonly told: string[]; readonly asked: string[] }> {
-  const told: string[] = [];
+): Promise<{ readonly reported: string[]; readonly asked: string[] }> {
+  const reported: string[] = [];
   const asked: string[] = [];
   const waiting = answers.values();
   const stop = new AbortController();
@@ -55,54 +55,54 @@ async function follow(
     },
   };
   const output: MemberOutput = {
-    onAttempt: (missing) => void told.push(missing === undefined ? 'works' : `missing ${missing.code}`),
-    onItems: async (_, items) => void told.push(`items ${items.length}`),
-    onJoined: async (_, joined) => void told.push(`joined ${joined}`),
+    onAttempt: (missing) => void reported.push(missing === undefined ? 'works' : `missing ${missing.code}`),
+    onItems: async (_, items) => void reported.push(`items ${items.length}`),
+    onJoined: async (_, joined) => void reported.push(`joined ${joined}`),
     onChange: async (type, object) => {
-      told.push(type);
+      reported.push(type);
       return WatchLines.versionOf(object);
     },
-    onBookmark: async (bookmark) => void told.push(`bookmark ${bookmark}`),
-    onExpired: (why) => void told.push(`expired: ${why}`),
+    onBookmark: async (bookmark) => void reported.push(`bookmark ${bookmark}`),
+    onExpired: (why) => void reported.push(`expired: ${why}`),
   };
   await followMember(source, output, version, stop.signal, async () => {});
-  return { told, asked };
+  return { reported, asked };
 }
 
 const page = '{"kind":"XList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{}}]}';
 
 describe('followMember', () => {
   it('lists a member that joins and watches from the version of its list', async () => {
-    const { told, asked } = await follow(undefined, [answerOf(200, [page]), answerOf(200, [event('ADDED', '6')])]);
+    const { reported, asked } = await follow(undefined, [answerOf(200, [page]), answerOf(200, [event('ADDED', '6')])]);
     assert.deepEqual(asked.slice(0, 2), ['list', 'watch 5']);
-    assert.deepEqual(told.slice(0, 5), ['works', 'items 1', 'joined 5', 'works', 'ADDED']);
+    assert.deepEqual(reported.slice(0, 5), ['works', 'items 1', 'joined 5', 'works', 'ADDED']);
   });
 
-  it('goes on from the last version it told or was bookmarked, and says nothing of a break', async () => {
+  it('goes on from the version of the last event or bookmark, and sends nothing about a break', async () => {
     const bookmark = '{"type":"BOOKMARK","object":{"kind":"X","apiVersion":"v1","metadata":{"resourceVersion":"9"}}}\n';
     const half = event('ADDED', '10').slice(0, 20);
-    const { told, asked } = await follow('5', [
+    const { reported, asked } = await follow('5', [
       answerOf(200, [event('DELETED', '6'), bookmark, half, cut]),
       answerOf(200, []),
     ]);
     assert.deepEqual(asked.slice(0, 2), ['watch 5', 'watch 9']);
-    assert.deepEqual(told.slice(0, 3), ['works', 'DELETED', 'bookmark 9']);
+    assert.deepEqual(reported.slice(0, 3), ['works', 'DELETED', 'bookmark 9']);
     assert.equal(
-      told.some((one) => one.startsWith('expired')),
+      reported.some((one) => one.startsWith('expired')),
       false,
     );
   });
 
-  it('is over when a list broke off half told: what was told cannot be taken back', async () => {
-    const { told } = await follow(undefined, [answerOf(200, [page.slice(0, -2), cut])]);
-    assert.deepEqual(told, ['works', 'items 1', 'expired: a cluster broke off while its objects were told']);
+  it('ends when a list broke off halfway: objects already sent cannot be taken back', async () => {
+    const { reported } = await follow(undefined, [answerOf(200, [page.slice(0, -2), cut])]);
+    assert.deepEqual(reported, ['works', 'items 1', 'expired: a cluster broke off while its objects were sent']);
   });
 
   it('is over when the version is too old, in an event or as an answer, and when rights are lost', async () => {
     const tooOld = '{"type":"ERROR","object":{"kind":"Status","code":410}}\n';
     for (const answer of [answerOf(200, [tooOld]), answerOf(410, []), answerOf(403, [])]) {
-      const { told } = await follow('5', [answer]);
-      assert.match(told.at(-1)!, /^expired/);
+      const { reported } = await follow('5', [answer]);
+      assert.match(reported.at(-1)!, /^expired/);
     }
   });
 });

@@ -1,6 +1,6 @@
-// Follows one member for a merged watch: lists it when it joins, then watches, and again whenever that ends. Easy to
-// get wrong: a member that does not answer says nothing about its objects, so nothing is told of them; and a list that
-// broke off half told cannot be mended, only begun again.
+// Follows one member for a merged watch: it lists the member when it joins, then watches it, and watches again whenever
+// that ends. A member that does not answer has not lost its objects, so no event is sent. When a list breaks off
+// halfway, the whole watch must begin again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeBackoff } from '../../../lib/backoff.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
@@ -13,23 +13,23 @@ import { missingByAnswer, missingByError } from '../missing.ts';
 import type { Missing } from '../missing.ts';
 import type { ChangeType } from './watch-lines.ts';
 
-/** How one member is asked. */
+/** Asks one member. */
 export interface MemberSource {
   readonly cluster: string;
   list(): Promise<ListOutcome>;
   watch(version: string): Promise<MemberAnswer>;
 }
 
-/** What is told of a member. All of it waits while the client is slow. */
+/** Takes what a member says. Promises resolve when the client has taken it. */
 export interface MemberOutput {
-  /** How the attempt went that has just been made; undefined when it works or the member does not serve the type. */
+  /** An attempt is over; undefined when it worked or the member does not serve the type. */
   onAttempt(missing: Missing | undefined): void;
   onItems(list: MemberList, items: readonly Buffer[]): Promise<void>;
-  /** Everything there was has been told. */
+  /** All initial objects were sent. */
   onJoined(list: MemberList, version: string): Promise<void>;
   /** @returns the version of the change */
   onChange(type: ChangeType, object: Buffer): Promise<string>;
-  /** @param line as it came */
+  /** @param line as received */
   onBookmark(version: string, line: Buffer): Promise<void>;
   /** The client has to begin again. */
   onExpired(why: string): void;
@@ -37,11 +37,12 @@ export interface MemberOutput {
 
 const firstWaitMs = 800;
 const longestWaitMs = 30_000;
-/** A watch that lasted so long was a good one. */
+/** A watch that lasted so long resets the backoff. */
 const steadyMs = 5_000;
 
 /**
- * Runs until the signal is aborted or the client has to begin again. @param version undefined for a member that joins
+ * Runs until the signal is aborted or the client has to begin again.
+ * @param version undefined for a member that joins
  */
 export async function followMember(
   source: MemberSource,
@@ -66,7 +67,7 @@ export async function followMember(
   }
 }
 
-/** Ends early with the signal. */
+/** Waits; an aborted signal ends the wait. */
 function waitUntil(waitMs: number, signal: AbortSignal): Promise<unknown> {
   return sleep(waitMs, undefined, { signal, ref: false }).catch(() => {});
 }
@@ -75,11 +76,11 @@ class MemberRun {
   readonly #source: MemberSource;
   readonly #output: MemberOutput;
   #version: string | undefined;
-  /** Some objects of a list were told, and not all. */
-  #isHalfTold = false;
-  /** It has been followed already. */
+  /** Some objects of a list were sent, but not all. */
+  #isHalfSent = false;
+  /** The client has objects of this member. */
   #wasThere: boolean;
-  /** It does not serve the type now. */
+  /** The member does not serve the type now. */
   isAbsent = false;
   over = false;
 
@@ -114,7 +115,7 @@ class MemberRun {
     }
   }
 
-  /** @returns the version from which it is watched; undefined when there is nothing to be had now */
+  /** @returns the version to watch from; undefined when the member has no list now */
   async #join(): Promise<string | undefined> {
     const outcome = await this.#source.list();
     if (outcome.kind === 'missing') {
@@ -128,11 +129,11 @@ class MemberRun {
     }
     const { list } = outcome;
     for await (const items of list.items()) {
-      this.#isHalfTold ||= items.length > 0;
+      this.#isHalfSent ||= items.length > 0;
       await this.#output.onItems(list, items);
     }
     await this.#output.onJoined(list, list.resourceVersion);
-    this.#isHalfTold = false;
+    this.#isHalfSent = false;
     this.#wasThere = true;
     return list.resourceVersion;
   }
@@ -145,15 +146,15 @@ class MemberRun {
       this.#output.onAttempt(undefined);
     } else if (code === 410) this.#expire('the version of a cluster is too old');
     else if (this.#wasThere && code >= 400 && code < 500 && code !== 429) {
-      // What the caller may not see any more must leave its store.
+      // Objects the caller may no longer see must leave its cache.
       this.#output.onAttempt(missing);
       this.#expire('a cluster refuses to go on');
     } else this.#output.onAttempt(missing);
   }
 
   explain(error: unknown): void {
-    if (this.#isHalfTold) {
-      this.#expire('a cluster broke off while its objects were told');
+    if (this.#isHalfSent) {
+      this.#expire('a cluster broke off while its objects were sent');
     } else if (error instanceof GatewayError && error.code === 'EXPIRED') this.#expire('a cluster has begun again');
     else if (!(error instanceof MalformedAnswer)) {
       this.#output.onAttempt(missingByError(this.#source.cluster, error));

@@ -1,6 +1,6 @@
-// One watch of many members. Easy to get wrong: the version in each event stands for all clusters, so a client that
-// comes back with it must miss nothing of any of them; whenever that cannot be promised the watch ends with 410, and
-// the client lists again.
+// Joins the watches of many members into one. The version in each event stands for all clusters, so a client that comes
+// back with it must not miss an event of any of them. When that cannot be promised, the watch ends with 410 and the
+// client lists again.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { ClusterEvent } from '../../../cache/model/cluster-events.ts';
@@ -22,12 +22,12 @@ import type { Versions } from '../lists/tokens.ts';
 import { WatchLines, bookmarkLine, errorLine } from './watch-lines.ts';
 import type { MemberColumns, ObjectType } from './watch-lines.ts';
 
-/** Above this a live watch would keep a stream to every member for every client: that is what the index is for. */
+/** A live watch keeps a stream to every member for every client. Beyond this many clusters the index is the answer. */
 const maxWatchedClusters = 200;
-/** How long the head waits for members, so that those that cannot be reached are named in it. */
+/** How long the head waits for members, so that it names those that cannot be reached. */
 const headWaitMs = 3_000;
 const bookmarkIntervalMs = 10_000;
-/** In place of the version of a cluster of which a client has seen only a part. */
+/** Stands for the version of a cluster while the client has only a part of its objects. */
 const joining = 'joining';
 
 /** Answers a watch; resolves when it ends. @throws GatewayError before the head */
@@ -44,10 +44,10 @@ export async function answerWatch(
   if (query.initialEvents && !query.bookmarks) {
     throw new GatewayError('INVALID', 'sendInitialEvents needs allowWatchBookmarks=true');
   }
-  const judged = new Set(dependencies.clusters.list().map(({ spec }) => spec.uid));
+  const existing = new Set(dependencies.clusters.list().map(({ spec }) => spec.uid));
   const clusters = await members.permitted(query.selects);
   if (clusters.length > maxWatchedClusters) throw tooMany(clusters.length, path);
-  const watch = new MergedWatch(parts, dependencies, judged);
+  const watch = new MergedWatch(parts, dependencies, existing);
   try {
     await watch.run(clusters, startOf(query.resourceVersion, query.initialEvents, clusters), ending);
   } finally {
@@ -55,7 +55,7 @@ export async function answerWatch(
   }
 }
 
-/** Versions to go on from; nothing for a client that has nothing. @throws GatewayError BAD_REQUEST or EXPIRED */
+/** Versions to continue from; empty for a client that begins. @throws GatewayError BAD_REQUEST or EXPIRED */
 function startOf(version: string, isFresh: boolean, clusters: readonly ClusterSpec[]): Versions {
   if (version === '' || version === '0') return new Map();
   const versions = parseVersion(version);
@@ -77,7 +77,8 @@ function tooMany(count: number, path: string): GatewayError {
 class MergedWatch {
   readonly #parts: ListParts;
   readonly #dependencies: ChainDependencies;
-  readonly #judged: Set<string>;
+  /** Uids of the clusters there were when the first ones were chosen; others may still join. */
+  readonly #existing: Set<string>;
   readonly #watched = new Map<string, ClusterSpec>();
   readonly #versions = new Map<string, { version: string; registration: string }>();
   readonly #lines = new WatchLines();
@@ -86,19 +87,19 @@ class MergedWatch {
   readonly #ready = Promise.withResolvers<void>();
   readonly #done = Promise.withResolvers<void>();
   readonly #missing = new Map<string, Missing>();
-  /** Clusters whose first attempt is not over, and those that are still to be told as a whole. */
+  /** Clusters whose first attempt is not over, and clusters whose initial objects are not all sent. */
   readonly #waitingFor = new Set<string>();
-  readonly #untold = new Set<string>();
+  readonly #unsent = new Set<string>();
   #onSettled: (() => void) | undefined;
   #type: ObjectType | undefined;
   #isTable = false;
   #bookmarkAtMs = 0;
   #isOver = false;
 
-  constructor(parts: ListParts, dependencies: ChainDependencies, judged: Set<string>) {
+  constructor(parts: ListParts, dependencies: ChainDependencies, existing: Set<string>) {
     this.#parts = parts;
     this.#dependencies = dependencies;
-    this.#judged = judged;
+    this.#existing = existing;
     this.#ready.promise.catch(() => {});
     this.#done.promise.catch(() => {});
   }
@@ -109,7 +110,8 @@ class MergedWatch {
     for (const [name, version] of from) this.#versions.set(name, version);
     for (const cluster of clusters) this.#follow(cluster, from.get(cluster.name)?.version);
     this.#closers.push(this.#dependencies.clusters.subscribe((event) => this.#onRecord(event)));
-    for (const { spec } of this.#dependencies.clusters.list()) if (!this.#judged.has(spec.uid)) void this.#judge(spec);
+    for (const { spec } of this.#dependencies.clusters.list())
+      if (!this.#existing.has(spec.uid)) void this.#considerJoin(spec);
     writer.signal.addEventListener('abort', () => this.#done.reject(writer.signal.reason), { once: true });
     ending.onEnd = (statusJson) => void this.#finish(statusJson);
     await this.#firstAttempts();
@@ -124,7 +126,7 @@ class MergedWatch {
         const timer = setTimeout(() => void this.#finish(undefined), query.timeoutSeconds * 1000);
         this.#closers.push(() => clearTimeout(timer));
       }
-      await this.#told();
+      await this.#endInitial();
     }
     await this.#done.promise;
   }
@@ -136,7 +138,7 @@ class MergedWatch {
     for (const close of this.#closers.splice(0)) close();
   }
 
-  /** Resolves when each has answered or failed once, or after a while. */
+  /** Resolves when each member has answered or failed once, or after a while. */
   async #firstAttempts(): Promise<void> {
     if (this.#waitingFor.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -149,7 +151,7 @@ class MergedWatch {
     const { members, query, path, state, writer } = this.#parts;
     const { name } = cluster;
     this.#watched.set(name, cluster);
-    if (version === undefined) this.#untold.add(name);
+    if (version === undefined) this.#unsent.add(name);
     const signal = AbortSignal.any([writer.signal, this.#stop.signal]);
     const headers = memberHeaders(state.headers, memberAccept(state.headers));
     const listRest = withoutKeys(query.rest, watchKeys);
@@ -199,8 +201,8 @@ class MergedWatch {
         await this.#ready.promise;
         this.#learn(list);
         at(version);
-        this.#untold.delete(name);
-        await this.#told();
+        this.#unsent.delete(name);
+        await this.#endInitial();
       },
       onChange: async (type, object) => {
         const version = WatchLines.versionOf(object);
@@ -214,7 +216,7 @@ class MergedWatch {
         at(version);
         this.#learnFrom(line);
         const nowMs = performance.now();
-        if (!query.bookmarks || this.#untold.size > 0 || nowMs - this.#bookmarkAtMs < bookmarkIntervalMs) return;
+        if (!query.bookmarks || this.#unsent.size > 0 || nowMs - this.#bookmarkAtMs < bookmarkIntervalMs) return;
         await this.#bookmark(false);
       },
       onExpired: (why) => this.#expire(why),
@@ -227,7 +229,7 @@ class MergedWatch {
     this.#type ??= { kind: list.kind.replace(/List$/, ''), apiVersion: list.apiVersion };
   }
 
-  /** The kind of a bookmark is the one of the objects, or Table. */
+  /** Takes the type from a member's bookmark, which has the kind of the objects, or Table. */
   #learnFrom(line: Buffer): void {
     if (this.#type !== undefined) return;
     const { object } = JSON.parse(line.toString('utf8')) as { readonly object: Readonly<Record<string, unknown>> };
@@ -241,19 +243,19 @@ class MergedWatch {
     if (missing === undefined) this.#missing.delete(cluster);
     else {
       this.#missing.set(cluster, missing);
-      // What cannot be told now is not waited for: it joins when it is back.
-      this.#untold.delete(cluster);
+      // The end of the initial events does not wait for this member; it joins when it is back.
+      this.#unsent.delete(cluster);
     }
     this.#waitingFor.delete(cluster);
     if (this.#waitingFor.size === 0) this.#onSettled?.();
-    if (missing !== undefined) void this.#ready.promise.then(() => this.#told()).catch(() => {});
+    if (missing !== undefined) void this.#ready.promise.then(() => this.#endInitial()).catch(() => {});
   }
 
   #isInitialSent = false;
 
-  /** Everything there was at first has been told: says so where the client waits for it. */
-  async #told(): Promise<void> {
-    if (!this.#parts.query.initialEvents || this.#isInitialSent || this.#untold.size > 0) return;
+  /** Sends the bookmark that ends the initial events, once all were sent and if the client asked for it. */
+  async #endInitial(): Promise<void> {
+    if (!this.#parts.query.initialEvents || this.#isInitialSent || this.#unsent.size > 0) return;
     if (this.#type === undefined) return;
     this.#isInitialSent = true;
     await this.#bookmark(true);
@@ -274,12 +276,12 @@ class MergedWatch {
       return;
     }
     if (previous?.spec.labels === spec.labels) return;
-    if (!isWatched) void this.#judge(spec);
+    if (!isWatched) void this.#considerJoin(spec);
     else if (selects !== undefined && !selects(spec.labels)) this.#expire('the set of clusters has changed');
   }
 
-  /** A cluster that was added, or is now selected, joins. */
-  async #judge(spec: ClusterSpec): Promise<void> {
+  /** Lets a cluster join that was added or is now selected. */
+  async #considerJoin(spec: ClusterSpec): Promise<void> {
     const { query, members } = this.#parts;
     try {
       if (query.selects !== undefined && !query.selects(spec.labels)) return;
@@ -287,7 +289,7 @@ class MergedWatch {
       if (this.#watched.size >= maxWatchedClusters) this.#expire('there are too many clusters now');
       else this.#follow(spec, undefined);
     } catch {
-      // Nobody could say: the client lists again, and then somebody can.
+      // The decision failed; the client lists again and asks anew.
       this.#expire('the set of clusters has changed');
     }
   }
@@ -313,7 +315,7 @@ class MergedWatch {
   }
 }
 
-/** Of a list nothing of the watch is asked. */
+/** Parameters of the watch that a list does not have. */
 const watchKeys: ReadonlySet<string> = new Set(['watch', 'sendInitialEvents', 'resourceVersionMatch']);
-/** What there was at first is told from a list. */
+/** Parameters not passed to a member's watch, since the initial events come from a list. */
 const initialKeys: ReadonlySet<string> = new Set(['sendInitialEvents', 'resourceVersionMatch']);

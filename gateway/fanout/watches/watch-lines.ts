@@ -1,6 +1,6 @@
-// Events of a merged watch as lines. Easy to get wrong: the resourceVersion a client remembers is the object's, so
-// every object carries the one of all clusters; and a row without column definitions is read with the columns sent
-// last, so rows of all members get the same columns.
+// Writes the events of a merged watch as lines. A client remembers the resourceVersion of the last object, so every
+// object carries the merged one. A client reads rows without column definitions by the columns sent last, so rows of
+// all members get the same columns.
 import { byte, skipSpace } from '../../../lib/json/json-scan.ts';
 import { edited, elementsOf, markEdits, membersOf, stringAt } from '../lists/item-bytes.ts';
 import { cellOrder, mergedDefinitions, mergedRow, readColumns, unionColumns } from '../lists/table-columns.ts';
@@ -14,17 +14,17 @@ export interface ObjectType {
 
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** Columns of one member's rows: its first event or list says them. */
+/** Columns of one member's rows, from its first event or its list. */
 export interface MemberColumns {
   own: Columns | undefined;
 }
 
-/** Writes the events of one merged watch; remembers which columns were sent. */
+/** Writes the events of one merged watch and remembers which columns were sent. */
 export class WatchLines {
   #columns: Columns | undefined;
   #definitionsSent = false;
 
-  /** The merged columns are those of whoever is first. */
+  /** The merged columns are those of the first member. */
   learn(columns: Columns): void {
     this.#columns ??= unionColumns([columns]);
   }
@@ -37,7 +37,7 @@ export class WatchLines {
   }
 
   /**
-   * An event of a member's watch.
+   * The line of an event of a member's watch.
    * @throws MalformedAnswer
    */
   change(type: ChangeType, object: Buffer, cluster: string, columns: MemberColumns, version: string): Buffer {
@@ -64,7 +64,7 @@ export class WatchLines {
     );
   }
 
-  /** An item or row of a list as ADDED; `type` is written on items that do not say it, as those of built-in lists. */
+  /** An item or row of a list as ADDED. `type` is written on items without one, as those of built-in lists. */
   listed(
     item: Buffer,
     isRow: boolean,
@@ -112,7 +112,7 @@ function line(type: string, object: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`{"type":"${type}","object":`), object, Buffer.from('}\n')]);
 }
 
-/** A BOOKMARK with the version of all; `isLast` marks the end of what there was at first (KEP-3157). */
+/** A BOOKMARK with the merged version; `isLast` marks the end of the initial events (KEP-3157). */
 export function bookmarkLine(type: ObjectType, isTable: boolean, version: string, isLast: boolean): Buffer {
   const metadata = {
     resourceVersion: version,
@@ -132,7 +132,7 @@ export function bookmarkLine(type: ObjectType, isTable: boolean, version: string
   return line('BOOKMARK', Buffer.from(JSON.stringify(object)));
 }
 
-/** The last line of a watch that ends with a reason. */
+/** The last line of a watch that ends with an error. */
 export function errorLine(statusJson: string): Buffer {
   return line('ERROR', Buffer.from(statusJson));
 }

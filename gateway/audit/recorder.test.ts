@@ -4,13 +4,13 @@ import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import { outgoingUser } from '../../auth/rules/impersonation.ts';
-import { makeAudit } from './audit.ts';
+import { AuditRecorder } from './recorder.ts';
 import { makeAuditCounts } from './metrics.ts';
 import type { AuditCounts } from './metrics.ts';
 import { noOverflowPolicy } from './overflow.ts';
 import { readAuditPolicy } from './policy.ts';
 import type { AuditSink } from './sinks/sink.ts';
-import type { Audit } from './audit.ts';
+import type { Audit } from './recorder.ts';
 import type { Authenticated } from '../exchange.ts';
 import { parseTarget } from '../request/path.ts';
 import { isLongRunning, requestInfo } from '../request/request-info.ts';
@@ -48,7 +48,7 @@ function start(policy: object = {}): { audit: Audit; counts: AuditCounts; events
     ...policy,
   });
   const parsed = readAuditPolicy(text, 'policy.yaml');
-  const audit = makeAudit({ policy: () => parsed, overflow: () => noOverflowPolicy, sinks: [sink], counts });
+  const audit = new AuditRecorder({ policy: () => parsed, overflow: () => noOverflowPolicy, sinks: [sink], counts });
   const started = { audit, counts, full: false, events: () => lines.map((line) => JSON.parse(line) as Event) };
   return started;
 }
@@ -177,7 +177,7 @@ test('a request without a credential has one event without a user, by the rules 
   assert.deepEqual([counts.none, counts.metadata], [1, 1]);
 });
 
-test('the user is who logged in; the impersonated user whom the cluster saw, where that is somebody else', () => {
+test('the user is the caller; the impersonated user is the one the cluster saw, when it is another', () => {
   const { audit, events } = start({ omitStages: ['RequestReceived'] });
   const run = (user: User, outgoing: User | undefined): Event => {
     const one = request('GET', pods);

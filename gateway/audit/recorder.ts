@@ -1,0 +1,158 @@
+// Makes the events of requests and decides whether a request may go on that could not be recorded. It decides before
+// anything is sent to a cluster: after that a change has happened, and its events must be taken.
+import { GatewayError } from '../../cache/model/errors.ts';
+import { headerValues } from '../../routing/forward/headers.ts';
+import type { Authenticated, Observed } from '../exchange.ts';
+import type { AuditTrail } from './audit-trail.ts';
+import { makeAuditClock } from './clock.ts';
+import { eventLine } from './event.ts';
+import { count } from './metrics.ts';
+import type { AuditCounts } from './metrics.ts';
+import { bodyMetadataReader } from './object.ts';
+import { whenFull } from './overflow.ts';
+import type { OverflowPolicy } from './overflow.ts';
+import { auditDecision } from './policy.ts';
+import type { AuditPolicy, AuditStage } from './policy.ts';
+import type { AuditSink } from './sinks/sink.ts';
+import { auditedRequest, eventOf, failedAuthentication, plainInfo, responseStatus } from './trail.ts';
+import type { AuditedState } from './trail.ts';
+
+/** What the chain calls. */
+export interface Audit {
+  /**
+   * The caller is known. Resolves when the request may go on.
+   * @throws GatewayError (or rejects with it) AUDIT_UNAVAILABLE when it may not go on unrecorded
+   */
+  begin(state: Authenticated): Promise<void> | undefined;
+  /** The exchange is over. */
+  end(state: Observed): void;
+}
+
+/** The policies, and where events go. */
+export interface AuditRules {
+  readonly policy: () => AuditPolicy;
+  readonly overflow: () => OverflowPolicy;
+  readonly sinks: readonly AuditSink[];
+  readonly counts: AuditCounts;
+}
+
+/** See the file comment. */
+export class AuditRecorder implements Audit {
+  readonly #rules: AuditRules;
+  readonly #timestamp = makeAuditClock();
+
+  constructor(rules: AuditRules) {
+    this.#rules = rules;
+  }
+
+  begin(state: Authenticated): Promise<void> | undefined {
+    const { policy, overflow, sinks, counts } = this.#rules;
+    const info = plainInfo(state);
+    const request = auditedRequest(state, info, state.caller);
+    const decision = auditDecision(policy(), request);
+    countLevel(counts, decision !== undefined);
+    if (decision === undefined) return undefined;
+    const mustStore = whenFull(overflow(), request, state.upgrade !== undefined) === 'block';
+    if (mustStore && !sinks.every((sink) => sink.accepting)) throw this.#notRecorded();
+    const { observation, progress } = state;
+    const body = readsBody(state)
+      ? bodyMetadataReader(headerValues(state.inbound.headers, 'content-type')[0])
+      : undefined;
+    const receivedTimestamp = this.#timestamp(state.receivedAtMs);
+    const trail: AuditTrail = { decision, request, info, mustStore, receivedTimestamp, body, started: false };
+    observation.audit = trail;
+    if (observation.longRunning) progress.onAnswering = () => this.#started(state, trail);
+    const stored = this.#make(state, trail, 'RequestReceived');
+    if (stored.length === 0) return undefined;
+    return Promise.all(stored).then((all) => {
+      if (mustStore && !all.every(Boolean)) throw this.#notRecorded();
+    });
+  }
+
+  end(observed: Observed): void {
+    const state = observed as AuditedState;
+    const { audit: trail, longRunning, error } = state.observation;
+    if (trail === undefined) {
+      this.#unauthenticated(state);
+      return;
+    }
+    // A fault of our own has the stage that a panic has in kube-apiserver: nobody knows how far the request came.
+    if (error instanceof GatewayError && error.code === 'INTERNAL') {
+      this.#make(state, trail, 'Panic');
+      return;
+    }
+    if (longRunning) this.#started(state, trail);
+    this.#make(state, trail, 'ResponseComplete');
+  }
+
+  #started(state: AuditedState, trail: AuditTrail): void {
+    if (trail.started) return;
+    trail.started = true;
+    this.#make(state, trail, 'ResponseStarted');
+  }
+
+  /**
+   * A request without an identity has one event when it is answered, at stage ResponseStarted
+   * (endpoints/filters/authn_audit.go).
+   */
+  #unauthenticated(state: AuditedState): void {
+    const { error } = state.observation;
+    if (!(error instanceof GatewayError && error.code === 'UNAUTHENTICATED') || state.surface === undefined) return;
+    const { policy, counts } = this.#rules;
+    const info = plainInfo(state);
+    const decision = auditDecision(policy(), auditedRequest(state, info, undefined));
+    countLevel(counts, decision !== undefined);
+    if (decision === undefined || decision.omitStages.has('ResponseStarted')) return;
+    const trail = { info, receivedTimestamp: this.#timestamp(state.receivedAtMs), body: undefined };
+    const status = failedAuthentication(state);
+    this.#store(eventLine(eventOf(state, trail, 'ResponseStarted', status, this.#timestamp(performance.now()))), false);
+  }
+
+  #make(state: AuditedState, trail: AuditTrail, stage: AuditStage): Promise<boolean>[] {
+    if (trail.decision.omitStages.has(stage)) return [];
+    const status = stage === 'RequestReceived' ? undefined : responseStatus(state);
+    const event = eventOf(state, trail, stage, status, this.#timestamp(performance.now()));
+    return this.#store(eventLine(event), trail.mustStore);
+  }
+
+  #store(line: string, mustStore: boolean): Promise<boolean>[] {
+    const { sinks, counts } = this.#rules;
+    counts.events += 1;
+    const stored: Promise<boolean>[] = [];
+    for (const sink of sinks) {
+      if (!mustStore && !sink.accepting) {
+        count(counts.dropped, sink.name);
+        continue;
+      }
+      const promise = sink.write(line);
+      if (promise !== undefined) stored.push(promise);
+    }
+    return stored;
+  }
+
+  #notRecorded(): GatewayError {
+    this.#rules.counts.refused += 1;
+    return new GatewayError(
+      'AUDIT_UNAVAILABLE',
+      'the audit log takes no events now, and this request is not let through unrecorded; nothing was sent to a cluster: ask again later, or tell the operator of the gateway',
+    );
+  }
+}
+
+function countLevel(counts: AuditCounts, isRecorded: boolean): void {
+  if (isRecorded) counts.metadata += 1;
+  else counts.none += 1;
+}
+
+/**
+ * Whether kube-apiserver reads the object of such a request for its audit log: creates and updates, but no connects.
+ */
+function readsBody({ surface, info, inbound, observation }: Authenticated): boolean {
+  return (
+    surface.kind === 'member' &&
+    inbound.body !== 'none' &&
+    info.isResource &&
+    (info.verb === 'create' || info.verb === 'update') &&
+    !observation.longRunning
+  );
+}
