@@ -1,6 +1,6 @@
-// Asks the hub's API server as the gateway itself: whole answers for lists and reviews, open ones for watches. Easy to
-// get wrong: an answer that was cut must throw, since half a list reads like a whole one; and a hub that stops
-// answering without closing anything must end the watches, or the caches behind them go stale in silence.
+// Asks the hub's API server as the gateway itself: whole answers for lists and reviews, open ones for watches. An answer
+// that was cut throws, since half a list reads like a whole one. Watches end when the hub stops answering, so that the
+// caches behind them do not go stale in silence.
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { pipeline } from 'node:stream';
@@ -18,9 +18,9 @@ export interface HubClientOptions {
   readonly version: string;
   /** Longest whole answer, decompressed. */
   readonly maxAnswerBytes?: number;
-  /** While watches are open and nothing came from the hub for this long, it is asked for a sign of life. */
+  /** While watches are open and nothing came from the hub for this long, the client asks it for a sign of life. */
   readonly silenceMs?: number;
-  /** Without an answer to that within this time, the watches are ended. */
+  /** The watches end when no sign of life comes within this time. */
   readonly signTimeoutMs?: number;
 }
 
@@ -38,98 +38,77 @@ interface Sent {
   readonly answer: IncomingMessage;
 }
 
+type Kind = 'short' | 'long';
+
 /** @param connection read anew for every request; closed by its owner, not here */
 export function makeHubClient(connection: HubConnection, options: HubClientOptions): HubClient {
-  const maxAnswerBytes = options.maxAnswerBytes ?? defaultMaxAnswerBytes;
-  const silenceMs = options.silenceMs ?? 30_000;
-  const userAgent = `portcullis/${options.version}`;
-  const open = new Set<Sent>();
-  let transport: HubTransport | undefined;
-  let heardAtMs = performance.now();
-  let asking = false;
-  let closed = false;
+  return new HttpsHubClient(connection, options);
+}
 
-  const urlNow = (): string => {
-    const { host, port } = connection.current().endpoint;
+class HttpsHubClient implements HubClient {
+  readonly #connection: HubConnection;
+  readonly #userAgent: string;
+  readonly #maxAnswerBytes: number;
+  readonly #silenceMs: number;
+  readonly #signTimeoutMs: number;
+  readonly #streams = new Set<Sent>();
+  readonly #heartbeat: NodeJS.Timeout;
+  #transport: HubTransport | undefined;
+  #heardAtMs = performance.now();
+  #asking = false;
+  #closed = false;
+
+  constructor(connection: HubConnection, options: HubClientOptions) {
+    this.#connection = connection;
+    this.#userAgent = `portcullis/${options.version}`;
+    this.#maxAnswerBytes = options.maxAnswerBytes ?? defaultMaxAnswerBytes;
+    this.#silenceMs = options.silenceMs ?? 30_000;
+    this.#signTimeoutMs = options.signTimeoutMs ?? 10_000;
+    this.#heartbeat = setInterval(() => void this.#askForSign(), this.#silenceMs / 3).unref();
+  }
+
+  get url(): string {
+    const { host, port } = this.#connection.current().endpoint;
     return `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  };
-
-  async function send(call: HubCall, kind: 'short' | 'long', signal: AbortSignal): Promise<Sent> {
-    const access = connection.current();
-    const credential = await access.credential.current();
-    signal.throwIfAborted();
-    const agent = transportFor(credential)[kind];
-    const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body));
-    const request = httpsRequest({
-      agent,
-      method: call.method,
-      host: access.endpoint.host,
-      port: access.endpoint.port,
-      path: `${access.endpoint.basePath}${call.path}`,
-      maxHeaderSize: maxHeaderBytes,
-      headers: {
-        accept: call.accept ?? 'application/json',
-        // The hub flushes a watch event by event only when it is not compressed.
-        'accept-encoding': kind === 'short' ? 'gzip' : 'identity',
-        'user-agent': userAgent,
-        ...(credential.authorization === undefined ? {} : { authorization: credential.authorization }),
-        ...(body === undefined
-          ? {}
-          : { 'content-type': call.contentType ?? 'application/json', 'content-length': body.length }),
-      },
-    });
-    request.on('socket', (socket) => socket.setKeepAlive(true, tcpKeepAliveMs));
-    const giveUp = (): void => void request.destroy(signal.reason as Error);
-    signal.addEventListener('abort', giveUp);
-    request.once('close', () => signal.removeEventListener('abort', giveUp));
-    request.end(body);
-    const answer = await headOf(request);
-    heardAtMs = performance.now();
-    return { request, answer };
   }
 
-  /** Sends once more what an idle connection swallowed, and what a fresher credential may do. */
-  async function sendWithRetry(call: HubCall, kind: 'short' | 'long', signal: AbortSignal): Promise<Sent> {
-    let sent: Sent;
-    try {
-      sent = await send(call, kind, signal);
-    } catch (error) {
-      const harmless = call.method === 'GET' || isReview(call);
-      if (!harmless || !(error instanceof CutBeforeHead) || signal.aborted) throw error;
-      transport?.closeIdle();
-      sent = await send(call, kind, signal);
-    }
-    if (sent.answer.statusCode !== 401) return sent;
-    const before = connection.current().credential;
-    const refused = await before.current();
-    before.invalidate();
-    await connection.reload();
-    const now = await connection.current().credential.current();
-    const same = now.authorization === refused.authorization && now.clientCertificate === refused.clientCertificate;
-    if (same || signal.aborted) return sent;
-    sent.request.destroy();
-    return send(call, kind, signal);
+  request(call: HubCall): Promise<HubAnswer> {
+    return this.#timed(call, async (signal) => this.#readAnswer(await this.#sendWithRetry(call, 'short', signal)));
   }
 
-  function transportFor(credential: Credential): HubTransport {
-    const access = connection.current();
-    if (transport?.serves(access, credential.clientCertificate) !== true) {
-      transport?.retire();
-      // A watch may go on for minutes; it is opened again so that it, too, follows the trust of now.
-      endStreams(open, hubUnavailable(urlNow(), 'its trust or our certificate changed'));
-      transport = makeHubTransport(access, credential.clientCertificate);
-    }
-    return transport;
+  async open(call: HubCall): Promise<HubStream> {
+    const sent = await this.#timed(call, (signal) => this.#sendWithRetry(call, 'long', signal));
+    const { request, answer } = sent;
+    if (!request.destroyed) this.#streams.add(sent);
+    request.once('close', () => this.#streams.delete(sent));
+    const close = (): void => void request.destroy();
+    // From here on the signal ends the stream, no longer the wait for it.
+    call.signal?.addEventListener('abort', close);
+    request.once('close', () => call.signal?.removeEventListener('abort', close));
+    if (this.#closed || call.signal?.aborted === true) close();
+    return {
+      status: answer.statusCode ?? 0,
+      retryAfterMs: retryAfterMsOf(answer.headers['retry-after']),
+      chunks: this.#chunksOf(sent, this.url),
+      close,
+    };
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#heartbeat);
+    endStreams(this.#streams, hubUnavailable(this.url, 'the gateway is stopping'));
+    this.#transport?.destroy();
   }
 
   /** Runs `work` under the call's own deadline and signal. */
-  async function timed<Result>(call: HubCall, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    const url = urlNow();
-    if (closed) throw hubUnavailable(url, 'the gateway is stopping');
+  async #timed<Result>(call: HubCall, work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const url = this.url;
+    if (this.#closed) throw hubUnavailable(url, 'the gateway is stopping');
     const limit = new AbortController();
     const expire = (): void => {
-      // Whatever idles may lead to the same dead end.
-      transport?.closeIdle();
+      // Idle connections may lead to the same dead end.
+      this.#transport?.closeIdle();
       limit.abort(hubUnavailable(url, `nothing within ${call.timeoutMs / 1000} s`));
     };
     const timer = setTimeout(expire, call.timeoutMs);
@@ -150,15 +129,87 @@ export function makeHubClient(connection: HubConnection, options: HubClientOptio
     }
   }
 
-  async function readAnswer({ request, answer }: Sent, url: string): Promise<HubAnswer> {
+  /** Sends again what an idle connection swallowed, and what a fresher credential may do. */
+  async #sendWithRetry(call: HubCall, kind: Kind, signal: AbortSignal): Promise<Sent> {
+    let sent: Sent;
+    try {
+      sent = await this.#send(call, kind, signal);
+    } catch (error) {
+      const harmless = call.method === 'GET' || isReview(call);
+      if (!harmless || !(error instanceof CutBeforeHead) || signal.aborted) throw error;
+      this.#transport?.closeIdle();
+      sent = await this.#send(call, kind, signal);
+    }
+    if (sent.answer.statusCode !== 401 || !(await this.#renewCredential()) || signal.aborted) return sent;
+    sent.request.destroy();
+    return this.#send(call, kind, signal);
+  }
+
+  /** After a 401. True when there is another credential now. */
+  async #renewCredential(): Promise<boolean> {
+    const source = this.#connection.current().credential;
+    const refused = await source.current();
+    source.invalidate();
+    await this.#connection.reload();
+    const now = await this.#connection.current().credential.current();
+    return now.authorization !== refused.authorization || now.clientCertificate !== refused.clientCertificate;
+  }
+
+  async #send(call: HubCall, kind: Kind, signal: AbortSignal): Promise<Sent> {
+    const { endpoint, credential: source } = this.#connection.current();
+    const credential = await source.current();
+    signal.throwIfAborted();
+    const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body));
+    const request = httpsRequest({
+      agent: this.#transportFor(credential)[kind],
+      method: call.method,
+      host: endpoint.host,
+      port: endpoint.port,
+      path: `${endpoint.basePath}${call.path}`,
+      maxHeaderSize: maxHeaderBytes,
+      headers: {
+        accept: call.accept ?? 'application/json',
+        // The hub flushes a watch event by event only when it is not compressed.
+        'accept-encoding': kind === 'short' ? 'gzip' : 'identity',
+        'user-agent': this.#userAgent,
+        ...(credential.authorization === undefined ? {} : { authorization: credential.authorization }),
+        ...(body === undefined
+          ? {}
+          : { 'content-type': call.contentType ?? 'application/json', 'content-length': body.length }),
+      },
+    });
+    request.on('socket', (socket) => socket.setKeepAlive(true, tcpKeepAliveMs));
+    const giveUp = (): void => void request.destroy(signal.reason as Error);
+    signal.addEventListener('abort', giveUp);
+    request.once('close', () => signal.removeEventListener('abort', giveUp));
+    request.end(body);
+    const answer = await headOf(request);
+    this.#heardAtMs = performance.now();
+    return { request, answer };
+  }
+
+  #transportFor(credential: Credential): HubTransport {
+    const access = this.#connection.current();
+    if (this.#transport?.serves(access, credential.clientCertificate) !== true) {
+      this.#transport?.retire();
+      // A watch may go on for minutes. It is opened again so that it follows the present trust, too.
+      endStreams(this.#streams, hubUnavailable(this.url, 'its trust or our certificate changed'));
+      this.#transport = makeHubTransport(access, credential.clientCertificate);
+    }
+    return this.#transport;
+  }
+
+  async #readAnswer({ request, answer }: Sent): Promise<HubAnswer> {
+    const url = this.url;
     const parts: Buffer[] = [];
     let bytes = 0;
     try {
       for await (const chunk of decoded(answer, url)) {
-        heardAtMs = performance.now();
+        this.#heardAtMs = performance.now();
         bytes += chunk.length;
-        if (bytes > maxAnswerBytes) {
-          throw hubUnavailable(url, `its answer is longer than ${Math.floor(maxAnswerBytes / 1024 / 1024)} MiB`);
+        if (bytes > this.#maxAnswerBytes) {
+          const mebibytes = Math.floor(this.#maxAnswerBytes / 1024 / 1024);
+          throw hubUnavailable(url, `its answer is longer than ${mebibytes} MiB`);
         }
         parts.push(chunk);
       }
@@ -173,10 +224,10 @@ export function makeHubClient(connection: HubConnection, options: HubClientOptio
     };
   }
 
-  async function* chunksOf({ request, answer }: Sent, url: string): AsyncGenerator<Buffer> {
+  async *#chunksOf({ request, answer }: Sent, url: string): AsyncGenerator<Buffer> {
     try {
       for await (const chunk of answer as AsyncIterable<Buffer>) {
-        heardAtMs = performance.now();
+        this.#heardAtMs = performance.now();
         yield chunk;
       }
     } catch (error) {
@@ -187,59 +238,27 @@ export function makeHubClient(connection: HubConnection, options: HubClientOptio
   }
 
   /**
-   * A connection can be dead without a sign of it for minutes; an API server that lives answers `/livez`, whatever the
-   * status.
+   * Ends the watches of a hub that is silently gone: a dead connection may show no sign for minutes. An API server that
+   * lives answers `/livez`, whatever the status.
    */
-  async function askForSign(): Promise<void> {
-    if (asking || open.size === 0 || performance.now() - heardAtMs < silenceMs) return;
-    asking = true;
-    const before = [...open];
+  async #askForSign(): Promise<void> {
+    if (this.#asking || this.#streams.size === 0) return;
+    if (performance.now() - this.#heardAtMs < this.#silenceMs) return;
+    this.#asking = true;
+    const before = [...this.#streams];
     try {
-      await client.request({ method: 'GET', path: '/livez', timeoutMs: options.signTimeoutMs ?? 10_000 });
+      await this.request({ method: 'GET', path: '/livez', timeoutMs: this.#signTimeoutMs });
     } catch (error) {
-      endStreams(before, hubFault(urlNow(), error));
+      endStreams(before, hubFault(this.url, error));
     } finally {
-      asking = false;
+      this.#asking = false;
     }
   }
-  const heartbeat = setInterval(() => void askForSign(), silenceMs / 3).unref();
-
-  const client: HubClient = {
-    get url() {
-      return urlNow();
-    },
-    request: (call) => timed(call, async (signal) => readAnswer(await sendWithRetry(call, 'short', signal), urlNow())),
-    async open(call) {
-      const sent = await timed(call, (signal) => sendWithRetry(call, 'long', signal));
-      const { request, answer } = sent;
-      if (!request.destroyed) open.add(sent);
-      request.once('close', () => open.delete(sent));
-      const close = (): void => void request.destroy();
-      // From here on the signal ends the stream, no longer the wait for it.
-      call.signal?.addEventListener('abort', close);
-      request.once('close', () => call.signal?.removeEventListener('abort', close));
-      if (closed || call.signal?.aborted === true) close();
-      const status = answer.statusCode ?? 0;
-      return {
-        status,
-        retryAfterMs: retryAfterMsOf(answer.headers['retry-after']),
-        chunks: chunksOf(sent, urlNow()),
-        close,
-      } satisfies HubStream;
-    },
-    close() {
-      closed = true;
-      clearInterval(heartbeat);
-      endStreams(open, hubUnavailable(urlNow(), 'the gateway is stopping'));
-      transport?.destroy();
-    },
-  };
-  return client;
 }
 
 /**
- * Whoever reads them gets `error`: of the answer, since destroying the request would only say that the connection was
- * cut.
+ * Ends the streams with `error` for their readers. It destroys the answer: with the request destroyed, readers would
+ * learn only that the connection was cut.
  */
 function endStreams(streams: Iterable<Sent>, error: Error): void {
   for (const { answer } of streams) answer.destroy(error);
@@ -264,6 +283,6 @@ function decoded(answer: IncomingMessage, url: string): AsyncIterable<Buffer> {
     answer.resume();
     throw hubUnavailable(url, 'its answer is compressed in a way we did not ask for');
   }
-  // Iterating the result throws what either of the two met, a cut included.
+  // Iterating the result throws the error of either stream, a cut included.
   return pipeline(answer, createGunzip(), () => undefined);
 }
