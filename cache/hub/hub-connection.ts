@@ -1,9 +1,9 @@
 // Where the hub is and as whom we ask it, from a kubeconfig file or from the pod we run in, kept fresh while its files
-// change. Easy to get wrong: a ServiceAccount token is replaced on disk every hour, so nothing read here may be kept
-// beyond `current()`; a bad edit keeps what worked.
+// change. A ServiceAccount token is replaced on disk every hour, so callers read `current()` for every request. After a
+// bad edit the last good state stays in use.
 import { resolve } from 'node:path';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
-import { watchFiles, type FileWatchOptions } from '../../lib/file-watch.ts';
+import { watchFiles, type FileWatch, type FileWatchOptions } from '../../lib/file-watch.ts';
 import type { CredentialSource, Endpoint, TlsTrust } from '../model/records.ts';
 import { readWhole, textOf, type FileReading } from '../sources/kubeconfig/file-reading.ts';
 import { digest, draftClusters, referencedFiles, type ClusterDraft } from '../sources/kubeconfig/kubeconfig-cluster.ts';
@@ -40,7 +40,7 @@ export interface HubConnectionOptions {
   /** For plugins. */
   readonly exec?: ExecSurroundings;
   readonly watch?: Omit<FileWatchOptions, 'onChange'>;
-  /** Everything is read again this often although no change was seen, as client-go does with token files. */
+  /** All files are read again this often even when no change was seen, as client-go does with token files. */
   readonly rereadMs?: number;
 }
 
@@ -56,7 +56,7 @@ export function readHubKubeconfig(file: string, options: HubConnectionOptions = 
   return startConnection(resolve(file), options, () => readCurrentContext(resolve(file)), hubFault);
 }
 
-/** The same for a webhook: without a credential and over plain HTTP, too, as kube-apiserver reads such files. */
+/** The same for a webhook, which may have no credential and speak plain HTTP, as kube-apiserver reads such files. */
 export function readWebhookKubeconfig(file: string, options: HubConnectionOptions = {}): Promise<HubConnection> {
   return startConnection(resolve(file), options, () => readCurrentContext(resolve(file)), webhookFault);
 }
@@ -114,7 +114,7 @@ export async function inClusterConnection(
   return startConnection(folder, options, () => Promise.resolve(read), hubFault);
 }
 
-/** The kubeconfig with that one context; its name is ours, since any name is good for a hub. */
+/** The kubeconfig with that one context, renamed `hub`: a hub's context may have any name. */
 function only(kubeconfig: Kubeconfig, context: Kubeconfig['contexts'][number]): Kubeconfig {
   return { ...kubeconfig, contexts: [{ ...context, name: 'hub', extensions: [] }] };
 }
@@ -122,13 +122,13 @@ function only(kubeconfig: Kubeconfig, context: Kubeconfig['contexts'][number]): 
 interface Read {
   readonly kubeconfig: Kubeconfig;
   readonly origin: string;
-  /** What was read to get there, for the watch. */
+  /** The files that were read for it. */
   readonly readings: ReadonlyMap<string, FileReading>;
 }
 
 /**
- * @param file for messages and as the place relative paths start beside
- * @param faultOf what may not be in it
+ * @param file for messages, and relative paths start beside it
+ * @param faultOf what a hub or webhook may not have in it
  */
 async function startConnection(
   file: string,
@@ -136,79 +136,117 @@ async function startConnection(
   read: () => Promise<Read>,
   faultOf: (draft: ClusterDraft) => string | undefined,
 ): Promise<HubConnection> {
-  const stopping = new AbortController();
-  let drafts: ReadonlyMap<string, ClusterDraft> = new Map();
-  let access: { readonly key: string; readonly value: HubAccess } | undefined;
-  let origin = file;
-  let problem: string | undefined;
-  let work: Promise<void> = Promise.resolve();
-
-  async function load(): Promise<void> {
-    const found = await read();
-    const others = [...new Set(referencedFiles(file, found.kubeconfig))];
-    const contents = new Map(
-      await Promise.all(others.map(async (one) => [one, await readWhole(one, maxCredentialBytes)] as const)),
-    );
-    if (stopping.signal.aborted) return;
-    const signatures = [...found.readings, ...contents].map(([one, reading]) => [one, reading.signature] as const);
-    watch.setFiles(new Map(signatures));
-    const [draft] = draftClusters(file, found.kubeconfig, (one) => textOf(contents, one), drafts);
-    if (draft === undefined) throw new Error('no context was left');
-    const fault = draft.spec.problem?.message ?? faultOf(draft);
-    if (fault !== undefined) throw new ConfigurationError([{ file, message: fault }]);
-    drafts = new Map([[draft.key, draft]]);
-    origin = found.origin;
-    const { endpoint, tls } = draft.spec;
-    const planKey = digest([draft.plan, draft.execCluster ?? null]);
-    const key = digest([endpoint, tls, planKey]);
-    if (access?.key === key || endpoint === undefined) return;
-    const credential = credentialOfDraft(draft, options.exec, stopping.signal);
-    access = { key, value: Object.freeze({ endpoint, tls, credential, transportKey: digest([endpoint, tls]) }) };
-  }
-
-  function tell(now: string | undefined): void {
-    if (now === problem) return;
-    problem = now;
-    options.onProblem?.(now);
-  }
-
-  async function reload(): Promise<void> {
-    work = work.then(load).then(
-      () => tell(undefined),
-      // Only errors of ours have words that may be shown.
-      (error: unknown) => tell(error instanceof ConfigurationError ? error.message : `${file}: cannot be read again`),
-    );
-    await work;
-  }
-
-  const watch = watchFiles({ ...options.watch, onChange: reload });
-  try {
-    await load();
-  } catch (error) {
-    watch.close();
-    throw error;
-  }
-  const reread = setInterval(() => void reload(), options.rereadMs ?? 60_000).unref();
-
+  const connection = new WatchedConnection(file, options, read, faultOf);
+  await connection.start();
   return {
     get origin() {
-      return origin;
+      return connection.origin;
     },
-    current() {
-      if (access === undefined) throw new Error(`${file}: nothing was loaded`);
-      return access.value;
-    },
-    problem: () => problem,
-    reload,
-    close() {
-      stopping.abort();
-      clearInterval(reread);
-      watch.close();
-    },
+    current: () => connection.current(),
+    problem: () => connection.problem,
+    reload: () => connection.reload(),
+    close: () => connection.close(),
   };
 }
 
-/** What a kubeconfig may say of a cluster but not of the hub. */
+/** What was read last, and the watch that reads it again. */
+class WatchedConnection {
+  readonly #file: string;
+  readonly #options: HubConnectionOptions;
+  readonly #read: () => Promise<Read>;
+  readonly #faultOf: (draft: ClusterDraft) => string | undefined;
+  readonly #stopping = new AbortController();
+  readonly #watch: FileWatch;
+  #reread: NodeJS.Timeout | undefined;
+  #drafts: ReadonlyMap<string, ClusterDraft> = new Map();
+  #access: { readonly key: string; readonly value: HubAccess } | undefined;
+  #work: Promise<void> = Promise.resolve();
+  origin: string;
+  problem: string | undefined;
+
+  constructor(
+    file: string,
+    options: HubConnectionOptions,
+    read: () => Promise<Read>,
+    faultOf: (draft: ClusterDraft) => string | undefined,
+  ) {
+    this.#file = file;
+    this.#options = options;
+    this.#read = read;
+    this.#faultOf = faultOf;
+    this.origin = file;
+    this.#watch = watchFiles({ ...options.watch, onChange: () => this.reload() });
+  }
+
+  /** @throws ConfigurationError when the files cannot be used; nothing is watched then */
+  async start(): Promise<void> {
+    try {
+      await this.#load();
+    } catch (error) {
+      this.#watch.close();
+      throw error;
+    }
+    this.#reread = setInterval(() => void this.reload(), this.#options.rereadMs ?? 60_000).unref();
+  }
+
+  current(): HubAccess {
+    if (this.#access === undefined) throw new Error(`${this.#file}: nothing was loaded`);
+    return this.#access.value;
+  }
+
+  async reload(): Promise<void> {
+    this.#work = this.#work
+      .then(() => this.#load())
+      .then(
+        () => this.#setProblem(undefined),
+        // Only errors of ours have words that may be shown.
+        (error: unknown) =>
+          this.#setProblem(error instanceof ConfigurationError ? error.message : `${this.#file}: cannot be read again`),
+      );
+    await this.#work;
+  }
+
+  close(): void {
+    this.#stopping.abort();
+    clearInterval(this.#reread);
+    this.#watch.close();
+  }
+
+  async #load(): Promise<void> {
+    const found = await this.#read();
+    const contents = await readAll(referencedFiles(this.#file, found.kubeconfig));
+    if (this.#stopping.signal.aborted) return;
+    const signatures = [...found.readings, ...contents].map(([one, reading]) => [one, reading.signature] as const);
+    this.#watch.setFiles(new Map(signatures));
+    const [draft] = draftClusters(this.#file, found.kubeconfig, (one) => textOf(contents, one), this.#drafts);
+    if (draft === undefined) throw new Error('no context was left');
+    const fault = draft.spec.problem?.message ?? this.#faultOf(draft);
+    if (fault !== undefined) throw new ConfigurationError([{ file: this.#file, message: fault }]);
+    this.#drafts = new Map([[draft.key, draft]]);
+    this.origin = found.origin;
+    const { endpoint, tls } = draft.spec;
+    const planKey = digest([draft.plan, draft.execCluster ?? null]);
+    const key = digest([endpoint, tls, planKey]);
+    if (this.#access?.key === key || endpoint === undefined) return;
+    const credential = credentialOfDraft(draft, this.#options.exec, this.#stopping.signal);
+    this.#access = { key, value: Object.freeze({ endpoint, tls, credential, transportKey: digest([endpoint, tls]) }) };
+  }
+
+  #setProblem(problem: string | undefined): void {
+    if (problem === this.problem) return;
+    this.problem = problem;
+    this.#options.onProblem?.(problem);
+  }
+}
+
+async function readAll(files: Iterable<string>): Promise<ReadonlyMap<string, FileReading>> {
+  const distinct = [...new Set(files)];
+  return new Map(
+    await Promise.all(distinct.map(async (one) => [one, await readWhole(one, maxCredentialBytes)] as const)),
+  );
+}
+
+/** What is allowed in the kubeconfig of a cluster but not in that of the hub. */
 function hubFault(draft: ClusterDraft): string | undefined {
   if (draft.spec.endpoint?.scheme !== 'https') return 'the hub is asked over https only; correct its server';
   if (draft.spec.proxy !== undefined)
