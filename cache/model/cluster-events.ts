@@ -1,6 +1,5 @@
-// Tells listeners what changed in a store of clusters, in order, and remembers enough of it for a watch to go on where
-// it stopped. Easy to get wrong: a listener that changes the store must not get ahead of listeners that have not been
-// told the first event yet.
+// Calls listeners for every change in a store of clusters, in order, and remembers changes so that a watch can resume.
+// When a listener changes the store, that event waits until every listener has seen the present one.
 import { GatewayError } from './errors.ts';
 import type { ClusterRecord } from './records.ts';
 
@@ -10,16 +9,16 @@ export interface ClusterEvents {
   readonly version: number;
   /** Takes the number of the next change. */
   nextVersion(): string;
-  /** Tells them; the state after all of them must be in place already. */
+  /** Delivers the events; the state after all of them must be in place already. */
   publish(events: readonly ClusterEvent[]): void;
   subscribe(listener: ClusterListener): () => void;
   /** As `eventsSince` of the store. */
   since(resourceVersion: string): readonly ClusterEvent[] | 'expired';
-  /** What a second store needs to answer `since` as this one. */
+  /** With it, a second store answers `since` as this one does. */
   history(): ClusterHistory;
 }
 
-/** The past as far as it is remembered. */
+/** The events that are still remembered. */
 export interface ClusterHistory {
   readonly events: readonly ClusterEvent[];
   /** Events at or before this version are not remembered. */
@@ -28,29 +27,18 @@ export interface ClusterHistory {
   readonly version: number;
 }
 
-/** @param past where to go on; its last version is that of the state the store begins with */
+/** @param past events before this process; its `version` is that of the state the store begins with */
 export function makeClusterEvents(
   past: ClusterHistory,
   historyLength: number,
   onListenerError: ((error: unknown) => void) | undefined,
 ): ClusterEvents {
-  // Each with the version at which it subscribed: what it could read by then is not told again.
+  // Each with the version at which it subscribed: it could read everything up to that version itself.
   const listeners = new Map<ClusterListener, number>();
   const history: ClusterEvent[] = [...past.events];
   const queue: ClusterEvent[] = [];
   let delivering = false;
   let { version, startVersion } = past;
-
-  const deliver = (event: ClusterEvent): void => {
-    for (const [listener, since] of listeners) {
-      if (Number(event.record.resourceVersion) <= since) continue;
-      try {
-        listener(event);
-      } catch (error) {
-        onListenerError?.(error);
-      }
-    }
-  };
 
   return {
     get version() {
@@ -72,7 +60,9 @@ export function makeClusterEvents(
       if (delivering) return;
       delivering = true;
       try {
-        for (let event = queue.shift(); event !== undefined; event = queue.shift()) deliver(event);
+        for (let event = queue.shift(); event !== undefined; event = queue.shift()) {
+          deliver(event, listeners, onListenerError);
+        }
       } finally {
         delivering = false;
       }
@@ -94,6 +84,22 @@ export function makeClusterEvents(
     },
     history: () => ({ events: [...history], startVersion, version }),
   };
+}
+
+/** Calls every listener that subscribed before the event. */
+function deliver(
+  event: ClusterEvent,
+  listeners: ReadonlyMap<ClusterListener, number>,
+  onListenerError: ((error: unknown) => void) | undefined,
+): void {
+  for (const [listener, since] of listeners) {
+    if (Number(event.record.resourceVersion) <= since) continue;
+    try {
+      listener(event);
+    } catch (error) {
+      onListenerError?.(error);
+    }
+  }
 }
 
 /** One change of the store. The record of a DELETED event is the last one, with the resourceVersion of its deletion. */

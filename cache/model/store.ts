@@ -1,6 +1,5 @@
-// Every cluster the gateway knows, as frozen records keyed by name, fed by sources and by the probe. Easy to get wrong:
-// listeners are called only after the whole swap is in place, so that whoever reacts to one event already reads the
-// state after all of them.
+// Every cluster the gateway knows, as frozen records keyed by name. Sources and the probe write them. Listeners are
+// called after the whole swap is in place, so a listener always reads the state after all events.
 import { isDeepStrictEqual } from 'node:util';
 import { makeClusterEvents } from './cluster-events.ts';
 import type { ClusterHistory } from './cluster-events.ts';
@@ -30,7 +29,7 @@ export interface ClusterReader {
   eventsSince(resourceVersion: string): readonly ClusterEvent[] | 'expired';
 }
 
-/** With what sources and probes write to. */
+/** The reader, and what sources and probes write with. */
 export interface ClusterStore extends ClusterReader {
   /**
    * Swaps the whole contribution of one source. A name asked for twice belongs to the first (order of the sources'
@@ -41,7 +40,7 @@ export interface ClusterStore extends ClusterReader {
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
   /** Replaces the status of a registration. False when it is gone or the status equals the present one. */
   setStatus(uid: string, status: ClusterStatus): boolean;
-  /** What is remembered of the past. */
+  /** The events that are still remembered. */
   history(): ClusterHistory;
 }
 
@@ -50,7 +49,7 @@ export interface ClusterStoreOptions {
   readonly now?: () => number;
   /** Events kept for eventsSince. */
   readonly historyLength?: number;
-  /** A listener threw; the others were called all the same. */
+  /** Called when a listener throws; the other listeners are called all the same. */
   readonly onListenerError?: (error: unknown) => void;
 }
 
@@ -64,18 +63,14 @@ export const unknownStatus: ClusterStatus = Object.freeze({
 /** An empty store. */
 export function createClusterStore(options: ClusterStoreOptions = {}): ClusterStore {
   const now = options.now ?? Date.now;
-  const historyLength = options.historyLength ?? 1000;
   const contributions = new Map<string, readonly ClusterSpec[]>();
   let byName = new Map<string, ClusterRecord>();
   let byUid = new Map<string, ClusterRecord>();
   let sorted: readonly ClusterRecord[] | undefined;
   // Microseconds now are 1.8e15: exact in a double for the next two centuries.
   const version = Math.floor(now() * 1000);
-  const changes = makeClusterEvents(
-    { events: [], startVersion: version, version },
-    historyLength,
-    options.onListenerError,
-  );
+  const past = { events: [], startVersion: version, version };
+  const changes = makeClusterEvents(past, options.historyLength ?? 1000, options.onListenerError);
   const { nextVersion, publish } = changes;
 
   function apply(sourceId: string, specs: readonly ClusterSpec[]): void {
@@ -83,28 +78,7 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
     const wanted = arrange([...next.values()].flat());
     contributions.set(sourceId, specs);
 
-    const events: ClusterEvent[] = [];
-    for (const old of byName.values()) {
-      if (wanted.get(old.spec.name)?.uid === old.spec.uid) continue;
-      events.push(eventOf('DELETED', freezeRecord({ ...old, resourceVersion: nextVersion() })));
-    }
-    const records = new Map<string, ClusterRecord>();
-    for (const [name, spec] of wanted) {
-      const old = byUid.get(spec.uid);
-      const sameName = old?.spec.name === name;
-      if (old !== undefined && sameName && sameSpec(old.spec, spec)) {
-        records.set(name, old);
-        continue;
-      }
-      const record = freezeRecord({
-        spec: freezeSpec(spec),
-        status: old?.status ?? unknownStatus,
-        createdAt: old?.createdAt ?? rfc3339(now()),
-        resourceVersion: nextVersion(),
-      });
-      records.set(name, record);
-      events.push(sameName ? eventOf('MODIFIED', record, old) : eventOf('ADDED', record));
-    }
+    const { records, events } = swap(wanted, byName, byUid, { nextVersion, createdAt: () => rfc3339(now()) });
     if (events.length === 0) return;
     byName = records;
     byUid = new Map([...records.values()].map((record) => [record.spec.uid, record]));
@@ -119,7 +93,7 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
       ...status,
       conditions: Object.freeze(status.conditions.map((condition) => Object.freeze({ ...condition }))),
     });
-    const record = freezeRecord({ ...old, status: frozen, resourceVersion: nextVersion() });
+    const record = Object.freeze({ ...old, status: frozen, resourceVersion: nextVersion() });
     byName.set(old.spec.name, record);
     byUid.set(uid, record);
     sorted = undefined;
@@ -145,6 +119,38 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
   };
 }
 
+/** The records after a change of the wanted specs, and the events that lead there: deletions come first. */
+function swap(
+  wanted: ReadonlyMap<string, ClusterSpec>,
+  byName: ReadonlyMap<string, ClusterRecord>,
+  byUid: ReadonlyMap<string, ClusterRecord>,
+  stamp: { readonly nextVersion: () => string; readonly createdAt: () => string },
+): { readonly records: Map<string, ClusterRecord>; readonly events: readonly ClusterEvent[] } {
+  const events: ClusterEvent[] = [];
+  for (const old of byName.values()) {
+    if (wanted.get(old.spec.name)?.uid === old.spec.uid) continue;
+    events.push(eventOf('DELETED', Object.freeze({ ...old, resourceVersion: stamp.nextVersion() })));
+  }
+  const records = new Map<string, ClusterRecord>();
+  for (const [name, spec] of wanted) {
+    const old = byUid.get(spec.uid);
+    const sameName = old?.spec.name === name;
+    if (old !== undefined && sameName && sameSpec(old.spec, spec)) {
+      records.set(name, old);
+      continue;
+    }
+    const record = Object.freeze({
+      spec: freezeSpec(spec),
+      status: old?.status ?? unknownStatus,
+      createdAt: old?.createdAt ?? stamp.createdAt(),
+      resourceVersion: stamp.nextVersion(),
+    });
+    records.set(name, record);
+    events.push(sameName ? eventOf('MODIFIED', record, old) : eventOf('ADDED', record));
+  }
+  return { records, events };
+}
+
 /**
  * Whether two specs say the same. Credentials are compared by instance: a source keeps the instance while its inputs
  * are equal.
@@ -155,36 +161,32 @@ export function sameSpec(a: ClusterSpec, b: ClusterSpec): boolean {
   return isDeepStrictEqual({ ...a, credential: undefined }, { ...b, credential: undefined });
 }
 
-/** Gives every spec its place: first come, first named; losers get names nobody asked for. */
+/** Gives every spec a name: the first that asks for a name gets it, later ones get a name that nobody asked for. */
 function arrange(specs: readonly ClusterSpec[]): Map<string, ClusterSpec> {
-  const placed = new Map<string, ClusterSpec>();
+  const named = new Map<string, ClusterSpec>();
   const uids = new Set<string>();
   const losers: ClusterSpec[] = [];
   for (const spec of specs) {
     if (uids.has(spec.uid)) throw new Error(`two clusters have the uid ${spec.uid}, one is ${spec.sourceDetail}`);
     uids.add(spec.uid);
-    if (spec.name === '' || placed.has(spec.name)) losers.push(spec);
-    else placed.set(spec.name, spec);
+    if (spec.name === '' || named.has(spec.name)) losers.push(spec);
+    else named.set(spec.name, spec);
   }
   for (const spec of losers) {
-    const name = conflictName(spec.name, placed);
-    placed.set(name, { ...spec, name, credential: undefined, problem: spec.problem ?? conflictOf(spec, placed) });
+    const name = conflictName(spec.name, named);
+    named.set(name, { ...spec, name, credential: undefined, problem: spec.problem ?? conflictOf(spec, named) });
   }
-  return placed;
+  return named;
 }
 
-function conflictOf(spec: ClusterSpec, placed: ReadonlyMap<string, ClusterSpec>): ClusterSpec['problem'] {
-  const winner = placed.get(spec.name);
+function conflictOf(spec: ClusterSpec, named: ReadonlyMap<string, ClusterSpec>): ClusterSpec['problem'] {
+  const winner = named.get(spec.name);
   const message = `the name "${spec.name}" already belongs to ${winner?.sourceDetail ?? 'another cluster'}; rename one of them`;
   return { reason: 'NameConflict', message };
 }
 
 function eventOf(type: ClusterEvent['type'], record: ClusterRecord, previous?: ClusterRecord): ClusterEvent {
   return Object.freeze({ type, record, ...(previous && { previous }) });
-}
-
-function freezeRecord(record: ClusterRecord): ClusterRecord {
-  return Object.freeze(record);
 }
 
 function freezeSpec(spec: ClusterSpec): ClusterSpec {
