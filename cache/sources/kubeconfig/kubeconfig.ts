@@ -1,11 +1,11 @@
-// The source of clusters that reads kubeconfig files, named ones and all of a folder: one cluster a context, watched
-// for change, files it refers to included. A named file that cannot be parsed refuses start-up, one in a folder does
-// not; a single context that cannot be used is listed with a problem and the others work, because laptops are full of
-// stale contexts and kubectl, too, fails only when one of them is used. Easy to get wrong: while running, whatever
-// broke keeps its last good state, and what did not change keeps its very objects.
+// The source of clusters that reads kubeconfig files, named ones and those of folders: one cluster for each context. It
+// watches the files and every file they refer to. A named file that cannot be parsed refuses the start; a file of a
+// folder does not. A context that cannot be used is listed with a problem and the others work, because laptops are full
+// of stale contexts and kubectl, too, fails only when one of them is used. While the gateway runs, a broken context
+// keeps its last good state, and an unchanged one keeps its very objects.
 import { resolve } from 'node:path';
 import { ConfigurationError, faultText } from '../../../lib/configuration-error.ts';
-import { watchFiles, type FileWatchOptions } from '../../../lib/file-watch.ts';
+import { watchFiles, type FileWatch, type FileWatchOptions } from '../../../lib/file-watch.ts';
 import type { ClusterSpec, CredentialSource } from '../../model/records.ts';
 import { sameSpec } from '../../model/store.ts';
 import { readWhole, textOf, type FileReading } from './file-reading.ts';
@@ -17,6 +17,7 @@ import {
   createProblemBook,
   type ClusterSink,
   type ClusterSourceHandle,
+  type ProblemBook,
   type SourceProblem,
   type SourceReports,
 } from '../source.ts';
@@ -24,23 +25,23 @@ import {
 export interface KubeconfigSourceOptions extends SourceReports {
   /**
    * Files, or folders that stand for every regular file in them, in the order of the flags; relative ones start at the
-   * working directory. The order decides who keeps a name.
+   * working directory. When two contexts ask for one name, the earlier keeps it.
    */
   readonly files: readonly string[];
   readonly store: ClusterSink;
   /** For plugins: their environment, clock, limits. */
   readonly exec?: ExecSurroundings;
   readonly watch?: Omit<FileWatchOptions, 'onChange'>;
-  /** Everything is read again this often although no change was seen, as client-go does with token files. */
+  /** All files are read again this often even when no change was seen, as client-go does with token files. */
   readonly rereadMs?: number;
 }
 
 const sourceName = 'kubeconfig';
 const maxCredentialBytes = 10 * 1024 * 1024;
 
-/** What is kept of one load for the next. */
+/** What one load keeps for the next. */
 interface Loaded {
-  /** Last text that parsed, and what it said, by file. */
+  /** By file: the last text that parsed, and the kubeconfig in it. */
   readonly files: ReadonlyMap<string, { readonly text: string; readonly kubeconfig: Kubeconfig }>;
   readonly drafts: ReadonlyMap<string, ClusterDraft>;
   readonly specs: ReadonlyMap<string, ClusterSpec>;
@@ -53,85 +54,94 @@ interface Loaded {
  * @throws ConfigurationError when a file cannot be read or parsed at start, with every fault of every file
  */
 export async function startKubeconfigSource(options: KubeconfigSourceOptions): Promise<ClusterSourceHandle> {
-  const paths = [...new Set(options.files.map((file) => resolve(file)))];
-  const problems = createProblemBook(options);
-  const stopping = new AbortController();
-  let loaded: Loaded = { files: new Map(), drafts: new Map(), specs: new Map(), credentials: new Map() };
-  let listing: Listing | undefined;
-  let started = false;
-  let work: Promise<void> = Promise.resolve();
+  const source = new KubeconfigSource(options);
+  await source.start();
+  return source;
+}
 
-  async function load(): Promise<void> {
-    const listed = await listKubeconfigs(paths, listing);
+class KubeconfigSource implements ClusterSourceHandle {
+  readonly #options: KubeconfigSourceOptions;
+  readonly #paths: readonly string[];
+  readonly #problems: ProblemBook;
+  readonly #stopping = new AbortController();
+  readonly #watch: FileWatch;
+  #reread: NodeJS.Timeout | undefined;
+  #loaded: Loaded = { files: new Map(), drafts: new Map(), specs: new Map(), credentials: new Map() };
+  #listing: Listing | undefined;
+  #started = false;
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(options: KubeconfigSourceOptions) {
+    this.#options = options;
+    this.#paths = [...new Set(options.files.map((file) => resolve(file)))];
+    this.#problems = createProblemBook(options);
+    this.#watch = watchFiles({ look: lookAtEither, ...options.watch, onChange: () => this.reload() });
+  }
+
+  /** The first load. @throws ConfigurationError; nothing is watched then */
+  async start(): Promise<void> {
+    try {
+      await this.#queueLoad();
+    } catch (error) {
+      this.#watch.close();
+      throw error;
+    }
+    this.#started = true;
+    this.#reread = setInterval(() => void this.reload(), this.#options.rereadMs ?? 60_000).unref();
+  }
+
+  problems(): readonly SourceProblem[] {
+    return this.#problems.list();
+  }
+
+  async reload(): Promise<void> {
+    try {
+      await this.#queueLoad();
+    } catch (error) {
+      // Only a bug of ours comes here. Nothing was swapped; the bug must be seen and must not end the watch.
+      const message = error instanceof Error ? error.message : 'unknown';
+      this.#problems.set([problemOf(this.#paths[0] ?? '', `reload failed: ${message}`, true)]);
+    }
+  }
+
+  close(): void {
+    this.#stopping.abort();
+    clearInterval(this.#reread);
+    this.#watch.close();
+  }
+
+  /** Loads run one after the other. */
+  #queueLoad(): Promise<void> {
+    const next = this.#work.then(() => this.#load());
+    this.#work = next.catch(() => undefined);
+    return next;
+  }
+
+  async #load(): Promise<void> {
+    const listed = await listKubeconfigs(this.#paths, this.#listing);
     const readings = await readAll(listed.files, maxKubeconfigBytes);
-    const parsed = parseAll(listed.files, readings, loaded);
+    const parsed = parseAll(listed.files, readings, this.#loaded);
     const faults = [...listed.faults, ...parsed.faults];
-    const fatal = started ? [] : faults.filter(({ file }) => !listed.found.has(file));
+    const fatal = this.#started ? [] : faults.filter(({ file }) => !listed.found.has(file));
     if (fatal.length > 0) throw new ConfigurationError(fatal);
-    listing = listed;
-    const found = fileProblems(faults, (file) => parsed.files.has(file) || listed.folders.has(file));
+    this.#listing = listed;
     const others = [...parsed.files].flatMap(([file, { kubeconfig }]) => referencedFiles(file, kubeconfig));
     const contents = await readAll(others, maxCredentialBytes);
-    if (stopping.signal.aborted) return;
+    if (this.#stopping.signal.aborted) return;
 
-    const drafts = new Map<string, ClusterDraft>();
-    for (const [file, { kubeconfig }] of parsed.files) {
-      for (const draft of draftClusters(file, kubeconfig, (path) => textOf(contents, path), loaded.drafts)) {
-        const good = draft.spec.problem === undefined ? draft : loaded.drafts.get(draft.key);
-        const serves = good !== undefined && good.spec.problem === undefined;
-        drafts.set(draft.key, serves ? good : draft);
-        if (draft.spec.problem === undefined) continue;
-        const message = `context "${draft.spec.originalName}": ${draft.spec.problem.message}`;
-        found.push(problemOf(file, `${file}: ${message}`, serves));
-      }
-    }
-    loaded = { files: parsed.files, drafts, ...assemble(drafts, loaded, options, stopping.signal) };
-    watch.setFiles(
+    const { drafts, problems } = draftAll(parsed.files, contents, this.#loaded.drafts);
+    const assembled = assemble(drafts, this.#loaded, this.#options, this.#stopping.signal);
+    this.#loaded = { files: parsed.files, drafts, ...assembled };
+    this.#watch.setFiles(
       new Map([
         ...listed.folders,
         ...[...readings, ...contents].map(([file, reading]) => [file, reading.signature] as const),
       ]),
     );
-    options.store.apply(sourceName, [...loaded.specs.values()]);
-    problems.set(found);
+    this.#options.store.apply(sourceName, [...this.#loaded.specs.values()]);
+    const serves = (file: string): boolean => parsed.files.has(file) || listed.folders.has(file);
+    this.#problems.set([...fileProblems(faults, serves), ...problems]);
   }
-
-  /** One load after the other, however they were asked for. */
-  function reload(): Promise<void> {
-    const next = work.then(load);
-    work = next.catch(() => undefined);
-    return next;
-  }
-
-  async function reloadRunning(): Promise<void> {
-    try {
-      await reload();
-    } catch (error) {
-      // Nothing was swapped. Only a fault of ours comes here; it must be seen and must not end the watch.
-      const message = error instanceof Error ? error.message : 'unknown';
-      problems.set([problemOf(paths[0] ?? '', `reload failed: ${message}`, true)]);
-    }
-  }
-
-  const watch = watchFiles({ look: lookAtEither, ...options.watch, onChange: reloadRunning });
-  try {
-    await reload();
-  } catch (error) {
-    watch.close();
-    throw error;
-  }
-  started = true;
-  const reread = setInterval(() => void reloadRunning(), options.rereadMs ?? 60_000).unref();
-
-  return {
-    problems: problems.list,
-    reload: reloadRunning,
-    close() {
-      stopping.abort();
-      clearInterval(reread);
-      watch.close();
-    },
-  };
 }
 
 async function readAll(files: readonly string[], maxBytes: number): Promise<ReadonlyMap<string, FileReading>> {
@@ -165,6 +175,27 @@ function parseAll(
   return { files: parsed, faults };
 }
 
+/** A draft of every context; one that has a problem now keeps its last good draft. */
+function draftAll(
+  files: Loaded['files'],
+  contents: ReadonlyMap<string, FileReading>,
+  before: Loaded['drafts'],
+): { readonly drafts: Loaded['drafts']; readonly problems: readonly SourceProblem[] } {
+  const drafts = new Map<string, ClusterDraft>();
+  const problems: SourceProblem[] = [];
+  for (const [file, { kubeconfig }] of files) {
+    for (const draft of draftClusters(file, kubeconfig, (path) => textOf(contents, path), before)) {
+      const { problem, originalName } = draft.spec;
+      const good = problem === undefined ? draft : before.get(draft.key);
+      const serves = good !== undefined && good.spec.problem === undefined;
+      drafts.set(draft.key, serves ? good : draft);
+      if (problem === undefined) continue;
+      problems.push(problemOf(file, `${file}: context "${originalName}": ${problem.message}`, serves));
+    }
+  }
+  return { drafts, problems };
+}
+
 /** Specs with their credential sources; equal plans and equal specs keep the instances of the load before. */
 function assemble(
   drafts: ReadonlyMap<string, ClusterDraft>,
@@ -189,7 +220,7 @@ function assemble(
   return { specs, credentials };
 }
 
-/** One problem a file: of one broken bracket a parser makes many faults, and the first says it. */
+/** One problem for each file, from its first fault: a parser makes many faults of one broken bracket. */
 function fileProblems(faults: ConfigurationError['faults'], serves: (file: string) => boolean): SourceProblem[] {
   const byFile = Map.groupBy(faults, (fault) => fault.file);
   return [...byFile].flatMap(([file, [first, ...more]]) => {
