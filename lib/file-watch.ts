@@ -1,6 +1,6 @@
 // Notices that files changed: written in place, replaced by rename, or behind a symlink that was swapped (Secret
-// volumes). Easy to get wrong: notices of the system get lost or come while a file is half written, so a slow poll of
-// every file stands behind them and a change counts only once the files have been at rest for a moment.
+// volumes). Easy to get wrong: the system loses notices, or sends them while a file is half written. So every file is
+// polled, too, and a change counts only once the files have been at rest for a moment.
 import { watch as watchFolder, type FSWatcher } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
@@ -44,110 +44,119 @@ export async function lookAt(file: string): Promise<string> {
 
 /** Starts with no files. */
 export function watchFiles(options: FileWatchOptions): FileWatch {
-  const pollMs = options.pollMs ?? 400;
-  const restMs = options.restMs ?? 100;
-  const lookOne = options.look ?? lookAt;
-  let known: ReadonlyMap<string, string> = new Map();
-  let closed = false;
-  let looking = false;
-  let noticed = false;
-  let generation = 0;
-  let noticeTimer: NodeJS.Timeout | undefined;
-  const folders = new Map<string, FSWatcher>();
-  let names = new Map<string, Set<string>>();
+  return new PolledFileWatch(options);
+}
 
-  async function look(): Promise<void> {
-    if (looking) {
-      noticed = true;
-      return;
-    }
-    looking = true;
-    noticed = false;
-    try {
-      await lookOnce();
-    } finally {
-      looking = false;
-    }
-    if (noticed) notice();
+class PolledFileWatch implements FileWatch {
+  readonly #options: FileWatchOptions;
+  readonly #restMs: number;
+  readonly #lookOne: (file: string) => Promise<string>;
+  readonly #poll: NodeJS.Timeout;
+  readonly #folders = new Map<string, FSWatcher>();
+  /** Of each watched folder, the names of files that matter. */
+  #names: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+  #known: ReadonlyMap<string, string> = new Map();
+  /** Counts calls of setFiles, so that a slow one does not undo a later one. */
+  #generation = 0;
+  #looking = false;
+  #noticed = false;
+  #noticeTimer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: FileWatchOptions) {
+    this.#options = options;
+    this.#restMs = options.restMs ?? 100;
+    this.#lookOne = options.look ?? lookAt;
+    this.#poll = setInterval(() => void this.#look(), options.pollMs ?? 400).unref();
   }
 
-  async function lookOnce(): Promise<void> {
-    let seen = await lookAtAll(known, lookOne);
-    if (sameSignatures(seen, known)) return;
+  setFiles(files: ReadonlyMap<string, string>): void {
+    this.#known = new Map(files);
+    this.#generation += 1;
+    if (this.#options.notices !== false) void this.#followFolders(this.#generation);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#poll);
+    clearTimeout(this.#noticeTimer);
+    for (const folder of this.#folders.keys()) this.#forget(folder);
+  }
+
+  async #look(): Promise<void> {
+    if (this.#looking) {
+      this.#noticed = true;
+      return;
+    }
+    this.#looking = true;
+    this.#noticed = false;
+    try {
+      await this.#lookOnce();
+    } finally {
+      this.#looking = false;
+    }
+    if (this.#noticed) this.#notice();
+  }
+
+  async #lookOnce(): Promise<void> {
+    let seen = await lookAtAll(this.#known, this.#lookOne);
+    if (sameSignatures(seen, this.#known)) return;
     for (let round = 0; round < 4; round += 1) {
-      await pause(restMs);
-      const again = await lookAtAll(known, lookOne);
+      await pause(this.#restMs);
+      const again = await lookAtAll(this.#known, this.#lookOne);
       const atRest = sameSignatures(seen, again);
       seen = again;
       if (atRest) break;
     }
-    if (closed) return;
-    // The owner calls setFiles with what it read; should it fail to, the same change is not told again.
-    known = seen;
-    await options.onChange();
+    if (this.#closed) return;
+    // The owner calls setFiles with what it read. If it does not, the same change is still reported only once.
+    this.#known = seen;
+    await this.#options.onChange();
   }
 
-  function setFiles(files: ReadonlyMap<string, string>): void {
-    known = new Map(files);
-    generation += 1;
-    if (options.notices !== false) void followFolders(generation);
-  }
-
-  /** Watches the folder of every file and of what it links to; a folder that cannot be watched is left to the poll. */
-  async function followFolders(of: number): Promise<void> {
+  /** Watches the folder of every file and of what it links to; the poll alone covers folders that cannot be watched. */
+  async #followFolders(generation: number): Promise<void> {
     const wanted = new Map<string, Set<string>>();
-    for (const file of known.keys()) {
+    for (const file of this.#known.keys()) {
       for (const path of [file, await realpath(file).catch(() => file)]) {
         const files = wanted.get(dirname(path)) ?? new Set();
         wanted.set(dirname(path), files.add(basename(path)));
       }
     }
-    if (closed || of !== generation) return;
-    names = wanted;
-    for (const folder of folders.keys()) if (!wanted.has(folder)) forget(folder);
-    for (const folder of wanted.keys()) if (!folders.has(folder)) follow(folder);
+    if (this.#closed || generation !== this.#generation) return;
+    this.#names = wanted;
+    for (const folder of this.#folders.keys()) if (!wanted.has(folder)) this.#forget(folder);
+    for (const folder of wanted.keys()) if (!this.#folders.has(folder)) this.#follow(folder);
   }
 
-  function follow(folder: string): void {
+  #follow(folder: string): void {
     try {
       const watcher = watchFolder(folder, { persistent: false }, (_, name) => {
-        // `..data` is the link a Secret volume swaps. Other files of a busy folder (/tmp) are none of our business.
-        if (name === null || name.startsWith('..') || names.get(folder)?.has(name) === true) notice();
+        // `..data` is the link a Secret volume swaps. Other files of a busy folder (/tmp) do not matter.
+        if (name === null || name.startsWith('..') || this.#names.get(folder)?.has(name) === true) this.#notice();
       });
-      watcher.on('error', () => forget(folder));
-      folders.set(folder, watcher);
-      // What happened before the system began to watch came without a notice.
-      notice();
+      watcher.on('error', () => this.#forget(folder));
+      this.#folders.set(folder, watcher);
+      // Changes before the system began to watch came without a notice.
+      this.#notice();
     } catch {
       // No such folder, or the system's limit of watches is reached.
     }
   }
 
-  function forget(folder: string): void {
-    folders.get(folder)?.close();
-    folders.delete(folder);
+  #forget(folder: string): void {
+    this.#folders.get(folder)?.close();
+    this.#folders.delete(folder);
   }
 
-  function notice(): void {
-    if (closed) return;
-    // Not restarted by later notices, so that a folder that never rests cannot keep us from looking.
-    noticeTimer ??= setTimeout(() => {
-      noticeTimer = undefined;
-      void look();
+  #notice(): void {
+    if (this.#closed) return;
+    // Later notices do not restart the timer, so a folder that never rests cannot put off the look.
+    this.#noticeTimer ??= setTimeout(() => {
+      this.#noticeTimer = undefined;
+      void this.#look();
     }, 10).unref();
   }
-
-  const poll = setInterval(() => void look(), pollMs).unref();
-
-  return {
-    setFiles,
-    close() {
-      closed = true;
-      clearInterval(poll);
-      clearTimeout(noticeTimer);
-      for (const folder of folders.keys()) forget(folder);
-    },
-  };
 }
 
 async function lookAtAll(
