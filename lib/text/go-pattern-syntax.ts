@@ -54,77 +54,88 @@ const categoryForm = /^(?:C[cfos]|L[ulmot]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?
 /** @throws PatternError */
 export function parsePattern(source: string): PatternNode {
   if (source.length > maxSource) throw new PatternError(`is longer than ${maxSource} characters`);
-  const points = Array.from(source);
-  let at = 0;
-  let isFolding = false;
-  const fail = (reason: string): never => {
-    throw new PatternError(
-      `is not a regular expression of Go: ${reason} (character ${Math.min(at, points.length) + 1})`,
-    );
-  };
-  const peek = (ahead = 0): string => points[at + ahead] ?? '';
-  const follows = (text: string): boolean => points.slice(at, at + text.length).join('') === text;
+  return new Parser(source).whole();
+}
 
-  const either = (depth: number): PatternNode => {
-    if (depth > maxDepth) return fail('groups are nested too deeply');
-    const ways = [sequence(depth)];
-    while (peek() === '|') {
-      at++;
-      ways.push(sequence(depth));
+/** A recursive descent over the characters of one pattern. */
+class Parser {
+  readonly #points: readonly string[];
+  #at = 0;
+  /** Whether `(?i)` holds here. */
+  #isFolding = false;
+
+  constructor(source: string) {
+    this.#points = Array.from(source);
+  }
+
+  whole(): PatternNode {
+    const whole = this.#either(0);
+    if (this.#at < this.#points.length) return this.#fail('a closing parenthesis has no opening one');
+    return whole;
+  }
+
+  #either(depth: number): PatternNode {
+    if (depth > maxDepth) return this.#fail('groups are nested too deeply');
+    const ways = [this.#sequence(depth)];
+    while (this.#peek() === '|') {
+      this.#at++;
+      ways.push(this.#sequence(depth));
     }
     return ways.length === 1 ? ways[0]! : { kind: 'either', ways };
-  };
+  }
 
-  const sequence = (depth: number): PatternNode => {
+  #sequence(depth: number): PatternNode {
     const parts: PatternNode[] = [];
-    while (at < points.length && peek() !== '|' && peek() !== ')') {
-      if (follows('\\Q')) {
-        at += 2;
-        while (at < points.length && !follows('\\E')) parts.push(literal(points[at++]!));
-        at += 2;
+    while (this.#at < this.#points.length && this.#peek() !== '|' && this.#peek() !== ')') {
+      if (this.#next(2) === '\\Q') {
+        this.#at += 2;
+        while (this.#at < this.#points.length && this.#next(2) !== '\\E')
+          parts.push(this.#literal(this.#points[this.#at++]!));
+        this.#at += 2;
         continue;
       }
-      const part = atom(depth);
-      if (part !== undefined) parts.push(repeated(part));
+      const part = this.#atom(depth);
+      if (part !== undefined) parts.push(this.#repeated(part));
     }
     return { kind: 'sequence', parts };
-  };
+  }
 
-  const repeated = (part: PatternNode): PatternNode => {
-    const found = repetition();
+  #repeated(part: PatternNode): PatternNode {
+    const found = this.#repetition();
     if (found === undefined) return part;
-    if (peek() === '?') at++;
-    if (repetition() !== undefined) return fail('one repetition follows another');
+    if (this.#peek() === '?') this.#at++;
+    if (this.#repetition() !== undefined) return this.#fail('one repetition follows another');
     return { kind: 'repeat', part, ...found };
-  };
+  }
 
   /** Reads `*`, `+`, `?` or `{n,m}`; anything else that begins with a brace is a literal brace. */
-  const repetition = (): { readonly min: number; readonly max: number } | undefined => {
-    const sign = peek();
+  #repetition(): { readonly min: number; readonly max: number } | undefined {
+    const sign = this.#peek();
     if (sign === '*' || sign === '+' || sign === '?') {
-      at++;
+      this.#at++;
       return { min: sign === '+' ? 1 : 0, max: sign === '?' ? 1 : Infinity };
     }
     if (sign !== '{') return undefined;
-    const form = /^\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}/.exec(points.slice(at, at + 20).join(''));
+    const form = /^\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}/.exec(this.#next(20));
     if (form === null) return undefined;
     const min = Number(form[1]);
     const max = form[2] === undefined ? min : form[3] === undefined ? Infinity : Number(form[3]);
-    if (min > maxRepeat || (max !== Infinity && max > maxRepeat) || min > max) return fail('the repeat count is wrong');
-    at += form[0].length;
+    if (min > maxRepeat || (max !== Infinity && max > maxRepeat) || min > max)
+      return this.#fail('the repeat count is wrong');
+    this.#at += form[0].length;
     return { min, max };
-  };
+  }
 
   /** One element, or undefined for flags that stand alone. */
-  const atom = (depth: number): PatternNode | undefined => {
-    const sign = peek();
-    at++;
+  #atom(depth: number): PatternNode | undefined {
+    const sign = this.#peek();
+    this.#at++;
     switch (sign) {
       case '*':
       case '+':
       case '?':
-        at--;
-        return fail('nothing to repeat');
+        this.#at--;
+        return this.#fail('nothing to repeat');
       case '^':
         return { kind: 'position', position: 'start' };
       case '$':
@@ -132,137 +143,147 @@ export function parsePattern(source: string): PatternNode {
       case '.':
         return { kind: 'one', accepts: () => true };
       case '[':
-        return { kind: 'one', accepts: characterClass() };
+        return { kind: 'one', accepts: this.#characterClass() };
       case '(':
-        return group(depth);
+        return this.#group(depth);
       case '\\':
-        return escape();
+        return this.#escape();
       default:
-        return literal(sign);
+        return this.#literal(sign);
     }
-  };
+  }
 
-  const group = (depth: number): PatternNode | undefined => {
-    const outer = isFolding;
-    if (peek() === '?') {
-      const head = /^\?(?:P?<([A-Za-z_]\w*)>|([imsU]*)(?:-([imsU]+))?([:)]))/.exec(points.slice(at, at + 200).join(''));
-      if (head === null) return fail('this kind of group does not exist');
-      at += head[0].length;
-      if (head[2]?.includes('i')) isFolding = true;
-      if (head[3]?.includes('i')) isFolding = false;
+  #group(depth: number): PatternNode | undefined {
+    const outer = this.#isFolding;
+    if (this.#peek() === '?') {
+      const head = /^\?(?:P?<([A-Za-z_]\w*)>|([imsU]*)(?:-([imsU]+))?([:)]))/.exec(this.#next(200));
+      if (head === null) return this.#fail('this kind of group does not exist');
+      this.#at += head[0].length;
+      if (head[2]?.includes('i')) this.#isFolding = true;
+      if (head[3]?.includes('i')) this.#isFolding = false;
       if (head[4] === ')') return undefined;
     }
-    const inner = either(depth + 1);
-    if (peek() !== ')') return fail('a group is not closed');
-    at++;
-    isFolding = outer;
+    const inner = this.#either(depth + 1);
+    if (this.#peek() !== ')') return this.#fail('a group is not closed');
+    this.#at++;
+    this.#isFolding = outer;
     return inner;
-  };
+  }
 
-  const literal = (character: string): PatternNode => {
+  #literal(character: string): PatternNode {
     const wanted = character.codePointAt(0)!;
-    return { kind: 'one', accepts: folding((point) => point === wanted) };
-  };
+    return { kind: 'one', accepts: this.#folding((point) => point === wanted) };
+  }
 
-  const folding = (accepts: Accepts): Accepts => {
-    if (!isFolding) return accepts;
+  #folding(accepts: Accepts): Accepts {
+    if (!this.#isFolding) return accepts;
     return (point) => accepts(point) || caseVariants(point).some(accepts);
-  };
+  }
 
-  const escape = (): PatternNode => {
-    const position = positionEscapes[peek()];
+  #escape(): PatternNode {
+    const position = positionEscapes[this.#peek()];
     if (position !== undefined) {
-      at++;
+      this.#at++;
       return { kind: 'position', position };
     }
-    const named = namedClass();
-    if (named !== undefined) return { kind: 'one', accepts: folding(named) };
-    const wanted = characterEscape();
-    return { kind: 'one', accepts: folding((point) => point === wanted) };
-  };
+    const named = this.#namedClass();
+    if (named !== undefined) return { kind: 'one', accepts: this.#folding(named) };
+    const wanted = this.#characterEscape();
+    return { kind: 'one', accepts: this.#folding((point) => point === wanted) };
+  }
 
   /** `\d`, `\PL`, `\p{Lu}` …, the backslash already read; undefined when it is none. */
-  const namedClass = (): Accepts | undefined => {
-    const letter = peek();
+  #namedClass(): Accepts | undefined {
+    const letter = this.#peek();
     const perl = Object.hasOwn(perlClasses, letter.toLowerCase()) ? perlClasses[letter.toLowerCase()]! : undefined;
     if (perl !== undefined) {
-      at++;
+      this.#at++;
       return letter === letter.toLowerCase() ? perl : (point) => !perl(point);
     }
     if (letter !== 'p' && letter !== 'P') return undefined;
-    const form = /^[pP](?:\{(\^?)(\w+)\}|([A-Z]))/.exec(points.slice(at, at + 40).join(''));
+    const form = /^[pP](?:\{(\^?)(\w+)\}|([A-Z]))/.exec(this.#next(40));
     const name = form?.[2] ?? form?.[3] ?? '';
-    if (form === null || !categoryForm.test(name)) return fail('this Unicode class is not known here');
-    at += form[0].length;
+    if (form === null || !categoryForm.test(name)) return this.#fail('this Unicode class is not known here');
+    this.#at += form[0].length;
     const inside = matching(new RegExp(`^\\p{${name}}$`, 'u'));
     return (letter === 'P') === (form[1] === '^') ? inside : (point) => !inside(point);
-  };
+  }
 
-  const characterEscape = (): number => {
-    const character = peek();
-    const hex = /^x(?:([0-9A-Fa-f]{2})|\{([0-9A-Fa-f]{1,6})\})/.exec(points.slice(at, at + 10).join(''));
+  #characterEscape(): number {
+    const character = this.#peek();
+    const hex = /^x(?:([0-9A-Fa-f]{2})|\{([0-9A-Fa-f]{1,6})\})/.exec(this.#next(10));
     if (hex !== null) {
       const value = Number.parseInt(hex[1] ?? hex[2]!, 16);
-      if (value > 0x10ffff) return fail('there is no such character');
-      at += hex[0].length;
+      if (value > 0x10ffff) return this.#fail('there is no such character');
+      this.#at += hex[0].length;
       return value;
     }
     if (Object.hasOwn(controlEscapes, character)) {
-      at++;
+      this.#at++;
       return controlEscapes[character]!;
     }
-    if (!/^[!-/:-@[-`{-~]$/.test(character)) return fail('this escape is not known here');
-    at++;
+    if (!/^[!-/:-@[-`{-~]$/.test(character)) return this.#fail('this escape is not known here');
+    this.#at++;
     return character.codePointAt(0)!;
-  };
+  }
 
-  const characterClass = (): Accepts => {
-    const isNegated = peek() === '^';
-    if (isNegated) at++;
+  #characterClass(): Accepts {
+    const isNegated = this.#peek() === '^';
+    if (isNegated) this.#at++;
     const members: Accepts[] = [];
-    for (let first = true; first || peek() !== ']'; first = false) {
-      if (at >= points.length) return fail('a class is not closed');
-      const posix = /^\[:(\^?)(\w+):\]/.exec(points.slice(at, at + 20).join(''));
+    for (let first = true; first || this.#peek() !== ']'; first = false) {
+      if (this.#at >= this.#points.length) return this.#fail('a class is not closed');
+      const posix = /^\[:(\^?)(\w+):\]/.exec(this.#next(20));
       if (posix !== null) {
         const inside = Object.hasOwn(posixClasses, posix[2]!) ? posixClasses[posix[2]!]! : undefined;
-        if (inside === undefined) return fail('there is no such class');
-        at += posix[0].length;
+        if (inside === undefined) return this.#fail('there is no such class');
+        this.#at += posix[0].length;
         members.push(posix[1] === '^' ? (point) => !inside(point) : inside);
         continue;
       }
-      if (peek() === '\\') {
-        at++;
-        const named = namedClass();
+      if (this.#peek() === '\\') {
+        this.#at++;
+        const named = this.#namedClass();
         if (named !== undefined) {
           members.push(named);
           continue;
         }
-        at--;
+        this.#at--;
       }
-      const low = classCharacter();
+      const low = this.#classCharacter();
       let high = low;
-      if (peek() === '-' && peek(1) !== ']' && peek(1) !== '') {
-        at++;
-        high = classCharacter();
-        if (high < low) return fail('a range runs backwards');
+      if (this.#peek() === '-' && this.#peek(1) !== ']' && this.#peek(1) !== '') {
+        this.#at++;
+        high = this.#classCharacter();
+        if (high < low) return this.#fail('a range runs backwards');
       }
       members.push((point) => point >= low && point <= high);
     }
-    at++;
-    const inside = folding((point) => members.some((accepts) => accepts(point)));
+    this.#at++;
+    const inside = this.#folding((point) => members.some((accepts) => accepts(point)));
     return isNegated ? (point) => !inside(point) : inside;
-  };
+  }
 
-  const classCharacter = (): number => {
-    const character = peek();
-    if (character === '') return fail('a class is not closed');
-    at++;
-    return character === '\\' ? characterEscape() : character.codePointAt(0)!;
-  };
+  #classCharacter(): number {
+    const character = this.#peek();
+    if (character === '') return this.#fail('a class is not closed');
+    this.#at++;
+    return character === '\\' ? this.#characterEscape() : character.codePointAt(0)!;
+  }
 
-  const whole = either(0);
-  if (at < points.length) return fail('a closing parenthesis has no opening one');
-  return whole;
+  #peek(ahead = 0): string {
+    return this.#points[this.#at + ahead] ?? '';
+  }
+
+  /** The next characters, for a regular expression that reads several at once. */
+  #next(count: number): string {
+    return this.#points.slice(this.#at, this.#at + count).join('');
+  }
+
+  #fail(reason: string): never {
+    const position = Math.min(this.#at, this.#points.length) + 1;
+    throw new PatternError(`is not a regular expression of Go: ${reason} (character ${position})`);
+  }
 }
 
 const positionEscapes: Readonly<Record<string, Position>> = Object.assign(Object.create(null), {
