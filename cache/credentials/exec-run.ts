@@ -1,6 +1,6 @@
 // Runs one credential plugin to its end: no shell, no stdin, a process group of its own, bounded output and time. Easy
-// to get wrong: a plugin's own children keep its pipes open, so waiting for the pipes alone may never end, and killing
-// the plugin alone is not enough.
+// to get wrong: children of a plugin keep its pipes open, so waiting for the pipes may never end and killing the plugin
+// alone is not enough.
 import { spawn, type ChildProcess } from 'node:child_process';
 
 /** What to run and within which bounds. */
@@ -30,65 +30,61 @@ const stderrTailBytes = 8_192;
 
 /** Runs the plugin. Never rejects. */
 export function runExec(run: ExecRun): Promise<ExecResult> {
-  return new Promise((resolve) => {
-    if (run.signal?.aborted === true) {
-      resolve({ kind: 'aborted', stderr: '' });
-      return;
-    }
-    const child = startChild(run);
-    if (typeof child === 'string') {
-      resolve({ kind: 'not-started', code: child });
-      return;
-    }
-    const stdout: Buffer[] = [];
-    let stdoutBytes = 0;
-    let stderr = Buffer.alloc(0);
-    let exit: { readonly code: number | null; readonly signal: string | null } | undefined;
-    let linger: NodeJS.Timeout | undefined;
-    let settled = false;
+  if (run.signal?.aborted === true) return Promise.resolve({ kind: 'aborted', stderr: '' });
+  const child = startChild(run);
+  if (typeof child === 'string') return Promise.resolve({ kind: 'not-started', code: child });
+  return new Promise((resolve) => follow(run, child, resolve));
+}
 
-    const settle = (result: ExecResult): void => {
-      if (settled) return;
-      settled = true;
-      clearTimeout(timer);
-      clearTimeout(linger);
-      run.signal?.removeEventListener('abort', abort);
-      // Whatever is left of the group has no business any more; after a clean end there is nothing and this fails
-      // silently.
-      killGroup(child.pid);
-      child.stdout?.destroy();
-      child.stderr?.destroy();
-      resolve(result);
-    };
-    const finish = (): void => {
-      if (exit === undefined) return;
-      const tail = stderr.toString('utf8');
-      if (exit.signal !== null) settle({ kind: 'killed', signal: exit.signal, stderr: tail });
-      else
-        settle({ kind: 'exited', code: exit.code ?? -1, stdout: Buffer.concat(stdout).toString('utf8'), stderr: tail });
-    };
-    const stop = (kind: 'timeout' | 'too-large' | 'aborted'): void => settle({ kind, stderr: stderr.toString('utf8') });
-    const abort = (): void => stop('aborted');
-    const timer = setTimeout(() => stop('timeout'), run.timeoutMs);
-    run.signal?.addEventListener('abort', abort);
+/** Calls `resolve` once, when the child has ended or had to be stopped. */
+function follow(run: ExecRun, child: ChildProcess, resolve: (result: ExecResult) => void): void {
+  const stdout: Buffer[] = [];
+  let stdoutBytes = 0;
+  let stderr = Buffer.alloc(0);
+  let exit: { readonly code: number | null; readonly signal: string | null } | undefined;
+  let linger: NodeJS.Timeout | undefined;
+  let settled = false;
 
-    child.on('error', (error) =>
-      settle({ kind: 'not-started', code: (error as NodeJS.ErrnoException).code ?? 'UNKNOWN' }),
-    );
-    child.stdout?.on('data', (chunk: Buffer) => {
-      stdoutBytes += chunk.length;
-      if (stdoutBytes > run.maxStdoutBytes) stop('too-large');
-      else stdout.push(chunk);
-    });
-    child.stderr?.on('data', (chunk: Buffer) => {
-      stderr = Buffer.concat([stderr, chunk]).subarray(-stderrTailBytes);
-    });
-    child.on('exit', (code, signal) => {
-      exit = { code, signal };
-      linger = setTimeout(finish, lingerMs);
-    });
-    child.on('close', finish);
+  const settle = (result: ExecResult): void => {
+    if (settled) return;
+    settled = true;
+    clearTimeout(timer);
+    clearTimeout(linger);
+    run.signal?.removeEventListener('abort', abort);
+    // Ends children that the plugin left behind. After a clean end the group is empty.
+    killGroup(child.pid);
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    resolve(result);
+  };
+  const finish = (): void => {
+    if (exit === undefined) return;
+    const tail = stderr.toString('utf8');
+    if (exit.signal !== null) settle({ kind: 'killed', signal: exit.signal, stderr: tail });
+    else
+      settle({ kind: 'exited', code: exit.code ?? -1, stdout: Buffer.concat(stdout).toString('utf8'), stderr: tail });
+  };
+  const stop = (kind: 'timeout' | 'too-large' | 'aborted'): void => settle({ kind, stderr: stderr.toString('utf8') });
+  const abort = (): void => stop('aborted');
+  const timer = setTimeout(() => stop('timeout'), run.timeoutMs);
+  run.signal?.addEventListener('abort', abort);
+
+  child.on('error', (error) =>
+    settle({ kind: 'not-started', code: (error as NodeJS.ErrnoException).code ?? 'UNKNOWN' }),
+  );
+  child.stdout?.on('data', (chunk: Buffer) => {
+    stdoutBytes += chunk.length;
+    if (stdoutBytes > run.maxStdoutBytes) stop('too-large');
+    else stdout.push(chunk);
   });
+  child.stderr?.on('data', (chunk: Buffer) => {
+    stderr = Buffer.concat([stderr, chunk]).subarray(-stderrTailBytes);
+  });
+  child.on('exit', (code, signal) => {
+    exit = { code, signal };
+    linger = setTimeout(finish, lingerMs);
+  });
+  child.on('close', finish);
 }
 
 /**

@@ -1,6 +1,6 @@
-// A credential from an exec plugin: run when needed, kept until shortly before it expires, one run at a time whoever
-// asks. Easy to get wrong: a plugin may open a browser window or cost seconds, so neither a burst of requests, nor a
-// failing plugin, nor a member that answers 401 to everything may start it again and again.
+// A credential from an exec plugin, which runs when needed and once at a time. The credential is kept until shortly
+// before it expires. A plugin may open a browser window or take seconds, so a burst of requests, a failing plugin or a
+// member that answers 401 to everything must not start it again and again.
 import { basename } from 'node:path';
 import { GatewayError } from '../model/errors.ts';
 import type { Credential, CredentialSource } from '../model/records.ts';
@@ -39,14 +39,12 @@ export interface ExecCredentialOptions {
 }
 
 const maxStdoutBytes = 1024 * 1024;
-/**
- * Asked anew this long before it expires (a tenth of its life when that is shorter), while the old one still serves.
- */
+/** The plugin runs again this long before the expiry (a tenth of the life when that is shorter); the old one serves. */
 const refreshMarginMs = 60_000;
 /** After a failure: 1 s, doubled each time, at most 30 s, during which the error is repeated. */
 const firstBackoffMs = 1_000;
 const maxBackoffMs = 30_000;
-/** A member that answers 401 to everything makes us run the plugin once in this time. */
+/** A member that answers 401 to everything makes the plugin run at most once in this time. */
 const minRerunMs = 10_000;
 
 interface Held {
@@ -57,84 +55,106 @@ interface Held {
 
 /** A {@link CredentialSource} that runs the plugin. */
 export function execCredential(options: ExecCredentialOptions): CredentialSource {
-  const now = options.now ?? Date.now;
-  // When to run again is a matter of time gone by; a step of the wall clock must not put it off.
-  const elapsed = options.now ?? (() => performance.now());
-  const run = options.run ?? runExec;
-  let held: Held | undefined;
-  let running: Promise<Credential> | undefined;
-  /**
-   * The member refused what is held. It may be wrong: an API server also passes on the 401 of a kubelet or of another
-   * API server behind it.
-   */
-  let isRefused = false;
-  let failure: { readonly error: GatewayError; readonly retryAtMs: number; readonly backoffMs: number } | undefined;
+  const held = new ExecHolder(options);
+  return Object.freeze({
+    kind: 'exec' as const,
+    current: () => held.current(),
+    invalidate: () => held.invalidate(),
+  });
+}
 
-  async function obtain(): Promise<Credential> {
-    const result = await run({
-      command: options.plan.command,
-      args: options.plan.args,
-      env: environmentOf(options),
-      timeoutMs: options.timeoutMs ?? 30_000,
-      maxStdoutBytes,
-      signal: options.signal,
-    });
-    return credentialOf(options, result, now());
+/** The credential of one plugin, and when it may run again. */
+class ExecHolder {
+  readonly #options: ExecCredentialOptions;
+  /** Unix milliseconds, for expiry. */
+  readonly #now: () => number;
+  /** For waits: a step of the wall clock must not put a run off. */
+  readonly #elapsed: () => number;
+  #held: Held | undefined;
+  #running: Promise<Credential> | undefined;
+  /**
+   * The member answered 401 to the held credential. That may not be its fault: an API server also passes on the 401 of
+   * a kubelet or of another API server behind it.
+   */
+  #isRefused = false;
+  #failure: { readonly error: GatewayError; readonly retryAtMs: number; readonly backoffMs: number } | undefined;
+
+  constructor(options: ExecCredentialOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#elapsed = options.now ?? (() => performance.now());
   }
 
-  function start(): Promise<Credential> {
-    running ??= obtain().then(
+  current(): Credential | Promise<Credential> {
+    const nowMs = this.#now();
+    const held = this.#held !== undefined && this.#lasts(this.#held.credential) ? this.#held : undefined;
+    if (held !== undefined && nowMs < held.refreshAtMs && !this.#isRefused) return held.credential;
+    const failure = this.#failure;
+    const mayRun = failure === undefined || this.#elapsed() >= failure.retryAtMs;
+    if (held === undefined) {
+      if (this.#running !== undefined || mayRun) return this.#start();
+      return Promise.reject(failure.error);
+    }
+    if (this.#isRefused && failure === undefined) return this.#startOr(held.credential);
+    // Nobody waits for this run. When it fails, callers after the expiry get the error.
+    if (mayRun) void this.#start().catch(() => undefined);
+    return held.credential;
+  }
+
+  invalidate(): void {
+    // For a younger credential, the 401 was for its predecessor, or the member refuses everything the plugin gives.
+    const held = this.#held;
+    if (held !== undefined && this.#elapsed() - held.obtainedAtMs >= minRerunMs) this.#isRefused = true;
+  }
+
+  /** The credential of a new run; `old` when the run fails and `old` still lasts. */
+  async #startOr(old: Credential): Promise<Credential> {
+    try {
+      return await this.#start();
+    } catch (error) {
+      if (this.#lasts(old)) return old;
+      throw error;
+    }
+  }
+
+  #start(): Promise<Credential> {
+    this.#running ??= this.#obtain().then(
       (credential) => {
-        running = undefined;
-        failure = undefined;
-        isRefused = false;
-        const nowMs = now();
+        this.#running = undefined;
+        this.#failure = undefined;
+        this.#isRefused = false;
+        const nowMs = this.#now();
         const lifeMs = (credential.expiresAtMs ?? Number.POSITIVE_INFINITY) - nowMs;
         const refreshAtMs = nowMs + lifeMs - Math.min(refreshMarginMs, lifeMs / 10);
-        held = { credential, obtainedAtMs: elapsed(), refreshAtMs };
+        this.#held = { credential, obtainedAtMs: this.#elapsed(), refreshAtMs };
         return credential;
       },
       (error: GatewayError) => {
-        running = undefined;
-        const backoffMs = Math.min((failure?.backoffMs ?? firstBackoffMs / 2) * 2, maxBackoffMs);
-        failure = { error, retryAtMs: elapsed() + backoffMs, backoffMs };
+        this.#running = undefined;
+        const backoffMs = Math.min((this.#failure?.backoffMs ?? firstBackoffMs / 2) * 2, maxBackoffMs);
+        this.#failure = { error, retryAtMs: this.#elapsed() + backoffMs, backoffMs };
         throw error;
       },
     );
-    return running;
+    return this.#running;
   }
 
-  const lasts = ({ expiresAtMs }: Credential): boolean => now() < (expiresAtMs ?? Number.POSITIVE_INFINITY);
-
-  function current(): Credential | Promise<Credential> {
-    const nowMs = now();
-    const valid = held !== undefined && lasts(held.credential);
-    if (held !== undefined && valid && nowMs < held.refreshAtMs && !isRefused) return held.credential;
-    const mayRun = failure === undefined || elapsed() >= failure.retryAtMs;
-    if (held !== undefined && valid) {
-      const { credential } = held;
-      if (isRefused && failure === undefined) {
-        return start().catch((error: unknown) => {
-          if (lasts(credential)) return credential;
-          throw error;
-        });
-      }
-      // Nobody waits for this run; if it fails, whoever comes after the expiry hears of it.
-      if (mayRun) void start().catch(() => undefined);
-      return credential;
-    }
-    if (running !== undefined || mayRun) return start();
-    return Promise.reject(failure?.error ?? new GatewayError('INTERNAL', 'a plugin neither ran nor failed'));
+  async #obtain(): Promise<Credential> {
+    const { plan, timeoutMs, signal, run } = this.#options;
+    const result = await (run ?? runExec)({
+      command: plan.command,
+      args: plan.args,
+      env: environmentOf(this.#options),
+      timeoutMs: timeoutMs ?? 30_000,
+      maxStdoutBytes,
+      signal,
+    });
+    return credentialOf(this.#options, result, this.#now());
   }
 
-  return Object.freeze({
-    kind: 'exec' as const,
-    current,
-    invalidate() {
-      // Younger than that, the 401 was for its predecessor, or the member refuses whatever the plugin gives.
-      if (held !== undefined && elapsed() - held.obtainedAtMs >= minRerunMs) isRefused = true;
-    },
-  });
+  #lasts({ expiresAtMs }: Credential): boolean {
+    return this.#now() < (expiresAtMs ?? Number.POSITIVE_INFINITY);
+  }
 }
 
 function environmentOf(options: ExecCredentialOptions): Record<string, string | undefined> {
@@ -180,10 +200,7 @@ function credentialOf(options: ExecCredentialOptions, result: ExecResult, nowMs:
   return Object.freeze({ ...credential, clientCertificate: options.clientCertificate });
 }
 
-/**
- * Values the kubeconfig gives the plugin under a name that sounds secret: a plugin that prints its settings must not
- * print these.
- */
+/** Values under a name that sounds secret. They are cut from what the plugin prints, since some print their settings. */
 function secretsOf(plan: ExecPlan): readonly string[] {
   const secretName = /token|secret|password|passwd|credential|key/i;
   const fromEnv = plan.env.filter((item) => secretName.test(item.name)).map((item) => item.value);
