@@ -1,6 +1,6 @@
-// Users by tokens of identity providers (OpenID Connect), with kube-apiserver's rules. Easy to get wrong: nothing a
-// token says counts before its signature does, and what was found out about a token counts only as long as its time,
-// its provider's keys and the configuration stay.
+// Users by tokens of identity providers (OpenID Connect), with kube-apiserver's rules. Nothing in a token counts before
+// its signature is verified. A verified token is remembered until it expires, the keys of its provider change, or the
+// configuration is replaced.
 import { hash, randomBytes } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
@@ -12,7 +12,7 @@ import { readBearerToken } from '../callers/bearer-token.ts';
 import { isSameIdentity } from '../callers/identity-key.ts';
 import type { IssuerAddress, IssuerKeys } from './issuer-keys.ts';
 import { readToken } from './jwt-token.ts';
-import type { UnverifiedToken } from './jwt-token.ts';
+import type { TokenHeader, UnverifiedToken } from './jwt-token.ts';
 import { userOfClaims } from './jwt-user.ts';
 import type { JwtUserOptions } from './jwt-user.ts';
 import { hasKey, isSigned } from './signing-keys.ts';
@@ -27,13 +27,12 @@ export interface JwtOptions extends JwtUserOptions {
 }
 
 /**
- * Recognises callers by tokens of the configured providers; others' tokens are UNAUTHENTICATED, no token is no opinion.
+ * Recognises callers by tokens of the configured providers. Tokens of others are UNAUTHENTICATED; without a token the
+ * answer is undefined.
  */
 export interface JwtAuthenticator {
   readonly authenticate: Authenticator;
-  /**
-   * Swaps the configuration; keys of a provider whose address stays are kept, what was found out about tokens is not.
-   */
+  /** Swaps the configuration. It keeps the keys of providers with the same address and forgets verified tokens. */
   replace(list: readonly JwtAuthenticatorConfig[]): void;
   /** What is wrong with providers now, one text each. */
   faults(): readonly string[];
@@ -46,7 +45,7 @@ interface Provider {
   readonly keys: IssuerKeys;
 }
 
-/** What is known of a token; it holds while the keys are the ones it was verified with. */
+/** A verified token. It counts as long as these are the keys of its provider. */
 interface Verified {
   readonly user: User;
   readonly expiresAtMs: number;
@@ -55,7 +54,7 @@ interface Verified {
 }
 
 const maxTokens = 32_768;
-/** A token and under what it is remembered. */
+/** A token and the key it is remembered under. */
 interface TokenAndKey {
   readonly token: string;
   readonly key: string;
@@ -66,108 +65,150 @@ const notBeforeLeewayMs = 60_000;
 
 /** Makes one without providers. */
 export function makeJwtAuthenticator(options: JwtOptions): JwtAuthenticator {
-  const now = options.now ?? Date.now;
-  let providers: ReadonlyMap<string, Provider> = new Map();
-  let followed = new Map<string, IssuerKeys>();
-  let verified = makeRecent<Verified>({ maxEntries: maxTokens });
-  const secret = randomBytes(32).toString('base64');
-  const digest = (token: string): string => hash('sha256', secret + token, 'base64');
-  const headerToken = readOnce((rawHeaders): TokenAndKey | null => {
-    const { token } = readBearerToken(rawHeaders);
-    return token === undefined ? null : { token, key: digest(token) };
-  });
-  const holds = ({ expiresAtMs, provider, keys }: Verified): boolean =>
-    now() <= expiresAtMs && provider.keys.current() === keys;
-
-  const settle = (key: string, read: UnverifiedToken, provider: Provider, keys: SigningKeys): Verified => {
-    const expiresAtMs = checkClaims(read, provider.config, now());
-    const made = userOfClaims(read.claims, provider.config, { ...options, expiresAtMs });
-    const before = verified.peek(key)?.user;
-    // One object for as long as the identity stays, so that what is known of it is found again.
-    const user = before !== undefined && isSameIdentity(before, made) ? before : made;
-    const known: Verified = { user, expiresAtMs, provider, keys };
-    // A file that was replaced meanwhile has another answer for the next request.
-    if (providers.get(read.issuer) === provider) verified.set(key, known);
-    return known;
+  const tokens = new JwtTokens(options);
+  return {
+    authenticate: ({ rawHeaders }) => tokens.authenticate(rawHeaders),
+    replace: (list) => tokens.replace(list),
+    faults: () => tokens.faults(),
+    close: () => tokens.close(),
   };
-  const verify = (token: string, key: string): Verified | Promise<Verified> => {
+}
+
+/** The providers, their keys, and the tokens that were verified with them. */
+class JwtTokens {
+  readonly #options: JwtOptions;
+  readonly #now: () => number;
+  /** Tokens are remembered under a digest with this secret of the process, never as they are. */
+  readonly #secret = randomBytes(32).toString('base64');
+  readonly #headerToken = readOnce((rawHeaders): TokenAndKey | null => {
+    const { token } = readBearerToken(rawHeaders);
+    return token === undefined ? null : { token, key: this.#digest(token) };
+  });
+  /** By issuer. */
+  #providers: ReadonlyMap<string, Provider> = new Map();
+  /** By address of the issuer. */
+  #followed = new Map<string, IssuerKeys>();
+  #verified = makeRecent<Verified>({ maxEntries: maxTokens });
+
+  constructor(options: JwtOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  authenticate(rawHeaders: readonly string[]): User | Promise<User> | undefined {
+    if (this.#providers.size === 0) return undefined;
+    // kube-apiserver's order: the header, then the subprotocol; a good one makes up for a bad one.
+    const sent = this.#headerToken(rawHeaders);
+    if (sent === null) return this.#bySocket(rawHeaders);
+    try {
+      const holder = this.#holderOf(sent);
+      if (!(holder instanceof Promise)) return holder;
+      return holder.catch((error: unknown) => this.#bySocket(rawHeaders, error) as Promise<User>);
+    } catch (error) {
+      return this.#bySocket(rawHeaders, error);
+    }
+  }
+
+  replace(list: readonly JwtAuthenticatorConfig[]): void {
+    const kept = new Map<string, IssuerKeys>();
+    const next = new Map<string, Provider>();
+    for (const config of list) {
+      const address = JSON.stringify(config.issuer);
+      const keys = this.#followed.get(address) ?? this.#options.follow(config.issuer);
+      kept.set(address, keys);
+      next.set(config.issuer.url, { config, keys });
+    }
+    for (const [address, keys] of this.#followed) if (!kept.has(address)) keys.close();
+    this.#followed = kept;
+    this.#providers = next;
+    this.#verified = makeRecent({ maxEntries: maxTokens });
+  }
+
+  faults(): readonly string[] {
+    return [...this.#providers].flatMap(([url, { keys }]) => {
+      const fault = keys.fault();
+      return fault === undefined ? [] : [`identity provider ${url}: ${fault}`];
+    });
+  }
+
+  close(): void {
+    for (const keys of this.#followed.values()) keys.close();
+  }
+
+  #digest(token: string): string {
+    return hash('sha256', this.#secret + token, 'base64');
+  }
+
+  /** By the token among the WebSocket subprotocols. @throws the fault of the header when there is none */
+  #bySocket(rawHeaders: readonly string[], fault?: unknown): User | Promise<User> | undefined {
+    const token = readWebSocketToken(rawHeaders);
+    if (token !== undefined) return this.#holderOf({ token, key: this.#digest(token) });
+    if (fault !== undefined) throw fault;
+    return undefined;
+  }
+
+  #holderOf({ token, key }: TokenAndKey): User | Promise<User> {
+    const found = this.#verified.get(key);
+    if (found !== undefined && this.#holds(found)) return found.user;
+    const known = this.#verify(token, key);
+    return known instanceof Promise ? known.then(({ user }) => user) : known.user;
+  }
+
+  #holds({ expiresAtMs, provider, keys }: Verified): boolean {
+    return this.#now() <= expiresAtMs && provider.keys.current() === keys;
+  }
+
+  #verify(token: string, key: string): Verified | Promise<Verified> {
     const read = readToken(token);
-    const provider = read === undefined ? undefined : providers.get(read.issuer);
+    const provider = read === undefined ? undefined : this.#providers.get(read.issuer);
     if (read === undefined || provider === undefined) throw bad('it was not issued by an identity provider known here');
     const { header } = read;
     if (header === undefined) throw bad('its header cannot be used');
     const keys = provider.keys.current();
-    if (keys !== undefined && isSigned(token, header, keys)) return settle(key, read, provider, keys);
+    if (keys !== undefined && isSigned(token, header, keys)) return this.#settle(key, read, provider, keys);
     if (keys !== undefined && hasKey(header, keys)) {
-      // The key it names did not sign it. Should its provider have used the name for another key, the next fetch tells.
+      // The key it names did not sign it. If the provider now uses the name for another key, the next fetch brings it.
       void provider.keys.changed(keys);
       throw bad('no key of its identity provider signed it');
     }
-    const search = async (): Promise<Verified> => {
-      const tried = keys ?? (await provider.keys.first());
-      if (tried === undefined) throw bad('the keys of its identity provider cannot be had at the moment; try again');
-      if (keys === undefined && isSigned(token, header, tried)) return settle(key, read, provider, tried);
-      const newer = await provider.keys.changed(tried);
-      if (newer === undefined || !isSigned(token, header, newer))
-        throw bad('no key of its identity provider signed it');
-      return settle(key, read, provider, newer);
-    };
-    return search();
-  };
-  const holderOf = ({ token, key }: TokenAndKey): User | Promise<User> => {
-    const found = verified.get(key);
-    if (found !== undefined && holds(found)) return found.user;
-    const known = verify(token, key);
-    return known instanceof Promise ? known.then(({ user }) => user) : known.user;
-  };
+    return this.#verifyWithNewKeys(token, key, { ...read, header }, provider, keys);
+  }
 
-  return {
-    authenticate: ({ rawHeaders }) => {
-      if (providers.size === 0) return undefined;
-      // kube-apiserver's order: the header, then the subprotocol; a good one makes up for a bad one.
-      const sent = headerToken(rawHeaders);
-      const bySocket = (fault?: unknown): User | Promise<User> | undefined => {
-        const socketToken = readWebSocketToken(rawHeaders);
-        if (socketToken !== undefined) return holderOf({ token: socketToken, key: digest(socketToken) });
-        if (fault !== undefined) throw fault;
-        return undefined;
-      };
-      if (sent === null) return bySocket();
-      try {
-        const holder = holderOf(sent);
-        return holder instanceof Promise ? holder.catch((error: unknown) => bySocket(error) as Promise<User>) : holder;
-      } catch (error) {
-        return bySocket(error);
-      }
-    },
-    replace(list) {
-      const kept = new Map<string, IssuerKeys>();
-      const next = new Map<string, Provider>();
-      for (const config of list) {
-        const address = JSON.stringify(config.issuer);
-        const keys = followed.get(address) ?? options.follow(config.issuer);
-        kept.set(address, keys);
-        next.set(config.issuer.url, { config, keys });
-      }
-      for (const [address, keys] of followed) if (!kept.has(address)) keys.close();
-      followed = kept;
-      providers = next;
-      verified = makeRecent({ maxEntries: maxTokens });
-    },
-    faults: () =>
-      [...providers].flatMap(([url, { keys }]) => {
-        const fault = keys.fault();
-        return fault === undefined ? [] : [`identity provider ${url}: ${fault}`];
-      }),
-    close() {
-      for (const keys of followed.values()) keys.close();
-    },
-  };
+  /** Waits for the provider's first keys, or for keys that were published after the present ones. */
+  async #verifyWithNewKeys(
+    token: string,
+    key: string,
+    read: UnverifiedToken & { readonly header: TokenHeader },
+    provider: Provider,
+    keys: SigningKeys | undefined,
+  ): Promise<Verified> {
+    const tried = keys ?? (await provider.keys.first());
+    if (tried === undefined) throw bad('the keys of its identity provider cannot be fetched at the moment; try again');
+    if (keys === undefined && isSigned(token, read.header, tried)) return this.#settle(key, read, provider, tried);
+    const newer = await provider.keys.changed(tried);
+    if (newer === undefined || !isSigned(token, read.header, newer)) {
+      throw bad('no key of its identity provider signed it');
+    }
+    return this.#settle(key, read, provider, newer);
+  }
+
+  /** Checks the claims of a signed token and remembers its user. */
+  #settle(key: string, read: UnverifiedToken, provider: Provider, keys: SigningKeys): Verified {
+    const expiresAtMs = checkClaims(read, provider.config, this.#now());
+    const made = userOfClaims(read.claims, provider.config, { ...this.#options, expiresAtMs });
+    const before = this.#verified.peek(key)?.user;
+    // The same object as long as the identity is the same, so that decisions remembered for it are found again.
+    const user = before !== undefined && isSameIdentity(before, made) ? before : made;
+    const known: Verified = { user, expiresAtMs, provider, keys };
+    // When the file was replaced in the meantime, this answer is good for this request only.
+    if (this.#providers.get(read.issuer) === provider) this.#verified.set(key, known);
+    return known;
+  }
 }
 
 /**
- * Whom a signed token is meant for, and when (go-oidc's verify.go).
- * @returns when it ends, milliseconds since 1970
+ * Checks audience and times of a signed token (go-oidc's verify.go).
+ * @returns when it expires, milliseconds since 1970
  * @throws GatewayError UNAUTHENTICATED
  */
 function checkClaims({ claims }: UnverifiedToken, { audiences }: JwtAuthenticatorConfig, nowMs: number): number {
@@ -176,13 +217,13 @@ function checkClaims({ claims }: UnverifiedToken, { audiences }: JwtAuthenticato
   if (!meantFor.every((one) => typeof one === 'string') || !meantFor.some((one) => audiences.includes(one)))
     throw bad('it is meant for another audience');
   const expires = claims.get('exp');
-  if (typeof expires !== 'number') throw bad('it says not when it ends');
+  if (typeof expires !== 'number') throw bad('it does not say when it expires (exp)');
   // Fractions of a second are dropped, as Go does.
   const expiresAtMs = Math.trunc(expires) * 1000;
   if (expiresAtMs < nowMs) throw bad('it is expired');
   const notBefore = claims.get('nbf');
   if (notBefore !== undefined && notBefore !== null) {
-    if (typeof notBefore !== 'number') throw bad('it does not say properly when it begins');
+    if (typeof notBefore !== 'number') throw bad('its nbf is not a number');
     if (nowMs + notBeforeLeewayMs < Math.trunc(notBefore) * 1000) throw bad('it is not valid yet');
   }
   return expiresAtMs;
