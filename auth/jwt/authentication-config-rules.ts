@@ -1,6 +1,6 @@
 // What kube-apiserver demands of one entry of `jwt` beyond its shape
-// (apiserver:pkg/apis/apiserver/validation/validation.go). Easy to get wrong: the same file must be good or bad in both
-// places; where this gateway demands more, the message says so.
+// (apiserver:pkg/apis/apiserver/validation/validation.go). A file is valid here when it is valid there; where this
+// gateway demands more, the message says so.
 import { X509Certificate } from 'node:crypto';
 import type { AuthenticatorInput } from './authenticator-schema.ts';
 import { ExpressionError, readExpression } from './claim-expression.ts';
@@ -10,19 +10,19 @@ import type { IssuerAddress } from './issuer-keys.ts';
 /** Collects a fault at a path of the document. */
 export type Report = (path: readonly (string | number)[], message: string) => void;
 
-/** How a part of the user comes about. */
+/** Where a part of the user comes from. */
 export type Mapping =
   | { readonly claim: string; readonly prefix: string; readonly expression?: undefined }
   | { readonly expression: ClaimExpression; readonly claim?: undefined };
 
-/** An expression that must say true. */
+/** An expression that must be true. */
 export interface ExpressionRule {
   readonly expression: ClaimExpression;
-  /** The operator's words for whoever fails it; '' when there are none. */
+  /** The operator's message for callers who fail it; '' when there is none. */
   readonly message: string;
 }
 
-/** One provider and what its tokens mean. */
+/** One provider and how its tokens become users. */
 export interface JwtAuthenticatorConfig {
   readonly issuer: IssuerAddress;
   /** A token must be meant for one of these. */
@@ -91,13 +91,7 @@ function checkIssuer(
   path: Path,
   report: Report,
 ): void {
-  const {
-    url,
-    discoveryURL = '',
-    certificateAuthority = '',
-    audienceMatchPolicy = '',
-    egressSelectorType = '',
-  } = issuer;
+  const { url, discoveryURL = '', certificateAuthority = '', egressSelectorType = '' } = issuer;
   checkUrl(url, [...path, 'url'], report);
   if (discoveryURL !== '') {
     checkUrl(discoveryURL, [...path, 'discoveryURL'], report);
@@ -106,21 +100,25 @@ function checkIssuer(
   }
   if (certificateAuthority !== '' && !isPem(certificateAuthority))
     report([...path, 'certificateAuthority'], 'is no PEM of certificates');
-  if (audiences.length === 0) report([...path, 'audiences'], 'at least one audience is needed');
-  for (const [i, audience] of audiences.entries()) {
-    if (audience === '') report([...path, 'audiences', i], 'is empty');
-    else if (audiences.indexOf(audience) < i) report([...path, 'audiences', i], 'is there already');
-  }
-  if (audiences.length > 1 && audienceMatchPolicy !== 'MatchAny')
-    report([...path, 'audienceMatchPolicy'], 'must be MatchAny for multiple audiences');
-  if (audiences.length <= 1 && audienceMatchPolicy !== '' && audienceMatchPolicy !== 'MatchAny')
-    report([...path, 'audienceMatchPolicy'], 'must be empty or MatchAny for a single audience');
+  checkAudiences(audiences, issuer.audienceMatchPolicy ?? '', path, report);
   if (egressSelectorType === 'controlplane' || egressSelectorType === 'cluster') {
     report(
       [...path, 'egressSelectorType'],
       'this gateway has no egress selector: it asks the provider from where it runs; remove the field',
     );
   } else if (egressSelectorType !== '') report([...path, 'egressSelectorType'], 'must be controlplane or cluster');
+}
+
+function checkAudiences(audiences: readonly string[], matchPolicy: string, path: Path, report: Report): void {
+  if (audiences.length === 0) report([...path, 'audiences'], 'at least one audience is needed');
+  for (const [i, audience] of audiences.entries()) {
+    if (audience === '') report([...path, 'audiences', i], 'is empty');
+    else if (audiences.indexOf(audience) < i) report([...path, 'audiences', i], 'is there already');
+  }
+  if (audiences.length > 1 && matchPolicy !== 'MatchAny')
+    report([...path, 'audienceMatchPolicy'], 'must be MatchAny for multiple audiences');
+  if (audiences.length <= 1 && matchPolicy !== '' && matchPolicy !== 'MatchAny')
+    report([...path, 'audienceMatchPolicy'], 'must be empty or MatchAny for a single audience');
 }
 
 function checkUrl(text: string, path: Path, report: Report): void {
@@ -157,7 +155,7 @@ function expressionOf(
   }
 }
 
-/** An expression that must be a boolean whatever it is asked about, as kube-apiserver's compiler demands. */
+/** An expression that is a boolean for every input, as kube-apiserver's compiler demands. */
 function ruleOf(
   { expression: source, message = '' }: { readonly expression: string; readonly message?: string | undefined },
   subject: ExpressionSubject,

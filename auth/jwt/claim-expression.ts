@@ -1,6 +1,6 @@
 // CEL expressions over the claims of a token or the user made from them. Easy to get wrong: an expression that means
-// something else here than in kube-apiserver gives somebody another identity, so only what is known to mean the same is
-// let through, form by form; the rest is refused when the file is read.
+// something else here than in kube-apiserver gives somebody another identity. So only forms that are known to mean the
+// same are served; all others are refused when the file is read.
 import type { ASTNode, Environment, ParseResult } from '@marcbachmann/cel-js';
 import { addPattern, makeClaimEnvironment, ownMethods, ownName, setFunctions } from './claim-functions.ts';
 import type { Patterns } from './claim-functions.ts';
@@ -8,10 +8,10 @@ import { PatternError } from '../../lib/text/go-pattern-syntax.ts';
 import { isJsonObject } from '../../lib/json/strict-json.ts';
 import type { JsonObject, JsonValue } from '../../lib/json/strict-json.ts';
 
-/** What an expression may speak of: `claims` of a token, or the `user` that was made. */
+/** The variable of an expression: `claims` of a token, or the `user` made from them. */
 export type ExpressionSubject = 'claims' | 'user';
 
-/** An expression that was understood. */
+/** An expression that can be evaluated. */
 export interface ClaimExpression {
   /** Which members of its subject it names: `email` for `claims.email`. */
   readonly names: ReadonlySet<string>;
@@ -21,7 +21,7 @@ export interface ClaimExpression {
   evaluate(subject: JsonObject): unknown;
 }
 
-/** Why an expression is refused, with the place in it. */
+/** Why an expression is refused, with the position in it. */
 export class ExpressionError extends Error {
   constructor(reason: string, node?: { readonly start?: number }) {
     super(node?.start === undefined ? reason : `${reason} (at character ${node.start + 1} of the expression)`);
@@ -29,16 +29,18 @@ export class ExpressionError extends Error {
   }
 }
 
-/**
- * kube-apiserver stops at a cost of this many steps (PerCallLimit); here loops within loops are counted before they
- * run.
- */
+/** kube-apiserver stops an expression at this many steps (PerCallLimit). Here nested loops are counted beforehand. */
 const maxSteps = 1_000_000;
 const maxExpressionLength = 4_096;
-/** Names that kube-apiserver rewrites (apiserver:pkg/cel/escaping.go) would mean themselves here. */
+/** Names that kube-apiserver rewrites (apiserver:pkg/cel/escaping.go) and this library does not. */
 const escapedName = /__[a-z]+__/;
 const userFields: ReadonlySet<string> = new Set(['username', 'uid', 'groups', 'extra']);
 const macros: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
+/** Functions of `optional`, and how many arguments they take. */
+const optionalFunctions: ReadonlyMap<string, number> = new Map([
+  ['none', 0],
+  ['of', 1],
+]);
 /** The library's own methods that mean what cel-go's mean. */
 const plainMethods: ReadonlyMap<string, number> = new Map([
   ['startsWith', 1],
@@ -76,12 +78,12 @@ export function readExpression(source: string, subject: ExpressionSubject): Clai
   };
 }
 
-/** What is learnt on the way through an expression. */
+/** What the writer has seen of an expression so far. */
 interface Reading {
   readonly subject: ExpressionSubject;
   readonly patterns: Patterns;
   readonly names: Set<string>;
-  /** Loops around this place. */
+  /** Loops around the present node. */
   depth: number;
   deepest: number;
   readonly variables: string[];
@@ -104,10 +106,8 @@ function refuse(what: string, node: ASTNode): never {
   throw new ExpressionError(`uses ${what}, which this gateway does not serve`, node);
 }
 
-/** The expression again, written from what was understood: what is not written here is never evaluated. */
+/** The expression again, written from the forms known here: what is not written is never evaluated. */
 function written(node: ASTNode, reading: Reading): string {
-  const of = (part: ASTNode): string => written(part, reading);
-  const source = (part: ASTNode): string => (isSubject(part, reading) ? reading.subject : of(part));
   switch (node.op) {
     case 'value':
       return writtenValue(node, node.args);
@@ -120,7 +120,7 @@ function written(node: ASTNode, reading: Reading): string {
     case '.?': {
       const [from, name] = node.args;
       note(from, name, node, reading);
-      return `${source(from)}${node.op === '.' ? '.' : '.?'}${name}`;
+      return `${writtenSource(from, reading)}${node.op}${name}`;
     }
     case '[]':
     case '[?]': {
@@ -128,16 +128,33 @@ function written(node: ASTNode, reading: Reading): string {
       if (index.op !== 'value' || !['string', 'bigint'].includes(typeof index.args))
         refuse('an index that is not written out', index);
       if (typeof index.args === 'string') note(from, index.args, node, reading);
-      return `${source(from)}${node.op === '[]' ? '[' : '[?'}${of(index)}]`;
+      return `${writtenSource(from, reading)}${node.op === '[]' ? '[' : '[?'}${written(index, reading)}]`;
     }
+    case 'list':
+      return `[${node.args.map((item) => written(item, reading)).join(', ')}]`;
+    case 'call':
+      return writtenCall(node, ...node.args, reading);
+    case 'rcall':
+      return writtenMethod(node, ...node.args, reading);
+    default:
+      return writtenOperator(node, reading);
+  }
+}
+
+/** What stands before a dot or bracket: there the subject itself may stand. */
+function writtenSource(node: ASTNode, reading: Reading): string {
+  return isSubject(node, reading) ? reading.subject : written(node, reading);
+}
+
+function writtenOperator(node: ASTNode, reading: Reading): string {
+  const of = (part: ASTNode): string => written(part, reading);
+  switch (node.op) {
     case '!_':
       return `!(${of(node.args)})`;
     case '-_':
       return `-(${of(node.args)})`;
     case '?:':
       return `((${of(node.args[0])}) ? (${of(node.args[1])}) : (${of(node.args[2])}))`;
-    case 'list':
-      return `[${node.args.map(of).join(', ')}]`;
     case '<':
     case '<=':
     case '>':
@@ -155,10 +172,6 @@ function written(node: ASTNode, reading: Reading): string {
     case '-':
     case '*':
       return `(${of(node.args[0])} ${node.op} ${of(node.args[1])})`;
-    case 'call':
-      return writtenCall(node, ...node.args, reading);
-    case 'rcall':
-      return writtenMethod(node, ...node.args, reading);
     default:
       return refuse(node.op === 'map' ? 'a map' : `"${node.op}"`, node);
   }
@@ -220,32 +233,37 @@ function writtenMethod(
   reading: Reading,
 ): string {
   const list = (): string => args.map((arg) => written(arg, reading)).join(', ');
-  if (receiver.op === 'id' && receiver.args === 'sets' && !reading.variables.includes('sets')) {
+  if (isNamespace(receiver, 'sets', reading)) {
     if (!setFunctions.has(name) || args.length !== 2) refuse(`sets.${name}()`, node);
     return looped(reading, 2, () => `sets.${name}(${list()})`);
   }
-  if (receiver.op === 'id' && receiver.args === 'optional' && !reading.variables.includes('optional')) {
-    if (!(name === 'none' && args.length === 0) && !(name === 'of' && args.length === 1))
-      refuse(`optional.${name}()`, node);
+  if (isNamespace(receiver, 'optional', reading)) {
+    if (optionalFunctions.get(name) !== args.length) refuse(`optional.${name}()`, node);
     return `optional.${name}(${list()})`;
   }
   const of = `(${written(receiver, reading)})`;
   if (macros.has(name)) return `${of}.${name}(${writtenLoop(node, name, args, reading)})`;
-  if (name === 'matches') {
-    const [pattern] = args;
-    if (args.length !== 1 || pattern?.op !== 'value' || typeof pattern.args !== 'string')
-      refuse('matches() of a pattern that is not written out', node);
-    const source = (pattern as { readonly args: string }).args;
-    try {
-      addPattern(reading.patterns, source);
-    } catch (error) {
-      throw error instanceof PatternError ? new ExpressionError(`has a pattern that ${error.message}`, node) : error;
-    }
-    return `${of}.${ownName}matches(${JSON.stringify(source)})`;
-  }
+  if (name === 'matches') return `${of}.${ownName}matches(${writtenPattern(node, args, reading)})`;
   if (ownMethods.get(name)?.includes(args.length) === true) return `${of}.${ownName}${name}(${list()})`;
   if (plainMethods.get(name) === args.length) return `${of}.${name}(${list()})`;
   return refuse(`.${name}() with ${args.length} arguments`, node);
+}
+
+/** Whether this is the name before a function (`sets.contains`), and not a variable of the same name. */
+function isNamespace(node: ASTNode, name: 'sets' | 'optional', { variables }: Reading): boolean {
+  return node.op === 'id' && node.args === name && !variables.includes(name);
+}
+
+/** The argument of `matches`: a pattern that is written out, so that a bad one is refused when the file is read. */
+function writtenPattern(node: ASTNode, [pattern, ...more]: readonly ASTNode[], { patterns }: Reading): string {
+  if (more.length > 0 || pattern?.op !== 'value' || typeof pattern.args !== 'string')
+    return refuse('matches() of a pattern that is not written out', node);
+  try {
+    addPattern(patterns, pattern.args);
+  } catch (error) {
+    throw error instanceof PatternError ? new ExpressionError(`has a pattern that ${error.message}`, node) : error;
+  }
+  return JSON.stringify(pattern.args);
 }
 
 /** The arguments of a macro: a variable, then expressions that may use it. */

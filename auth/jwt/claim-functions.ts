@@ -1,11 +1,11 @@
-// The functions of Kubernetes' CEL library that expressions over claims use, with cel-go's meaning. Easy to get wrong:
-// cel-go counts in code points and lowers ASCII alone, while the library at hand counts in UTF-16 units and lowers
-// every letter; so these stand in for its own.
+// The functions of Kubernetes' CEL library that expressions over claims use, with cel-go's meaning. They replace those of
+// our CEL library, which counts in UTF-16 units and lowers every letter; cel-go counts in code points and lowers ASCII
+// alone.
 import { Environment } from '@marcbachmann/cel-js';
 import { compileGoPattern, maxPatternText } from '../../lib/text/go-pattern.ts';
 import type { GoPattern } from '../../lib/text/go-pattern.ts';
 
-/** Prefix of the names under which the functions stand here, so that the library's own are never meant. */
+/** Prefix of the names under which the functions are registered, so that the library's own are never called. */
 export const ownName = 'go_';
 
 /** Methods by receiver and how many arguments they take, as expressions call them; all are registered below. */
@@ -26,15 +26,12 @@ export const ownMethods: ReadonlyMap<string, readonly number[]> = new Map([
 /** Functions of `sets`, each of two lists. */
 export const setFunctions: ReadonlySet<string> = new Set(['contains', 'equivalent', 'intersects']);
 
-/** Stands for `sets` before its functions. */
+/** The type of `sets` in `sets.contains(…)`. */
 class Sets {
   readonly name = 'sets';
 }
 
-/**
- * Patterns that {@link makeClaimEnvironment}'s `matches` knows: compiled while the expression is read, so that a bad
- * one is refused then.
- */
+/** The patterns of `matches`. They are compiled while the expression is read, so that a bad one is refused then. */
 export type Patterns = Map<string, GoPattern>;
 
 /** A CEL environment with one variable, a map of names to anything, and the functions above. */
@@ -44,28 +41,45 @@ export function makeClaimEnvironment(variable: string, patterns: Patterns): Envi
     limits: { maxAstNodes: 1_000, maxDepth: 50, maxListElements: 500, maxMapEntries: 0, maxCallArguments: 4 },
   });
   environment.registerVariable(variable, 'map<string, dyn>');
-  const method = (signature: string, handler: (...values: never[]) => unknown): void => {
-    const dot = signature.indexOf('.');
-    const named = `${signature.slice(0, dot + 1)}${ownName}${signature.slice(dot + 1)}`;
-    environment.registerFunction(named, handler as (...values: unknown[]) => unknown);
-  };
+  registerTextMethods(environment);
+  registerMethod(environment, 'string.matches(string): bool', (text: string, pattern: string) => {
+    const compiled = patterns.get(pattern);
+    // The engine leaves line feeds and long texts to its callers.
+    if (compiled === undefined || text.length > maxPatternText || text.includes('\n'))
+      throw new Error('cannot be matched');
+    return compiled(text);
+  });
+  environment.registerFunction(`${ownName}string(dyn): string`, textOf);
+  registerSets(environment);
+  return environment;
+}
+
+/** @param signature with the name that expressions use; the method is registered under {@link ownName} and that name */
+function registerMethod(environment: Environment, signature: string, handler: (...values: never[]) => unknown): void {
+  const dot = signature.indexOf('.');
+  const named = `${signature.slice(0, dot + 1)}${ownName}${signature.slice(dot + 1)}`;
+  environment.registerFunction(named, handler as (...values: unknown[]) => unknown);
+}
+
+function registerTextMethods(environment: Environment): void {
+  const method = registerMethod.bind(undefined, environment);
   method('string.lowerAscii(): string', (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()));
   method('string.upperAscii(): string', (text: string) => text.replace(/[a-z]/g, (letter) => letter.toUpperCase()));
   method('string.trim(): string', (text: string) => text.replace(outerSpace, ''));
   method('string.charAt(int): string', (text: string, at: bigint) => {
     const points = [...text];
-    return points[place(at, points.length)] ?? '';
+    return points[indexIn(points, at)] ?? '';
   });
   method('string.indexOf(string): int', (text: string, part: string) => pointsBefore(text, text.indexOf(part)));
   method('string.lastIndexOf(string): int', (text: string, part: string) => pointsBefore(text, text.lastIndexOf(part)));
   method('string.substring(int): string', (text: string, from: bigint) => {
     const points = [...text];
-    return points.slice(place(from, points.length)).join('');
+    return points.slice(indexIn(points, from)).join('');
   });
   method('string.substring(int, int): string', (text: string, from: bigint, to: bigint) => {
     const points = [...text];
     if (from > to) throw new Error('index out of range');
-    return points.slice(place(from, points.length), place(to, points.length)).join('');
+    return points.slice(indexIn(points, from), indexIn(points, to)).join('');
   });
   method('string.replace(string, string): string', (text: string, old: string, by: string) =>
     replaced(text, old, by, -1n),
@@ -80,14 +94,9 @@ export function makeClaimEnvironment(variable: string, patterns: Patterns): Envi
   });
   method('list.join(): string', (list: readonly unknown[]) => texts(list).join(''));
   method('list.join(string): string', (list: readonly unknown[], by: string) => texts(list).join(by));
-  method('string.matches(string): bool', (text: string, pattern: string) => {
-    const compiled = patterns.get(pattern);
-    // The engine leaves line feeds and long texts to its callers.
-    if (compiled === undefined || text.length > maxPatternText || text.includes('\n'))
-      throw new Error('cannot be matched');
-    return compiled(text);
-  });
-  environment.registerFunction(`${ownName}string(dyn): string`, textOf);
+}
+
+function registerSets(environment: Environment): void {
   environment.registerType('Sets', Sets);
   environment.registerConstant('sets', 'Sets', new Sets());
   const set = (name: string, holds: (one: readonly unknown[], other: readonly unknown[]) => boolean): void => {
@@ -98,7 +107,6 @@ export function makeClaimEnvironment(variable: string, patterns: Patterns): Envi
   set('contains', containsAll);
   set('equivalent', (one, other) => containsAll(one, other) && containsAll(other, one));
   set('intersects', (one, other) => other.some((item) => one.some((mine) => isEqual(mine, item))));
-  return environment;
 }
 
 /**
@@ -113,8 +121,8 @@ export function addPattern(patterns: Patterns, source: string): void {
 const spaces = '\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
 const outerSpace = new RegExp(`^[${spaces}]+|[${spaces}]+$`, 'g');
 
-function place(index: bigint, length: number): number {
-  if (index < 0n || index > BigInt(length)) throw new Error('index out of range');
+function indexIn(points: readonly string[], index: bigint): number {
+  if (index < 0n || index > BigInt(points.length)) throw new Error('index out of range');
   return Number(index);
 }
 
@@ -125,10 +133,9 @@ function pointsBefore(text: string, at: number): bigint {
 /** strings.Replace: the empty text stands before every code point and at the end. */
 function replaced(text: string, old: string, by: string, limit: bigint): string {
   const parts = old === '' ? ['', ...text, ''] : text.split(old);
-  // Between the code points of a text without separator there is one place fewer than parts: nothing stands before the
-  // first.
-  const places = parts.length - 1;
-  const count = limit < 0n || limit > BigInt(places) ? places : Number(limit);
+  // Separators stand between parts, so there is one fewer.
+  const separators = parts.length - 1;
+  const count = limit < 0n || limit > BigInt(separators) ? separators : Number(limit);
   return parts.map((part, i) => (i === 0 ? '' : i <= count ? by : old) + part).join('');
 }
 
