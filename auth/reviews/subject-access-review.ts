@@ -1,7 +1,7 @@
 // Asks the hub's RBAC whether a user may do something, by SubjectAccessReview, and remembers the answer for seconds
-// (apiserver:plugin/pkg/ authorizer/webhook). Easy to get wrong: for a request to a cluster the hub is asked about the
-// resource whose `proxy` subresource was called, with the verb of what happens behind it, and the answer holds for
-// exactly this identity, cluster registration and verb (rule "keys hold the whole identity").
+// (apiserver:plugin/pkg/authorizer/webhook). For a request to a cluster the question names the resource whose `proxy`
+// subresource was called, with the verb of the request behind it. An answer counts for exactly this identity, cluster
+// registration and verb (rule "keys hold the whole identity").
 import type { User } from '../../cache/model/user.ts';
 import { decideEarly, noHints } from '../rules/authorize.ts';
 import type { Attributes } from '../rules/attributes.ts';
@@ -11,12 +11,12 @@ import { makeIdentityNumbers } from '../callers/identity-key.ts';
 import { makeReviewCache } from './review-cache.ts';
 import type { Reviewed } from './review-cache.ts';
 
-/** What the hub is asked, and for how long its answer is taken. */
+/** What the hub is asked, and how long its answer counts. */
 export interface HubAuthorizerOptions {
   readonly review: HubReview;
   /**
-   * `real`: what happens in the cluster, an upgrade is `create`. `http`: the HTTP method, as an aggregating API server
-   * asks.
+   * `real`: the verb of the request to the cluster, where an upgrade is `create`. `http`: the HTTP method, as an
+   * aggregating API server asks.
    */
   readonly authorizeVerb: 'real' | 'http';
   /** Ask also about the request behind `proxy`; see {@link innerGroup}. */
@@ -82,37 +82,41 @@ export function makeHubAuthorizer(options: HubAuthorizerOptions): Authorizer {
     authorize: (attributes) => {
       const early = decideEarly(attributes);
       if (early !== undefined) return early;
-      const number = numberOf(attributes.user);
-      const { cluster, outer } = attributes;
-      if (outer === undefined || cluster === undefined) {
-        if (cluster !== undefined && attributes.verb !== 'impersonate') return unasked;
-        return decideAll(attributes.user, [asIs(attributes, number)]);
-      }
-      const verb = options.authorizeVerb === 'http' ? outer.httpVerb : resourceVerb(attributes);
-      if (verb === '') return { allowed: false, reason: 'the HTTP method stands for no verb' };
-      const toCluster: Asked = {
-        key: keyOf(number, 'proxy', verb, outer.group, outer.version, outer.resource, cluster.name, cluster.uid),
-        question: () => ({
-          resourceAttributes: {
-            verb,
-            group: outer.group,
-            version: outer.version,
-            resource: outer.resource,
-            subresource: 'proxy',
-            name: cluster.name,
-          },
-        }),
-      };
-      if (!options.subpathAuthorization) return decideAll(attributes.user, [toCluster]);
-      if (cluster.name.includes('.')) return dotted;
-      return decideAll(attributes.user, [toCluster, behind(attributes, cluster, number)]);
+      const questions = questionsOf(attributes, numberOf(attributes.user), options);
+      return 'allowed' in questions ? questions : decideAll(attributes.user, questions);
     },
     hints: () => (options.subpathAuthorization ? 'anywhere' : noHints),
   };
 }
 
+/** What the hub must allow, all of it; a refusal when it cannot even be asked. */
+function questionsOf(
+  attributes: Attributes,
+  number: number,
+  options: Pick<HubAuthorizerOptions, 'authorizeVerb' | 'subpathAuthorization'>,
+): readonly Asked[] | Decision {
+  const { cluster, outer } = attributes;
+  if (outer === undefined || cluster === undefined) {
+    if (cluster !== undefined && attributes.verb !== 'impersonate') return unasked;
+    return [asIs(attributes, number)];
+  }
+  const verb = options.authorizeVerb === 'http' ? outer.httpVerb : resourceVerb(attributes);
+  if (verb === '') return verbless;
+  const { group, version, resource } = outer;
+  const toCluster: Asked = {
+    key: keyOf(number, 'proxy', verb, group, version, resource, cluster.name, cluster.uid),
+    question: () => ({
+      resourceAttributes: { verb, group, version, resource, subresource: 'proxy', name: cluster.name },
+    }),
+  };
+  if (!options.subpathAuthorization) return [toCluster];
+  if (cluster.name.includes('.')) return dotted;
+  return [toCluster, behind(attributes, cluster, number)];
+}
+
 const nothingAsked: Decision = Object.freeze({ allowed: false, reason: 'nothing was asked' });
 const unasked: Decision = Object.freeze({ allowed: false, reason: 'the API that was called is not known' });
+const verbless: Decision = Object.freeze({ allowed: false, reason: 'the HTTP method stands for no verb' });
 const dotted: Decision = Object.freeze({
   allowed: false,
   final: true,
@@ -134,7 +138,7 @@ function resourceVerb({ verb, resourceRequest }: Attributes): string {
   return resourceRequest ? verb : (resourceVerbs.get(verb) ?? '');
 }
 
-/** What the gateway's own API and impersonation are asked about: the attributes as they are. */
+/** The question for the gateway's own API and for impersonation: the attributes as they are. */
 function asIs(attributes: Attributes, number: number): Asked {
   const { verb, path, resourceRequest } = attributes;
   if (!resourceRequest) {
@@ -177,7 +181,7 @@ function behind(
   };
 }
 
-/** Over lengths, so that no two lists of parts share a key. */
+/** Writes the length before each part, so that no two lists of parts share a key. */
 function keyOf(number: number, kind: string, ...parts: readonly string[]): string {
   let key = `${number}:${kind}`;
   for (const part of parts) key += `:${part.length}:${part}`;

@@ -1,7 +1,6 @@
 // Users by bearer token, asked from the hub by TokenReview and remembered for seconds, as kube-apiserver's delegated
 // authentication does (apiserver:plugin/pkg/authenticator/token/webhook, pkg/authentication/token/cache). Easy to get
-// wrong: `user` is filled in for tokens that are not authenticated too (CVE-2023-48312), and an answer about other
-// audiences says nothing.
+// wrong: a hub fills in `user` even for tokens that are not authenticated (CVE-2023-48312).
 import { hash, randomBytes } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
@@ -20,13 +19,13 @@ export interface TokenReviewOptions {
   readonly review: HubReview;
   /** A token must be meant for one of these; none given means the hub's own. */
   readonly audiences: readonly string[];
-  /** How long the hub's word is taken, for yes and no alike; 0 asks every time. */
+  /** How long the hub's answer counts, yes and no alike; 0 asks every time. */
   readonly ttlMs: number;
   /** Milliseconds of any clock that never goes back. */
   readonly now?: () => number;
 }
 
-/** Recognises callers by the hub's word on their tokens. */
+/** Recognises callers by what the hub says about their tokens. */
 export interface TokenReviewAuthenticator {
   readonly authenticate: Authenticator;
   /**
@@ -64,27 +63,14 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
     countFrom: 'answer',
     ...(options.now === undefined ? {} : { now: options.now }),
   });
-  // Audiences are the same for every review here, so they need not be in the key.
-  const secret = randomBytes(32).toString('base64');
-  const digest = (token: string): string => hash('sha256', secret + token, 'base64');
-  // A connection mostly repeats its token. Remembered for it alone: comparing with tokens of others would tell
-  // something about them.
-  const lastOf = new WeakMap<object, { readonly token: string; readonly key: string }>();
-  const keyOf = (token: string, connection: object | undefined): string => {
-    if (connection === undefined) return digest(token);
-    const last = lastOf.get(connection);
-    if (last?.token === token) return last.key;
-    const key = digest(token);
-    lastOf.set(connection, { token, key });
-    return key;
-  };
+  const keyOf = makeTokenKeys();
 
   const reviewToken = async (token: string, last: Holder | undefined): Promise<Reviewed<Holder>> => {
     const text = decodeHeaderText(token);
     if (text === undefined) throw bad();
     const status = await review('TokenReview', { token: text, ...(audiences.length > 0 ? { audiences } : {}) });
     const user = holderIn(status, audiences);
-    // One object for as long as the identity stays, so that what is known of it is found again.
+    // The same object as long as the identity is the same, so that decisions remembered for it are found again.
     const known = user !== undefined && last?.user !== undefined && isSameIdentity(user, last.user);
     return { answer: known ? last : { user }, ttlMs };
   };
@@ -121,6 +107,26 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
 }
 
 /**
+ * Gives tokens the keys they are remembered under: digests with a secret of this process. Audiences are the same for
+ * every review, so they need not be in the key.
+ */
+function makeTokenKeys(): (token: string, connection: object | undefined) => string {
+  const secret = randomBytes(32).toString('base64');
+  const digest = (token: string): string => hash('sha256', secret + token, 'base64');
+  // A connection mostly repeats its token. Each connection has its own entry: the time of a comparison with another
+  // caller's token would give away something about that token.
+  const lastOf = new WeakMap<object, { readonly token: string; readonly key: string }>();
+  return (token, connection) => {
+    if (connection === undefined) return digest(token);
+    const last = lastOf.get(connection);
+    if (last?.token === token) return last.key;
+    const key = digest(token);
+    lastOf.set(connection, { token, key });
+    return key;
+  };
+}
+
+/**
  * The user of a TokenReview's status, undefined when the token is nobody's.
  * @throws GatewayError UNAUTHENTICATED when the hub met an error, HUB_UNAVAILABLE for a status that cannot be read,
  *   IDENTITY_REFUSED
@@ -128,14 +134,13 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
 function holderIn(status: Readonly<Record<string, unknown>>, audiences: readonly string[]): User | undefined {
   if (status['authenticated'] !== true) {
     const { error } = status;
-    // With an error the hub could not tell, or will not say for how long: it is asked again next time, as
-    // kube-apiserver does.
+    // With an error the hub has not decided. It is asked again next time, as kube-apiserver does.
     if (typeof error === 'string' && error !== '') throw bad(error);
     return undefined;
   }
   if (audiences.length > 0) {
-    // Stricter than kube-apiserver, which takes no audiences for its own: a hub that does not know of audiences vouches
-    // for none of ours.
+    // Stricter than kube-apiserver, which reads no audiences as its own: a hub that does not know audiences has
+    // confirmed none of ours.
     const confirmed = status['audiences'] ?? [];
     if (!isTextList(confirmed)) throw unreadable();
     if (!confirmed.some((audience) => audiences.includes(audience))) return undefined;
