@@ -7,7 +7,8 @@ import { checkAuthenticator } from './authentication-config-rules.ts';
 import type { JwtAuthenticatorConfig, Report } from './authentication-config-rules.ts';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 import type { AuthenticatorInput } from './authenticator-schema.ts';
-import { optional, text, authenticator } from './authenticator-schema.ts';
+import { optional } from '../../lib/yaml/go-fields.ts';
+import { authenticator } from './authenticator-schema.ts';
 
 /** A file without faults. */
 export interface AuthenticationConfig {
@@ -35,7 +36,7 @@ const file = z
     kind: z.literal('AuthenticationConfiguration'),
     jwt: optional(z.array(authenticator)),
     anonymous: optional(
-      z.strictObject({ enabled: z.boolean(), conditions: optional(z.array(z.strictObject({ path: text }))) }),
+      z.strictObject({ enabled: z.boolean(), conditions: optional(z.array(z.strictObject({ path: z.string() }))) }),
     ),
   })
   .transform((input, context): AuthenticationConfig => {

@@ -1,15 +1,11 @@
 // The shape of one JWT authenticator of an AuthenticationConfiguration, as written in the file. What the fields mean is
 // checked elsewhere.
 import { z } from 'zod';
+import { optional } from '../../lib/yaml/go-fields.ts';
 
-/** As Go reads YAML: a field without a value is a field that is not there. */
-export function optional<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> | undefined> {
-  return schema.nullish().transform((value) => value ?? undefined);
-}
+const text = z.string();
 
-export const text = z.string();
-
-export const prefixedMapping = z.strictObject({
+const prefixedMapping = z.strictObject({
   claim: optional(text),
   prefix: optional(text),
   expression: optional(text),

@@ -4,6 +4,7 @@
 import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError, type ConfigurationFault } from '../../../lib/configuration-error.ts';
+import { goFlag, goList, goText } from '../../../lib/yaml/go-fields.ts';
 import { yamlFaultText } from '../../../lib/yaml/yaml-message.ts';
 
 /** Longest file we read, in bytes: kubeconfigs of hundreds of clusters are under 1 MiB. */
@@ -13,16 +14,7 @@ const maxAliasCount = 100;
 /** A file that is wrong everywhere needs no longer list than this. */
 const maxFaults = 20;
 
-// In Go a missing, null and empty value are the same.
-const text = z
-  .string()
-  .nullish()
-  .transform((value) => value ?? '');
-const flag = z
-  .boolean()
-  .nullish()
-  .transform((value) => value ?? false);
-const base64 = text
+const base64 = goText
   .refine(
     (value) => /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(value.replaceAll(/[\r\n]/g, '')),
     {
@@ -30,25 +22,20 @@ const base64 = text
     },
   )
   .transform((value) => Buffer.from(value, 'base64').toString('utf8'));
-const list = <Item extends z.ZodType>(item: Item) =>
-  z
-    .array(item)
-    .nullish()
-    .transform((items) => items ?? []);
 const entry = <Shape extends z.ZodRawShape>(shape: Shape) => z.preprocess((value) => value ?? {}, z.object(shape));
 const name = z.string().min(1, { message: 'must not be empty' });
-const extensions = list(z.object({ name: text, extension: z.unknown().optional() }));
+const extensions = goList(z.object({ name: goText, extension: z.unknown().optional() }));
 
 const clusterSchema = z
   .object({
     name,
     cluster: entry({
-      server: text,
-      'certificate-authority': text,
+      server: goText,
+      'certificate-authority': goText,
       'certificate-authority-data': base64,
-      'insecure-skip-tls-verify': flag,
-      'tls-server-name': text,
-      'proxy-url': text,
+      'insecure-skip-tls-verify': goFlag,
+      'tls-server-name': goText,
+      'proxy-url': goText,
       extensions,
     }),
   })
@@ -64,30 +51,30 @@ const clusterSchema = z
   }));
 
 const execSchema = z.object({
-  apiVersion: text,
-  command: text,
-  args: list(z.string()),
-  env: list(z.object({ name, value: text })),
-  installHint: text,
-  interactiveMode: text,
-  provideClusterInfo: flag,
+  apiVersion: goText,
+  command: goText,
+  args: goList(z.string()),
+  env: goList(z.object({ name, value: goText })),
+  installHint: goText,
+  interactiveMode: goText,
+  provideClusterInfo: goFlag,
 });
 
 const userSchema = z
   .object({
     name,
     user: entry({
-      token: text,
-      tokenFile: text,
-      'client-certificate': text,
+      token: goText,
+      tokenFile: goText,
+      'client-certificate': goText,
       'client-certificate-data': base64,
-      'client-key': text,
+      'client-key': goText,
       'client-key-data': base64,
-      username: text,
-      password: text,
-      as: text,
-      'as-uid': text,
-      'as-groups': list(z.string()),
+      username: goText,
+      password: goText,
+      as: goText,
+      'as-uid': goText,
+      'as-groups': goList(z.string()),
       exec: execSchema.nullish(),
       'auth-provider': z.unknown().optional(),
     }),
@@ -108,16 +95,16 @@ const userSchema = z
   }));
 
 const contextSchema = z
-  .object({ name, context: entry({ cluster: text, user: text, namespace: text, extensions }) })
+  .object({ name, context: entry({ cluster: goText, user: goText, namespace: goText, extensions }) })
   .transform(({ name, context }) => ({ name, ...context }));
 
 const fileSchema = z.object({
   apiVersion: z.literal(['v1', '']).nullish(),
   kind: z.literal(['Config', '']).nullish(),
-  'current-context': text,
-  clusters: list(clusterSchema),
-  users: list(userSchema),
-  contexts: list(contextSchema),
+  'current-context': goText,
+  clusters: goList(clusterSchema),
+  users: goList(userSchema),
+  contexts: goList(contextSchema),
 });
 
 export type ClusterEntry = Readonly<z.output<typeof clusterSchema>>;

@@ -7,6 +7,7 @@ import { namespacesOf, type NamespacedOptions } from './cluster-api.ts';
 import { onlyPlan, trustIn } from './hub-credential.ts';
 import { about, bytesField, labelOf, labelsOf, oldestFirst, secretText, titleOf, trimLineEnd } from './hub-object.ts';
 import { makeRegistry, memberAddress, memberProxy, type Access, type Registration } from './registration.ts';
+import { goFlag, goText } from '../../../lib/yaml/go-fields.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
@@ -14,24 +15,16 @@ const typeLabel = 'argocd.argoproj.io/secret-type';
 /** Argo CD's name for the cluster it runs in. */
 const inClusterHosts: ReadonlySet<string> = new Set(['kubernetes.default.svc', 'kubernetes.default']);
 
-const text = z
-  .string()
-  .nullish()
-  .transform((value) => value ?? '');
-const flag = z
-  .boolean()
-  .nullish()
-  .transform((value) => value ?? false);
 // pkg/apis/application/v1alpha1 ClusterConfig; caData, certData and keyData are base64 as every []byte in JSON.
 const schema = z.object({
-  username: text,
-  password: text,
-  bearerToken: text,
-  proxyUrl: text,
+  username: goText,
+  password: goText,
+  bearerToken: goText,
+  proxyUrl: goText,
   awsAuthConfig: z.unknown().optional(),
   execProviderConfig: z.unknown().optional(),
   tlsClientConfig: z
-    .object({ insecure: flag, serverName: text, caData: text, certData: text, keyData: text })
+    .object({ insecure: goFlag, serverName: goText, caData: goText, certData: goText, keyData: goText })
     .nullish()
     .transform((value) => value ?? { insecure: false, serverName: '', caData: '', certData: '', keyData: '' }),
 });

@@ -1,31 +1,19 @@
 // Reads the `exec` key of a Dynamic Secret: client-go's ExecConfig as JSON. Easy to get wrong: who writes the Secret is
 // not who runs the gateway; a command that is allowed is not allowed with any arguments and environment.
 import { z } from 'zod';
+import { goFlag, goList, goText } from '../../../lib/yaml/go-fields.ts';
 import { GatewayError } from '../../model/errors.ts';
 import { execRefusal, type AllowedExec } from './allowed-exec.ts';
 import { bareUser, anonymousPlan, planCredential, type CredentialPlan } from '../kubeconfig/kubeconfig-user.ts';
 import { unusable } from '../unusable.ts';
 
-const text = z
-  .string()
-  .nullish()
-  .transform((value) => value ?? '');
 const schema = z.object({
-  apiVersion: text,
-  command: text,
-  args: z
-    .array(z.string())
-    .nullish()
-    .transform((value) => value ?? []),
-  env: z
-    .array(z.object({ name: z.string().min(1), value: text }))
-    .nullish()
-    .transform((value) => value ?? []),
-  installHint: text,
-  provideClusterInfo: z
-    .boolean()
-    .nullish()
-    .transform((value) => value ?? false),
+  apiVersion: goText,
+  command: goText,
+  args: goList(z.string()),
+  env: goList(z.object({ name: z.string().min(1), value: goText })),
+  installHint: goText,
+  provideClusterInfo: goFlag,
 });
 
 /**
