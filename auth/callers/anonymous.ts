@@ -1,6 +1,6 @@
-// Callers without any credential, where the operator lets them in (apiserver:pkg/authentication/request/anonymous).
-// Easy to get wrong: who sent a credential that is no good is not anonymous; that is decided by whoever asks this last,
-// and here for headers nobody else looks at.
+// Callers without any credential, where the operator lets them in (apiserver:pkg/authentication/request/anonymous). A
+// caller who sent a bad credential is not anonymous: `makeAuthenticator` asks this one last, and this file looks for
+// headers that no other authenticator reads.
 import { makeUser } from '../../cache/model/user.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';
 import type { Authenticator } from './authenticate.ts';
@@ -12,7 +12,7 @@ import { readWebSocketToken } from './websocket-token.ts';
 const anonymous = makeUser({ name: anonymousName, groups: [unauthenticatedGroup] });
 
 /**
- * Gives `system:anonymous` to requests that carry no credential. To be asked last, and only when no other authenticator
+ * Gives `system:anonymous` to requests that carry no credential. Ask it last, and only when no other authenticator
  * failed.
  * @param config read anew for each request
  */
@@ -24,7 +24,7 @@ export function makeAnonymousAuthenticator(config: () => AnonymousConfig): Authe
   };
 }
 
-/** Stricter than kube-apiserver, which takes a malformed Authorization header for none. */
+/** Stricter than kube-apiserver, which treats a malformed Authorization header as no header. */
 function hasCredential({ rawHeaders }: AuthenticationRequest): boolean {
   return headerValues(rawHeaders, 'authorization').length > 0 || readWebSocketToken(rawHeaders) !== undefined;
 }

@@ -1,7 +1,6 @@
 // Finds out who is asking: runs the authenticators in order and turns the first success into the user of the request.
-// Easy to get wrong: an error of one authenticator must not hide the success of another, but it must hide "no opinion":
-// a bad credential is never anonymous (apiserver:pkg/authentication/request/union and
-// authenticatorfactory/delegating.go).
+// Easy to get wrong: one authenticator's error must not hide another's success, but a bad credential must never end as
+// anonymous (apiserver:pkg/authentication/request/union and authenticatorfactory/delegating.go).
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -17,7 +16,10 @@ import type { AuthenticationRequest } from './authentication-request.ts';
  */
 export type Authenticator = (request: AuthenticationRequest) => Promise<User | undefined> | User | undefined;
 
-/** All authenticators together: there is a user, or it throws (or rejects). At once when nobody has to be asked. */
+/**
+ * All authenticators together: gives a user, or throws (or rejects). The answer is synchronous unless a server must be
+ * asked.
+ */
 export type RequestAuthenticator = (request: AuthenticationRequest) => User | Promise<User>;
 
 const advice = 'send a bearer token or a client certificate that this gateway knows';
@@ -78,7 +80,7 @@ export function makeAuthenticator(
   };
 }
 
-/** What was found out before there was a user. */
+/** What authenticators said so far. */
 interface Met {
   readonly errors: unknown[];
   /** Why an Authorization header holds no token. */
@@ -94,8 +96,7 @@ function accept(user: User): User {
 }
 
 /**
- * One error for the caller out of all that happened; the worst first: our own fault, then a refused identity, then bad
- * credentials.
+ * One error for the caller out of all errors. Our own fault comes first, then a refused identity, then bad credentials.
  */
 function refusal({ errors, hint }: Met): GatewayError {
   const unforeseen = errors.find((error) => !(error instanceof GatewayError));

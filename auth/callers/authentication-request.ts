@@ -7,8 +7,8 @@ export interface AuthenticationRequest {
   /** DER certificates the TLS peer presented and proved to own, leaf first; empty when it presented none. */
   readonly peerCertificates: readonly Uint8Array[];
   /**
-   * What the TLS library thought when the connection was made. For logs only: it outlives expiry and CA removal (rule
-   * "certificates judged on every request").
+   * What the TLS library decided at the handshake. For logs only: a certificate may have expired since then, or its CA
+   * may be gone (rule "certificates judged on every request").
    */
   readonly tlsAuthorized: boolean;
   /** Stands for the connection: the same object for every request on it. */

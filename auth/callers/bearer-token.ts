@@ -1,6 +1,5 @@
-// Finds the bearer token of a request by kube-apiserver's rules (apiserver:pkg/authentication/request/bearertoken).
-// Easy to get wrong: two Authorization headers are refused, never one of them picked, and a malformed header is "no
-// opinion", not an error.
+// Finds the bearer token of a request by kube-apiserver's rules (apiserver:pkg/authentication/request/bearertoken). Two
+// Authorization headers are refused; a malformed one is "no opinion" and not an error.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { withoutEnds } from '../../lib/text/text-ends.ts';
@@ -29,7 +28,7 @@ export const readBearerToken = readOnce((rawHeaders): BearerHeader => {
   if (values.length > 1) {
     throw new GatewayError('BAD_HEADERS', 'the request has more than one Authorization header; send exactly one');
   }
-  // Only ASCII white space: the value is bytes, and String.trim() would take 0xA0 for a space.
+  // Only ASCII white space: the value is bytes, and String.trim() would remove the byte 0xA0.
   const header = withoutEnds(values[0] ?? '', isWhiteSpace);
   if (header === '') return { token: undefined, hint: undefined };
   const [scheme = '', token = '', ...rest] = header.split(' ', 3);

@@ -13,7 +13,7 @@ import type { CertificateJudgeOptions } from '../x509/presented-certificate.ts';
 export interface ClientCertificateAuthenticator {
   readonly authenticate: Authenticator;
   /**
-   * Replaces the whole pool; the next request, on whatever connection, is judged by the new one.
+   * Replaces the whole pool. It counts from the next request, on old connections, too.
    * @throws GatewayError INVALID when the bundle cannot be read; the old pool stays
    */
   replaceCa(pem: string): void;
@@ -21,7 +21,7 @@ export interface ClientCertificateAuthenticator {
 
 /** What the authenticator depends on. */
 export interface ClientCertificateOptions extends CertificateJudgeOptions {
-  /** Whose authority it is; `operator` unless said otherwise. */
+  /** Who vouches for its users; `operator` unless said otherwise. */
   readonly origin?: UserOrigin;
 }
 

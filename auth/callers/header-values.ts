@@ -1,5 +1,5 @@
-// Reads header values from flat raw arrays. Easy to get wrong: Node hands values over as latin1, one character for each
-// byte, while identities are UTF-8; and `headers` objects join or drop repeats (rule "raw headers only").
+// Reads header values from flat raw arrays (rule "raw headers only"). Node hands values over as latin1, one character
+// for each byte, while identities are UTF-8.
 
 const plain = /^[\t\x20-\x7e]*$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -25,8 +25,8 @@ export function decodeHeaderText(latin1: string): string | undefined {
 }
 
 /**
- * The key that the end of an extra header's name stands for: Go's url.PathUnescape over bytes. A text with a bad escape
- * is kept as it is, as kube-apiserver does. Undefined: not UTF-8.
+ * The extra key at the end of a header's name, unescaped as Go's url.PathUnescape does. A text with a bad escape is
+ * kept as it is, as kube-apiserver does. Undefined: not UTF-8.
  * @param escaped in lower case already, since header names have no case
  */
 export function unescapeHeaderKey(escaped: string): string | undefined {

@@ -1,5 +1,5 @@
-// Tells identities apart by everything they consist of. Easy to get wrong: name alone is not an identity; the same name
-// with another group is somebody with other rights (rule "keys hold the whole identity").
+// Tells identities apart by everything they consist of (rule "keys hold the whole identity"): the same name with
+// another group is somebody with other rights.
 import { makeRecent } from '../../lib/recent.ts';
 import type { User } from '../../cache/model/user.ts';
 
@@ -13,16 +13,16 @@ export function isSameIdentity(one: User, other: User): boolean {
   return one === other || identityKey(one) === identityKey(other);
 }
 
-/** A short stand-in for {@link identityKey}. */
+/** A number in place of the long {@link identityKey}. */
 export type IdentityNumber = (user: User) => number;
 
 const rememberedIdentities = 50_000;
-/** Characters of the keys of all of them. */
+/** Characters of all remembered keys together. */
 const rememberedKeyLength = 16 * 1024 * 1024;
 
 /**
- * Numbers identities: equal ones share a number, different ones never do. An identity that was forgotten gets a new
- * number, so that a number never comes to mean somebody else.
+ * Numbers identities: equal ones share a number, different ones never do. A forgotten identity gets a new number, so a
+ * number never changes its owner.
  */
 export function makeIdentityNumbers(): IdentityNumber {
   const numbers = makeRecent<number>({ maxEntries: rememberedIdentities, maxKeyLength: rememberedKeyLength });

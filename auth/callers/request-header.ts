@@ -1,7 +1,7 @@
 // Users that a front proxy vouches for: an aggregating API server that sends the caller in headers, by kube-apiserver's
-// rules (apiserver:pkg/authentication/request/headerrequest, x509.Verifier). Easy to get wrong: the headers mean
-// nothing unless the certificate of this very connection is signed by the front proxies' own authority now, and bears
-// an allowed name; the authority for users is another one.
+// rules (apiserver:pkg/authentication/request/headerrequest, x509.Verifier). The headers count only on a connection
+// whose certificate is signed by the front proxies' own authority now and has an allowed name. That authority is not
+// the one for users.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
@@ -13,15 +13,18 @@ import { decodeHeaderText, unescapeHeaderKey } from './header-values.ts';
 import { makeCertificateJudge } from '../x509/presented-certificate.ts';
 import type { CertificateJudge } from '../x509/presented-certificate.ts';
 
-/** Which front proxies are believed, and in which headers. */
+/** Which front proxies are trusted, and with which headers. */
 export interface FrontProxyTrust {
   /** PEM bundle of the authorities that sign front proxies. */
   readonly caPem: string;
-  /** Common names; none given means that every certificate of those authorities will do. */
+  /** Common names; an empty list allows every certificate of those authorities. */
   readonly allowedNames: readonly string[];
   /** Header names, lower case; the first that has a value names the user. */
   readonly usernameHeaders: readonly string[];
-  /** Likewise; none given means that no uid is believed (an old API server lets the caller send its own). */
+  /**
+   * As `usernameHeaders`; an empty list means that no uid is read (an old API server lets callers send one of their
+   * own).
+   */
   readonly uidHeaders: readonly string[];
   /** Every value of each is a group. */
   readonly groupHeaders: readonly string[];
@@ -29,15 +32,15 @@ export interface FrontProxyTrust {
   readonly extraPrefixes: readonly string[];
 }
 
-/** ConfigMap that every API server publishes its trust in, and where it is. */
+/** The ConfigMap in which every API server publishes its trust. */
 export const authenticationConfigMap = {
   namespace: 'kube-system',
   name: 'extension-apiserver-authentication',
 } as const;
 
 /**
- * Reads the front proxy's part of that ConfigMap's data; undefined when it names no authority: then there is no front
- * proxy.
+ * Reads the front proxy's part of that ConfigMap's data; undefined when it names no authority, so that no front proxy
+ * is trusted.
  * @throws GatewayError INVALID naming the key that cannot be used
  */
 export function parseFrontProxyTrust(data: Readonly<Record<string, unknown>>): FrontProxyTrust | undefined {
@@ -58,7 +61,7 @@ export function parseFrontProxyTrust(data: Readonly<Record<string, unknown>>): F
 export interface RequestHeaderAuthenticator {
   readonly authenticate: Authenticator;
   /**
-   * The next request, on whatever connection, is judged by this; undefined believes nobody.
+   * Counts from the next request, on old connections, too; undefined trusts no front proxy.
    * @throws GatewayError INVALID when the bundle cannot be read; the old trust stays
    */
   replace(trust: FrontProxyTrust | undefined): void;
@@ -70,20 +73,20 @@ const rememberedUsers = 10_000;
 const rememberedLength = 16 * 1024;
 
 /**
- * Makes one that believes nobody yet.
+ * Makes one that trusts no front proxy yet.
  * @param now Unix milliseconds
  */
 export function makeRequestHeaderAuthenticator(now: () => number = Date.now): RequestHeaderAuthenticator {
   let current: CurrentTrust | undefined;
-  // The same caller comes with every request of a busy front proxy: one user object, so that what is known of it is
-  // found again.
+  // The same callers come again and again. Each has one user object, so that decisions remembered for it are found
+  // again.
   const users = makeRecent<User>({ maxEntries: rememberedUsers });
   return {
     authenticate: ({ rawHeaders, peerCertificates }) => {
       if (current === undefined || peerCertificates.length === 0) return undefined;
       const { trust, judge, claim } = current;
       const { sent, key } = claim(rawHeaders);
-      // Whoever claims nothing is not judged: it may be a caller with a certificate of its own.
+      // Without such headers it may be a caller with a certificate of its own.
       if (sent.length === 0) return undefined;
       const { commonName } = believable(judge, peerCertificates);
       if (trust.allowedNames.length > 0 && !trust.allowedNames.includes(commonName)) {
@@ -106,15 +109,15 @@ export function makeRequestHeaderAuthenticator(now: () => number = Date.now): Re
 interface CurrentTrust {
   readonly trust: FrontProxyTrust;
   readonly judge: CertificateJudge;
-  /** What a header list claims; believed only after the judge has spoken. */
+  /** What a header list claims; it counts only once the certificate has been accepted. */
   readonly claim: (rawHeaders: readonly string[]) => Claim;
 }
 
 /** What was sent about a caller. */
 interface Claim {
-  /** Flat list of the headers that may say something of the caller, names in lower case. */
+  /** Flat list of the headers that may describe the caller, names in lower case. */
   readonly sent: readonly string[];
-  /** Tells claims apart by all of it. */
+  /** Equal for equal `sent` only. */
   readonly key: string;
 }
 
@@ -122,8 +125,7 @@ const rememberedNames = 512;
 
 /** Names of headers depend on the trust, so each trust has a reader of its own. */
 function claimReader(trust: FrontProxyTrust): CurrentTrust['claim'] {
-  // What was found out about header names as received: in lower case, or '' for those that say nothing of the caller.
-  // Bounded.
+  // By header name as received: the name in lower case, or '' when it does not describe a caller. Bounded.
   const names = new Map<string, string>();
   return readOnce((rawHeaders) => {
     const sent = identityHeaders(rawHeaders, trust, names);
@@ -168,7 +170,7 @@ function isIdentityHeader(lower: string, trust: FrontProxyTrust): boolean {
   );
 }
 
-/** Over lengths, so that no two lists share a key. */
+/** Writes the length before each part, so that no two lists share a key. */
 function keyOf(sent: readonly string[]): string {
   let key = '';
   for (const text of sent) key += `${text.length}:${text}`;

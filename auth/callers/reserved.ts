@@ -1,6 +1,6 @@
-// Names that mean something to every Kubernetes API server, and the ones that are ours. Easy to get wrong:
-// `portcullis:*` is refused to every caller, whichever authenticator vouches for it and also behind `--as`, since
-// probes go out under such a name (rule "reserved identities decided once").
+// Names that mean something to every Kubernetes API server, and the gateway's own. `portcullis:*` is refused to every
+// caller, whichever authenticator vouches for it and also behind `--as`, since probes go out under such a name (rule
+// "reserved identities decided once").
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 
@@ -15,14 +15,14 @@ export const anonymousName = 'system:anonymous';
  * PrivilegedGroups).
  */
 export const mastersGroup = 'system:masters';
-/** User and group names that only the gateway itself may go by. */
+/** User and group names that only the gateway itself may have. */
 export const ownPrefix = 'portcullis:';
 
 const accountPrefix = 'system:serviceaccount:';
 const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
-/** A ServiceAccount as its user name tells it. */
+/** The parts of a ServiceAccount's user name. */
 export interface AccountName {
   readonly namespace: string;
   readonly name: string;
@@ -46,7 +46,7 @@ export function accountUserName(account: AccountName): string {
   return `${accountPrefix}${account.namespace}:${account.name}`;
 }
 
-/** Groups an API server gives a ServiceAccount when nobody says otherwise (serviceaccount.MakeGroupNames). */
+/** Groups that an API server gives a ServiceAccount by default (serviceaccount.MakeGroupNames). */
 export function accountGroups(namespace: string): readonly string[] {
   return ['system:serviceaccounts', `system:serviceaccounts:${namespace}`];
 }

@@ -1,6 +1,5 @@
-// Users from a token file, by kube-apiserver's rules (apiserver:pkg/authentication/token/tokenfile). Easy to get wrong:
-// tokens are secrets, so faults name file and line but never what stands there, and look-up goes over keyed digests so
-// that timing says nothing about them.
+// Users from a token file, by kube-apiserver's rules (apiserver:pkg/authentication/token/tokenfile). Faults name file
+// and line but never a token. Tokens are looked up by keyed digests, so that timing gives nothing away about them.
 import { hash, randomBytes } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
@@ -13,7 +12,7 @@ import type { CsvRecord } from '../../lib/text/csv.ts';
 import { refuseOwnNames } from './reserved.ts';
 import { readWebSocketToken } from './websocket-token.ts';
 
-/** One token and whose it is. The token is a secret: never log an entry. */
+/** One token and its user. The token is a secret: never log an entry. */
 export interface TokenEntry {
   readonly token: string;
   readonly user: User;
@@ -23,7 +22,7 @@ export interface TokenEntry {
 export interface TokenFile {
   /** Of equal tokens only the last, as in kube-apiserver. */
   readonly entries: readonly TokenEntry[];
-  /** Things the operator should know: blank and repeated tokens, by file and line. */
+  /** For the operator: blank and repeated tokens, by file and line. */
   readonly warnings: readonly string[];
 }
 
@@ -84,8 +83,8 @@ function readEntry(token: string, record: CsvRecord, place: string, faults: stri
 type TokenDigest = (token: string) => string;
 
 /**
- * SHA-256 under a secret random prefix, so neither a guess nor the time of a look-up tells anything about the tokens;
- * the digests never leave here, which is why a prefix is enough and the slower HMAC is not needed.
+ * SHA-256 with a secret random prefix, so that the time of a look-up gives nothing away about the tokens. The digests
+ * stay in this process, so a prefix is enough and the slower HMAC is not needed.
  */
 function makeTokenDigest(): TokenDigest {
   const key = randomBytes(32).toString('latin1');

@@ -8,7 +8,7 @@ import type { AuthenticationRequest } from './authentication-request.ts';
 import { readBearerToken } from './bearer-token.ts';
 import { readWebSocketToken } from './websocket-token.ts';
 
-/** What a browser says of the page behind a request. */
+/** What a browser says about the page behind a request. */
 interface PageHeaders {
   readonly origins: readonly string[];
   readonly sites: readonly string[];
@@ -16,16 +16,17 @@ interface PageHeaders {
 
 const noPage: PageHeaders = { origins: [], sites: [] };
 /**
- * Our own page, and nobody's: an address somebody typed. `cross-site`, `same-site` and words yet to come are other
+ * A page of ours, or no page: an address that somebody typed. `cross-site`, `same-site` and unknown values are other
  * pages.
  */
 const ownSites: ReadonlySet<string> = new Set(['same-origin', 'none']);
 const longestQuoted = 200;
 
 /**
- * The request as far as it may authenticate: whole for programs and for our own pages. Of a page of another origin only
- * a bearer token counts, also beside a certificate, so that no page gets past with a token it has made up.
- * @param hubOrigins further origins that are our own, in lower case: addresses of the hub in front of us
+ * The credentials of a request that count: all for programs and for our own pages. For a page of another origin only a
+ * bearer token counts. A certificate beside it does not, so that a page cannot add a made-up token to use the browser's
+ * certificate.
+ * @param hubOrigins more origins of our own, in lower case: addresses of the hub in front of us
  * @throws GatewayError FORBIDDEN for such a page without a token; BAD_HEADERS and UNAUTHENTICATED as the readers of
  *   tokens do
  */

@@ -1,7 +1,7 @@
 // Finds the bearer token that a browser can only send as a WebSocket subprotocol
-// (apiserver:pkg/authentication/request/websocket). Easy to get wrong: it counts on WebSocket requests alone, and only
-// beside another subprotocol, which is the one to answer with; the item itself is never sent on nor echoed
-// (routing/forward/headers.ts drops it).
+// (apiserver:pkg/authentication/request/websocket). It counts on WebSocket requests alone, and only beside another
+// subprotocol, which is the one that the server answers with. `routing/forward/headers.ts` drops the token from what
+// goes to a member.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { isOws, withoutEnds } from '../../lib/text/text-ends.ts';
 import { decodeHeaderText, headerValues } from './header-values.ts';
@@ -33,8 +33,7 @@ export function readWebSocketToken(rawHeaders: readonly string[]): string | unde
 }
 
 /**
- * One Upgrade header that is exactly `websocket`, and a Connection header that speaks of it, as in apimachinery's
- * wsstream.
+ * One Upgrade header that is exactly `websocket`, and a Connection header that names it, as in apimachinery's wsstream.
  */
 function isWebSocketRequest(rawHeaders: readonly string[]): boolean {
   const upgrades = headerValues(rawHeaders, 'upgrade');

@@ -1,6 +1,6 @@
 // Reads kube-apiserver's AuthenticationConfiguration (apiserver:pkg/apis/apiserver/v1/types.go), every fault at its
-// line. Easy to get wrong: a field that is not understood may be the one that keeps somebody out, so unknown fields and
-// expressions refuse the whole file.
+// line. An unknown field may be the one that keeps somebody out, so unknown fields and expressions refuse the whole
+// file.
 import { z } from 'zod';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { checkAuthenticator } from './authentication-config-rules.ts';
@@ -13,11 +13,11 @@ import { authenticator } from './authenticator-schema.ts';
 /** A file without faults. */
 export interface AuthenticationConfig {
   readonly jwt: readonly JwtAuthenticatorConfig[];
-  /** Undefined when the file says nothing of anonymous requests, and `--anonymous-auth` may. */
+  /** Undefined when the file does not set it; then `--anonymous-auth` decides. */
   readonly anonymous: AnonymousConfig | undefined;
 }
 
-/** Who may come without a credential. */
+/** Whether requests without a credential are let in. */
 export interface AnonymousConfig {
   readonly enabled: boolean;
   /** Exact paths; empty means every path. */

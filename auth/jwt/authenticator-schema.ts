@@ -1,5 +1,5 @@
-// The shape of one JWT authenticator of an AuthenticationConfiguration, as written in the file. What the fields mean is
-// checked elsewhere.
+// The shape of one JWT authenticator of an AuthenticationConfiguration, as written in the file.
+// `authentication-config-rules.ts` checks what the fields mean.
 import { z } from 'zod';
 import { optional } from '../../lib/yaml/go-fields.ts';
 

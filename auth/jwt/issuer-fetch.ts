@@ -1,6 +1,5 @@
-// Fetches a JSON document of an identity provider. Easy to get wrong: it is asked with that provider's authority alone,
-// no redirect is followed, and neither a slow nor an endless answer may hold anything up; what was answered never
-// reaches a message.
+// Fetches a JSON document of an identity provider. It trusts that provider's authority alone, follows no redirect, and
+// bounds time and length. The content of an answer never reaches a message.
 import { request } from 'node:https';
 import type { RequestOptions } from 'node:https';
 import { isIP } from 'node:net';
@@ -13,7 +12,7 @@ export interface IssuerFetchOptions {
   readonly maxBytes?: number;
 }
 
-/** Why a document could not be had; the message names the host, never what it said. */
+/** Why a document could not be fetched; the message names the host, never its answer. */
 export class IssuerFault extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -71,7 +70,7 @@ function get(url: URL, options: RequestOptions, maxBytes: number): Promise<strin
         else asked.destroy(new IssuerFault(`${url.host} answered more than ${maxBytes} bytes`));
       });
       response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-      // What the request was destroyed for reaches the response as well.
+      // An error that destroys the request reaches the response as well.
       response.on('error', (error) => reject(faultOf(url, error)));
       response.on('aborted', () => reject(new IssuerFault(`${url.host} cut its answer`)));
     });

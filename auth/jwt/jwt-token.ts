@@ -1,6 +1,5 @@
-// Takes a compact JWT apart without believing a word of it. Easy to get wrong: header and claims must be read in one
-// way only, and what a header says about keys (`jku`, `jwk`, `x5u`, `x5c`) is what its sender wishes, so it is not even
-// read.
+// Takes a compact JWT apart; nothing in it is verified yet. Header and claims must be readable in one way only. What a
+// header says about keys (`jku`, `jwk`, `x5u`, `x5c`) comes from the sender, so it is not read.
 import { decodeHeaderText } from '../callers/header-values.ts';
 import { isJsonObject, readStrictJson } from '../../lib/json/strict-json.ts';
 import type { JsonObject } from '../../lib/json/strict-json.ts';
@@ -33,7 +32,7 @@ export interface TokenHeader {
   readonly keyId: string | undefined;
 }
 
-/** Longer ones are nobody's: with them every look at a token stays short. In characters. */
+/** Longer tokens are refused, so that reading one is always quick. In characters. */
 export const maxTokenLength = 64 * 1024;
 
 /**
@@ -54,7 +53,7 @@ export function readToken(token: string): UnverifiedToken | undefined {
   };
 }
 
-/** Google's tokens leave the scheme out at times, which go-oidc allows for Google alone. */
+/** Google's tokens sometimes leave the scheme out, which go-oidc allows for Google alone. */
 const googleWithoutScheme = 'accounts.google.com';
 const google = 'https://accounts.google.com';
 

@@ -14,13 +14,13 @@ import type { ReservedOptions } from '../outgoing/trust.ts';
 const credentialIdKey = 'authentication.kubernetes.io/credential-id';
 
 /**
- * What the operator says about all providers: a reserved group that does not count is left out, so that it rules
- * nothing here nor at a hub.
+ * What the operator says about all providers. A reserved group that is not allowed is left out, so that it decides
+ * nothing here or at a hub.
  */
 export type JwtUserOptions = ReservedOptions;
 
 /**
- * The user these claims stand for.
+ * The user that the claims describe.
  * @throws GatewayError UNAUTHENTICATED when a claim is missing, of another type or fails a rule; IDENTITY_REFUSED when
  *   the user may not exist
  */
@@ -46,7 +46,7 @@ export function userOfClaims(
     expiresAtMs: options.expiresAtMs,
   });
   if (config.userRules.length > 0) {
-    // The rules see what the provider said, also what is left out here.
+    // The rules see what the provider said, including groups that are left out here.
     const seen = new Map<string, JsonValue>([
       ['username', name],
       ['uid', uid],
@@ -64,7 +64,7 @@ function usernameOf(claims: JsonObject, mapping: Mapping): string {
     if (value === '') throw bad('the user name is empty');
     return value;
   }
-  // kube-apiserver lets an empty claim through; here it is no identity, prefix or not.
+  // kube-apiserver accepts an empty claim. Here it is no identity, with or without a prefix.
   if (value === '') throw bad(`claim ${JSON.stringify(mapping.claim)} is empty`);
   if (mapping.claim === 'email' && claims.has('email_verified') && claims.get('email_verified') !== true)
     throw bad('the email address is not verified');

@@ -1,6 +1,5 @@
-// The public keys of an identity provider, and whether one of them signed a token. Easy to get wrong: the token must
-// not choose how it is verified, so a key is tried only with algorithms its own type, curve and `alg` allow, and weak
-// keys are left out.
+// The public keys of an identity provider, and whether one of them signed a token. The token must not choose how it is
+// verified, so a key is tried only with algorithms that its own type, curve and `alg` allow. Weak keys are left out.
 import { createPublicKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import jsonwebtoken from 'jsonwebtoken';

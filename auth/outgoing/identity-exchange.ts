@@ -1,6 +1,6 @@
-// Identity exchange as in cluster-gateway: rules of the cluster's annotation first, then those of the gateway's file,
-// the first match in each wins, and without one the caller is who they are. Easy to get wrong: a cluster whose
-// annotation cannot be read must be refused, never handed on to the file's rules, which were not written for it.
+// Identity exchange as in cluster-gateway: rules of the cluster's annotation first, then those of the gateway's file.
+// The first match wins; without a match the caller keeps the identity. A cluster whose annotation cannot be read is
+// refused and never falls through to the file's rules, which were not written for it.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';

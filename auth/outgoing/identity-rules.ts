@@ -1,6 +1,6 @@
-// cluster-gateway's ClusterGatewayProxyConfiguration: what the file or a cluster's annotation may say, and reading it.
-// Easy to get wrong: the peer lets a bad pattern match and an empty source match everybody; here one fault refuses the
-// whole document (rule "fail closed, serve stale").
+// Reads cluster-gateway's ClusterGatewayProxyConfiguration, from the file or from a cluster's annotation.
+// Cluster-gateway itself lets a bad pattern match and an empty source match everybody; here one fault refuses the whole
+// document (rule "fail closed, serve stale").
 import { z } from 'zod';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -16,7 +16,7 @@ import { refuseOwnNames } from '../callers/reserved.ts';
 /** Annotation of a cluster-gateway Secret that holds rules for its cluster alone. */
 export const identityExchangeAnnotation = 'cluster.core.oam.dev/cluster-gateway-proxy-configuration';
 
-/** Whom a rule is for and where; every part that is there must hold. */
+/** Whom a rule is for, in which clusters; every part that is given must hold. */
 export interface IdentitySource {
   readonly user: string | undefined;
   readonly group: string | undefined;
@@ -28,7 +28,7 @@ export interface IdentitySource {
   readonly clusterPattern: GoPattern | undefined;
 }
 
-/** Who goes out in place of whom. */
+/** A caller that matches `source` goes out as `becomes`. */
 export interface IdentityRule {
   /** For messages; '' when the file gives none. */
   readonly name: string;
@@ -37,7 +37,7 @@ export interface IdentityRule {
   readonly becomes: User;
 }
 
-/** What the process allows rules to say. */
+/** What flags of the gateway allow rules to do. */
 export interface IdentityRuleLimits {
   /**
    * Whom PrivilegedIdentityExchanger rules impersonate; undefined refuses such rules (`--allow-privileged-identity`).
@@ -89,9 +89,7 @@ const rule = z.strictObject({
 });
 type GivenRule = z.output<typeof rule>;
 
-/**
- * The document; `place` is where it was written, since a cluster's own annotation may say less than the gateway's file.
- */
+/** The document. `place` is where it was written: a cluster's annotation may do less than the gateway's file. */
 function documentSchema(limits: IdentityRuleLimits, place: 'file' | 'annotation') {
   return z.strictObject({
     apiVersion: z.literal('cluster.core.oam.dev/v1alpha1').optional(),

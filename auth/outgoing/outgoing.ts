@@ -1,7 +1,7 @@
-// As whom a request goes to a member: one function for stream, upgrade, fan-out and index. Easy to get wrong: the
-// order. Exchange rules see the caller as the hub knows them and their result is the operator's own word; only who
-// matches no rule is subject to what a hub may not give away; then comes what the operator lets out of an identity at
-// all.
+// As whom a request goes to a member: one function for streams, upgrades, fan-out and index. The order matters.
+// Exchange rules come first: they see the caller as the hub knows it, and their result counts as the operator's own
+// word. Identities without a matching rule then lose what a hub may not give away. Last comes what the operator lets
+// out of any identity.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { makeUser } from '../../cache/model/user.ts';

@@ -1,6 +1,7 @@
-// As whom a member may see a caller, decided once for every path: names that mean something to every API server are not
-// a hub's to give. Easy to get wrong: a member takes `system:serviceaccount:a:b` for its own account of that name, who
-// is somebody else; and what is dropped from a name must be dropped from its groups too.
+// As whom a member may see a caller, decided once for every path: a hub may not give away names that mean something to
+// every API server (rule "reserved identities decided once"). Easy to get wrong: a member takes
+// `system:serviceaccount:a:b` for its own account of that name, which is somebody else. A name that is dropped takes
+// its groups along.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';

@@ -1,6 +1,5 @@
-// Asks the hub for one review and reads its status. Easy to get wrong: whatever goes wrong between us and the hub is
-// the hub's fault or ours, never the caller's: it becomes 503, because a 401 would send kubectl into a new login and a
-// 403 would name a decision nobody made.
+// Asks the hub for one review and reads its status. A failed review is 503 to the caller: a 401 would send kubectl into
+// a new login, and a 403 would be a decision that nobody made.
 import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubAnswer, HubClient } from '../../cache/hub/hub-types.ts';
@@ -11,7 +10,7 @@ export type ReviewKind = 'TokenReview' | 'SubjectAccessReview';
 /** How the hub is asked. */
 export interface HubReviewOptions {
   readonly client: Pick<HubClient, 'request'>;
-  /** For one review, with what is repeated. */
+  /** For one review, its repetition included. */
   readonly deadlineMs?: number;
   /** Before it is asked once more (client-go's webhook backoff begins with half a second and asks four times more). */
   readonly retryDelayMs?: number;
@@ -27,12 +26,12 @@ const groups: Readonly<Record<ReviewKind, string>> = {
 const defaultDeadlineMs = 5_000;
 const defaultRetryDelayMs = 500;
 /**
- * What client-go's webhook backoff takes for passing (apiserver:pkg/util/webhook DefaultShouldRetry), and answers of
+ * Answers that client-go's webhook backoff repeats (apiserver:pkg/util/webhook DefaultShouldRetry), and those of
  * balancers before a hub.
  */
 const passing: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 
-/** A review is asked for once more when the first answer failed in a passing way and the deadline leaves room. */
+/** A review is asked for once more when the first failure may pass and the deadline leaves room. */
 export function makeHubReview(options: HubReviewOptions): HubReview {
   const { client, deadlineMs = defaultDeadlineMs, retryDelayMs = defaultRetryDelayMs } = options;
   return async (kind, spec) => {

@@ -1,13 +1,13 @@
-// Remembers answers of reviews (TokenReview, SubjectAccessReview) for seconds and lets everybody who wants the same at
-// the same time share one call. Easy to get wrong: an error is nobody's answer and is never remembered, and time counts
-// from when the question was asked, since the answer may be as old as that, unless the hub remembers it, too.
+// Remembers answers of reviews (TokenReview, SubjectAccessReview) for seconds. Requests that need the same answer at
+// the same time share one call. Errors are never remembered. An answer's time counts from the question, since the
+// answer may be that old; where the hub itself remembers answers, it counts from the answer.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 
 /** An answer and how long it may be used. */
 export interface Reviewed<Answer> {
   readonly answer: Answer;
-  /** 0: for those who are waiting now and nobody else. */
+  /** 0: only for the requests that wait for it now. */
   readonly ttlMs: number;
 }
 
@@ -16,7 +16,7 @@ export interface ReviewCache<Answer extends object> {
   /** The answer, while it may be used. */
   known(key: string): Answer | undefined;
   /**
-   * Asks, or waits for whoever asks already.
+   * Asks, or waits for a question under way with the same key.
    * @param review gets the last answer for this key, however old, when it is still there
    * @throws GatewayError HUB_UNAVAILABLE when too many wait already; whatever `review` throws
    */
@@ -36,9 +36,9 @@ export interface ReviewCacheOptions<Answer> {
   /** Questions under way at the same time; those beyond are refused, so that a slow hub does not fill the memory. */
   readonly maxPending: number;
   /**
-   * From when an answer's time counts; `question` unless said otherwise. `answer` where the hub itself remembers for as
-   * long: then the next question comes after the hub has forgotten, instead of just before, which would take its old
-   * answer for twice the time.
+   * From when an answer's time counts; `question` unless said otherwise. `answer` where the hub itself remembers for
+   * the same time: the next question then comes after the hub has forgotten. If it came just before, the old answer
+   * would count for twice the time.
    */
   readonly countFrom?: 'question' | 'answer';
   /** Milliseconds of any clock that never goes back. */

@@ -1,10 +1,10 @@
-// A hub that answers reviews in tests: it records what it was asked and answers by a function. Easy to get wrong: an
-// answer may be held back, so that a test decides what happens meanwhile.
+// A hub that answers reviews in tests: it records what it was asked and answers by a function. An answer may be held
+// back, so that a test decides what happens in between.
 import type { HubAnswer, HubCall, HubClient } from '../../cache/hub/hub-types.ts';
 import { makeHubReview } from './hub-review.ts';
 import type { HubReview } from './hub-review.ts';
 
-/** What a pretend hub says: a `status`, an HTTP answer of its own, or an error to throw. */
+/** What the test hub says: a `status`, an HTTP answer of its own, or an error to throw. */
 export type ReviewAnswer = { readonly status: object } | { readonly code: number; readonly body?: string } | Error;
 
 export interface TestReviews {

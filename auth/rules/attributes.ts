@@ -1,7 +1,7 @@
 // What an authorizer is asked about: who wants to do what, to which object, in which cluster.
 import type { User } from '../../cache/model/user.ts';
 
-/** The cluster a request is about, as far as rules can tell clusters apart. */
+/** The cluster a request is about: what rules can tell clusters apart by. */
 export interface AttributesCluster {
   readonly name: string;
   readonly uid: string;
@@ -16,8 +16,7 @@ export interface Attributes {
   /** Undefined for requests that the gateway answers itself: its `clusters` API, discovery, health. */
   readonly cluster: AttributesCluster | undefined;
   /**
-   * Only of a request to a cluster; absent where the question is about what the other fields say, as with verb
-   * `impersonate`.
+   * Set for a request to a cluster; absent where the other fields are the whole question, as with verb `impersonate`.
    */
   readonly outer?: AttributesOuter | undefined;
   readonly resourceRequest: boolean;

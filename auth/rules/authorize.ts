@@ -1,7 +1,6 @@
-// May this user do this? The attributes that every decision is made on, and the two authorizers of the standalone
-// gateway. Easy to get wrong: the attributes describe the *inner* request, the one the cluster will see; and behind
-// `--as` first the caller must be allowed to impersonate every part of the identity, then the impersonated user must be
-// allowed the request itself.
+// May this user do this? The authorizers of the standalone gateway, and joining several into one. The attributes
+// describe the inner request, the one that the cluster will see. Behind `--as` the caller must first be allowed to
+// impersonate every part of the identity; then the impersonated user must be allowed the request itself.
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { authenticatedGroup, isMaster } from '../callers/reserved.ts';
@@ -9,13 +8,15 @@ import { knownVerbs, ruleConcerns, ruleMatches } from './rule-match.ts';
 import type { AuthorizationRules } from './rules.ts';
 import type { AttributesCluster, Attributes } from './attributes.ts';
 
-/** Whether a cluster is to rules what it was when they judged: the same registration, with the same labels. */
+/**
+ * Whether rules would still see the same cluster as at an earlier decision: the same registration with the same labels.
+ */
 export function isAsJudged(judged: AttributesCluster, now: AttributesCluster): boolean {
   if (judged.uid !== now.uid) return false;
   return judged.labels === now.labels || isDeepStrictEqual(judged.labels, now.labels);
 }
 
-/** An answer and where it comes from: for the audit log, and for the caller of a refused request. */
+/** An answer and its reason, for the audit log and for the caller of a refused request. */
 export interface Decision {
   readonly allowed: boolean;
   readonly reason: string;
@@ -31,7 +32,7 @@ export interface Authorizer {
   authorize(attributes: Attributes): Decision | Promise<Decision>;
   /**
    * Which namespaces and names of a type it might allow although it refuses the type as a whole (attributes without
-   * namespace and name): what the index asks about one by one. Decides nothing. Absent: anywhere.
+   * namespace and name). The index then asks about each of them; a hint decides nothing. Absent means anywhere.
    */
   hints?(attributes: Attributes): AuthorityHints;
 }
@@ -98,7 +99,7 @@ export function allowAuthenticated(): Authorizer {
 
 /**
  * Several authorizers as one, as kube-apiserver's `--authorization-mode` joins them: the first that allows decides, a
- * final refusal ends the search, and an error of one is forgotten when a later one allows.
+ * final refusal ends the search, and errors are dropped when a later authorizer allows.
  * @throws GatewayError (or rejects with it) the first error, when nobody allowed
  */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
@@ -140,7 +141,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
   };
 }
 
-/** What authorizers without a yes have said. */
+/** Refusals and errors so far. */
 interface Met {
   readonly reasons: string[];
   readonly errors: unknown[];
@@ -153,8 +154,8 @@ function isSettled(decision: Decision, met: Met): boolean {
 }
 
 /**
- * What every authorizer decides alike: the empty verb is refused, `system:masters` allowed. Undefined: not decided by
- * that.
+ * What every authorizer decides in the same way: the empty verb is refused, `system:masters` allowed. Undefined leaves
+ * the decision to the authorizer.
  */
 export function decideEarly(attributes: Attributes): Decision | undefined {
   if (attributes.verb === '') return { allowed: false, reason: 'the HTTP method stands for no verb' };

@@ -1,7 +1,6 @@
-// Nested impersonation, `kubectl --as`, by kube-apiserver's rules (apiserver:pkg/endpoints/filters/impersonation): who
-// is asked for, what the caller must be allowed, who that makes, and which groups go out. Easy to get wrong: a header
-// that only looks like impersonation must stop the request, since another server further on may read it as one; and
-// every single value needs its own permission.
+// Nested impersonation, `kubectl --as`, by kube-apiserver's rules (apiserver:pkg/endpoints/filters/impersonation): the
+// requested identity, the permissions the caller needs for it, and the user and groups that go out. Easy to get wrong:
+// a header that only looks like impersonation must stop the request, since a server further on may read it as one.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { makeUser } from '../../cache/model/user.ts';
@@ -29,7 +28,8 @@ export interface RequestedImpersonation {
 
 const extraPrefix = 'impersonate-extra-';
 /**
- * `Impersonate-…` and every spelling that a sloppy receiver may fold into it: `Impersonate_User`, `impersonate.user`.
+ * `Impersonate-…` and every spelling that a lenient receiver may treat as the same: `Impersonate_User`,
+ * `impersonate.user`.
  */
 const looksLikeImpersonation = /^impersonate[^a-z0-9]/i;
 
@@ -78,8 +78,7 @@ const readRequested = readOnce((rawHeaders): RequestedImpersonation | null => {
 });
 
 /**
- * What the caller must be allowed, all of it, before anything else is decided: one question for each value, verb
- * `impersonate`.
+ * What the caller must be allowed before anything else is decided: one question with verb `impersonate` for each value.
  * @param cluster the cluster the request is for: rules may grant impersonation for some clusters only
  */
 export function impersonationChecks(
@@ -109,7 +108,7 @@ export function impersonationChecks(
 /**
  * The user that the headers describe. Given groups are authoritative; a ServiceAccount without any gets its own;
  * `system:authenticated` is added unless the user is anonymous or that question was answered by a group.
- * @param origin the caller's: whom a user of the hub may act as is vouched for by the hub alone
+ * @param origin the caller's: the hub alone vouches for whom its users may act as
  * @throws GatewayError IDENTITY_REFUSED
  */
 export function impersonatedUser(requested: RequestedImpersonation, origin: UserOrigin): User {
@@ -130,15 +129,12 @@ export function outgoingUser(user: User): User {
   const implied = user.name === anonymousName ? unauthenticatedGroup : authenticatedGroup;
   if (!user.groups.includes(implied)) return user;
   const rest = user.groups.filter((group) => group !== implied);
-  // Of the two shorter ways to say it, the one without any group is tried first.
+  // First without any group, then without those that the member adds.
   const groups = [[], rest].find((fewer) => sameMembers(apiServerGroups(user.name, fewer), user.groups));
   return groups === undefined ? user : makeUser({ name: user.name, uid: user.uid, groups, extra: user.extra });
 }
 
-/**
- * At whom a member arrives that is sent this identity: what its audit log shows as `impersonatedUser`. Each is made
- * once.
- */
+/** The user that a member makes of this identity: what its audit log shows as `impersonatedUser`. Each is made once. */
 export function memberView(outgoing: User): User {
   let seen = memberViews.get(outgoing);
   if (seen === undefined) {
@@ -155,7 +151,7 @@ function sameMembers(one: readonly string[], other: readonly string[]): boolean 
   return one.length === other.length && one.every((group) => other.includes(group));
 }
 
-/** Groups an API server settles on for an impersonated user with these Impersonate-Group headers. */
+/** Groups that an API server gives an impersonated user with these Impersonate-Group headers. */
 function apiServerGroups(name: string, given: readonly string[]): readonly string[] {
   const account = given.length === 0 ? splitAccountName(name) : undefined;
   const groups = account === undefined ? given : accountGroups(account.namespace);

@@ -1,6 +1,6 @@
 // Does one rule cover one request? RBAC's own evaluation (kubernetes:pkg/apis/rbac/v1/evaluation_helpers.go, rbac.go
-// RuleAllows) with two fields of ours in front, subjects and clusters. Easy to get wrong: "*" in verbs stands for the
-// verbs known here, never for one that Kubernetes may invent tomorrow; such a verb must be listed literally.
+// RuleAllows) after two fields of ours, subjects and clusters. "*" in verbs stands for the verbs known here; a verb
+// that Kubernetes adds later must be listed literally.
 import type { User } from '../../cache/model/user.ts';
 import type { Attributes, AttributesCluster } from './attributes.ts';
 import { accountUserName } from '../callers/reserved.ts';
@@ -24,7 +24,7 @@ export function ruleMatches(rule: Rule, attributes: Attributes): boolean {
   );
 }
 
-/** Like {@link ruleMatches} for a request about some type, but for its namespace and name. */
+/** As {@link ruleMatches} for a request about some type, leaving out namespace and name. */
 export function ruleConcerns(rule: Rule, attributes: Attributes): boolean {
   return (
     rule.subjects.some((subject) => subjectMatches(subject, attributes.user)) &&
@@ -54,12 +54,12 @@ function subjectMatches(subject: RuleSubject, user: User): boolean {
   return subject.kind === 'User' ? user.name === subject.name : user.groups.includes(subject.name);
 }
 
-/** A rule that names clusters speaks of requests to clusters only, never of the gateway's own API. */
+/** A rule that names clusters covers requests to clusters only, never the gateway's own API. */
 function clusterMatches(rule: Rule, cluster: AttributesCluster | undefined): boolean {
   const everyName = rule.clusters.length === 0 || rule.clusters.includes('*');
   if (cluster === undefined) return everyName && rule.clusterSelector === undefined;
-  // A request for every cluster begins by whatever rule allows it in some cluster: each cluster is then asked about by
-  // its own name.
+  // A request for every cluster may begin when a rule allows it in some cluster. Then each cluster is checked by its
+  // own name.
   if (cluster.name === '*') return true;
   if (!everyName && !rule.clusters.includes(cluster.name)) return false;
   return rule.clusterSelector === undefined || selectorMatches(rule.clusterSelector, cluster.labels);

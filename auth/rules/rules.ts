@@ -1,6 +1,5 @@
-// The authorization rules file: what it may say, and reading it. Easy to get wrong: a list that is empty or misspelt
-// must never widen a rule, so unknown fields, empty lists and patterns that RBAC does not have are faults, and one
-// fault refuses the whole file.
+// Reads the authorization rules file. A list that is empty or misspelt must never widen a rule, so unknown fields,
+// empty lists and patterns that RBAC does not have are faults, and one fault refuses the whole file.
 import { z } from 'zod';
 import { faultText } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -22,7 +21,7 @@ export interface ClusterSelector {
 }
 
 /**
- * One rule: who may do what where. RBAC's PolicyRule, its subjects, and clusters. Fields left out of the file are empty
+ * One rule: RBAC's PolicyRule with its subjects, and the clusters it is for. Fields left out of the file are empty
  * lists.
  */
 export interface Rule {
@@ -57,7 +56,7 @@ const rbacGroup = 'rbac.authorization.k8s.io';
 const labelText = '[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?';
 const text = z.string().min(1, 'must not be empty');
 
-/** A list that narrows: leaving it out means "all", so an empty one is refused rather than guessed at. */
+/** A list that narrows a rule. Leaving it out means "all", so an empty one is ambiguous and refused. */
 function narrowing(item: z.ZodType<string>) {
   return z.array(item).min(1, 'must not be empty; leave the field out to mean all').default([]);
 }

@@ -1,6 +1,5 @@
-// Chains from a presented certificate to a pool of trusted ones, by the rules of Go's crypto/x509, since that is what
-// decides at kube-apiserver. Easy to get wrong: validity in time is left out on purpose; the result may be kept, the
-// clock must be asked each time.
+// Chains from a presented certificate to a pool of trusted ones, by the rules of Go's crypto/x509, which kube-apiserver
+// uses. Validity in time is left out, so that the result may be kept; the caller checks the clock each time.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readCertificate } from './certificate.ts';
 import type { Certificate } from './certificate.ts';
@@ -12,15 +11,15 @@ export interface CertificatePool {
 }
 
 /**
- * One way from leaf to pool, its signatures and constraints in order, and when all of it is valid. Unix milliseconds,
- * both inclusive.
+ * One chain from leaf to pool whose signatures and constraints are in order, and when all of it is valid. Unix
+ * milliseconds, both inclusive.
  */
 export interface VerifiedChain {
   readonly validFromMs: number;
   readonly validToMs: number;
 }
 
-/** Every way there is, and, for when there is none, the best explanation. */
+/** Every chain, and the best explanation for when there is none. */
 export interface ChainSearch {
   readonly chains: readonly VerifiedChain[];
   readonly fault: string;
@@ -28,7 +27,7 @@ export interface ChainSearch {
 
 const clientAuthentication = '1.3.6.1.5.5.7.3.2';
 const anyUsage = '2.5.29.37.0';
-/** Go's maxChainSignatureChecks: certificates can be arranged so that ways multiply. */
+/** Go's maxChainSignatureChecks: certificates can be arranged so that chains multiply. */
 const maxSignatureChecks = 100;
 const minRsaBits = 1024;
 const pemBlock = /-----BEGIN CERTIFICATE-----\s([A-Za-z0-9+/=\s]*)-----END CERTIFICATE-----/g;

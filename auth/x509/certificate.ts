@@ -1,11 +1,11 @@
 // One certificate, read for what client authentication depends on: names, what its holder may sign, and what it may be
-// used for. Easy to get wrong: Node's `subject` string folds repeated and multi-valued attributes together, so the name
-// is read from the DER itself.
+// used for. The name is read from the DER itself, because Node's `subject` string folds repeated and multi-valued
+// attributes together.
 import { X509Certificate, createHash } from 'node:crypto';
 import { booleanOf, derTags, oidText, readElements, readOne, smallIntegerOf, stringOf } from './der.ts';
 import type { DerElement } from './der.ts';
 
-/** What a chain is judged by. */
+/** The parts of a certificate that decide about a chain. */
 export interface Certificate {
   /** Node's view, for signatures and validity. */
   readonly x509: X509Certificate;

@@ -1,5 +1,4 @@
-// Certificates for tests: small authorities and leaves with any extension, ECDSA P-256 unless said otherwise. Easy to
-// get wrong: the certificate library needs its polyfill imported before itself.
+// Certificates for tests: small authorities and leaves with any extension, ECDSA P-256 unless said otherwise.
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';

@@ -1,7 +1,6 @@
-// Judges what a TLS peer presented against one pool of authorities. Easy to get wrong: what the TLS library decided at
-// the handshake says nothing now; the chain is judged against today's pool and the clock on every request, also on
-// resumed sessions and connections that outlive the certificate (rule "certificates judged on every request"). Each
-// purpose has a pool and a judge of its own.
+// Verifies what a TLS peer presented against one pool of authorities, on every request against the present pool and
+// clock (rule "certificates judged on every request"): the decision at the handshake may be out of date on resumed
+// sessions and long connections. Each purpose has a pool and a judge of its own.
 import { createHash } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
@@ -10,17 +9,17 @@ import type { Certificate } from './certificate.ts';
 import { findChains, parseCaBundle } from './certificate-chain.ts';
 import type { CertificatePool, VerifiedChain } from './certificate-chain.ts';
 
-/** One pool and what was found out about certificates with it. */
+/** One pool, and the chains found with it so far. */
 export interface CertificateJudge {
   /**
-   * The leaf, when a chain from it to the pool is valid now; the same object for the same certificate as long as the
-   * pool stays.
+   * The leaf, when a chain from it to the pool is valid now; the same object for the same certificate until the pool is
+   * replaced.
    * @param presented DER, leaf first, not empty; the same array for every request of a connection is judged fastest
    * @throws GatewayError UNAUTHENTICATED
    */
   judge(presented: readonly Uint8Array[]): Certificate;
   /**
-   * Replaces the whole pool; the next request, on whatever connection, is judged by the new one.
+   * Replaces the whole pool. It counts from the next request, on old connections, too.
    * @throws GatewayError INVALID when the bundle cannot be read; the old pool stays
    */
   replaceCa(pem: string): void;
@@ -36,7 +35,7 @@ export interface CertificateJudgeOptions {
   readonly now?: () => number;
 }
 
-/** All that can be known about presented certificates without a clock; a pure function of them and the pool. */
+/** The chains of presented certificates, before any look at the clock; a pure function of them and the pool. */
 interface Judgement {
   readonly chains: readonly VerifiedChain[];
   readonly leaf: Certificate | undefined;
@@ -44,10 +43,10 @@ interface Judgement {
   readonly fault: string;
 }
 
-/** A handshake carries few certificates; more only cost work before anybody is known. */
+/** A handshake carries few certificates; more would only cost work before the caller is known. */
 const maxPresented = 20;
 const rememberedJudgements = 10_000;
-/** Leaves whose intermediates are remembered; each was once accepted with them. */
+/** How many leaves have their intermediates remembered; each was once accepted with them. */
 const rememberedCompanions = 1_000;
 
 /** @throws GatewayError INVALID when the bundle cannot be read */
@@ -56,7 +55,7 @@ export function makeCertificateJudge(options: CertificateJudgeOptions): Certific
   let pool = parseCaBundle(options.caPem, options.caFile);
   const judgements = makeRecent<Judgement>({ maxEntries: rememberedJudgements });
   const companions = makeRecent<readonly Uint8Array[]>({ maxEntries: rememberedCompanions });
-  // A connection presents its certificates once: the array stands for them, and no request hashes them again.
+  // A connection presents its certificates once. The array is the key, so that no request hashes them again.
   let ofConnection = new WeakMap<readonly Uint8Array[], Judgement>();
 
   const judgeOnce = (presented: readonly Uint8Array[]): Judgement => {
@@ -117,7 +116,7 @@ function refused(fault: string): Judgement {
   return { chains: [], leaf: undefined, fault };
 }
 
-/** Written so that a date that is not a number refuses. */
+/** Written so that an invalid date (NaN) refuses. */
 function refuseWhenNoneIsValid(chains: readonly VerifiedChain[], nowMs: number): void {
   if (chains.some(({ validFromMs, validToMs }) => validFromMs <= nowMs && nowMs <= validToMs)) return;
   const [{ validFromMs, validToMs } = { validFromMs: Number.NaN, validToMs: Number.NaN }] = chains;
@@ -130,7 +129,7 @@ function dateText(timeMs: number): string {
   return Number.isNaN(timeMs) ? 'an unreadable date' : new Date(timeMs).toISOString();
 }
 
-/** Over lengths and bytes, so that no two lists of certificates share one. */
+/** Over lengths and bytes, so that no two lists of certificates share a digest. */
 function digestOf(presented: readonly Uint8Array[]): string {
   const hash = createHash('sha256');
   for (const der of presented) hash.update(`${der.length}:`).update(der);
