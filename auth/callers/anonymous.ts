@@ -1,6 +1,6 @@
 // Callers without any credential, where the operator lets them in (apiserver:pkg/authentication/request/anonymous). A
-// caller who sent a bad credential is not anonymous: `makeAuthenticator` asks this one last, and this file looks for
-// headers that no other authenticator reads.
+// caller who sent a bad credential is not anonymous: `makeAuthenticator` asks this one last, and requests with an
+// Authorization header, even a malformed one, get no opinion here.
 import { makeUser } from '../../cache/model/user.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';
 import type { Authenticator } from './authenticate.ts';

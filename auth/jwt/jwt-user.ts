@@ -89,7 +89,7 @@ function groupsOf(claims: JsonObject, mapping: Mapping | undefined): readonly st
   const { claim, prefix } = mapping;
   const value = claims.get(claim);
   if (value === undefined) {
-    // OpenID Connect Core 5.6.2: the claim is elsewhere. Fetching from where a token says is not done.
+    // OpenID Connect Core 5.6.2: the claim is on another server. We fetch nothing from addresses that a token names.
     const names = claims.get('_claim_names');
     if (isJsonObject(names) && names.has(claim))
       throw bad(`claim ${JSON.stringify(claim)} is distributed, which is not supported`);

@@ -6,10 +6,10 @@ import jsonwebtoken from 'jsonwebtoken';
 import { JwksClient } from 'jwks-rsa';
 import type { TokenHeader } from './jwt-token.ts';
 
-/** One key that may verify. */
+/** One key that may verify a signature. */
 export interface SigningKey {
   readonly keyId: string | undefined;
-  /** What its publisher says it is for; undefined leaves it to the type of the key. */
+  /** The `alg` its publisher gave it; undefined leaves it to the type of the key. */
   readonly algorithm: string | undefined;
   readonly key: KeyObject;
 }
@@ -26,7 +26,7 @@ const maxKeys = 100;
 const curves: Readonly<Record<string, string>> = { ES256: 'prime256v1', ES384: 'secp384r1', ES512: 'secp521r1' };
 
 /**
- * Fetches a JWKS and keeps what can verify.
+ * Fetches a JWKS and keeps the keys that can verify signatures.
  * @param fetch gets the document behind an address
  * @throws Error when it cannot be fetched or holds no key that can be used
  */
@@ -37,7 +37,7 @@ export async function fetchSigningKeys(
   const client = new JwksClient({
     jwksUri: address,
     fetcher: async (uri) => ({ keys: keysIn(await fetch(uri)) }),
-    // One set at a time is kept by auth/jwt/issuer-keys.ts; a cache by key id could not serve tokens that name none.
+    // auth/jwt/issuer-keys.ts keeps the present set; a cache by key id could not serve tokens without one.
     cache: false,
   });
   const keys: SigningKey[] = [];
@@ -74,7 +74,7 @@ export function isSigned(token: string, { algorithm, keyId }: TokenHeader, { key
     if (candidate.algorithm !== undefined && candidate.algorithm !== algorithm) return false;
     if (!fits(algorithm, candidate.key)) return false;
     try {
-      // Times are judged by our caller, by kube-apiserver's rules.
+      // Our caller checks times, by kube-apiserver's rules.
       const options = { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true };
       jsonwebtoken.verify(token, candidate.key, options);
       return true;
@@ -84,7 +84,7 @@ export function isSigned(token: string, { algorithm, keyId }: TokenHeader, { key
   });
 }
 
-/** True when there is a key by the name the token gives, so that nothing new need be looked for. */
+/** True when there is a key with the token's key id, so that newer keys need not be fetched. */
 export function hasKey({ keyId }: TokenHeader, { keys }: SigningKeys): boolean {
   return keyId !== undefined && keys.some((candidate) => candidate.keyId === keyId);
 }

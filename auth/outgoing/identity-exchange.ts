@@ -11,8 +11,8 @@ import { parseClusterIdentityRules } from './identity-rules.ts';
 import type { IdentityRule, IdentityRuleLimits, IdentitySource } from './identity-rules.ts';
 
 /**
- * What exchange needs of a cluster; pass the record's own `spec`, since what its annotation says is remembered for that
- * object.
+ * What exchange needs of a cluster; pass the record's own `spec`, since the rules of its annotation are remembered for
+ * that object.
  */
 export type ExchangeCluster = Pick<ClusterSpec, 'name' | 'identityExchange'>;
 
@@ -23,9 +23,9 @@ export interface IdentityExchange {
    */
   concerns(cluster: ExchangeCluster): boolean;
   /**
-   * Whom a rule puts in place of the user; undefined when none matches.
-   * @throws GatewayError CLUSTER_UNUSABLE when the cluster's annotation cannot be used, IDENTITY_REFUSED for a name no
-   *   pattern is asked about
+   * The identity that a rule puts in place of the user; undefined when no rule matches.
+   * @throws GatewayError CLUSTER_UNUSABLE when the cluster's annotation cannot be used, IDENTITY_REFUSED for a name
+   *   that is too long to compare with a pattern
    */
   exchange(user: User, cluster: ExchangeCluster): User | undefined;
   /** What is wrong with the cluster's annotation, in words for its conditions. */
@@ -80,7 +80,7 @@ function sourceHolds(source: IdentitySource, user: User, cluster: string): boole
 }
 
 function matches(pattern: GoPattern, text: string): boolean {
-  // Taken for "does not match", a name could be made long to slip past a rule that takes rights away.
+  // If this counted as "does not match", a very long name could slip past a rule that takes rights away.
   if (text.length > maxPatternText) {
     throw new GatewayError(
       'IDENTITY_REFUSED',
@@ -99,7 +99,7 @@ function readAnnotation(
     return parseClusterIdentityRules(source, cluster, limits);
   } catch (error) {
     if (error instanceof ConfigurationError) return error;
-    // Whatever else goes wrong with what somebody wrote there: no rules of ours apply to this cluster.
+    // Any other error of such an annotation: no rules apply to this cluster.
     return new ConfigurationError([{ file: 'annotation', message: 'the identity rules cannot be read' }]);
   }
 }

@@ -33,7 +33,7 @@ export interface IdentityRule {
   /** For messages; '' when the file gives none. */
   readonly name: string;
   readonly source: IdentitySource;
-  /** Exactly who the member sees, extra and all. */
+  /** The identity that the member sees, extra included. */
   readonly becomes: User;
 }
 
@@ -158,8 +158,8 @@ export function parseIdentityRules(source: string, file: string, limits: Identit
 }
 
 /**
- * Rules of a cluster's annotation. They are about that cluster whatever they say of clusters, as in cluster-gateway,
- * which overwrites `source.cluster` with the cluster's name.
+ * Rules of a cluster's annotation. They hold for that cluster only: as in cluster-gateway, `source.cluster` is
+ * overwritten with the cluster's name.
  * @throws ConfigurationError with every fault
  */
 export function parseClusterIdentityRules(
@@ -181,7 +181,7 @@ function parse(
     const remedy = place === 'file' ? 'write "rules: []" to have none' : 'remove it to have none';
     throw new ConfigurationError([{ file, message: `is empty; ${remedy}` }]);
   }
-  // The operator's own file may be long; an annotation is written by whoever may change the cluster's object.
+  // The operator's own file may be long; an annotation may come from anybody who can change the cluster's object.
   if (place === 'annotation' && hasTooManyParts(source)) {
     throw new ConfigurationError([{ file, message: `has more than ${mostParts} lines or entries` }]);
   }

@@ -22,7 +22,7 @@ export interface OutgoingSettings {
   readonly usernameOnly: boolean;
 }
 
-/** Settings with what they have given so far; replaced whole when the rules file changes. */
+/** Settings, and the answers given with them so far; replaced whole when the rules file changes. */
 export interface OutgoingRules extends OutgoingSettings {
   readonly remembered: {
     /** For clusters that no exchange rule concerns. */
@@ -37,8 +37,8 @@ export function makeOutgoingRules(settings: OutgoingSettings): OutgoingRules {
 }
 
 /**
- * Whom the member is told to see. Users and specs are frozen objects that live as long as what they stand for, so each
- * answer is made once.
+ * The identity that goes out to the member. Users and specs are frozen objects, so each answer is made once for each
+ * pair of them.
  * @throws GatewayError IDENTITY_REFUSED for identities that may not go out, CLUSTER_UNUSABLE when the cluster's own
  *   rules cannot be used; neither is remembered
  */
@@ -65,7 +65,7 @@ export function outgoingIdentity(user: User, cluster: ClusterSpec, rules: Outgoi
   return made;
 }
 
-/** What of an identity goes out, and how it must be written so that the member arrives at it. */
+/** The parts of an identity that go out, in the form from which the member derives this identity. */
 function shaped(user: User, { extra, usernameOnly }: OutgoingSettings): User {
   if (usernameOnly) {
     // Anybody but the anonymous user becomes authenticated in the member when only a name is sent.

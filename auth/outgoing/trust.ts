@@ -9,9 +9,9 @@ import { anonymousName, authenticatedGroup, mastersGroup, unauthenticatedGroup }
 
 /** What the operator says about identities that a hub or identity provider vouches for. */
 export interface TrustOptions {
-  /** Group `system:masters` goes on as it is; otherwise it is left out. */
+  /** Group `system:masters` goes out as it is; otherwise it is left out. */
   readonly forwardSystemMasters: boolean;
-  /** Further reserved users and groups that go on as they are, by their whole name; none if absent. */
+  /** More reserved users and groups that go out as they are, by their whole name; none if absent. */
   readonly forwardReserved?: readonly string[];
   /**
    * ServiceAccounts of the hub: `prefixed` puts {@link hubPrefix} before their names and their groups, `as-is` makes
@@ -21,7 +21,7 @@ export interface TrustOptions {
 }
 
 /**
- * Stands before the name and the groups of a hub's ServiceAccount; the form is OCM cluster-proxy's, so its RBAC keeps
+ * Prefix of the name and the groups of a hub's ServiceAccount. OCM's cluster-proxy uses the same, so its RBAC keeps
  * working.
  */
 export const hubPrefix = 'cluster:hub:';
@@ -29,8 +29,7 @@ export const hubPrefix = 'cluster:hub:';
 const accountName = 'system:serviceaccount:';
 const accountsGroup = 'system:serviceaccounts';
 /**
- * Nodes, who is about to join as one, and the control plane's own components; a member grants them rights by these
- * names.
+ * Nodes, machines that join as nodes, and components of the control plane: a member grants them rights by these names.
  */
 const componentName = /^system:(?:node:|bootstrap:|kube-)/;
 const componentGroup = /^system:(?:nodes$|node:|bootstrappers(?:$|:)|kube-)/;
@@ -43,7 +42,7 @@ const reservedName = /^(?:system|kubeadm):/;
 /** Without `system:unauthenticated` a member would take the same user for an authenticated one. */
 const everybodysGroups: ReadonlySet<string> = new Set([authenticatedGroup, unauthenticatedGroup]);
 
-/** What {@link isWithheld} looks at. */
+/** What {@link isWithheld} depends on. */
 export type ReservedOptions = Pick<TrustOptions, 'forwardSystemMasters' | 'forwardReserved'>;
 
 /**
@@ -61,7 +60,7 @@ function isAccountsGroup(group: string): boolean {
 }
 
 /**
- * Whether an operator can list the name as one that goes out: reserved, and decided neither for good nor by another
+ * Whether an operator can list the name as one that goes out: reserved, not always refused, and not covered by another
  * option.
  */
 export function isListable(name: string): boolean {
@@ -71,9 +70,9 @@ export function isListable(name: string): boolean {
 }
 
 /**
- * The identity that stands for this user in a member. Users of the operator's own files go as written; of a hub's,
- * reserved groups such as `system:masters` are left out, and ServiceAccounts follow the options, by their name and by
- * every group of theirs, whoever carries it.
+ * The identity of this user in a member. Users of the operator's own files go out as written. Users of a hub lose
+ * reserved groups such as `system:masters`. ServiceAccounts of a hub follow the options, and so does every group of a
+ * ServiceAccount on any user.
  * @throws GatewayError IDENTITY_REFUSED for names and groups of nodes, joining ones too, and of control plane
  *   components, for users with another reserved name, for refused ServiceAccounts, and for names that already look like
  *   a prefixed ServiceAccount
@@ -117,7 +116,7 @@ function ownName(name: string, options: TrustOptions): string {
   return own(name, options);
 }
 
-/** Somebody else's name must not come out as a prefixed one. */
+/** A name that already has the prefix must not pass for a prefixed one. */
 function own(name: string, { serviceAccountIdentity }: TrustOptions): string {
   if (serviceAccountIdentity === 'prefixed' && name.startsWith(hubPrefix)) {
     throw refused(`${JSON.stringify(name)} is reserved for ServiceAccounts of the hub`);

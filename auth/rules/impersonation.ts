@@ -108,7 +108,7 @@ export function impersonationChecks(
 /**
  * The user that the headers describe. Given groups are authoritative; a ServiceAccount without any gets its own;
  * `system:authenticated` is added unless the user is anonymous or that question was answered by a group.
- * @param origin the caller's: the hub alone vouches for whom its users may act as
+ * @param origin the caller's: when the hub vouches for the caller, it alone vouches for the impersonated user, too
  * @throws GatewayError IDENTITY_REFUSED
  */
 export function impersonatedUser(requested: RequestedImpersonation, origin: UserOrigin): User {

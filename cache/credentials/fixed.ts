@@ -1,10 +1,9 @@
-// Credentials that are known when the record is built: tokens, passwords, certificates, or nothing. Rotation of the
-// file they came from makes a new record, so nothing here changes. Easy to get wrong: a token with a newline in it
-// would end the header it is written to.
+// Credentials that are known when the record is built: tokens, passwords, certificates, or none. When their file
+// changes, a new record is built, so nothing here changes.
 import { GatewayError } from '../model/errors.ts';
 import type { Credential, CredentialSource } from '../model/records.ts';
 
-/** A source that always gives the same. */
+/** A source that always gives the same credential. */
 export function fixedCredential(
   kind: Exclude<CredentialSource['kind'], 'exec'>,
   credential: Credential,

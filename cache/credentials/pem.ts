@@ -1,6 +1,6 @@
 // Checks PEM text before it reaches a TLS socket: a certificate authority bundle, a client certificate with its key.
-// Easy to get wrong: OpenSSL finds out about a key of another certificate only at the first connection, and then the
-// error names neither file nor cluster.
+// OpenSSL would notice a key of another certificate only at the first connection, with an error that names neither file
+// nor cluster.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { GatewayError } from '../model/errors.ts';
@@ -42,8 +42,8 @@ export function readKeyPair(what: string, cert: string, key: string): KeyPair & 
   }
   let belongs: boolean;
   try {
-    // The first finds keys of another type, which OpenSSL would keep beside the certificate; the second everything else
-    // it refuses.
+    // checkPrivateKey finds keys of another type, which OpenSSL would accept. createSecureContext finds everything that
+    // OpenSSL refuses.
     belongs = leaf.checkPrivateKey(createPrivateKey(key));
     if (belongs) createSecureContext({ cert, key });
   } catch (error) {
@@ -56,8 +56,8 @@ export function readKeyPair(what: string, cert: string, key: string): KeyPair & 
 }
 
 /**
- * Without a regular expression: one that looks from every beginning for an end costs the square of a text of
- * beginnings, and others write these texts.
+ * Not by a regular expression: on a text of many beginnings and no end its time grows with the square of the length,
+ * and others write these texts.
  */
 function certificatesOf(pem: string): readonly string[] {
   const blocks: string[] = [];

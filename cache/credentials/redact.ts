@@ -1,5 +1,5 @@
-// Cuts what a foreign program printed down to one line that may be shown. Easy to get wrong: programs print tokens when
-// they fail, and escape sequences at any time; what looks like a secret goes, even if some harmless text goes with it.
+// Cuts what a foreign program printed down to one line that may be shown. Programs print tokens when they fail and
+// escape sequences at any time. Everything that looks like a secret is cut, sometimes with harmless text.
 
 const maxLineLength = 200;
 

@@ -22,7 +22,7 @@ export interface TestCollection {
   /** Watches open now. */
   readonly watches: Set<ServerResponse>;
   readonly version: () => number;
-  /** Back to an earlier version with the objects of now, as after a restored backup. */
+  /** Back to an earlier version with the present objects, as after a restored backup. */
   rewind(version: number): void;
 }
 

@@ -1,6 +1,5 @@
-// Reads what the hub's lists and watches are made of: pages, events, objects, and the Status of an error. Easy to get
-// wrong: one object without a name or uid would make a cache entry nothing can ever delete again, so it spoils the
-// whole answer and that is asked for anew.
+// Reads the hub's lists and watches: pages, events, objects, and the Status of an error. An object without name or uid
+// could never be deleted from a cache again, so such an answer is refused as a whole and asked for again.
 import { MalformedAnswer } from '../../lib/json/malformed-json.ts';
 import type { HubObject } from './hub-types.ts';
 
@@ -62,7 +61,7 @@ export function readWatchLine(line: string): WatchLine {
   throw new MalformedAnswer('an event of an unknown type');
 }
 
-/** The Status in an error's body; code 0 when there is none, whatever else the body is. */
+/** The Status in an error's body; code 0 when the body is anything else. */
 export function readStatus(body: Buffer): StatusAnswer {
   try {
     return statusOf(parse(body.toString('utf8')));
@@ -78,9 +77,8 @@ function statusOf(status: Json | undefined): StatusAnswer {
 }
 
 /**
- * The object without what no source reads: managedFields, and kubectl's copy of the whole object, which of a Secret
- * would put its data where annotations are shown. Lists of built-in kinds leave out the kind of their items; it is
- * filled in from the list.
+ * The object without managedFields and without kubectl's copy of the whole object, which would show a Secret's data
+ * among its annotations. Lists of built-in kinds leave out the kind of their items; it is filled in from the list.
  */
 function readObject(value: unknown, kind?: string, apiVersion?: unknown): HubObject {
   const object = recordOf(value);

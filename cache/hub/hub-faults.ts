@@ -1,6 +1,6 @@
-// Turns whatever kept the hub from answering into one GatewayError that says where, why and what to look at. Easy to
-// get wrong: the message reaches users and logs, so it is made of our own words, the address and the system's error
-// code, never of what a library quotes.
+// Turns anything that kept the hub from answering into one GatewayError that says where, why and what to look at. The
+// message reaches users and logs, so it holds our own words, the address and the system's error code, never text of a
+// library.
 import { GatewayError } from '../model/errors.ts';
 
 const reasons: ReadonlyMap<string, string> = new Map([
@@ -20,7 +20,9 @@ export function hubUnavailable(url: string, reason: string, cause?: unknown): Ga
   return new GatewayError('HUB_UNAVAILABLE', `the hub ${url} did not answer: ${reason}`, { cause });
 }
 
-/** Any error of a request to the hub as a GatewayError; one that is of that kind already stays what it is. */
+/**
+ * Any error of a request to the hub as a GatewayError HUB_UNAVAILABLE; one that is that already is returned unchanged.
+ */
 export function hubFault(url: string, error: unknown): GatewayError {
   if (error instanceof GatewayError) {
     if (error.code === 'HUB_UNAVAILABLE') return error;

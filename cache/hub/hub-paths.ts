@@ -1,5 +1,5 @@
-// Paths and names of what is watched on the hub. Easy to get wrong: the RBAC rule named in an error must be exactly the
-// one that is missing, or an operator grants too much to make the message go away.
+// Paths and names of what is watched on the hub, and the RBAC rule that a watch needs. The rule in an error is exactly
+// the missing one, so that an operator does not grant too much.
 import type { WatchedResource } from './hub-types.ts';
 
 /** Path of the collection with its selectors and `query`. */
@@ -33,7 +33,7 @@ export function missingRule(resource: WatchedResource): string {
   return `a ${kind} with apiGroups ["${group}"], resources ["${resource.resource}"], verbs ["list", "watch"]`;
 }
 
-/** One key a distinct resource: sources that watch the same share a reflector. */
+/** Equal for equal resources, so that sources that watch the same share a reflector. */
 export function resourceKey(resource: WatchedResource): string {
   const { group, version, namespace, labelSelector, fieldSelector } = resource;
   return JSON.stringify([group, version, resource.resource, namespace, labelSelector, fieldSelector]);

@@ -1,6 +1,6 @@
 // The connections to the hub for one trust and one client certificate: a pool for short requests, another for watches.
-// Easy to get wrong: destroying an agent cuts what is under way on it; after a rotation the old one must finish its
-// answers and take no new requests.
+// Destroying an agent cuts requests under way. So after a rotation the old pools are retired: they finish their answers
+// and take no new requests.
 import { Agent } from 'node:https';
 import { isIP } from 'node:net';
 import { checkServerIdentity, createSecureContext, getCACertificates } from 'node:tls';

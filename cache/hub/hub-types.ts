@@ -1,6 +1,5 @@
-// What the rooms know of the hub: how to ask it, what its objects look like, and how a source of clusters is built from
-// watched objects. Easy to get wrong: nothing here may be called for a proxied request; requests read records, and
-// reviews are cached (rule "records swap whole").
+// How to ask the hub, what its objects look like, and how a source builds clusters from watched objects. Nothing here
+// is called for a proxied request: requests read records, and reviews are cached (rule "records swap whole").
 import type { ClusterSpec } from '../model/records.ts';
 
 /** One request to the hub's API server as the gateway itself. */

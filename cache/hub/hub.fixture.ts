@@ -1,5 +1,5 @@
-// A small https server that plays the hub in the tests of this room, one handler a test. Easy to get wrong: the tests
-// are about faults, so it answers nothing by itself and can cut every connection it has.
+// A small https server that plays the hub in tests, one handler for each test. It answers nothing by itself and can cut
+// every connection, since the tests are about faults.
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';

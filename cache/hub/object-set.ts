@@ -1,9 +1,8 @@
-// The objects a reflector holds, and what each list or event changes in them. Easy to get wrong: whoever got the map
-// earlier must not see it change under their hands, and an object that did not change must stay the very same one,
-// since sources remember by it.
+// The objects a reflector holds, and what each list or event changes in them. A map that was handed out never changes
+// afterwards, and an unchanged object stays the very same object, since sources remember results by object.
 import type { HubObject, HubObjects } from './hub-types.ts';
 
-/** One difference. `old` is what a MODIFIED object was before. */
+/** One difference. `old` is the object before it was MODIFIED. */
 export type ObjectChange =
   | { readonly type: 'ADDED'; readonly key: string; readonly object: HubObject }
   | { readonly type: 'MODIFIED'; readonly key: string; readonly object: HubObject; readonly old: HubObject }
@@ -14,7 +13,7 @@ export type ObjectChange =
  * deletion and an addition.
  */
 export interface ObjectSet {
-  /** As of now; never changed afterwards. */
+  /** The objects now; the map never changes afterwards. */
   current(): HubObjects;
   /** The whole list. */
   swap(items: readonly HubObject[]): readonly ObjectChange[];
@@ -28,8 +27,8 @@ export function keyOf({ metadata }: HubObject): string {
 }
 
 /**
- * Whether `a` is surely older than `b`: both decimal (KEP-5504), which tells a replayed event from a new one. Of
- * anything else nothing is known.
+ * Whether resourceVersion `a` is surely older than `b`, which tells a replayed event from a new one. Only decimal
+ * versions can be compared (KEP-5504).
  */
 export function isOlder(a: string, b: string): boolean {
   if (!/^[1-9]\d*$/.test(a) || !/^[1-9]\d*$/.test(b)) return false;
@@ -41,7 +40,7 @@ export function makeObjectSet(): ObjectSet {
   let objects = new Map<string, HubObject>();
   let given = false;
 
-  /** The map to change: a copy when somebody has the present one. */
+  /** The map to change: a copy when the present one was handed out. */
   function own(): Map<string, HubObject> {
     if (given) objects = new Map(objects);
     given = false;
@@ -72,7 +71,7 @@ export function makeObjectSet(): ObjectSet {
     put(object) {
       const key = keyOf(object);
       const old = objects.get(key);
-      // A former object of that name comes back only with a replay, too.
+      // This covers former objects of the same name, too.
       const replayed = old !== undefined && isOlder(object.metadata.resourceVersion, old.metadata.resourceVersion);
       const changes = replayed ? [] : difference(key, old, object);
       if (changes.length > 0) own().set(key, object);
@@ -81,7 +80,7 @@ export function makeObjectSet(): ObjectSet {
     remove(object) {
       const key = keyOf(object);
       const old = objects.get(key);
-      // The replayed end of a former object of that name.
+      // A replayed deletion of a former object with this name.
       if (old === undefined || old.metadata.uid !== object.metadata.uid) return [];
       own().delete(key);
       return [{ type: 'DELETED', key, object: old }];

@@ -1,6 +1,5 @@
-// What a reflector is asked for and what it tells: the shapes only. Easy to get wrong: `synced` says that a whole list
-// was seen once, not that the objects are fresh; how fresh they are is `lastConfirmedAtMs`, and what stands in the way
-// is `fault`.
+// The shapes of a reflector: its options, its state, its timing. `synced` says that a whole list was seen once, not
+// that the objects are fresh. `lastConfirmedAtMs` says how fresh they are, and `fault` why they are not.
 import type { HubClient, HubObjects, WatchedResource } from './hub-types.ts';
 import type { ObjectChange } from './object-set.ts';
 
@@ -12,13 +11,13 @@ export interface ReflectorFault {
 }
 
 /**
- * Frozen; a new one at every change of phase or fault. A hub that asked for a moment is neither until `busyGraceMs` are
+ * Frozen; a new one at every change of phase or fault. A hub that asks us to wait is no fault until `busyGraceMs` are
  * over.
  */
 export interface ReflectorState {
-  /** `missing`: the hub does not have this kind; the objects are none, and that is a whole answer, too. */
+  /** `missing`: the hub does not have this kind, so there are no objects; that is a whole answer, too. */
   readonly phase: 'listing' | 'watching' | 'missing' | 'failing' | 'closed';
-  /** The objects come from a whole list, or from the answer that there is no such kind; perhaps of some time ago. */
+  /** The objects come from a whole list, perhaps an old one, or from the answer that there is no such kind. */
   readonly synced: boolean;
   /** Unix milliseconds when the hub last said anything about this resource; undefined before the first answer. */
   readonly lastConfirmedAtMs: number | undefined;
@@ -35,10 +34,7 @@ export interface Reflector {
   /** An immutable map of now; unchanged objects stay the same objects over relists. */
   readonly objects: HubObjects;
   state(): ReflectorState;
-  /**
-   * Something says that the resource may have come or be allowed now: whoever waits asks at once, and closely for a
-   * while.
-   */
+  /** The resource may have come or be allowed now: a waiting reflector asks at once, and more often for a while. */
   lookAgain(): void;
   close(): void;
 }
@@ -57,19 +53,19 @@ export interface ReflectorTiming {
   /** How long after its `timeoutSeconds` a watch that is still open counts as dead. */
   readonly stallGraceMs: number;
   readonly firstBackoffMs: number;
-  /** How long a hub that asks for a moment (429 with `Retry-After`) is only waited for; after that it is told. */
+  /** How long 429 with `Retry-After` is only waited for; after that it is reported as a fault. */
   readonly busyGraceMs: number;
   readonly maxBackoffMs: number;
-  /** While nothing answers at all, trying is cheap for the hub and waiting is dear for users. */
+  /** While nothing answers, a try costs the hub nothing and a wait costs users much. */
   readonly maxUnreachableBackoffMs: number;
-  /** A watch that lives this long, or brings something, ends the growth of waits. */
+  /** A watch that lives this long, or brings an event, resets the waits. */
   readonly healthyMs: number;
-  /** A kind that is not there is looked for this often. */
+  /** How often a missing kind is looked for. */
   readonly missingPollMs: number;
-  /** And this often for `closeLookMs` after a hint. */
+  /** The same for `closeLookMs` after a hint. */
   readonly closePollMs: number;
   readonly closeLookMs: number;
-  /** Before objects are given up because their kind is gone, that is asked again this often. */
+  /** How many times the hub must confirm that a kind is gone before its objects are given up. */
   readonly goneConfirmations: number;
 }
 
@@ -84,7 +80,7 @@ export interface ReflectorOptions {
   readonly onState?: (state: ReflectorState) => void;
   readonly onError?: (error: unknown) => void;
   readonly timing?: Partial<ReflectorTiming>;
-  /** In place of the one of `timing`, for who may learn of new kinds in another way. */
+  /** In place of the one of `timing`, for callers that hear of new kinds in another way. */
   readonly missingPollMs?: () => number;
   /** Between 0 and 1. */
   readonly random?: () => number;

@@ -9,7 +9,7 @@ import { startTestHub, type TestHubCertificate } from './hub.fixture.ts';
 
 const resource = { group: 'example.io', version: 'v1', resource: 'things', namespace: 'ns', labelSelector: 'a=b' };
 
-/** Fast, so that no test waits; long enough where nothing should happen. */
+/** Short, so that no test waits; long where nothing should happen. */
 const fast = {
   firstBackoffMs: 5,
   maxBackoffMs: 20,
@@ -23,7 +23,7 @@ const fast = {
 
 export type Intercept = (url: URL, response: ServerResponse, request: IncomingMessage) => boolean;
 
-/** A hub with one collection, a reflector on it once `start` is called, and what that told. */
+/** A hub with one collection, a reflector on it once `start` is called, and what the reflector reported. */
 export async function makeReflectorScene(t: TestContext, certificate: TestHubCertificate) {
   const faults: Intercept[] = [];
   const collection = makeTestCollection((url, response, request) => faults[0]?.(url, response, request) ?? false);

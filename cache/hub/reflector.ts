@@ -64,7 +64,7 @@ class HubReflector implements Reflector {
   #resourceVersion = '';
   /** Unix milliseconds. */
   #lastConfirmedAtMs: number | undefined;
-  /** Of the monotonic clock, as is the next. */
+  /** Milliseconds of `performance.now()`, as in the next field. */
   #listedAtMs = Number.NEGATIVE_INFINITY;
   #closeLookUntilMs = Number.NEGATIVE_INFINITY;
   #wake: () => void = () => undefined;
@@ -282,7 +282,9 @@ class HubReflector implements Reflector {
     return this.#resourceVersion === '' ? 'list' : setback.next;
   }
 
-  /** The first new list is made at once. When a watch expires right after it, the hub is in trouble and gets a wait. */
+  /**
+   * The first new list is made at once. When the next watch expires right after it, the hub is in trouble, so we wait.
+   */
   async #recoverExpired(): Promise<Step> {
     if (performance.now() - this.#listedAtMs >= this.#timing.healthyMs) return 'list';
     const message = `the hub ${this.#url} forgets ${this.#label} as soon as it was listed`;

@@ -1,12 +1,12 @@
-// Which addresses a cluster may have that somebody else than the operator registered. Easy to get wrong: a name says
-// nothing, only what it resolves to at the moment of the connection does (CVE-2020-8562), so the rule is asked when
-// objects are read and again for every address that is dialled.
+// Which addresses a cluster may have that somebody other than the operator registered. Easy to get wrong: a name can
+// resolve to another address at every connection (CVE-2020-8562). So the rule is applied when objects are read, and
+// again to every address that is dialled.
 import { addressBytes, isWithin, parseRange, readingsOf } from '../../lib/text/ip-address.ts';
 import type { AddressRange } from '../../lib/text/ip-address.ts';
 
 /** What a connection to a registered cluster is checked with. */
 export interface AddressRule {
-  /** Whether nobody may be connected to an IP address. What is no IP address is refused. */
+  /** Whether connections to an IP address are refused. Anything that is no IP address is refused. */
   refuses(address: string): boolean;
   /**
    * Whether a host as objects write it (a literal without brackets, or a name) is known to be refused before anything
@@ -15,17 +15,17 @@ export interface AddressRule {
   refusesHost(host: string): boolean;
 }
 
-/** What the operator says about it. */
+/** The operator's exceptions. */
 export interface AddressRuleOptions {
-  /** Excepted from {@link neverMembers}. */
+  /** Allowed although they are among {@link neverMembers}. */
   readonly allowed: readonly AddressRange[];
   /** Refused as well; they win over `allowed`. */
   readonly refused: readonly AddressRange[];
 }
 
 /**
- * Addresses that are no API server of a cluster but things of the machine or network the gateway runs in. Private
- * ranges are not among them: members are there.
+ * Addresses of the machine or network that the gateway runs in, which are no API server of a cluster. Private ranges
+ * are not among them: members are there.
  */
 export const neverMembers: readonly string[] = [
   '0.0.0.0/8', // this host: connect() takes it for loopback
@@ -45,7 +45,7 @@ export const neverMembers: readonly string[] = [
   'fd00:42::42', // metadata, Scaleway
 ];
 
-/** Names that mean such an address wherever they resolve, and which. */
+/** Names that mean such an address wherever they resolve, with that address. */
 const namesOf: readonly (readonly [name: RegExp, address: string])[] = [
   [/^(?:.*\.)?localhost$|^localhost\.localdomain$|^ip6-(?:localhost|loopback)$/, '127.0.0.1'],
   [/^(?:metadata|metadata\.google\.internal|metadata\.goog)$/, '169.254.169.254'],

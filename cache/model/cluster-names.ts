@@ -1,6 +1,5 @@
-// Turns whatever a source calls a cluster into a name that fits a path segment, and gives those that lose a collision a
-// name of their own. Easy to get wrong: a loser must never take a name that a healthy cluster of the same load asks
-// for.
+// Turns a source's name for a cluster into one that fits a path segment, and names the clusters that lose a collision.
+// Such a name is never one that a healthy cluster of the same load asks for.
 
 /** Longest cluster name: one DNS label (RFC 1123), since `--cluster-domain` puts it into a host name. */
 export const maxClusterNameLength = 63;
@@ -15,9 +14,9 @@ export function clusterName(originalName: string): string {
 }
 
 /**
- * A name for a cluster that may not have the one it asked for: `<name>-conflict-<n>`, counted from 2, the stem cut so
- * that the whole fits 63 characters; `unnamed-conflict-<n>` when it asked for none. It says at first sight in `kubectl
- * get clusters` what is wrong, and is never routable: its record carries a problem.
+ * A name for a cluster that cannot have the one it asked for: `<name>-conflict-<n>`, counted from 2, cut so that the
+ * whole fits 63 characters; `unnamed-conflict-<n>` when it asked for none. `kubectl get clusters` then shows what is
+ * wrong. The cluster gets no requests, since its record carries a problem.
  */
 export function conflictName(name: string, taken: { has(name: string): boolean }): string {
   for (let count = 2; ; count += 1) {

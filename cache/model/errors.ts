@@ -1,6 +1,6 @@
-// The closed list of reasons for which Portcullis itself refuses or fails a request. Every room throws GatewayError;
-// only gateway/status.ts turns one into bytes. Easy to get wrong: `message` is shown to callers, so it must never hold
-// a secret; put anything private into `cause`, which is only logged.
+// The closed list of reasons for which Portcullis itself refuses or fails a request. Everything throws GatewayError,
+// and only gateway/status.ts turns one into an answer. Easy to get wrong: callers see `message`, so it never holds a
+// secret; private details go into `cause`, which is only logged.
 
 /**
  * What one error code means on the wire: HTTP status and `metav1.Status` reason
@@ -66,7 +66,7 @@ export interface ErrorDetails {
   readonly warnings?: readonly { readonly cluster: string | undefined; readonly text: string }[];
 }
 
-/** The one error type that may cross a room's border on purpose. */
+/** The one error type that folders throw to each other on purpose. */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails;

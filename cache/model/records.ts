@@ -1,5 +1,5 @@
-// The immutable record of one cluster: what every source produces, and the only thing a request reads about a cluster.
-// Easy to get wrong: never change a record in place; build a whole new one and swap it (rule "records swap whole").
+// The immutable record of one cluster: every source produces it, and a request reads nothing else about a cluster. A
+// record is never changed in place but swapped for a new one (rule "records swap whole").
 import type { AddressRule } from './address-rule.ts';
 
 /** Where the API server of a cluster listens. Always https unless the kubeconfig said http. */
@@ -48,7 +48,7 @@ export interface ProxyAddress {
   readonly headers?: readonly (readonly [name: string, value: string])[];
 }
 
-/** Another way to the same cluster, tried when the ones before it cannot be connected to. */
+/** Another address of the same cluster, tried when the ones before it do not accept a connection. */
 export interface EndpointOption {
   readonly endpoint: Endpoint;
   readonly tls: TlsTrust;
@@ -82,9 +82,9 @@ export interface ClusterGatewayView {
   readonly secret: { readonly namespace: string; readonly name: string } | undefined;
 }
 
-/** What a source's object itself says of the index (PediaCluster's `syncResources`, `syncAllCustomResources`). */
+/** What a source's object itself says about the index (PediaCluster's `syncResources`, `syncAllCustomResources`). */
 export interface SourceIndexing {
-  /** `*` stands for every group or every resource of one; no versions: whatever the index keeps. */
+  /** `*` stands for every group, or every resource of a group; an empty `versions` leaves the choice to the index. */
   readonly resources: readonly {
     readonly group: string;
     readonly resource: string;
@@ -95,7 +95,7 @@ export interface SourceIndexing {
 
 /** What authenticates us to a member, ready to use. Never logged. */
 export interface Credential {
-  /** Whole value of the `Authorization` header, or undefined when only a client certificate speaks. */
+  /** Whole value of the `Authorization` header; undefined when there is only a client certificate. */
   readonly authorization: string | undefined;
   readonly clientCertificate: { readonly cert: string; readonly key: string } | undefined;
   /** Unix milliseconds, undefined when unknown. */
@@ -103,16 +103,16 @@ export interface Credential {
 }
 
 /**
- * Gives the credential now. Synchronous when it is at hand; a promise while an exec plugin runs (single-flight, 30 s
- * limit).
+ * Gives the credential now. Synchronous when it is known; a promise while an exec plugin runs (one run at a time, at
+ * most 30 s).
  */
 export interface CredentialSource {
   readonly kind: 'none' | 'token' | 'token-file' | 'client-certificate' | 'basic' | 'exec';
-  /** @throws GatewayError MEMBER_CREDENTIAL (or a promise rejected with it) when there is none to be had */
+  /** @throws GatewayError MEMBER_CREDENTIAL (or a promise rejected with it) when there is none */
   current(): Credential | Promise<Credential>;
   /**
-   * The member answered 401: the next `current()` asks anew. A cached credential that lasts is given on only when there
-   * is no other to be had.
+   * The member answered 401: the next `current()` asks anew. A cached credential that has not expired is used again
+   * only when no other can be had.
    */
   invalidate(): void;
 }
@@ -135,7 +135,7 @@ export interface ClusterSpec {
   readonly name: string;
   /** Name as the source wrote it (context name). */
   readonly originalName: string;
-  /** Identity of this registration: another server behind the same name is another uid. A UUID. */
+  /** Identity of this registration, a UUID. Another server under the same name has another uid. */
   readonly uid: string;
   /** Name of the source for people: `kubeconfig`. */
   readonly source: string;
@@ -151,9 +151,9 @@ export interface ClusterSpec {
    * Token changes do not change it.
    */
   readonly transportKey: string;
-  /** Tried in order after `endpoint`; absent means there is one way only. */
+  /** Tried in order after `endpoint`; absent means there is one address only. */
   readonly fallbacks?: readonly EndpointOption[];
-  /** What the objects of the source say about the cluster, told with the probe's conditions. */
+  /** What the objects of the source say about the cluster; shown beside the probe's conditions. */
   readonly conditions?: readonly SourceCondition[];
   /**
    * The per-cluster rules of cluster-gateway's identity exchange, as written in the annotation;
@@ -163,7 +163,7 @@ export interface ClusterSpec {
   readonly clusterGateway?: ClusterGatewayView;
   /** Absent: the configuration decides what is indexed. */
   readonly indexing?: SourceIndexing;
-  /** Which addresses its connections may go to; absent for what the operator wrote: any. */
+  /** Which addresses its connections may go to; absent means any, as for clusters that the operator wrote down. */
   readonly addressRule?: AddressRule;
   /** Set when the cluster cannot be used at all: `NameConflict`, `InvalidConfiguration`, … */
   readonly problem: { readonly reason: string; readonly message: string } | undefined;

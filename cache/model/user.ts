@@ -1,12 +1,11 @@
-// Who is asking: the user object of Kubernetes (k8s.io/apiserver/pkg/authentication/user). Easy to get wrong: an empty
-// name is not a user; makeUser is the only way to build one and refuses it, so that holding a User means holding an
-// identity (rule "no identity, no bytes").
+// Who is asking: the user object of Kubernetes (k8s.io/apiserver/pkg/authentication/user). makeUser is the only way to
+// build one and refuses an empty name, so that holding a User means holding an identity (rule "no identity, no bytes").
 import { GatewayError } from './errors.ts';
 
 /**
  * Who vouches for an identity: `operator` is what the operator of this gateway wrote down (token file,
  * `--client-ca-file`, the owner of `--identity=self`), `hub` whatever a hub or identity provider says. Names that
- * members reserve are trusted only from the first ( rule "reserved identities decided once").
+ * members reserve are trusted only from `operator` (rule "reserved identities decided once").
  */
 export type UserOrigin = 'operator' | 'hub';
 
@@ -19,10 +18,7 @@ export interface User {
   readonly groups: readonly string[];
   /** Keys are lower case. A list of pairs, not an object: `__proto__` is a legal key. */
   readonly extra: readonly (readonly [key: string, values: readonly string[]])[];
-  /**
-   * Unix milliseconds when the credential that proved it ends, where that is known. No part of the identity: it says
-   * nothing of who it is.
-   */
+  /** Unix milliseconds when the credential expires, where that is known. Not part of the identity. */
   readonly expiresAtMs?: number;
 }
 
@@ -30,8 +26,8 @@ const controlCharacter = /[\u0000-\u001f\u007f\u0080-\u009f\u2028\u2029]/;
 const loneSurrogate = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
 /**
- * Why this text may not be part of an identity, or undefined when it may: receivers trim white space, and CR, LF split
- * headers.
+ * Why this text may not be part of an identity, or undefined when it may. Receivers trim white space, and CR and LF
+ * split headers.
  */
 export function identityTextFault(text: string): string | undefined {
   if (controlCharacter.test(text)) return 'contains a control character';

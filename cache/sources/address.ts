@@ -1,6 +1,6 @@
 // Reads the two addresses of a kubeconfig cluster, `server` and `proxy-url`. Easy to get wrong: URL parsers repair what
-// they read (dot segments, numeric hosts, backslashes), and then we would talk to a place nobody wrote; here everything
-// unusual is refused instead.
+// they read (dot segments, numeric hosts, backslashes), and we would talk to a host that nobody wrote. Here everything
+// unusual is refused.
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Endpoint, ProxyAddress } from '../model/records.ts';
 import { unusable } from './unusable.ts';
@@ -18,7 +18,7 @@ interface Parts {
 
 /**
  * Parses `clusters[].cluster.server`. Default ports 443 and 80; the base path keeps no trailing slash.
- * @param field what the address is called where it was written, for messages
+ * @param field name of the field it was written in, for messages
  * @throws GatewayError CLUSTER_UNUSABLE with the reason; the value itself is not in the message
  */
 export function parseServer(text: string, field = 'server'): Endpoint {
@@ -34,7 +34,7 @@ export function parseServer(text: string, field = 'server'): Endpoint {
 /**
  * Parses `clusters[].cluster.proxy-url`. Default ports 80, 443 and 1080. `socks5h` is read as `socks5`: as in Go, the
  * proxy always resolves the name.
- * @param field what the address is called where it was written, for messages
+ * @param field name of the field it was written in, for messages
  * @throws GatewayError CLUSTER_UNUSABLE with the reason; the value itself, which may hold a password, is not in the
  *   message
  */
@@ -83,7 +83,7 @@ function parseHost(field: string, host: string): string {
   const labels = (host.endsWith('.') ? host.slice(0, -1) : host).split('.');
   const valid = labels.every((label) => /^[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$/.test(label));
   if (!valid || host.length > 254) throw unusable(`${field} has an invalid host name`);
-  // `2130706433`, `127.1` and `0x7f.0.0.1` are 127.0.0.1 to resolvers, and something else to who reads the file.
+  // Resolvers read `2130706433`, `127.1` and `0x7f.0.0.1` as 127.0.0.1, and people do not.
   if (/^(?:\d+|0[xX][0-9A-Fa-f]*)$/.test(labels.at(-1) ?? '')) throw unusable(`${field} has an invalid IPv4 address`);
   return host;
 }

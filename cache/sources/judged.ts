@@ -1,5 +1,5 @@
-// A source of a hub whose clusters must have addresses that others may register. Easy to get wrong: an unchanged
-// cluster must stay the very same spec, and the operator's own tunnel server is no address that an object chose.
+// A source of a hub whose clusters may only have addresses that objects of a hub may name. An unchanged cluster stays
+// the very same spec. The operator's own tunnel server is exempt, since no object chose it.
 import type { AddressRule } from '../model/address-rule.ts';
 import type { HubSource } from '../hub/hub-types.ts';
 import type { ClusterSpec, ProxyAddress } from '../model/records.ts';

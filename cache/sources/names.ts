@@ -1,7 +1,7 @@
-// Names of the sources that watch a hub, apart from the sources themselves: the command line lists them and must not
-// load a gateway for that.
+// Names of the sources that watch a hub. They stand apart from the sources, so that the command line can list them
+// without loading a gateway.
 
-/** As in `--sources`, in the order of precedence where nothing else is said. */
+/** As in `--sources`, in the default order of precedence. */
 export const hubSourceNames = [
   'ocm',
   'cluster-gateway',

@@ -1,12 +1,11 @@
-// What every source of clusters is: objects in, records out. A source reads its objects (files here, watches of a hub
-// later), builds the whole list of specs anew at every change and swaps it into the store. Easy to get wrong: a spec
-// whose inputs did not change must keep its CredentialSource instance, otherwise plugin caches are lost and every
-// reload is a MODIFIED event.
+// What every source of clusters does: it reads its objects, builds the whole list of specs anew at every change and
+// swaps it into the store. A spec whose inputs did not change keeps its CredentialSource instance; otherwise plugin
+// caches would be lost and every reload would be a MODIFIED event.
 import type { ClusterSpec } from '../model/records.ts';
 
-/** The part of the store a source writes to. */
+/** The part of the store that a source writes to. */
 export interface ClusterSink {
-  /** Swaps everything this source contributes. The order decides who keeps a name two ask for. */
+  /** Swaps everything this source contributes. When two specs ask for one name, the first keeps it. */
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
 }
 
@@ -22,7 +21,7 @@ export interface SourceProblem {
   readonly stale: boolean;
 }
 
-/** What a source tells while it runs, for logs, metrics and readyz. */
+/** What a source reports while it runs, for logs, metrics and readyz. */
 export interface SourceReports {
   /** Called once when a problem appears. */
   readonly onProblem?: (problem: SourceProblem) => void;
@@ -48,14 +47,14 @@ export type StartClusterSource<Options> = (
   options: Options & SourceReports & { readonly store: ClusterSink },
 ) => Promise<ClusterSourceHandle>;
 
-/** Keeps the set of present problems and tells only the changes. */
+/** Keeps the set of present problems and reports only the changes. */
 export interface ProblemBook {
   /** Replaces the whole set. */
   set(problems: readonly SourceProblem[]): void;
   list(): readonly SourceProblem[];
 }
 
-/** An empty {@link ProblemBook} that tells changes to `reports`. */
+/** An empty {@link ProblemBook} that gives changes to `reports`. */
 export function createProblemBook(reports: SourceReports): ProblemBook {
   let present = new Map<string, SourceProblem>();
   return {

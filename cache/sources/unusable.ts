@@ -1,6 +1,6 @@
 // The error of a cluster that cannot be used as it is configured; a source catches it and makes it the `problem` of
-// that one cluster. Easy to get wrong: the message ends up in the cluster's public status, so it names fields and
-// files, never their content.
+// that one cluster. The message ends up in the cluster's public status, so it names fields and files, never their
+// content.
 import { GatewayError } from '../model/errors.ts';
 
 /** A GatewayError CLUSTER_UNUSABLE. */

@@ -1,7 +1,7 @@
-// The parser of Go's regular expressions (regexp/syntax/parse.go, Perl flags). Easy to get wrong: what Go refuses must
-// be refused here too, and flags such as (?i) reach to the end of their group only.
+// The parser of Go's regular expressions (regexp/syntax/parse.go, Perl flags). It refuses what Go refuses. Flags such
+// as (?i) hold to the end of their group.
 
-/** A place between two characters. */
+/** A position between two characters. */
 export type Position = 'start' | 'end' | 'word-boundary' | 'not-word-boundary';
 
 /** What a pattern consists of. */

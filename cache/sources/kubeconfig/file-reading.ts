@@ -1,5 +1,5 @@
-// Reads whole files in one consistent state. Easy to get wrong: the state that is later compared to notice changes must
-// be the one that was read, so it is taken from the open file, not from another look at the path.
+// Reads whole files in one consistent state. The signature of a file is taken from the open file, not from a second
+// look at the path, so that it belongs to the content that was read.
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { lookAt, signatureOf } from '../../../lib/file-watch.ts';
@@ -15,7 +15,8 @@ export async function readWhole(file: string, maxBytes: number): Promise<FileRea
   try {
     for (let attempt = 0; ; attempt += 1) {
       const reading = await readOnce(file, maxBytes);
-      // Somebody wrote while we read; after three times we take what there is, and the watch will see that it changed.
+      // Otherwise the file was written during the read. After three tries we take what there is; the watch will see the
+      // change.
       if (reading.complete || attempt === 2) return reading.result;
     }
   } catch (error) {

@@ -1,6 +1,5 @@
 // Turns one context of a kubeconfig into a cluster: address, trust, proxy, labels, credential plan, and its identity.
-// Pure: files were read before. Easy to get wrong: whatever is wrong with one context becomes that cluster's problem
-// and must not keep the others away.
+// Pure: files were read before. A fault of one context becomes that cluster's problem and does not disturb the others.
 import { createHash } from 'node:crypto';
 import { readAuthorities } from '../../credentials/pem.ts';
 import { clusterName } from '../../model/cluster-names.ts';
@@ -20,15 +19,15 @@ import { unusable } from '../unusable.ts';
 
 /** Name of the context extension that holds the cluster's labels. */
 export const labelsExtension = 'gateway.portcullis.io/labels';
-/** Name of the cluster extension whose content exec plugins get (client-go `clientcmdapi`). */
+/** Name of the cluster extension that is passed to exec plugins (client-go `clientcmdapi`). */
 const execExtension = 'client.authentication.k8s.io/exec';
 
 /** `spec.cluster` of an ExecCredential (client.authentication.k8s.io/v1 Cluster). */
 export type ExecClusterInfo = Readonly<Record<string, unknown>>;
 
-/** A cluster but for its credential source: plain data, so that loads can be compared. */
+/** A cluster without its credential source: plain data, so that loads can be compared. */
 export interface ClusterDraft {
-  /** File, context and occurrence: the same over reloads, whatever else changes. */
+  /** File, context and occurrence: the same over all reloads. */
   readonly key: string;
   /** Digest of everything it was made of. */
   readonly inputs: string;
@@ -38,7 +37,7 @@ export interface ClusterDraft {
   readonly execCluster: ExecClusterInfo | undefined;
 }
 
-/** One context with what it names, undefined where the file does not have it. */
+/** One context with its cluster and user, undefined where the file does not have them. */
 interface Parts {
   readonly file: string;
   readonly context: ContextEntry;
@@ -124,7 +123,7 @@ function draftCluster(
     const tls = trustOf(file, cluster, read);
     const proxy = cluster.proxyUrl === '' ? undefined : parseProxy(cluster.proxyUrl);
     const labels = labelsOf(context);
-    // As client-go: over plain http no credential is sent, everybody on the way could read it.
+    // As client-go: over plain http no credential is sent, since everybody on the way could read it.
     const anonymous = user === undefined || endpoint.scheme === 'http';
     const plan = anonymous ? anonymousPlan : planCredential(file, user, read, mayFallBack);
     const transportKey = digest([endpoint, tls, proxy ?? null, plan.clientCertificate ?? null]);
@@ -160,7 +159,7 @@ function missing(what: string, name: string): string {
 export function trustOf(file: string, cluster: ClusterEntry, read: ReadText): TlsTrust {
   const what = `certificate-authority of cluster "${cluster.name}"`;
   const hasAuthority = cluster.caData !== '' || cluster.caFile !== '';
-  // client-go refuses the pair as well: it cannot know which of the two was meant.
+  // client-go refuses the pair as well: nobody can know which of the two was meant.
   if (cluster.insecure && hasAuthority) {
     throw unusable(`cluster "${cluster.name}" has insecure-skip-tls-verify and a certificate-authority; remove one`);
   }

@@ -1,6 +1,6 @@
 // Reads the text of one kubeconfig file into typed entries, or says with line and column why it cannot. Easy to get
-// wrong: YAML errors quote the source line, and in this file that line may be a token; only our own words and positions
-// leave here.
+// wrong: YAML errors quote the source line, and in this file that line may be a token. Messages hold only our own words
+// and positions.
 import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError, type ConfigurationFault } from '../../../lib/configuration-error.ts';
@@ -11,7 +11,7 @@ import { yamlFaultText } from '../../../lib/yaml/yaml-message.ts';
 export const maxKubeconfigBytes = 10 * 1024 * 1024;
 /** Anchors may be reused this often before the file counts as an alias bomb (CVE-2019-11253). */
 const maxAliasCount = 100;
-/** A file that is wrong everywhere needs no longer list than this. */
+/** Longest list of faults of one file. */
 const maxFaults = 20;
 
 const base64 = goText
@@ -162,7 +162,7 @@ export function parseKubeconfig(file: string, source: string): Kubeconfig {
   ): Map<string, Entry> => {
     const map = new Map<string, Entry>();
     for (const [index, item] of entries.entries()) {
-      // client-go refuses these too: which of the two would a context mean?
+      // client-go refuses these, too: a context could mean either.
       if (map.has(item.name)) {
         const position = at(offsetOf(document, [field, index, 'name']));
         faults.push({ ...position, path: `${field}[${index}].name`, message: `two ${field} have this name` });
@@ -203,7 +203,7 @@ function toPlain(file: string, document: Document): unknown {
   }
 }
 
-/** For codes whose message quotes the file in the middle, or says nothing to the reader of a kubeconfig. */
+/** For errors whose message quotes the file, or means nothing to the reader of a kubeconfig. */
 const ownWords: ReadonlyMap<string, string> = new Map([
   ['RESOURCE_EXHAUSTION', 'nested too deeply'],
   ['BAD_DQ_ESCAPE', 'Invalid escape sequence in a quoted text'],

@@ -1,11 +1,10 @@
-// Finds the kubeconfig files a folder holds now, so that `--kubeconfig DIR` follows files that come and go. Easy to get
-// wrong: a mounted Secret or ConfigMap shows its keys as links beside `..data` and hidden folders, of which only the
-// keys are meant.
+// Finds the kubeconfig files that a folder holds now, so that `--kubeconfig DIR` follows files that come and go. A
+// mounted Secret or ConfigMap shows its keys as links beside `..data` and hidden folders; only the keys are read.
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lookAt } from '../../../lib/file-watch.ts';
 
-/** What the operator's paths stand for now. */
+/** The files that the operator's paths mean now. */
 export interface Listing {
   /** Absolute, in the order of the paths, those of a folder by name; each once. */
   readonly files: readonly string[];
@@ -19,8 +18,8 @@ export interface Listing {
 
 /**
  * Replaces folders by the regular files in them (links to such files included), names that start with a dot left out. A
- * path that is no folder, or is nothing, stays as it is.
- * @param last the listing before: a folder that is one no more, or cannot be read, keeps what it held
+ * path that is no folder, or does not exist, stays as it is.
+ * @param last the listing before: a folder that is gone or cannot be read keeps the files it had
  */
 export async function listKubeconfigs(paths: readonly string[], last?: Listing): Promise<Listing> {
   const files = new Set<string>();
@@ -49,7 +48,7 @@ export async function listKubeconfigs(paths: readonly string[], last?: Listing):
       }
     }
   }
-  // A file that is also named is held to what named files are.
+  // A file that the operator also named counts as named.
   for (const path of paths) found.delete(path);
   return { files: [...files], found, folders, faults };
 }

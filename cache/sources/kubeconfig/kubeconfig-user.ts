@@ -1,5 +1,5 @@
 // Turns one kubeconfig user into a plan of how to authenticate, by client-go's rules of precedence. Easy to get wrong:
-// a field we do not support must make the cluster unusable, never be skipped, or the request goes out as somebody else.
+// a field we do not support must make the cluster unusable. If it were skipped, requests would go out as somebody else.
 import { dirname, resolve } from 'node:path';
 import type { ExecPlan } from '../../credentials/exec.ts';
 import { basicAuthorization, bearerAuthorization } from '../../credentials/fixed.ts';
@@ -8,7 +8,7 @@ import type { CredentialSource } from '../../model/records.ts';
 import type { ExecEntry, UserEntry } from './kubeconfig-file.ts';
 import { unusable } from '../unusable.ts';
 
-/** What a user says about authentication: plain data, so that equal plans can share one CredentialSource. */
+/** How a user authenticates: plain data, so that equal plans can share one CredentialSource. */
 export interface CredentialPlan {
   readonly kind: CredentialSource['kind'];
   readonly authorization: string | undefined;
@@ -42,9 +42,7 @@ export function besideKubeconfig(kubeconfig: string, file: string): string {
   return resolve(dirname(kubeconfig), file);
 }
 
-/**
- * A kubeconfig's user that says nothing yet: for credentials that are planned by the same rules and stand elsewhere.
- */
+/** A kubeconfig user with all fields empty, for credentials from other places that follow the same rules. */
 export const bareUser: Omit<UserEntry, 'name'> = Object.freeze({
   token: '',
   tokenFile: '',

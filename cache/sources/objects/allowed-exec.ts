@@ -1,6 +1,6 @@
-// What of a plugin that an object of a hub asks for may reach the plugin: whole command lines the operator wrote, and
-// variables of a short list. Easy to get wrong: a list of what is dangerous is never complete (every interpreter, TLS
-// library and cloud SDK has its own variables), so what nobody allowed is refused.
+// Which exec plugins of a hub's objects may run: whole command lines that the operator wrote, and environment variables
+// of a short list. Easy to get wrong: a list of what is dangerous is never complete (every interpreter, TLS library and
+// cloud SDK has its own variables), so everything that is not allowed is refused.
 import type { ExecPlan } from '../../credentials/exec.ts';
 
 /** What the operator allows beyond the built-in variables. */
@@ -12,8 +12,8 @@ export interface AllowedExec {
 }
 
 /**
- * Choose a profile or region among those of the operator; none names a file, a program or an address. Values must be
- * plain.
+ * They choose a profile or region among those of the operator; none names a file, a program or an address. Values must
+ * be plain.
  */
 export const plainVariables: ReadonlySet<string> = new Set([
   'AWS_PROFILE',
@@ -47,7 +47,7 @@ export function execLineFault(line: string): string | undefined {
   return odd === undefined ? undefined : `${shown}: an argument has one * at most, ${JSON.stringify(odd)} has more`;
 }
 
-/** What the operator should know about a line that can be used. */
+/** A hint for the operator about a line that can be used. */
 export function execLineNote(line: string): string | undefined {
   if (words(line).length !== 1) return undefined;
   return `--allow-exec ${JSON.stringify(line)} allows that command without arguments alone; arguments are part of the line, as in "aws eks get-token --cluster-name * --region *"`;
@@ -82,6 +82,6 @@ function fits(argument: string, word: string): boolean {
   if (star < 0) return argument === word;
   const [before, after] = [word.slice(0, star), word.slice(star + 1)];
   if (!argument.startsWith(before) || !argument.endsWith(after)) return false;
-  // Shorter than both together, the slice is empty, which is no value.
+  // When the argument is shorter than both parts together, the slice is empty, and an empty value is refused.
   return isPlainArgument(argument.slice(before.length, argument.length - after.length));
 }

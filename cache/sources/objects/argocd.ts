@@ -1,6 +1,5 @@
-// The source of Argo CD's cluster Secrets: name, server and a JSON `config`. Easy to get wrong: Argo CD reaches
-// `in-cluster` and AWS with credentials of its own pod, which are not in the Secret; the gateway's own must never stand
-// in for them.
+// The source of Argo CD's cluster Secrets: name, server and a JSON `config`. Argo CD reaches `in-cluster` and AWS with
+// credentials of its own pod, which are not in the Secret. The gateway's own credentials never replace them.
 import { z } from 'zod';
 import type { HubObject, HubSource } from '../../hub/hub-types.ts';
 import { namespacesOf, type NamespacedOptions } from './cluster-api.ts';

@@ -1,6 +1,5 @@
-// The sources of a hub by name, each with the narrowest watches that do its work. Easy to get wrong: `ocm` and
-// `cluster-gateway` together are one source, in the place of whichever comes first; two of them would fight over every
-// name they share.
+// The sources of a hub by name, each with the narrowest watches it needs. `ocm` and `cluster-gateway` together are one
+// source, at the position of the first of them; as two they would compete for every name.
 import type { HubSource } from '../../hub/hub-types.ts';
 import type { ProxyAddress } from '../../model/records.ts';
 import type { AllowedExec } from './allowed-exec.ts';
@@ -15,7 +14,7 @@ import type { ExecSettings } from './registration.ts';
 import { makeVclusterSource } from './vcluster.ts';
 
 export interface HubSourceOptions extends Partial<AllowedExec> {
-  /** In order of precedence; names that are no hub source (`kubeconfig`) are passed over, repeated ones count once. */
+  /** In order of precedence; other names (`kubeconfig`) are skipped, repeated ones count once. */
   readonly names: readonly string[];
   /** Namespace of cluster-gateway's Secrets. */
   readonly secretNamespace: string;

@@ -1,6 +1,6 @@
-// The source of Cluster API: each Cluster with the kubeconfig its control plane provider writes beside it,
-// `<name>-kubeconfig`. Easy to get wrong: names repeat over namespaces, and the older Cluster keeps its name; the
-// younger is listed as a conflict and has to be renamed.
+// The source of Cluster API: each Cluster with the kubeconfig that its control plane provider writes beside it,
+// `<name>-kubeconfig`. Names may repeat over namespaces. The older Cluster keeps the name; the younger is listed as a
+// conflict until it is renamed.
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import {
   about,
@@ -25,7 +25,7 @@ export interface NamespacedOptions {
 
 const group = 'cluster.x-k8s.io';
 const nameLabel = `${group}/cluster-name`;
-/** Both have the fields read here; a hub serves one or both, and the newer one counts. */
+/** Both have the fields that are read here. A hub serves one or both, and the newer one counts. */
 const versions = ['v1beta2', 'v1beta1'] as const;
 
 /** Makes the source. */

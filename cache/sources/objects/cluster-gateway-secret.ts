@@ -1,7 +1,7 @@
 // Reads cluster-gateway's Secrets, as its own converter and KubeVela's `vela cluster join` write them: labels say what
-// is in them. Easy to get wrong: two differences are on purpose. No CA means the system roots, not no verification; and
-// an `exec` credential is a program of whoever may write Secrets there, so it runs only when the operator wrote its
-// command line.
+// is in them. Two differences to cluster-gateway are on purpose. No CA means the system roots and not "no
+// verification". An `exec` credential is a program of anybody who may write Secrets there, so it runs only when the
+// operator allowed its command line.
 import type { HubObject } from '../../hub/hub-types.ts';
 import type { ClusterGatewayView, ProxyAddress, SourceCondition, TlsTrust } from '../../model/records.ts';
 import type { AllowedExec } from './allowed-exec.ts';
@@ -24,7 +24,7 @@ import { memberAddress, memberProxy, type Access, type Registration } from './re
 import { SourceFault, unusable } from '../unusable.ts';
 
 const group = 'cluster.core.oam.dev';
-/** Without it a Secret is no cluster. */
+/** A Secret without this label is no cluster. */
 export const credentialTypeLabel = `${group}/cluster-credential-type`;
 export const endpointTypeLabel = `${group}/cluster-endpoint-type`;
 const proxyConfigurationAnnotation = `${group}/cluster-gateway-proxy-configuration`;
@@ -32,10 +32,10 @@ const proxyConfigurationAnnotation = `${group}/cluster-gateway-proxy-configurati
 export const insecureAnnotation = 'gateway.portcullis.io/insecure-skip-tls-verify';
 /** Ours: the name to verify in the certificate of the API server. */
 export const serverNameAnnotation = 'gateway.portcullis.io/tls-server-name';
-/** What a kube-apiserver is called inside its cluster, where a tunnel comes out. */
+/** Name of a kube-apiserver inside its cluster, where a tunnel ends. */
 const inClusterName = 'kubernetes.default.svc';
 
-/** What the operator decided. */
+/** The operator's settings. */
 export interface GatewaySecretSettings extends AllowedExec {
   /** konnectivity's proxy server, for endpoints of type ClusterProxy. */
   readonly clusterProxy: ProxyAddress | undefined;
@@ -47,8 +47,8 @@ export function isGatewaySecret(secret: HubObject): boolean {
 }
 
 /**
- * `ServiceAccountToken`, `X509Certificate`, `Dynamic`, or what else was written; a page of its documentation says
- * `X509`.
+ * `ServiceAccountToken`, `X509Certificate`, `Dynamic`, or any other value of the label; a page of cluster-gateway's
+ * documentation says `X509`.
  */
 export function credentialTypeOf(secret: HubObject): string {
   const type = labelOf(secret, credentialTypeLabel) ?? '';
@@ -65,7 +65,7 @@ export function exchangeOf(secret: HubObject | undefined): string | undefined {
   return annotationOf(secret, proxyConfigurationAnnotation);
 }
 
-/** Labels for people: those of the group are how the cluster is registered. */
+/** Labels for people, without those of the group, which say how the cluster is registered. */
 export function ownLabels(object: HubObject): Record<string, string> {
   return labelsOf(object, (key) => !key.startsWith(`${group}/`));
 }
@@ -87,8 +87,8 @@ export function gatewayView(
     endpointType,
     metadata: {
       uid: uidOf(object),
-      // Of a Secret, for who writes its health; a ManagedCluster's changes with every heartbeat, and nobody writes it
-      // here.
+      // Given for a Secret, because clients that write its health need it. A ManagedCluster's changes with every
+      // heartbeat, and nobody writes health to it.
       resourceVersion: secret === undefined ? '' : text('resourceVersion'),
       creationTimestamp: text('creationTimestamp'),
       labels: labelsOf(object),
@@ -130,8 +130,8 @@ export function proxyOfSecret(secret: HubObject): ProxyAddress | undefined {
 }
 
 /**
- * Verification of a member, with what the annotations of its objects say. Verification that was switched off in so many
- * words stays so although there is a CA: the controller that writes the Secret would put it back.
+ * How a member is verified, with the annotations of its objects. An annotation that switches verification off counts
+ * even when there is a CA, because the controller that writes the Secret would put the CA back.
  * @throws GatewayError CLUSTER_UNUSABLE
  */
 export function trustBy(objects: readonly (HubObject | undefined)[], field: string, ca: string, name = ''): TlsTrust {
@@ -146,7 +146,7 @@ export function trustBy(objects: readonly (HubObject | undefined)[], field: stri
   return trustIn(field, insecure === 'true' ? '' : ca, insecure === 'true', serverName === '' ? name : serverName);
 }
 
-/** Told when nothing verifies a member but the system roots: cluster-gateway would not have verified it at all. */
+/** A condition for members that only the system roots verify; cluster-gateway would not verify them at all. */
 export function trustConditions(title: string, field: string, tls: TlsTrust): readonly SourceCondition[] {
   if (tls.ca !== undefined || tls.insecure) return [];
   const message = `${title} has no ${field}: the system roots verify the API server; add it, or annotate ${insecureAnnotation}: "true" to verify nothing`;

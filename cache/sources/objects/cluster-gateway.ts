@@ -1,6 +1,6 @@
 // The source of cluster-gateway's Secrets alone, for hubs without Open Cluster Management; together with `ocm` they are
-// read there. Easy to get wrong: the watch asks for the label by name only, so that a Secret whose type is wrong is
-// listed with its problem.
+// read there. The watch selects by the label's name only, so that a Secret with a wrong type is listed with its
+// problem.
 import type { HubSource } from '../../hub/hub-types.ts';
 import {
   credentialTypeLabel,

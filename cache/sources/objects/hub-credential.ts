@@ -1,5 +1,5 @@
-// Plans of how to authenticate to a member from the single fields that hub objects have. Easy to get wrong: a token
-// that is there twice, or beside a certificate, is a question of who we are to the member, and that is never guessed.
+// Plans of how to authenticate to a member from the single fields that hub objects have. Two credentials in one object
+// are refused, since a guess would decide who we are to the member.
 import { basicAuthorization, bearerAuthorization } from '../../credentials/fixed.ts';
 import { readAuthorities, readKeyPair } from '../../credentials/pem.ts';
 import type { TlsTrust } from '../../model/records.ts';
@@ -44,7 +44,7 @@ export function passwordPlan(username: string, password: string): CredentialPlan
 
 /** Fields of which exactly one must be given. */
 export interface SingleFields {
-  /** '' when absent, as everywhere here. */
+  /** '' when absent, as in the fields below. */
   readonly token: string;
   readonly cert: string;
   readonly key: string;
@@ -55,7 +55,7 @@ export interface SingleFields {
 /**
  * The one credential of an object that has a field for each kind.
  * @param names what the fields are called, for messages
- * @throws GatewayError CLUSTER_UNUSABLE when there is none, or more than one: the member would choose as whom we come
+ * @throws GatewayError CLUSTER_UNUSABLE when there is none, or more than one: the member would choose which one counts
  */
 export function onlyPlan(
   names: Readonly<Record<'token' | 'cert' | 'key', string>>,
@@ -77,7 +77,7 @@ export function onlyPlan(
 /**
  * How the certificate of a member is verified: by `ca`, or by the system roots when it is '' (rule "verification is
  * never silently off").
- * @param insecure what the object says in so many words
+ * @param insecure what the object says explicitly
  * @throws GatewayError CLUSTER_UNUSABLE when both are given, as client-go does, or when the CA holds no certificate
  */
 export function trustIn(field: string, ca: string, insecure: boolean, serverName = ''): TlsTrust {

@@ -1,6 +1,5 @@
-// Reads fields of objects that a hub sent: nothing about them is certain but that they were JSON. Easy to get wrong: a
-// field of the wrong type must become a message about that object, never a TypeError that takes every other cluster
-// with it, and never a value by accident.
+// Reads fields of objects that a hub sent, which may have any type. A field of the wrong type becomes a message about
+// that object; a TypeError would take every other cluster with it.
 import { GatewayError } from '../../model/errors.ts';
 import type { HubObject, HubObjects } from '../../hub/hub-types.ts';
 import type { SourceCondition } from '../../model/records.ts';
@@ -70,7 +69,7 @@ export function secretText(secret: HubObject, key: string): string | undefined {
 const isLineEnd = (code: number): boolean => code === 0x0a || code === 0x0d;
 
 /**
- * Without the line ends that `echo` and files leave behind a token or an address (cluster-gateway trims them off
+ * Without the line ends that `echo` and files leave after a token or an address (cluster-gateway trims them off
  * `endpoint`).
  */
 export function trimLineEnd(text: string): string {
@@ -94,16 +93,14 @@ export function about<Result>(title: string, read: () => Result): Result {
   }
 }
 
-/** The labels that are Kubernetes labels and that `keep` wants, all by default. */
+/** The valid Kubernetes labels that `keep` wants, all by default. */
 export function labelsOf(object: HubObject, keep: (key: string) => boolean = () => true): Record<string, string> {
   return textEntries(fieldOf(object, 'metadata', 'labels'), (key, value) => {
     return labelFault(key, value) === undefined && keep(key);
   });
 }
 
-/**
- * The annotations that `keep` wants; most hold things nobody should see, `last-applied-configuration` whole Secrets.
- */
+/** The annotations that `keep` wants. Many must not be shown: `last-applied-configuration` holds whole Secrets. */
 export function annotationsOf(object: HubObject, keep: (key: string) => boolean): Record<string, string> {
   return textEntries(fieldOf(object, 'metadata', 'annotations'), keep);
 }
@@ -146,7 +143,7 @@ export function conditionsNamed(
   });
 }
 
-/** Text of a hub object as it may be shown: one line, no control characters, not endless. */
+/** Text of a hub object as it may be shown: one line, no control characters, of bounded length. */
 export function oneLine(value: unknown): string {
   if (typeof value !== 'string') return '';
   const plain = value
@@ -162,22 +159,22 @@ export function uidOf(object: HubObject): string {
   return typeof uid === 'string' ? uid : '';
 }
 
-/** What changes with every change of the object: UID and resourceVersion; '' for no object. */
+/** UID and resourceVersion, which change with every change of the object; '' for no object. */
 export function versionOf(object: HubObject | undefined): string {
   if (object === undefined) return '';
   return JSON.stringify([fieldOf(object, 'metadata', 'uid'), fieldOf(object, 'metadata', 'resourceVersion')]);
 }
 
 /**
- * Objects of some watches, oldest first, then by namespace and name, each key once. Age decides because a name that two
- * claim must stay with the one that had it: in the order of names, whoever may write one namespace could take a cluster
- * of another over.
+ * Objects of some watches, oldest first, then by namespace and name, each key once. Age decides, so that a name stays
+ * with the cluster that had it first. By the order of namespaces, somebody who may write one namespace could take over
+ * a cluster of another.
  */
 export function oldestFirst(...maps: readonly HubObjects[]): readonly (readonly [key: string, HubObject])[] {
   const all = new Map(maps.toReversed().flatMap((map) => [...map]));
   const created = (object: HubObject): string => {
     const value = fieldOf(object, 'metadata', 'creationTimestamp');
-    // Without one it is no older than anything.
+    // An object without a timestamp sorts last.
     return typeof value === 'string' ? value : '9';
   };
   return [...all]

@@ -1,7 +1,7 @@
-// The source of Karmada's Cluster objects, joined with the two Secrets each names: the CA of `secretRef`, the token of
-// `impersonatorSecretRef`. Easy to get wrong: a reference is only a name, and whoever may write a Cluster could name
-// the Secret of another one to have its token sent to an address of theirs; so a Secret serves the cluster it belongs
-// to and no other.
+// The source of Karmada's Cluster objects, joined with the two Secrets that each names: the CA of `secretRef`, the
+// token of `impersonatorSecretRef`. Easy to get wrong: a reference is only a name. Somebody who may write a Cluster
+// could name the Secret of another cluster and have its token sent to an address of theirs. So a Secret serves only the
+// cluster it belongs to.
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import type { ProxyAddress, SourceCondition } from '../../model/records.ts';
 import { tokenPlan, trustIn } from './hub-credential.ts';

@@ -1,9 +1,8 @@
-// The source of Open Cluster Management: address and CA from the ManagedCluster, credential from the Secret of that
-// name in cluster-gateway's namespace when there is one, else the token of the managed-serviceaccount in the cluster's
-// namespace. With cluster-gateway's Secrets it is one source, since both together are one cluster: its identity is the
-// ManagedCluster's UID, and a Secret without a ManagedCluster is a cluster of its own. Easy to get wrong: a Secret that
-// is there but broken must not fall back to the other credential, or who we are to the member would change by a typing
-// mistake.
+// The source of Open Cluster Management. Address and CA come from the ManagedCluster. The credential comes from the
+// Secret of that name in cluster-gateway's namespace, or else from the token of the managed-serviceaccount in the
+// cluster's namespace. With cluster-gateway's Secrets it is one source: a ManagedCluster and its Secret are one cluster
+// with the ManagedCluster's UID, and a Secret without a ManagedCluster is a cluster of its own. Easy to get wrong: a
+// broken Secret must not fall back to the other credential, or a typing mistake would change who we are to the member.
 import type { HubObject, HubObjects, HubSource, WatchedResource } from '../../hub/hub-types.ts';
 import type { EndpointOption, SourceCondition } from '../../model/records.ts';
 import { GatewayError } from '../../model/errors.ts';
@@ -49,7 +48,7 @@ export interface OcmOptions extends GatewaySecretSettings {
   readonly managedServiceAccount: string;
   /** Namespace of cluster-gateway's Secrets; undefined: they are not read. */
   readonly secretNamespace: string | undefined;
-  /** Its place in the order of sources: `ocm` unless it stands for `cluster-gateway`, which was named first. */
+  /** `cluster-gateway` when that was named first among the sources; otherwise `ocm`. */
   readonly name?: 'ocm' | 'cluster-gateway';
   readonly exec?: ExecSettings;
 }
@@ -60,7 +59,7 @@ const managedClusters: WatchedResource = {
   resource: 'managedclusters',
 };
 
-/** Conditions that OCM's controllers write, under their own names: none is like ours. */
+/** Conditions that OCM's controllers write. They keep their names, since ours are different. */
 const shownConditions = {
   ManagedClusterConditionAvailable: 'ManagedClusterConditionAvailable',
   ManagedClusterJoined: 'ManagedClusterJoined',
@@ -129,7 +128,7 @@ function clusterRegistration(
 }
 
 /**
- * Of the Secret, else of a label of the ManagedCluster; a cluster nobody gave an address is behind the proxy server if
+ * Of the Secret, else of a label of the ManagedCluster. A cluster without an address is behind the proxy server, if
  * there is one.
  */
 function endpointTypeFor(cluster: HubObject, secret: HubObject | undefined, options: OcmOptions): string {
@@ -188,7 +187,7 @@ function noCredential(
   return `${title} has no credential; ${account}${secret}`;
 }
 
-/** Every client configuration that can be used, in order; one that cannot does not take the others with it. */
+/** Every client configuration that can be used, in order; a broken one is reported and skipped. */
 function directAccess(
   cluster: HubObject,
   title: string,
@@ -231,13 +230,13 @@ function endpointOption(
 ): EndpointOption {
   const endpoint = memberAddress(`${field}.url`, textField(`${field}.url`, fieldOf(config, 'url')));
   const bundle = bytesField(`${field}.caBundle`, fieldOf(config, 'caBundle'));
-  // The CA beside a token is the cluster's own; better than the system roots, which know no such cluster.
+  // The CA beside a token is the cluster's own, and the system roots do not know it.
   const [name, ca] =
     bundle === '' ? ['data["ca.crt"] of its Secret', authorityOf(holder)] : [`${field}.caBundle`, bundle];
   return { endpoint, tls: trustBy([secret, cluster], name, ca) };
 }
 
-/** Whether the hub wants the cluster at all; `accepted` of a VirtualCluster is read from it. */
+/** Whether the hub accepts the cluster; `accepted` of a VirtualCluster is read from it. */
 function acceptanceOf(cluster: HubObject): SourceCondition {
   const accepted = fieldOf(cluster, 'spec', 'hubAcceptsClient') === true;
   return {

@@ -1,6 +1,6 @@
-// The source of Clusterpedia's PediaCluster objects, which hold address and credential themselves. Easy to get wrong:
-// Clusterpedia verifies nothing when `caData` is empty; here that means the system roots (rule "verification is never
-// silently off").
+// The source of Clusterpedia's PediaCluster objects, which hold address and credential themselves. Clusterpedia
+// verifies nothing when `caData` is empty; here that means the system roots (rule "verification is never silently
+// off").
 import type { HubObject, HubSource } from '../../hub/hub-types.ts';
 import type { SourceIndexing } from '../../model/records.ts';
 import { onlyPlan, trustIn } from './hub-credential.ts';
@@ -62,8 +62,8 @@ function registrationOf(cluster: HubObject, syncResources: HubObject | undefined
 }
 
 /**
- * What Clusterpedia would sync: the cluster's own list, then the one it refers to. Undefined when it says nothing. What
- * cannot be read is left out: a fault there must not take the cluster away.
+ * What Clusterpedia would sync: the cluster's own list, then the one it refers to; undefined when there is neither.
+ * Entries that cannot be read are left out, so that they do not make the cluster unusable.
  */
 function indexingOf(cluster: HubObject, syncResources: HubObject | undefined): SourceIndexing | undefined {
   const own = groupResources(fieldOf(cluster, 'spec', 'syncResources'));

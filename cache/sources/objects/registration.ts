@@ -1,6 +1,6 @@
-// From what objects of a hub say about a cluster to its spec, remembering what unchanged objects gave. Easy to get
-// wrong: a heartbeat that only touches a status must give the very same credential again, or every plugin runs anew and
-// every connection is dropped.
+// Turns what objects of a hub say about a cluster into its spec, and remembers the specs of unchanged objects. A
+// heartbeat that only changes a status gives the very same credential again; otherwise every plugin would run anew and
+// every connection would be dropped.
 import { execCredential, type ExecCredentialOptions } from '../../credentials/exec.ts';
 import { fixedCredential } from '../../credentials/fixed.ts';
 import { GatewayError } from '../../model/errors.ts';
@@ -23,7 +23,7 @@ import { digest, stableUuid } from '../kubeconfig/kubeconfig-cluster.ts';
 import type { CredentialPlan } from '../kubeconfig/kubeconfig-user.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
-/** What is known of a cluster whatever else is wrong with its objects. */
+/** What is known about a cluster even when its objects have faults. */
 export interface Description {
   /** As the source calls it; used as the name when it is a DNS subdomain. */
   readonly originalName: string;
@@ -43,11 +43,11 @@ export interface Access {
   readonly proxy?: ProxyAddress | undefined;
   readonly fallbacks?: readonly EndpointOption[];
   readonly plan: CredentialPlan;
-  /** What reading it showed, told beside those of the description. */
+  /** Conditions found while reading it, shown beside those of the description. */
   readonly conditions?: readonly SourceCondition[];
 }
 
-/** One cluster of a source before it is looked at. */
+/** One cluster of a source before its objects are read. */
 export interface Registration {
   /** Kind, namespace and name of `object`: no two of a source have the same. */
   readonly key: string;
@@ -55,9 +55,9 @@ export interface Registration {
   readonly object: HubObject;
   /** Every other object that `describe` and `access` read, in a fixed order. */
   readonly others: readonly (HubObject | undefined)[];
-  /** Whatever else they depend on. */
+  /** Anything else that `describe` and `access` depend on. */
   readonly settings?: string;
-  /** Name of the source to show when it is another than the registry's. */
+  /** Name of the source to show, when it is not the registry's. */
   readonly source?: string;
   /** Must not throw. */
   readonly describe: () => Description;
@@ -90,7 +90,7 @@ export function makeRegistry(
   return (registrations) => {
     const next = new Map<string, Remembered>();
     for (const registration of registrations) {
-      // Two of a key would be two of a uid; the first is the one that counts.
+      // Two registrations with one key would have one uid; the first counts.
       if (next.has(registration.key)) continue;
       const before = remembered.get(registration.key);
       next.set(

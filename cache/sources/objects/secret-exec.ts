@@ -1,5 +1,5 @@
-// Reads the `exec` key of a Dynamic Secret: client-go's ExecConfig as JSON. Easy to get wrong: who writes the Secret is
-// not who runs the gateway; a command that is allowed is not allowed with any arguments and environment.
+// Reads the `exec` key of a Dynamic Secret: client-go's ExecConfig as JSON. The writer of the Secret does not run the
+// gateway, so a plugin runs only with a command, arguments and environment that the operator allowed.
 import { z } from 'zod';
 import { goFlag, goList, goText } from '../../../lib/yaml/go-fields.ts';
 import { GatewayError } from '../../model/errors.ts';

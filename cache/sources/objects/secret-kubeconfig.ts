@@ -1,6 +1,6 @@
-// Reads a kubeconfig that is the content of an object on the hub: one cluster, its current context. Easy to get wrong:
-// it was not written by the person who runs the gateway; a file path in it would read the gateway's own disk, and a
-// plugin would run in its pod, so both are refused and nothing is ever opened.
+// Reads a kubeconfig from an object of the hub: one cluster, its current context. Easy to get wrong: its writer does
+// not run the gateway. A file path would read the gateway's disk and a plugin would run in its pod, so both are refused
+// and no file is opened.
 import { ConfigurationError, faultText } from '../../../lib/configuration-error.ts';
 import { hasTooManyParts, mostParts } from '../../../lib/yaml/yaml-parts.ts';
 import { trustOf } from '../kubeconfig/kubeconfig-cluster.ts';

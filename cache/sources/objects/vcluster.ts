@@ -1,6 +1,6 @@
-// The source of vcluster: Secrets `vc-<name>` whose `config` is the kubeconfig of a virtual cluster. Easy to get wrong:
-// vcluster writes `https://localhost:8443` unless it is told its address, and localhost would be the gateway's own pod;
-// the Service beside the Secret is meant, under the certificate of `localhost`.
+// The source of vcluster: Secrets `vc-<name>` whose `config` is the kubeconfig of a virtual cluster. vcluster writes
+// `https://localhost:8443` when nobody sets its address, which would be the gateway's own pod. Then the Service beside
+// the Secret is used, verified by the name `localhost`.
 import type { HubObject, HubSource } from '../../hub/hub-types.ts';
 import { namespacesOf, type NamespacedOptions } from './cluster-api.ts';
 import { about, fieldOf, labelsOf, oldestFirst, secretText, titleOf } from './hub-object.ts';
@@ -18,7 +18,7 @@ export function makeVclusterSource({ namespaces }: NamespacedOptions): HubSource
       group: '',
       version: 'v1',
       resource: 'secrets',
-      // Older releases set no label; at least Helm's releases and ServiceAccount tokens stay away.
+      // Older releases set no label. The type leaves out at least Helm's releases and ServiceAccount tokens.
       fieldSelector: 'type=Opaque',
       ...place,
     })),
