@@ -1,6 +1,6 @@
 // Finds out who is asking: runs the authenticators in order and turns the first success into the user of the request.
-// Easy to get wrong: one authenticator's error must not hide another's success, but a bad credential must never end as
-// anonymous (apiserver:pkg/authentication/request/union and authenticatorfactory/delegating.go).
+// An error of one authenticator does not hide the success of another, but a bad credential never ends as anonymous
+// (apiserver:pkg/authentication/request/union and authenticatorfactory/delegating.go).
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';

@@ -1,6 +1,5 @@
-// Users from TLS client certificates, by kube-apiserver's rules (apiserver:pkg/authentication/request/x509). Easy to
-// get wrong: a certificate names a user only if the authority for users signed it; the authority of front proxies is
-// another pool (auth/callers/request-header.ts).
+// Users from TLS client certificates, by kube-apiserver's rules (apiserver:pkg/authentication/request/x509). Only the
+// authority for users counts here; the authority of front proxies is another pool (auth/callers/request-header.ts).
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User, UserOrigin } from '../../cache/model/user.ts';

@@ -40,16 +40,16 @@ export function parseTokenFile(text: string, file: string): TokenFile {
   const { records, fault } = readCsv(text);
   if (text.startsWith('\ufeff')) faults.push(`${file}:1: the file begins with a byte order mark; save it without one`);
   for (const record of records) {
-    const place = `${file}:${record.line}`;
+    const where = `${file}:${record.line}`;
     const [token = ''] = record.fields;
     if (record.fields.length < 3) {
       const found = record.fields.length;
-      faults.push(`${place}: at least 3 columns are needed (token, user name, user uid), found ${found}`);
+      faults.push(`${where}: at least 3 columns are needed (token, user name, user uid), found ${found}`);
     } else if (token === '') {
-      warnings.push(`${place}: the token is blank, the record is skipped`);
+      warnings.push(`${where}: the token is blank, the record is skipped`);
     } else {
-      const entry = readEntry(token, record, place, faults);
-      if (entries.has(token)) warnings.push(`${place}: the token stands in an earlier record too; this one counts`);
+      const entry = readEntry(token, record, where, faults);
+      if (entries.has(token)) warnings.push(`${where}: the token stands in an earlier record too; this one counts`);
       if (entry !== undefined) entries.set(token, entry);
     }
   }
@@ -58,14 +58,14 @@ export function parseTokenFile(text: string, file: string): TokenFile {
   return { entries: [...entries.values()], warnings };
 }
 
-function readEntry(token: string, record: CsvRecord, place: string, faults: string[]): TokenEntry | undefined {
+function readEntry(token: string, record: CsvRecord, where: string, faults: string[]): TokenEntry | undefined {
   const [, name = '', uid = '', groups = ''] = record.fields;
   if ([token, name, uid, groups].some((field) => field.includes('\ufffd'))) {
-    faults.push(`${place}: the record is not valid UTF-8`);
+    faults.push(`${where}: the record is not valid UTF-8`);
     return undefined;
   }
   if (/[\t\n\v\f\r ]/.test(token)) {
-    faults.push(`${place}: the token contains white space, so no client could send it`);
+    faults.push(`${where}: the token contains white space, so no client could send it`);
     return undefined;
   }
   try {
@@ -74,7 +74,7 @@ function readEntry(token: string, record: CsvRecord, place: string, faults: stri
     return { token, user };
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    faults.push(`${place}: ${error.message}`);
+    faults.push(`${where}: ${error.message}`);
     return undefined;
   }
 }

@@ -1,5 +1,5 @@
-// Makes the user of a verified token, as kube-apiserver does (apiserver:plugin/pkg/authenticator/token/oidc). Easy to
-// get wrong: a claim of another type than the mapping wants is no claim that is missing; it refuses the token.
+// Makes the user of a verified token, as kube-apiserver does (apiserver:plugin/pkg/authenticator/token/oidc). A claim
+// of another type than the mapping wants refuses the token; it does not count as missing.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';

@@ -89,8 +89,8 @@ const rule = z.strictObject({
 });
 type GivenRule = z.output<typeof rule>;
 
-/** The document. `place` is where it was written: a cluster's annotation may do less than the gateway's file. */
-function documentSchema(limits: IdentityRuleLimits, place: 'file' | 'annotation') {
+/** The document. `writtenIn` is where it was written: a cluster's annotation may do less than the gateway's file. */
+function documentSchema(limits: IdentityRuleLimits, writtenIn: 'file' | 'annotation') {
   return z.strictObject({
     apiVersion: z.literal('cluster.core.oam.dev/v1alpha1').optional(),
     kind: z.literal('ClusterGatewayProxyConfiguration').optional(),
@@ -99,7 +99,7 @@ function documentSchema(limits: IdentityRuleLimits, place: 'file' | 'annotation'
         rules: z
           .array(
             rule.superRefine((given, issues) => {
-              for (const [path, message] of faultsOf(given, limits, place))
+              for (const [path, message] of faultsOf(given, limits, writtenIn))
                 issues.addIssue({ code: 'custom', path: [...path], message });
             }),
           )
@@ -111,14 +111,18 @@ function documentSchema(limits: IdentityRuleLimits, place: 'file' | 'annotation'
 
 type RuleFault = readonly [path: readonly string[], message: string];
 
-function faultsOf(given: GivenRule, limits: IdentityRuleLimits, place: 'file' | 'annotation'): readonly RuleFault[] {
+function faultsOf(
+  given: GivenRule,
+  limits: IdentityRuleLimits,
+  writtenIn: 'file' | 'annotation',
+): readonly RuleFault[] {
   const faults: RuleFault[] = [];
   if (given.type === 'ExternalIdentityExchanger') {
     return [[['type'], 'ExternalIdentityExchanger asks a server that cluster-gateway never defined; remove the rule']];
   }
   if (given.url !== undefined) faults.push([['url'], 'has no meaning for this type of rule']);
   if (given.type === 'PrivilegedIdentityExchanger') {
-    if (place === 'annotation') {
+    if (writtenIn === 'annotation') {
       faults.push([['type'], "privileged rules are taken from the gateway's own file only (--identity-exchange)"]);
     } else if (limits.privilegedUser === undefined) {
       faults.push([['type'], 'needs --allow-privileged-identity and --privileged-user NAME']);
@@ -175,17 +179,17 @@ function parse(
   source: string,
   file: string,
   limits: IdentityRuleLimits,
-  place: 'file' | 'annotation',
+  writtenIn: 'file' | 'annotation',
 ): readonly IdentityRule[] {
   if (source.trim() === '') {
-    const remedy = place === 'file' ? 'write "rules: []" to have none' : 'remove it to have none';
+    const remedy = writtenIn === 'file' ? 'write "rules: []" to have none' : 'remove it to have none';
     throw new ConfigurationError([{ file, message: `is empty; ${remedy}` }]);
   }
   // The operator's own file may be long; an annotation may come from anybody who can change the cluster's object.
-  if (place === 'annotation' && hasTooManyParts(source)) {
+  if (writtenIn === 'annotation' && hasTooManyParts(source)) {
     throw new ConfigurationError([{ file, message: `has more than ${mostParts} lines or entries` }]);
   }
-  const read = readYaml(source, file, documentSchema(limits, place));
+  const read = readYaml(source, file, documentSchema(limits, writtenIn));
   if ('faults' in read) throw new ConfigurationError(read.faults);
   return Object.freeze(read.value.spec.clientIdentityExchanger.rules.map((given) => toRule(given, limits)));
 }

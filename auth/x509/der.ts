@@ -1,6 +1,5 @@
-// A strict reader of DER, as far as certificates need it: definite lengths in their shortest form, one-byte tags. Easy
-// to get wrong: a reader that forgives gives two programs two readings of one certificate, so every oddity is an error
-// and nothing is guessed.
+// A strict reader of DER, as far as certificates need it: definite lengths in their shortest form, one-byte tags. Every
+// oddity is an error, since a lenient reader would give two programs two readings of one certificate.
 
 /** One value: its tag byte, its content, and the bytes of the whole including tag and length. */
 export interface DerElement {

@@ -1,4 +1,4 @@
-// Self-signed certificates for the tests of this room; nothing else imports it.
+// Self-signed certificates for tests of credentials and sources.
 import { webcrypto } from 'node:crypto';
 
 import 'reflect-metadata'; // before x509: its dependency injection needs the polyfill while it loads

@@ -1,5 +1,5 @@
-// Reads the ExecCredential that a plugin printed. Easy to get wrong: JSON.parse quotes its input in the error, and that
-// input is a token. No error of this file quotes a value.
+// Reads the ExecCredential that a plugin printed. JSON.parse quotes its input in errors, and here the input is a token,
+// so no error of this file quotes anything.
 import { z } from 'zod';
 import { GatewayError } from '../model/errors.ts';
 import type { Credential } from '../model/records.ts';

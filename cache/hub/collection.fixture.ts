@@ -1,6 +1,5 @@
-// One collection of a pretend hub with lists, pages and watches, for tests of what goes wrong with them. Easy to get
-// wrong: versions count over the whole collection, as etcd's do; a watch from version N gets every event after N, or
-// 410 when those are compacted away.
+// One collection of a test hub with lists, pages and watches. Versions count over the whole collection, as etcd's do: a
+// watch from version N gets every event after N, or 410 when those are compacted away.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HubObject } from './hub-types.ts';
 

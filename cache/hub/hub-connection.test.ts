@@ -121,11 +121,11 @@ test('a pod’s ServiceAccount is followed as kubelet swaps its files; connectio
   await symlink('..data/token', join(folder, 'token'));
   assert.equal(await inClusterConnection({}), undefined);
   const environment = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
-  const told: (string | undefined)[] = [];
+  const reported: (string | undefined)[] = [];
   const connection = await inClusterConnection(environment, {
     folder,
     watch: { pollMs: 20, restMs: 5 },
-    onProblem: (problem) => void told.push(problem),
+    onProblem: (problem) => void reported.push(problem),
   });
   assert.ok(connection !== undefined);
   t.after(() => connection.close());
@@ -140,14 +140,14 @@ test('a pod’s ServiceAccount is followed as kubelet swaps its files; connectio
   assert.equal(second.transportKey, first.transportKey);
 
   await write('..3', 'not a certificate', 'third');
-  await until(() => told.length === 1);
-  assert.match(told[0] ?? '', /holds no valid PEM certificate/);
-  assert.equal(connection.problem(), told[0]);
+  await until(() => reported.length === 1);
+  assert.match(reported[0] ?? '', /holds no valid PEM certificate/);
+  assert.equal(connection.problem(), reported[0]);
   assert.equal(connection.current(), second, 'what worked is kept');
 
   await write('..4', two.cert, 'fourth');
   await until(() => connection.current() !== second);
-  assert.deepEqual(told.slice(1), [undefined]);
+  assert.deepEqual(reported.slice(1), [undefined]);
   assert.notEqual(connection.current().transportKey, second.transportKey);
   assert.equal(await authorizationOf(connection), 'Bearer fourth');
 });

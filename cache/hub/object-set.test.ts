@@ -7,7 +7,7 @@ function object(name: string, uid: string, resourceVersion: string, namespace?: 
   return { metadata: { name, uid, resourceVersion, ...(namespace === undefined ? {} : { namespace }) } };
 }
 
-function told(changes: readonly ObjectChange[]): readonly string[] {
+function shown(changes: readonly ObjectChange[]): readonly string[] {
   return changes.map(
     ({ type, key, object }) => `${type} ${key} ${object.metadata.uid}@${object.metadata.resourceVersion}`,
   );
@@ -19,7 +19,7 @@ test('a list replaces everything at once, and what did not change stays the very
   set.swap([a, object('b', 'u2', '6', 'ns'), object('c', 'u3', '7', 'ns')]);
   const before = set.current();
   const changes = set.swap([object('a', 'u1', '5', 'ns'), object('b', 'u9', '9', 'ns'), object('d', 'u4', '9')]);
-  assert.deepEqual(told(changes), ['DELETED ns/b u2@6', 'ADDED ns/b u9@9', 'ADDED d u4@9', 'DELETED ns/c u3@7']);
+  assert.deepEqual(shown(changes), ['DELETED ns/b u2@6', 'ADDED ns/b u9@9', 'ADDED d u4@9', 'DELETED ns/c u3@7']);
   assert.equal(set.current().get('ns/a'), a);
   assert.deepEqual([...before.keys()], ['ns/a', 'ns/b', 'ns/c'], 'who got the map earlier sees it unchanged');
   assert.equal(before.get('ns/b')?.metadata.uid, 'u2');
@@ -33,15 +33,15 @@ test('a list that changes nothing keeps even the map', () => {
   assert.equal(set.current(), before);
 });
 
-test('events told twice or replayed change nothing, nor does the end of a former object', () => {
+test('events reported twice or replayed change nothing, nor does the end of a former object', () => {
   const set = makeObjectSet();
-  assert.deepEqual(told(set.put(object('a', 'u1', '99'))), ['ADDED a u1@99']);
+  assert.deepEqual(shown(set.put(object('a', 'u1', '99'))), ['ADDED a u1@99']);
   assert.deepEqual(set.put(object('a', 'u1', '99')), []);
-  assert.deepEqual(told(set.put(object('a', 'u1', '100'))), ['MODIFIED a u1@100']);
+  assert.deepEqual(shown(set.put(object('a', 'u1', '100'))), ['MODIFIED a u1@100']);
   assert.deepEqual(set.put(object('a', 'u1', '99')), [], 'it would go back to an older state');
-  assert.deepEqual(told(set.put(object('a', 'u2', '101'))), ['DELETED a u1@100', 'ADDED a u2@101']);
+  assert.deepEqual(shown(set.put(object('a', 'u2', '101'))), ['DELETED a u1@100', 'ADDED a u2@101']);
   assert.deepEqual(set.remove(object('a', 'u1', '102')), []);
-  assert.deepEqual(told(set.remove(object('a', 'u2', '103'))), ['DELETED a u2@101']);
+  assert.deepEqual(shown(set.remove(object('a', 'u2', '103'))), ['DELETED a u2@101']);
   assert.deepEqual(set.remove(object('a', 'u2', '103')), []);
 });
 

@@ -26,7 +26,7 @@ test('an answer of 410 in the middle of a list starts it over without pages, so 
 
 for (const how of ['status', 'event'] as const) {
   test(`a watch that is answered 410 as ${how} leads to a new list, in which what was deleted meanwhile is gone`, async (t) => {
-    const { collection, fault, start, told, states, lists, watches } = await scene(t);
+    const { collection, fault, start, reported, states, lists, watches } = await scene(t);
     collection.put('stays');
     collection.put('goes');
     // Its list counts as long ago, so that the next one need not be waited for.
@@ -54,7 +54,7 @@ for (const how of ['status', 'event'] as const) {
     collection.remove('goes');
     await until(() => !reflector.objects.has('ns/goes'));
     await until(() => collection.watches.size === 1);
-    assert.deepEqual(told, ['ADDED ns/stays', 'ADDED ns/goes', 'DELETED ns/goes']);
+    assert.deepEqual(reported, ['ADDED ns/stays', 'ADDED ns/goes', 'DELETED ns/goes']);
     assert.equal(reflector.objects.get('ns/stays'), stays, 'the very same object');
     assert.ok(lists() > listed && watches() >= seen + 2);
     assert.ok(!states.some((state) => state.startsWith('failing')), 'the list came at once');
@@ -82,7 +82,7 @@ test('a hub that forgets at once what it listed is not made to list again and ag
 });
 
 test('a connection that is reset in the middle of an event loses nothing and lists nothing again', async (t) => {
-  const { collection, fault, hub, start, told, lists } = await scene(t);
+  const { collection, fault, hub, start, reported, lists } = await scene(t);
   collection.put('a');
   const reflector = start();
   await reflector.synced;
@@ -94,8 +94,8 @@ test('a connection that is reset in the middle of an event loses nothing and lis
   const full = lists();
   fault(undefined);
   setTimeout(() => hub.cut(), 20);
-  await until(() => told.length === 2);
-  assert.deepEqual(told, ['ADDED ns/a', 'MODIFIED ns/a']);
+  await until(() => reported.length === 2);
+  assert.deepEqual(reported, ['ADDED ns/a', 'MODIFIED ns/a']);
   assert.equal(JSON.stringify(reflector.objects.get('ns/a')?.['spec']).length, 100_011);
   const since = hub.requests.slice(full + 1).filter((line) => !line.includes('watch=true'));
   assert.ok(since.length > 0 && since.every((line) => line.includes('limit=1')), since.join());
@@ -146,7 +146,7 @@ test('errors of the hub are waited out; the objects stay meanwhile and the state
   await until(() => reflector.objects.has('ns/b') && reflector.state().fault === undefined);
 });
 
-test('a hub that asks for a moment is asked again without a word; one that does so for long is told', async (t) => {
+test('a hub that asks for a moment is asked again without a word; one that does so for long is reported', async (t) => {
   const { collection, fault, start, states, watches, lists } = await scene(t);
   collection.put('a');
   let left = 4;

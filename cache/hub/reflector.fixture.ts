@@ -1,5 +1,5 @@
-// A reflector on a pretend hub for the tests of both: what it asked, what it told, and a place to put faults. Easy to
-// get wrong: everything is fast here, so a test that means a long wait must say so in its own timing.
+// A reflector on a test hub: what it asked, what it reported, and a way to inject faults. All waits are short here; a
+// test that needs a long wait sets its own timing.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { makeHubClient } from './hub-client.ts';
@@ -28,13 +28,13 @@ export async function makeReflectorScene(t: TestContext, certificate: TestHubCer
   const faults: Intercept[] = [];
   const collection = makeTestCollection((url, response, request) => faults[0]?.(url, response, request) ?? false);
   const hub = await startTestHub(t, certificate, collection.handle);
-  const told: string[] = [];
+  const reported: string[] = [];
   const states: string[] = [];
   const count = (part: string): number => hub.requests.filter((line) => line.includes(part)).length;
   return {
     hub,
     collection,
-    told,
+    reported,
     states,
     lists: () => hub.requests.filter((line) => !line.includes('watch=true') && !line.includes('livez')).length,
     watches: () => count('watch=true'),
@@ -47,7 +47,7 @@ export async function makeReflectorScene(t: TestContext, certificate: TestHubCer
       const reflector = startReflector({
         client,
         resource,
-        onChange: (changes) => void told.push(...changes.map(({ type, key }) => `${type} ${key}`)),
+        onChange: (changes) => void reported.push(...changes.map(({ type, key }) => `${type} ${key}`)),
         onState: ({ phase, fault }) => void states.push(`${phase} ${fault?.reason ?? ''}`.trim()),
         ...options,
         timing: { ...fast, ...options.timing },

@@ -10,7 +10,7 @@ const certificate = { ca: authority.ca, ...(await authority.issue(['ip:127.0.0.1
 const scene = (t: TestContext) => makeReflectorScene(t, certificate);
 
 test('it lists in pages, follows events, and what it holds is what the hub has', async (t) => {
-  const { collection, hub, told, start, watches } = await scene(t);
+  const { collection, hub, reported, start, watches } = await scene(t);
   for (let index = 0; index < 1203; index += 1) collection.put(`thing-${index}`, { spec: { index } });
   const reflector = start();
   await reflector.synced;
@@ -32,14 +32,14 @@ test('it lists in pages, follows events, and what it holds is what the hub has',
   assert.equal(query.get('allowWatchBookmarks'), 'true');
   const seconds = Number(query.get('timeoutSeconds'));
   assert.ok(seconds >= 300 && seconds <= 600, `${seconds}`);
-  told.length = 0;
+  reported.length = 0;
   await until(() => collection.watches.size === 1);
   collection.put('thing-1', { spec: { index: -1 } });
   collection.remove('thing-2');
   collection.put('thing-2');
   collection.put('new');
   await until(() => reflector.objects.has('ns/new'));
-  assert.deepEqual(told, ['MODIFIED ns/thing-1', 'DELETED ns/thing-2', 'ADDED ns/thing-2', 'ADDED ns/new']);
+  assert.deepEqual(reported, ['MODIFIED ns/thing-1', 'DELETED ns/thing-2', 'ADDED ns/thing-2', 'ADDED ns/new']);
   assert.equal(reflector.objects.get('ns/thing-7'), kept);
   const { phase, synced, resourceVersion, lastConfirmedAtMs, fault } = reflector.state();
   assert.deepEqual(
@@ -49,8 +49,8 @@ test('it lists in pages, follows events, and what it holds is what the hub has',
   assert.ok(Date.now() - (lastConfirmedAtMs ?? 0) < 60_000);
 });
 
-test('events told twice are told on once', async (t) => {
-  const { collection, start, told } = await scene(t);
+test('events reported twice are reported on once', async (t) => {
+  const { collection, start, reported } = await scene(t);
   collection.put('a');
   const reflector = start();
   await until(() => collection.watches.size === 1);
@@ -61,7 +61,7 @@ test('events told twice are told on once', async (t) => {
   }
   collection.put('end');
   await until(() => reflector.objects.has('ns/end'));
-  assert.deepEqual(told, ['ADDED ns/a', 'MODIFIED ns/a', 'ADDED ns/end']);
+  assert.deepEqual(reported, ['ADDED ns/a', 'MODIFIED ns/a', 'ADDED ns/end']);
 });
 
 test('bookmarks alone carry it over a compaction: it resumes where they were and lists nothing', async (t) => {
@@ -85,7 +85,7 @@ test('bookmarks alone carry it over a compaction: it resumes where they were and
 });
 
 test('a kind that does not exist yet is an empty answer; it is found when it comes, and its objects go when it goes', async (t) => {
-  const { collection, fault, start, told, states, watches } = await scene(t);
+  const { collection, fault, start, reported, states, watches } = await scene(t);
   collection.put('a');
   fault((_, response) => {
     response.writeHead(404, { 'content-type': 'text/plain' }).end('404 page not found\n');
@@ -105,7 +105,7 @@ test('a kind that does not exist yet is an empty answer; it is found when it com
   for (const response of collection.watches) response.end();
   await until(() => reflector.state().phase === 'missing');
   assert.equal(reflector.objects.size, 0);
-  assert.deepEqual(told, ['ADDED ns/a', 'DELETED ns/a']);
+  assert.deepEqual(reported, ['ADDED ns/a', 'DELETED ns/a']);
   assert.ok(states.includes('failing Missing'), 'it was asked more than once before anything was given up');
   fault(undefined);
   await until(() => watches() > seen && reflector.objects.has('ns/a'));
@@ -148,7 +148,7 @@ test('without the right it says which rule is missing, keeps what it has, and go
   }
 });
 
-test('a listener that throws is told and does not end anything', async (t) => {
+test('a listener that throws is reported and does not end anything', async (t) => {
   const { collection, start } = await scene(t);
   const errors: unknown[] = [];
   const reflector = start({

@@ -1,6 +1,5 @@
-// Reads the two addresses of a kubeconfig cluster, `server` and `proxy-url`. Easy to get wrong: URL parsers repair what
-// they read (dot segments, numeric hosts, backslashes), and we would talk to a host that nobody wrote. Here everything
-// unusual is refused.
+// Reads the two addresses of a kubeconfig cluster, `server` and `proxy-url`. Everything unusual is refused. URL parsers
+// would repair it (dot segments, numeric hosts, backslashes), and we would talk to a host that nobody wrote.
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Endpoint, ProxyAddress } from '../model/records.ts';
 import { unusable } from './unusable.ts';

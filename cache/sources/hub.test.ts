@@ -64,14 +64,14 @@ async function scene(t: TestContext) {
     else gate(response);
   });
   const store = createClusterStore();
-  const told: string[] = [];
+  const reported: string[] = [];
   const events: string[] = [];
   store.subscribe(({ type, record }) => void events.push(`${type} ${record.spec.name} of ${record.spec.source}`));
   return {
     hub,
     store,
     gates,
-    told,
+    reported,
     events,
     as: collections['as']!,
     bs: collections['bs']!,
@@ -83,8 +83,8 @@ async function scene(t: TestContext) {
         sources,
         store,
         timing,
-        onProblem: ({ source, message }) => void told.push(`${source}: ${message}`),
-        onRecovered: ({ source }) => void told.push(`${source}: good again`),
+        onProblem: ({ source, message }) => void reported.push(`${source}: ${message}`),
+        onRecovered: ({ source }) => void reported.push(`${source}: good again`),
         ...options,
       });
       t.after(() => {
@@ -124,34 +124,37 @@ test('the order of the sources decides who keeps a name, not whose list came fir
   assert.equal(owner('x-conflict-2'), 'second', 'whoever was first in order is first again');
 });
 
-test('a source whose right is missing holds nobody up, and the rule is told until it is granted', async (t) => {
-  const { as, bs, gates, start, owner, told } = await scene(t);
+test('a source whose right is missing holds nobody up, and the rule is reported until it is granted', async (t) => {
+  const { as, bs, gates, start, owner, reported } = await scene(t);
   as.put('a');
   bs.put('b');
   gates.set('as', (response) => answerStatus(response, 403, 'Forbidden'));
   const handle = start([sourceOf('first', 'as'), sourceOf('second', 'bs')]);
   await handle.synced;
   assert.equal(owner('b'), 'second');
-  assert.match(told[0] ?? '', /^first: .*apiGroups \["example\.io"\], resources \["as"\], verbs \["list", "watch"\]$/);
+  assert.match(
+    reported[0] ?? '',
+    /^first: .*apiGroups \["example\.io"\], resources \["as"\], verbs \["list", "watch"\]$/,
+  );
   assert.equal(handle.problems().length, 1);
   gates.delete('as');
   await until(() => owner('a') === 'first');
   await until(() => handle.problems().length === 0);
-  assert.equal(told.at(-1), 'first: good again');
+  assert.equal(reported.at(-1), 'first: good again');
 });
 
 test('a source that cannot be listed holds the others up only for a while', async (t) => {
-  const { bs, gates, start, owner, told } = await scene(t);
+  const { bs, gates, start, owner, reported } = await scene(t);
   bs.put('b');
   gates.set('as', (response) => answerStatus(response, 500, 'InternalError'));
   const handle = start([sourceOf('first', 'as'), sourceOf('second', 'bs')], { holdUpMs: 30 });
   await handle.synced;
   assert.equal(owner('b'), 'second');
-  assert.match(told.join(), /answered 500/);
+  assert.match(reported.join(), /answered 500/);
 });
 
 test('a source that fails keeps what it gave last, the others go on, and its words stay in the log', async (t) => {
-  const { as, bs, start, owner, told, store } = await scene(t);
+  const { as, bs, start, owner, reported, store } = await scene(t);
   as.put('a');
   const errors: unknown[] = [];
   const handle = start([sourceOf('first', 'as'), sourceOf('second', 'bs')], {
@@ -160,8 +163,8 @@ test('a source that fails keeps what it gave last, the others go on, and its wor
   await handle.synced;
   await until(() => as.watches.size === 1 && bs.watches.size === 1);
   as.put('bomb', { spec: 'bomb' });
-  await until(() => told.length === 1);
-  assert.match(told[0] ?? '', /its clusters stay as they were.*\(TypeError, see the log\)/);
+  await until(() => reported.length === 1);
+  assert.match(reported[0] ?? '', /its clusters stay as they were.*\(TypeError, see the log\)/);
   assert.match(String(errors[0]), /hunter2/);
   bs.put('b');
   await until(() => owner('b') === 'second');
@@ -169,7 +172,7 @@ test('a source that fails keeps what it gave last, the others go on, and its wor
   as.remove('bomb');
   as.put('c');
   await until(() => owner('c') === 'first');
-  assert.equal(told.at(-1), 'first: good again');
+  assert.equal(reported.at(-1), 'first: good again');
   assert.deepEqual(
     store.list().map(({ spec }) => spec.name),
     ['a', 'b', 'c'],
@@ -195,7 +198,7 @@ test('sources that watch the same share one watch, and many events at once are c
 });
 
 test('a kind that is defined later is found by its definition, and its clusters go with it', async (t) => {
-  const { as, definitions, gates, start, owner, store, hub, told } = await scene(t);
+  const { as, definitions, gates, start, owner, store, hub, reported } = await scene(t);
   as.put('a');
   gates.set('as', (response) => response.writeHead(404).end('404 page not found\n'));
   const handle = start([sourceOf('first', 'as')], { timing: { ...timing, missingPollMs: 3_600_000 } });
@@ -212,20 +215,20 @@ test('a kind that is defined later is found by its definition, and its clusters 
   for (const watch of as.watches) watch.end();
   await until(() => store.list().length === 0);
   assert.deepEqual(
-    told.filter((line) => !/no longer has|ends every|good again/.test(line)),
+    reported.filter((line) => !/no longer has|ends every|good again/.test(line)),
     [],
   );
 });
 
 test('a hub that is not there at start is one problem, and its clusters come when it comes', async (t) => {
-  const { as, bs, gates, start, owner, told } = await scene(t);
+  const { as, bs, gates, start, owner, reported } = await scene(t);
   as.put('a');
   bs.put('b');
   for (const name of ['as', 'bs', 'customresourcedefinitions']) gates.set(name, (response) => void response.destroy());
   const handle = start([sourceOf('first', 'as'), sourceOf('second', 'bs')]);
-  await until(() => told.length > 0 && handle.followed().every(({ phase }) => phase === 'failing'));
+  await until(() => reported.length > 0 && handle.followed().every(({ phase }) => phase === 'failing'));
   assert.equal(handle.problems().length, 1);
-  assert.match(told[0] ?? '', /the hub https:\/\/127\.0\.0\.1:\d+ did not answer/);
+  assert.match(reported[0] ?? '', /the hub https:\/\/127\.0\.0\.1:\d+ did not answer/);
   gates.clear();
   await handle.synced;
   assert.deepEqual([owner('a'), owner('b')], ['first', 'second']);
@@ -240,7 +243,7 @@ test('a hub that is not there at start is one problem, and its clusters come whe
 });
 
 test('definitions are looked at only while a kind is missing, and where that is not allowed the kind is asked for', async (t) => {
-  const { as, bs, gates, start, owner, hub, told } = await scene(t);
+  const { as, bs, gates, start, owner, hub, reported } = await scene(t);
   const asked = (): number => hub.requests.filter((line) => line.includes('customresourcedefinitions')).length;
   bs.put('b');
   await start([sourceOf('second', 'bs')]).synced;
@@ -254,5 +257,5 @@ test('definitions are looked at only while a kind is missing, and where that is 
   assert.equal(asked(), 1);
   gates.delete('as');
   await until(() => owner('a') === 'first');
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
 });

@@ -1,7 +1,6 @@
-// Go's regular expressions (RE2, github.com/google/re2/wiki/Syntax), since identity rules were written for them. Easy
-// to get wrong: JavaScript's RegExp reads some patterns otherwise and can take years over one; here every pattern takes
-// at most states × characters steps, and what Go refuses or this file does not know is an error, never a pattern that
-// means something else.
+// Go's regular expressions (RE2, github.com/google/re2/wiki/Syntax), in which identity rules are written. JavaScript's
+// RegExp reads some patterns in another way and can take years over one. Here a match takes at most states × characters
+// steps, and a pattern that Go refuses or this file does not know is an error.
 import { PatternError, parsePattern } from './go-pattern-syntax.ts';
 import type { PatternNode, Position } from './go-pattern-syntax.ts';
 
@@ -48,7 +47,7 @@ function build(node: PatternNode, next: number, states: State[]): number {
     case 'repeat': {
       let entry = next;
       if (node.max === Infinity) {
-        // The loop's own state comes first, so that its body has somewhere to return to.
+        // The loop's own state comes first, because its body returns to it.
         entry = add({ kind: 'either', ways: [] });
         states[entry] = { kind: 'either', ways: [build(node.part, entry, states), next] };
       } else {
@@ -63,7 +62,7 @@ function build(node: PatternNode, next: number, states: State[]): number {
   }
 }
 
-/** All ways at once, a set of states at a time (Thompson), so that no text makes it slow. */
+/** Follows all alternatives at once, a set of states at a time (Thompson), so that no text makes it slow. */
 function runStates(states: readonly State[], start: number, text: string): boolean {
   const points = Array.from(text, (character) => character.codePointAt(0)!);
   const seenAt = new Int32Array(states.length).fill(-1);

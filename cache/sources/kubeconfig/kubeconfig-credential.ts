@@ -1,6 +1,6 @@
-// Makes the credential source a kubeconfig's plan asks for: fixed, or a plugin that is run when needed. Easy to get
-// wrong: plugins run with the operator's own environment, so only drafts of files the operator named may come here,
-// never of objects found on a hub.
+// Makes the credential source of a kubeconfig's plan: fixed, or a plugin that runs when needed. Plugins get the
+// operator's own environment, so only drafts of files that the operator named come here, never those of a hub's
+// objects.
 import { execCredential, type ExecCredentialOptions } from '../../credentials/exec.ts';
 import { fixedCredential } from '../../credentials/fixed.ts';
 import type { CredentialSource } from '../../model/records.ts';

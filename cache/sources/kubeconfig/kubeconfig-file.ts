@@ -1,6 +1,5 @@
-// Reads the text of one kubeconfig file into typed entries, or says with line and column why it cannot. Easy to get
-// wrong: YAML errors quote the source line, and in this file that line may be a token. Messages hold only our own words
-// and positions.
+// Reads the text of one kubeconfig file into typed entries, or says with line and column why it cannot. YAML errors
+// quote the source line, and here that line may be a token, so messages hold only our own words and positions.
 import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError, type ConfigurationFault } from '../../../lib/configuration-error.ts';

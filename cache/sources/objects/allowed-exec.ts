@@ -1,6 +1,6 @@
 // Which exec plugins of a hub's objects may run: whole command lines that the operator wrote, and environment variables
-// of a short list. Easy to get wrong: a list of what is dangerous is never complete (every interpreter, TLS library and
-// cloud SDK has its own variables), so everything that is not allowed is refused.
+// of a short list. A list of what is dangerous would never be complete (every interpreter, TLS library and cloud SDK
+// has its own variables), so everything that is not allowed is refused.
 import type { ExecPlan } from '../../credentials/exec.ts';
 
 /** What the operator allows beyond the built-in variables. */

@@ -34,12 +34,12 @@ export function makeArgocdSource({ namespaces }: NamespacedOptions): HubSource {
   const registry = makeRegistry('argocd');
   return {
     name: 'argocd',
-    watches: namespacesOf(namespaces).map((place) => ({
+    watches: namespacesOf(namespaces).map((scope) => ({
       group: '',
       version: 'v1',
       resource: 'secrets',
       labelSelector: `${typeLabel}=cluster`,
-      ...place,
+      ...scope,
     })),
     compile(objects) {
       const clusters = oldestFirst(...objects).filter(([, secret]) => labelOf(secret, typeLabel) === 'cluster');

@@ -31,12 +31,12 @@ const versions = ['v1beta2', 'v1beta1'] as const;
 /** Makes the source. */
 export function makeClusterApiSource({ namespaces }: NamespacedOptions): HubSource {
   const registry = makeRegistry('cluster-api');
-  const places = namespacesOf(namespaces);
+  const scopes = namespacesOf(namespaces);
   return {
     name: 'cluster-api',
-    watches: places.flatMap((place): WatchedResource[] => [
-      ...versions.map((version) => ({ group, version, resource: 'clusters', ...place })),
-      { group: '', version: 'v1', resource: 'secrets', fieldSelector: 'type=cluster.x-k8s.io/secret', ...place },
+    watches: scopes.flatMap((scope): WatchedResource[] => [
+      ...versions.map((version) => ({ group, version, resource: 'clusters', ...scope })),
+      { group: '', version: 'v1', resource: 'secrets', fieldSelector: 'type=cluster.x-k8s.io/secret', ...scope },
     ]),
     compile(objects) {
       const every = versions.length + 1;

@@ -1,5 +1,5 @@
-// A hub for the tests of sources: objects from files, and what each watch of a source would give of them. Easy to get
-// wrong: selectors count; a source that asks for too little must not see in a test what it would not see on a hub.
+// A hub for the tests of sources: objects from files, and what each watch of a source returns of them. Selectors are
+// applied, so that a source that asks for too little fails in tests as it would on a hub.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';

@@ -160,11 +160,11 @@ function compileOne(
     return registration.access();
   });
   const conditions = [...(description.conditions ?? []), ...('access' in read ? (read.access.conditions ?? []) : [])];
-  const told = conditions.length === 0 ? {} : { conditions };
+  const reported = conditions.length === 0 ? {} : { conditions };
   if (!('access' in read)) {
     const spec: ClusterSpec = {
       ...base,
-      ...told,
+      ...reported,
       endpoint: undefined,
       tls: { ca: undefined, serverName: undefined, insecure: false },
       proxy: undefined,
@@ -178,7 +178,7 @@ function compileOne(
   const planKey = digest([plan, plan.exec?.provideClusterInfo === true ? execClusterInfo(endpoint, tls) : null]);
   const spec: ClusterSpec = {
     ...base,
-    ...told,
+    ...reported,
     endpoint,
     tls,
     proxy,

@@ -1,6 +1,6 @@
-// Reads a kubeconfig from an object of the hub: one cluster, its current context. Easy to get wrong: its writer does
-// not run the gateway. A file path would read the gateway's disk and a plugin would run in its pod, so both are refused
-// and no file is opened.
+// Reads a kubeconfig from an object of the hub: one cluster, its current context. Its writer does not run the gateway:
+// a file path would read the gateway's disk and a plugin would run in its pod. So both are refused, and no file is
+// opened.
 import { ConfigurationError, faultText } from '../../../lib/configuration-error.ts';
 import { hasTooManyParts, mostParts } from '../../../lib/yaml/yaml-parts.ts';
 import { trustOf } from '../kubeconfig/kubeconfig-cluster.ts';

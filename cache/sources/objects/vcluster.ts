@@ -14,13 +14,13 @@ export function makeVclusterSource({ namespaces }: NamespacedOptions): HubSource
   const registry = makeRegistry('vcluster');
   return {
     name: 'vcluster',
-    watches: namespacesOf(namespaces).map((place) => ({
+    watches: namespacesOf(namespaces).map((scope) => ({
       group: '',
       version: 'v1',
       resource: 'secrets',
       // Older releases set no label. The type leaves out at least Helm's releases and ServiceAccount tokens.
       fieldSelector: 'type=Opaque',
-      ...place,
+      ...scope,
     })),
     compile(objects) {
       const clusters = oldestFirst(...objects).filter(([, secret]) => isKubeconfig(secret));
