@@ -83,7 +83,7 @@ for (const [name, options] of [
     }
     await symlink('..1', join(folder, '..data'));
     await symlink('..data/token', join(folder, 'token'));
-    // Watching the targets too keeps the folders the same, so that only the swap itself is there to notice.
+    // The targets are watched, too, so that the folders are the same before and after and only the swap can be noticed.
     const files = ['token', '..1/token', '..2/token'].map((name) => join(folder, name));
     const { next } = await watched(t, files, options);
     for (const version of ['..2', '..1', '..2']) {
@@ -95,8 +95,8 @@ for (const [name, options] of [
   });
 }
 
-/** A watch of one file whose states are given, one a look; tells after how many looks the change was told. */
-async function looksUntilTold(states: (look: number) => string): Promise<number> {
+/** A watch of one file with a given state for each look; returns after how many looks the change was reported. */
+async function looksUntilReported(states: (look: number) => string): Promise<number> {
   let looks = 0;
   const alive = setInterval(() => undefined, 1_000);
   try {
@@ -120,11 +120,11 @@ async function looksUntilTold(states: (look: number) => string): Promise<number>
 
 test('a half-written file is not told before it rests', limit, async () => {
   const states = ['old', 'old', 'one', 'two', 'three', 'three'];
-  assert.equal(await looksUntilTold((look) => states[look] ?? 'too late'), states.length);
+  assert.equal(await looksUntilReported((look) => states[look] ?? 'too late'), states.length);
 });
 
 test('a file that never rests is told after four looks more', limit, async () => {
-  assert.equal(await looksUntilTold((look) => `${look}`), 5);
+  assert.equal(await looksUntilReported((look) => `${look}`), 5);
 });
 
 test(

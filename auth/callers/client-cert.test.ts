@@ -32,7 +32,7 @@ function authenticator(pool: readonly TestCertificate[], now = () => testNowMs) 
 const request = (...chain: readonly TestCertificate[]) => ({
   rawHeaders: [],
   peerCertificates: chain.map(({ der }) => der),
-  // What the handshake thought must never matter.
+  // The decision at the handshake must never matter.
   tlsAuthorized: false,
 });
 
@@ -178,7 +178,7 @@ describe("kube-apiserver's own certificate cases", () => {
 });
 
 describe('chains', () => {
-  test('an authority of the same name with another key has signed nothing (A-07)', async () => {
+  test('an authority of the same name with another key has signed nothing', async () => {
     assertRefused(outcome([stranger], [await leaf()]), /signature .* is wrong/);
     assertRefused(outcome([stranger], [await leaf(), root]), /signature .* is wrong/);
     assert.equal((outcome([stranger, root], [await leaf()]) as User).name, 'dev');
@@ -276,7 +276,7 @@ describe('chains', () => {
     assertRefused(outcome([root], [await leaf({ extensions: twice })]), /cannot be read/);
   });
   test('presented certificates cannot make the search long', async () => {
-    // Four keys under one name, each signed with each: ways multiply, and none leads to the pool.
+    // Four keys under one name, each signed with each: chains multiply, and none leads to the pool.
     const subject = [{ CN: ['loop'] }];
     const keys = await Promise.all([makeKeys(), makeKeys(), makeKeys(), makeKeys()]);
     const selves = await Promise.all(
@@ -294,7 +294,7 @@ describe('chains', () => {
 });
 
 describe('the clock and the pool are asked on every request', () => {
-  test('a certificate runs out between two requests of one connection (A-46)', async () => {
+  test('a certificate runs out between two requests of one connection', async () => {
     let nowMs = testNowMs;
     const dev = await leaf({ validToMs: testNowMs + hourMs });
     const { authenticate } = authenticator([root], () => nowMs);

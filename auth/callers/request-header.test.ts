@@ -209,7 +209,7 @@ describe('what the headers say', () => {
     const first = ask(...alice, 'X-Remote-Group', 'dev');
     assert.equal(ask('Accept', '*/*', ...alice, 'x-remote-group', 'dev'), first);
     assert.notEqual(ask(...alice, 'X-Remote-Group', 'ops'), first);
-    // Lists that would be one text when joined without care.
+    // Lists that would be equal if they were joined without lengths.
     const split = ask(...alice, 'X-Remote-Group', 'a', 'X-Remote-Group', 'b') as User;
     for (const text of ['a14:x-remote-group1:b', 'ax-remote-groupb']) {
       const joined = ask(...alice, 'X-Remote-Group', text) as User;

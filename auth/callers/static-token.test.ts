@@ -10,7 +10,7 @@ import type { TokenEntry } from './static-token.ts';
 const request = (...rawHeaders: string[]) => ({ rawHeaders, peerCertificates: [], tlsAuthorized: false });
 const withToken = (token: string) => request('Authorization', `Bearer ${token}`);
 
-/** Who a token is; undefined when the authenticator refuses it or has no opinion. */
+/** The user of a token; undefined when the authenticator refuses it or has no opinion. */
 function finder(entries: readonly TokenEntry[]): (token: string) => User | undefined {
   const { authenticate } = makeStaticTokenAuthenticator(entries);
   return (token) => {

@@ -28,7 +28,7 @@ before(() => {
   keys = setOf(key);
 });
 
-/** Keys that are simply there. */
+/** Keys that never change. */
 function fixed(): IssuerKeys {
   return {
     current: () => keys,

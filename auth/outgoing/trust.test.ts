@@ -91,7 +91,7 @@ test('reserved names that the operator lists go out, users and groups, those alo
     'kubeadm:cluster-admins',
   ]);
   refuses('system:admins', [], { forwardReserved });
-  // What is refused whatever the options cannot be listed either.
+  // Names that are always refused cannot be listed either.
   refuses('system:node:n1', [], { forwardReserved: ['system:node:n1'] });
   refuses('kate', ['system:nodes'], { forwardReserved: ['system:nodes'] });
 });

@@ -20,7 +20,7 @@ function says(answer: Decision | Error, asked: string[] = [], name = ''): Author
   return [{ authorize: give }, { authorize: async () => give() }];
 }
 
-/** What comes of all answers in order, the same whether they come at once or later. */
+/** The joint answer to these answers in order; the same for synchronous and later ones. */
 async function outcome(...answers: readonly (Decision | Error)[]): Promise<string> {
   const results = new Set<string>();
   for (let kinds = 0; kinds < 2 ** answers.length; kinds++) {

@@ -1,6 +1,5 @@
-// The cases of cluster-gateway's own exec tests (pkg/util/exec/exec_test.go), by their numbers in our reference. E1 (no
-// cluster name) and E14 (another type in the cache) have no counterpart: each cluster has a source of its own and
-// nothing else is in it.
+// The cases of cluster-gateway's own exec tests (pkg/util/exec/exec_test.go). Two of them have no counterpart, an empty
+// cluster name and another type in the cache: here each cluster has a source of its own.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../model/errors.ts';

@@ -20,7 +20,7 @@ function planOf(command: string, changes: Partial<ExecPlan> = {}): ExecPlan {
   return { apiVersion, command, args: [], env: [], installHint: '', provideClusterInfo: false, ...changes };
 }
 
-/** A plugin that is no process: `results` are given one after the other, the last one for ever. */
+/** A plugin without a process: it gives `results` one after the other, and the last one again and again. */
 function scripted(results: readonly (ExecResult | string)[], changes: Partial<ExecCredentialOptions> = {}) {
   const state = { runs: 0, nowMs: startMs };
   const source = execCredential({

@@ -29,15 +29,15 @@ for (const how of ['status', 'event'] as const) {
     const { collection, fault, start, reported, states, lists, watches } = await scene(t);
     collection.put('stays');
     collection.put('goes');
-    // Its list counts as long ago, so that the next one need not be waited for.
+    // Every list counts as old, so that the next one is made at once.
     const reflector = start({ timing: { healthyMs: 0 } });
     await reflector.synced;
     await until(() => collection.watches.size === 1);
     const stays = reflector.objects.get('ns/stays');
     const listed = lists();
-    // So that the end of this watch is no reason to wait.
+    // After a bookmark the end of this watch is no reason to wait.
     collection.bookmark();
-    // While nobody watches, and the version stays in sight, so that only the 410 leads to a list.
+    // The object goes while nobody watches. The version is still known, so only the 410 leads to a list.
     fault((url, response) => {
       if (!isWatch(url)) return false;
       if (how === 'status') answerStatus(response, 410, 'Expired');
@@ -155,7 +155,7 @@ test('a hub that asks for a moment is asked again without a word; one that does 
     answerStatus(response, 429, 'TooManyRequests');
     return true;
   };
-  // As of a kind that has just come: lists are answered, its cache is not filled yet.
+  // As for a kind that has just been created: lists are answered, and its cache is not filled yet.
   fault((url, response) => (isWatch(url) && left-- > 0 ? busy(response) : false));
   const reflector = start();
   await until(() => collection.watches.size === 1);

@@ -18,7 +18,7 @@ function watched(resource: string): WatchedResource {
   return { group: 'example.io', version: 'v1', resource };
 }
 
-/** One cluster an object of any of its maps, named as the object and at `https://<spec.host>`. */
+/** One cluster for each object, with the object's name, at `https://<spec.host>`. */
 function sourceOf(name: string, ...resources: readonly string[]): HubSource & { readonly compiled: number[] } {
   const compiled: number[] = [];
   return {
@@ -48,7 +48,7 @@ function sourceOf(name: string, ...resources: readonly string[]): HubSource & { 
 }
 
 /**
- * A hub with the collections `as`, `bs` and the definitions of kinds; `gates` keeps requests for a collection from it.
+ * A hub with the collections `as` and `bs` and the definitions of kinds; `gates` holds back requests for a collection.
  */
 async function scene(t: TestContext) {
   const collections: Record<string, TestCollection> = {

@@ -149,7 +149,7 @@ test('the health annotations, the alias and the labels are in the view; secrets 
   });
   assert.equal(other?.metadata.labels['env'], 'staging');
   assert.equal(only(staging).identityExchange, undefined);
-  // An unreadable health annotation is the health API's business and takes no cluster away.
+  // An unreadable health annotation concerns the health API alone; the cluster is still usable.
   const odd = changed(prod, (copy) => {
     copy['metadata'].annotations['status.cluster.core.oam.dev/healthy'] = 'maybe';
   });

@@ -11,7 +11,7 @@ import { certificateValues, compiled, readObjects } from './hub-objects.fixture.
 const runs = { numRuns: 100 };
 const files = ['ocm', 'cluster-gateway', 'karmada', 'cluster-api', 'vcluster', 'argocd', 'pediacluster'];
 let genuine: readonly HubObject[];
-/** Kept over all runs, as over the life of a gateway: what they remember of one hub must not show in the next. */
+/** Kept over all runs, as over the life of a gateway: what they remember of one hub must not appear in the next. */
 let sources: readonly HubSource[];
 let version = 1_000_000;
 
@@ -31,7 +31,7 @@ before(async () => {
   sources = everySource();
 });
 
-/** Every source there is, and the two that are one when they are together also apart. */
+/** Every source. `ocm` and `cluster-gateway` are there together, as one source, and apart. */
 function everySource(): readonly HubSource[] {
   const options = {
     secretNamespace: 'open-cluster-management-credentials',
@@ -120,7 +120,7 @@ function textsOf(object: HubObject): string {
   return found;
 }
 
-/** The objects that may speak for a cluster, by the rules of its source. */
+/** The objects that may describe a cluster, by the rules of its source. */
 function objectsOf(
   { source, originalName: name, sourceDetail }: ClusterSpec,
   objects: readonly HubObject[],
