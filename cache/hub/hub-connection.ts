@@ -5,9 +5,15 @@ import { resolve } from 'node:path';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { watchFiles, type FileWatch, type FileWatchOptions } from '../../lib/file-watch.ts';
 import type { CredentialSource, Endpoint, TlsTrust } from '../model/records.ts';
-import { readWhole, textOf, type FileReading } from '../sources/kubeconfig/file-reading.ts';
+import {
+  maxCredentialBytes,
+  readAll,
+  readWhole,
+  textOf,
+  type FileReading,
+} from '../sources/kubeconfig/file-reading.ts';
 import { digest, draftClusters, referencedFiles, type ClusterDraft } from '../sources/kubeconfig/kubeconfig-cluster.ts';
-import { credentialOfDraft, type ExecSurroundings } from '../sources/kubeconfig/kubeconfig-credential.ts';
+import { credentialOfPlan, type ExecSettings } from '../sources/kubeconfig/kubeconfig-credential.ts';
 import { maxKubeconfigBytes, parseKubeconfig, type Kubeconfig } from '../sources/kubeconfig/kubeconfig-file.ts';
 import { bareUser } from '../sources/kubeconfig/kubeconfig-user.ts';
 
@@ -38,7 +44,7 @@ export interface HubConnectionOptions {
   /** Called when an edit cannot be used, and with undefined when that is mended. */
   readonly onProblem?: (problem: string | undefined) => void;
   /** For plugins. */
-  readonly exec?: ExecSurroundings;
+  readonly exec?: ExecSettings;
   readonly watch?: Omit<FileWatchOptions, 'onChange'>;
   /** All files are read again this often even when no change was seen, as client-go does with token files. */
   readonly rereadMs?: number;
@@ -46,7 +52,6 @@ export interface HubConnectionOptions {
 
 /** Where a pod finds its ServiceAccount (Kubernetes docs, "Accessing the API from a Pod"). */
 const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount';
-const maxCredentialBytes = 10 * 1024 * 1024;
 
 /**
  * The current context of a kubeconfig. Exec plugins are allowed: the file is the operator's own.
@@ -214,7 +219,7 @@ class WatchedConnection {
 
   async #load(): Promise<void> {
     const found = await this.#read();
-    const contents = await readAll(referencedFiles(this.#file, found.kubeconfig));
+    const contents = await readAll(referencedFiles(this.#file, found.kubeconfig), maxCredentialBytes);
     if (this.#stopping.signal.aborted) return;
     const signatures = [...found.readings, ...contents].map(([one, reading]) => [one, reading.signature] as const);
     this.#watch.setFiles(new Map(signatures));
@@ -228,7 +233,8 @@ class WatchedConnection {
     const planKey = digest([draft.plan, draft.execCluster ?? null]);
     const key = digest([endpoint, tls, planKey]);
     if (this.#access?.key === key || endpoint === undefined) return;
-    const credential = credentialOfDraft(draft, this.#options.exec, this.#stopping.signal);
+    const { signal } = this.#stopping;
+    const credential = credentialOfPlan(draft.plan, draft.execCluster, { ...this.#options.exec, signal });
     this.#access = { key, value: Object.freeze({ endpoint, tls, credential, transportKey: digest([endpoint, tls]) }) };
   }
 
@@ -237,13 +243,6 @@ class WatchedConnection {
     this.problem = problem;
     this.#options.onProblem?.(problem);
   }
-}
-
-async function readAll(files: Iterable<string>): Promise<ReadonlyMap<string, FileReading>> {
-  const distinct = [...new Set(files)];
-  return new Map(
-    await Promise.all(distinct.map(async (one) => [one, await readWhole(one, maxCredentialBytes)] as const)),
-  );
 }
 
 /** What is allowed in the kubeconfig of a cluster but not in that of the hub. */

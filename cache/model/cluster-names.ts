@@ -27,6 +27,11 @@ export function conflictName(name: string, taken: { has(name: string): boolean }
   }
 }
 
+/** Whether it is a DNS subdomain (RFC 1123) of at most 253 characters, as names of hub objects are. */
+export function isSubdomain(name: string): boolean {
+  return name.length <= 253 && /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/.test(name);
+}
+
 function trimDashes(text: string): string {
   let start = 0;
   let end = text.length;

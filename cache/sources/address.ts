@@ -53,6 +53,11 @@ export function parseProxy(text: string, field = 'proxy-url'): ProxyAddress {
   };
 }
 
+/** Whether a name can stand in a certificate: a host name or an IP address. */
+export function isServerName(name: string): boolean {
+  return /^[A-Za-z0-9_.:-]{1,254}$/.test(name);
+}
+
 function split(field: string, text: string): Parts {
   if (/[^\x21-\x7e]|\\/.test(text)) {
     throw unusable(

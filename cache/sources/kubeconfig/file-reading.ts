@@ -5,6 +5,9 @@ import { open } from 'node:fs/promises';
 import { lookAt, signatureOf } from '../../../lib/file-watch.ts';
 import { unusable } from '../unusable.ts';
 
+/** Longest token, key or certificate file, in bytes. */
+export const maxCredentialBytes = 10 * 1024 * 1024;
+
 /** What reading one file gave: its text, or why there is none; `signature` is for {@link FileWatch.setFiles}. */
 export type FileReading =
   | { readonly text: string; readonly signature: string }
@@ -23,6 +26,12 @@ export async function readWhole(file: string, maxBytes: number): Promise<FileRea
     const code = (error as NodeJS.ErrnoException).code ?? 'UNKNOWN';
     return { fault: reasons.get(code) ?? `cannot be read (${code})`, signature: await lookAt(file) };
   }
+}
+
+/** Reads each of the files once, as {@link readWhole}. */
+export async function readAll(files: readonly string[], maxBytes: number): Promise<ReadonlyMap<string, FileReading>> {
+  const unique = [...new Set(files)];
+  return new Map(await Promise.all(unique.map(async (file) => [file, await readWhole(file, maxBytes)] as const)));
 }
 
 /** Looks a file up among those that were read. @throws GatewayError CLUSTER_UNUSABLE naming file and reason */

@@ -2,10 +2,11 @@
 // Pure: files were read before. A fault of one context becomes that cluster's problem and does not disturb the others.
 import { createHash } from 'node:crypto';
 import { readAuthorities } from '../../credentials/pem.ts';
-import { clusterName } from '../../model/cluster-names.ts';
+import { clusterName, isSubdomain } from '../../model/cluster-names.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { ClusterSpec, TlsTrust } from '../../model/records.ts';
-import { parseProxy, parseServer } from '../address.ts';
+import { isServerName, parseProxy, parseServer } from '../address.ts';
+import { execTrust, type ExecClusterInfo } from './kubeconfig-credential.ts';
 import type { ClusterEntry, ContextEntry, Kubeconfig, UserEntry } from './kubeconfig-file.ts';
 import {
   anonymousPlan,
@@ -21,9 +22,6 @@ import { unusable } from '../unusable.ts';
 export const labelsExtension = 'gateway.portcullis.io/labels';
 /** Name of the cluster extension that is passed to exec plugins (client-go `clientcmdapi`). */
 const execExtension = 'client.authentication.k8s.io/exec';
-
-/** `spec.cluster` of an ExecCredential (client.authentication.k8s.io/v1 Cluster). */
-export type ExecClusterInfo = Readonly<Record<string, unknown>>;
 
 /** A cluster without its credential source: plain data, so that loads can be compared. */
 export interface ClusterDraft {
@@ -164,7 +162,7 @@ export function trustOf(file: string, cluster: ClusterEntry, read: ReadText): Tl
     throw unusable(`cluster "${cluster.name}" has insecure-skip-tls-verify and a certificate-authority; remove one`);
   }
   const serverName = cluster.serverName === '' ? undefined : cluster.serverName;
-  if (serverName !== undefined && !/^[A-Za-z0-9_.:-]{1,254}$/.test(serverName)) {
+  if (serverName !== undefined && !isServerName(serverName)) {
     throw unusable(`tls-server-name of cluster "${cluster.name}" is not a host name`);
   }
   const pem = cluster.caData === '' && hasAuthority ? read(besideKubeconfig(file, cluster.caFile)) : cluster.caData;
@@ -194,9 +192,8 @@ export function labelFault(key: string, value: string): string | undefined {
   const prefix = key.slice(0, Math.max(slash, 0));
   const namePart = key.slice(slash + 1);
   const word = /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
-  const subdomain = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
   if (!word.test(namePart)) return `"${key}" is not a label key`;
-  if (slash !== -1 && (prefix.length > 253 || !subdomain.test(prefix))) return `"${key}" has a bad label key prefix`;
+  if (slash !== -1 && !isSubdomain(prefix)) return `"${key}" has a bad label key prefix`;
   if (value !== '' && !word.test(value)) return `the value of "${key}" is not a label value`;
   return undefined;
 }
@@ -205,9 +202,7 @@ function clusterInfo(cluster: ClusterEntry, tls: TlsTrust): ExecClusterInfo {
   const config = cluster.extensions.find((item) => item.name === execExtension)?.extension;
   return {
     server: cluster.server,
-    ...(tls.serverName === undefined ? {} : { 'tls-server-name': tls.serverName }),
-    ...(tls.insecure ? { 'insecure-skip-tls-verify': true } : {}),
-    ...(tls.ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(tls.ca, 'utf8').toString('base64') }),
+    ...execTrust(tls),
     ...(cluster.proxyUrl === '' ? {} : { 'proxy-url': cluster.proxyUrl }),
     ...(config === undefined ? {} : { config }),
   };

@@ -8,9 +8,9 @@ import { ConfigurationError, faultText } from '../../../lib/configuration-error.
 import { watchFiles, type FileWatch, type FileWatchOptions } from '../../../lib/file-watch.ts';
 import type { ClusterSpec, CredentialSource } from '../../model/records.ts';
 import { sameSpec } from '../../model/store.ts';
-import { readWhole, textOf, type FileReading } from './file-reading.ts';
+import { maxCredentialBytes, readAll, textOf, type FileReading } from './file-reading.ts';
 import { digest, draftClusters, referencedFiles, type ClusterDraft } from './kubeconfig-cluster.ts';
-import { credentialOfDraft, type ExecSurroundings } from './kubeconfig-credential.ts';
+import { credentialOfPlan, type ExecSettings } from './kubeconfig-credential.ts';
 import { maxKubeconfigBytes, parseKubeconfig, type Kubeconfig } from './kubeconfig-file.ts';
 import { listKubeconfigs, lookAtEither, type Listing } from './kubeconfig-folder.ts';
 import {
@@ -30,14 +30,13 @@ export interface KubeconfigSourceOptions extends SourceReports {
   readonly files: readonly string[];
   readonly store: ClusterSink;
   /** For plugins: their environment, clock, limits. */
-  readonly exec?: ExecSurroundings;
+  readonly exec?: ExecSettings;
   readonly watch?: Omit<FileWatchOptions, 'onChange'>;
   /** All files are read again this often even when no change was seen, as client-go does with token files. */
   readonly rereadMs?: number;
 }
 
 const sourceName = 'kubeconfig';
-const maxCredentialBytes = 10 * 1024 * 1024;
 
 /** What one load keeps for the next. */
 interface Loaded {
@@ -144,11 +143,6 @@ class KubeconfigSource implements ClusterSourceHandle {
   }
 }
 
-async function readAll(files: readonly string[], maxBytes: number): Promise<ReadonlyMap<string, FileReading>> {
-  const unique = [...new Set(files)];
-  return new Map(await Promise.all(unique.map(async (file) => [file, await readWhole(file, maxBytes)] as const)));
-}
-
 function parseAll(
   files: readonly string[],
   readings: ReadonlyMap<string, FileReading>,
@@ -210,7 +204,9 @@ function assemble(
     if (draft.spec.problem === undefined) {
       const planKey = digest([draft.plan, draft.execCluster ?? null]);
       credential =
-        credentials.get(planKey) ?? before.credentials.get(planKey) ?? credentialOfDraft(draft, options.exec, signal);
+        credentials.get(planKey) ??
+        before.credentials.get(planKey) ??
+        credentialOfPlan(draft.plan, draft.execCluster, { ...options.exec, signal });
       credentials.set(planKey, credential);
     }
     const spec: ClusterSpec = { ...draft.spec, credential };

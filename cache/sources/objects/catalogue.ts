@@ -10,7 +10,7 @@ import { makeKarmadaSource } from './karmada.ts';
 import { hubSourceNames, type HubSourceName } from '../names.ts';
 import { makeOcmSource } from './ocm.ts';
 import { makePediaClusterSource } from './pediacluster.ts';
-import type { ExecSettings } from './registration.ts';
+import type { ExecSettings } from '../kubeconfig/kubeconfig-credential.ts';
 import { makeVclusterSource } from './vcluster.ts';
 
 export interface HubSourceOptions extends Partial<AllowedExec> {

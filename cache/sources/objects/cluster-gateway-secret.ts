@@ -5,7 +5,7 @@
 import type { HubObject } from '../../hub/hub-types.ts';
 import type { ClusterGatewayView, ProxyAddress, SourceCondition, TlsTrust } from '../../model/records.ts';
 import type { AllowedExec } from './allowed-exec.ts';
-import { certificatePlan, isServerName, tokenPlan, trustIn } from './hub-credential.ts';
+import { certificatePlan, tokenPlan, trustIn } from './hub-credential.ts';
 import {
   about,
   annotationOf,
@@ -21,6 +21,7 @@ import {
 import { readSecretExec } from './secret-exec.ts';
 import type { CredentialPlan } from '../kubeconfig/kubeconfig-user.ts';
 import { memberAddress, memberProxy, type Access, type Registration } from './registration.ts';
+import { isServerName } from '../address.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
 const group = 'cluster.core.oam.dev';

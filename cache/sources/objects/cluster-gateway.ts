@@ -9,7 +9,8 @@ import {
   type GatewaySecretSettings,
 } from './cluster-gateway-secret.ts';
 import { oldestFirst } from './hub-object.ts';
-import { makeRegistry, type ExecSettings } from './registration.ts';
+import type { ExecSettings } from '../kubeconfig/kubeconfig-credential.ts';
+import { makeRegistry } from './registration.ts';
 import type { WatchedResource } from '../../hub/hub-types.ts';
 
 export interface ClusterGatewayOptions extends GatewaySecretSettings {

@@ -5,6 +5,7 @@ import { readAuthorities, readKeyPair } from '../../credentials/pem.ts';
 import type { TlsTrust } from '../../model/records.ts';
 import { trimLineEnd } from './hub-object.ts';
 import { anonymousPlan, type CredentialPlan } from '../kubeconfig/kubeconfig-user.ts';
+import { isServerName } from '../address.ts';
 import { unusable } from '../unusable.ts';
 
 /**
@@ -88,9 +89,4 @@ export function trustIn(field: string, ca: string, insecure: boolean, serverName
     serverName: serverName === '' ? undefined : serverName,
     insecure,
   };
-}
-
-/** Whether a name can stand in a certificate. */
-export function isServerName(name: string): boolean {
-  return /^[A-Za-z0-9_.:-]{1,254}$/.test(name);
 }

@@ -40,7 +40,8 @@ import {
   textField,
   titleOf,
 } from './hub-object.ts';
-import { makeRegistry, memberAddress, type Access, type ExecSettings, type Registration } from './registration.ts';
+import type { ExecSettings } from '../kubeconfig/kubeconfig-credential.ts';
+import { makeRegistry, memberAddress, type Access, type Registration } from './registration.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
 export interface OcmOptions extends GatewaySecretSettings {

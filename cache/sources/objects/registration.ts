@@ -1,14 +1,11 @@
 // Turns what objects of a hub say about a cluster into its spec, and remembers the specs of unchanged objects. A
 // heartbeat that only changes a status gives the very same credential again; otherwise every plugin would run anew and
 // every connection would be dropped.
-import { execCredential, type ExecCredentialOptions } from '../../credentials/exec.ts';
-import { fixedCredential } from '../../credentials/fixed.ts';
 import { GatewayError } from '../../model/errors.ts';
 import type { HubObject } from '../../hub/hub-types.ts';
 import type {
   ClusterGatewayView,
   ClusterSpec,
-  CredentialSource,
   Endpoint,
   EndpointOption,
   ProxyAddress,
@@ -16,10 +13,17 @@ import type {
   SourceIndexing,
   TlsTrust,
 } from '../../model/records.ts';
+import { isSubdomain } from '../../model/cluster-names.ts';
 import { sameSpec } from '../../model/store.ts';
 import { parseProxy, parseServer } from '../address.ts';
 import { uidOf, versionOf } from './hub-object.ts';
 import { digest, stableUuid } from '../kubeconfig/kubeconfig-cluster.ts';
+import {
+  credentialOfPlan,
+  execTrust,
+  type ExecClusterInfo,
+  type ExecSettings,
+} from '../kubeconfig/kubeconfig-credential.ts';
 import type { CredentialPlan } from '../kubeconfig/kubeconfig-user.ts';
 import { SourceFault, unusable } from '../unusable.ts';
 
@@ -66,9 +70,6 @@ export interface Registration {
    */
   readonly access: () => Access;
 }
-
-/** How plugins run where they are allowed; the parts that tests replace. */
-export type ExecSettings = Partial<Pick<ExecCredentialOptions, 'environment' | 'now' | 'timeoutMs' | 'run' | 'signal'>>;
 
 interface Remembered {
   /** What it was made from. */
@@ -137,7 +138,7 @@ function compileOne(
 ): Pick<Remembered, 'spec' | 'planKey'> {
   const uid = stableUuid([source, registration.key, uidOf(registration.object)]);
   const description = registration.describe();
-  const named = isClusterName(description.originalName);
+  const named = isSubdomain(description.originalName);
   const base = {
     // A name that fits no path must not keep anybody else from having it either.
     name: named ? description.originalName : '',
@@ -175,7 +176,8 @@ function compileOne(
     return { spec: keep(before, spec), planKey: '' };
   }
   const { endpoint, tls, proxy, fallbacks = [], plan } = read.access;
-  const planKey = digest([plan, plan.exec?.provideClusterInfo === true ? execClusterInfo(endpoint, tls) : null]);
+  const clusterInfo = plan.exec?.provideClusterInfo === true ? execClusterInfo(endpoint, tls) : undefined;
+  const planKey = digest([plan, clusterInfo ?? null]);
   const spec: ClusterSpec = {
     ...base,
     ...reported,
@@ -183,7 +185,7 @@ function compileOne(
     tls,
     proxy,
     ...(fallbacks.length === 0 ? {} : { fallbacks }),
-    credential: before?.planKey === planKey ? before.spec.credential : credentialOf(read.access, exec),
+    credential: before?.planKey === planKey ? before.spec.credential : credentialOfPlan(plan, clusterInfo, exec),
     transportKey: digest([endpoint, tls, proxy ?? null, plan.clientCertificate ?? null, fallbacks]),
     problem: undefined,
   };
@@ -206,28 +208,13 @@ function keep(before: Remembered | undefined, spec: ClusterSpec): ClusterSpec {
   return before !== undefined && sameSpec(before.spec, spec) ? before.spec : spec;
 }
 
-function credentialOf({ plan, endpoint, tls }: Access, exec: ExecSettings): CredentialSource {
-  const { kind, authorization, clientCertificate, expiresAtMs } = plan;
-  if (kind !== 'exec') return fixedCredential(kind, { authorization, clientCertificate, expiresAtMs });
-  if (plan.exec === undefined) throw unusable('a plan for a plugin without the plugin');
-  const clusterInfo = plan.exec.provideClusterInfo ? execClusterInfo(endpoint, tls) : undefined;
-  return execCredential({ environment: process.env, ...exec, plan: plan.exec, clusterInfo, clientCertificate });
-}
-
 /** `spec.cluster` of an ExecCredential (client.authentication.k8s.io/v1 Cluster). */
-function execClusterInfo(endpoint: Endpoint, tls: TlsTrust): Readonly<Record<string, unknown>> {
+function execClusterInfo(endpoint: Endpoint, tls: TlsTrust): ExecClusterInfo {
   const host = endpoint.host.includes(':') ? `[${endpoint.host}]` : endpoint.host;
   return {
     server: `https://${host}:${endpoint.port}${endpoint.basePath}`,
-    ...(tls.serverName === undefined ? {} : { 'tls-server-name': tls.serverName }),
-    ...(tls.insecure ? { 'insecure-skip-tls-verify': true } : {}),
-    ...(tls.ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(tls.ca, 'utf8').toString('base64') }),
+    ...execTrust(tls),
   };
-}
-
-/** Whether it is a DNS subdomain (RFC 1123) of at most 253 characters, as names of hub objects are. */
-export function isClusterName(name: string): boolean {
-  return name.length <= 253 && /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/.test(name);
 }
 
 /**
