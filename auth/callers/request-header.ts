@@ -46,7 +46,7 @@ export const authenticationConfigMap = {
 export function parseFrontProxyTrust(data: Readonly<Record<string, unknown>>): FrontProxyTrust | undefined {
   const caPem = data['requestheader-client-ca-file'];
   if (caPem === undefined) return undefined;
-  if (typeof caPem !== 'string') throw invalid('requestheader-client-ca-file', 'is no text');
+  if (typeof caPem !== 'string') throw invalid('requestheader-client-ca-file', 'is not text');
   return {
     caPem,
     allowedNames: textList(data, 'requestheader-allowed-names'),
@@ -238,7 +238,8 @@ function textList(data: Readonly<Record<string, unknown>>, key: string): readonl
   } catch {
     throw invalid(key, 'is not JSON');
   }
-  if (!Array.isArray(list) || !list.every((one) => typeof one === 'string')) throw invalid(key, 'is no list of texts');
+  if (!Array.isArray(list) || !list.every((one) => typeof one === 'string'))
+    throw invalid(key, 'is not a list of strings');
   return list;
 }
 

@@ -99,7 +99,7 @@ function checkIssuer(
       report([...path, 'discoveryURL'], 'must be different from url');
   }
   if (certificateAuthority !== '' && !isPem(certificateAuthority))
-    report([...path, 'certificateAuthority'], 'is no PEM of certificates');
+    report([...path, 'certificateAuthority'], 'is not a PEM bundle of certificates');
   checkAudiences(audiences, issuer.audienceMatchPolicy ?? '', path, report);
   if (egressSelectorType === 'controlplane' || egressSelectorType === 'cluster') {
     report(
@@ -113,7 +113,7 @@ function checkAudiences(audiences: readonly string[], matchPolicy: string, path:
   if (audiences.length === 0) report([...path, 'audiences'], 'at least one audience is needed');
   for (const [i, audience] of audiences.entries()) {
     if (audience === '') report([...path, 'audiences', i], 'is empty');
-    else if (audiences.indexOf(audience) < i) report([...path, 'audiences', i], 'is there already');
+    else if (audiences.indexOf(audience) < i) report([...path, 'audiences', i], 'is a duplicate');
   }
   if (audiences.length > 1 && matchPolicy !== 'MatchAny')
     report([...path, 'audienceMatchPolicy'], 'must be MatchAny for multiple audiences');
@@ -124,7 +124,7 @@ function checkAudiences(audiences: readonly string[], matchPolicy: string, path:
 function checkUrl(text: string, path: Path, report: Report): void {
   if (text === '') return report(path, 'is missing');
   const url = URL.parse(text);
-  if (url === null) return report(path, 'is no URL');
+  if (url === null) return report(path, 'is not a URL');
   if (url.protocol !== 'https:') report(path, 'URL scheme must be https');
   if (url.username !== '' || url.password !== '') report(path, 'URL must not contain a username or password');
   if (url.search !== '') report(path, 'URL must not contain a query');
@@ -190,7 +190,7 @@ function checkClaimRules(
       requiredClaims.push({ claim, value: requiredValue });
     } else {
       if (requiredValue !== '') report([...at, 'requiredValue'], 'may not be specified when expression is set');
-      if (seen.has(`expression ${expression}`)) report([...at, 'expression'], 'is that of an earlier rule');
+      if (seen.has(`expression ${expression}`)) report([...at, 'expression'], 'repeats an earlier rule');
       else claimRules.push(...ruleOf({ expression, message }, 'claims', [...at, 'expression'], report));
       seen.add(`expression ${expression}`);
     }
@@ -207,7 +207,7 @@ function checkUserRules(
   return rules.flatMap(({ expression = '', message }, i) => {
     const at = [...path, i, 'expression'];
     if (expression === '' || seen.has(expression)) {
-      report(at, expression === '' ? 'is missing' : 'is that of an earlier rule');
+      report(at, expression === '' ? 'is missing' : 'repeats an earlier rule');
       return [];
     }
     seen.add(expression);
@@ -287,7 +287,7 @@ function checkExtra(
     if (key !== key.toLowerCase()) report(at, 'must be lowercase');
     if (kubernetesDomain.test(host))
       report(at, 'k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use');
-    if (seen.has(key)) report(at, 'is there already');
+    if (seen.has(key)) report(at, 'is a duplicate');
     seen.add(key);
     if (valueExpression === '') {
       report([...path, i, 'valueExpression'], 'is missing');

@@ -110,7 +110,7 @@ test('an expression that is not served refuses the file, with the line it stands
   const source = file([authenticator({ mappings: { uid: { expression: 'int(claims.uid)' } } })]);
   assert.match(
     faults(source),
-    /^auth\.yaml:\d+:9: jwt\[0\]\.claimMappings\.uid\.expression: uses int\(\), which this gateway does not serve \(at character 1/,
+    /^auth\.yaml:\d+:9: jwt\[0\]\.claimMappings\.uid\.expression: uses int\(\), which this gateway does not support \(at character 1/,
   );
 });
 
@@ -120,15 +120,15 @@ for (const [name, jwt, reason] of [
   ['a user in the url', { issuer: { url: 'https://me:you@x.test' } }, /must not contain a username or password/],
   ['a query', { issuer: { url: 'https://x.test?a=b' } }, /must not contain a query/],
   ['a fragment', { issuer: { url: 'https://x.test#a' } }, /must not contain a fragment/],
-  ['no url at all', { issuer: { url: 'x' } }, /issuer\.url: is no URL/],
+  ['no url at all', { issuer: { url: 'x' } }, /issuer\.url: is not a URL/],
   ['the same discoveryURL', { issuer: { discoveryURL: 'https://issuer.example.com/' } }, /must be different from url/],
-  ['no PEM', { issuer: { certificateAuthority: 'secret' } }, /certificateAuthority: is no PEM/],
+  ['no PEM', { issuer: { certificateAuthority: 'secret' } }, /certificateAuthority: is not a PEM bundle/],
   ['no audience', { issuer: { audiences: [] } }, /at least one audience/],
   ['an empty audience', { issuer: { audiences: [''] } }, /audiences\[0\]: is empty/],
   [
     'an audience twice',
     { issuer: { audiences: ['a', 'a'], audienceMatchPolicy: 'MatchAny' } },
-    /audiences\[1\]: is there already/,
+    /audiences\[1\]: is a duplicate/,
   ],
   ['two audiences without policy', { issuer: { audiences: ['a', 'b'] } }, /must be MatchAny for multiple/],
   ['another policy', { issuer: { audienceMatchPolicy: 'MatchAll' } }, /must be empty or MatchAny/],
@@ -176,7 +176,7 @@ for (const [name, jwt, reason] of [
         ],
       },
     },
-    /extra\[1\]\.key: is there already/,
+    /extra\[1\]\.key: is a duplicate/,
   ],
   [
     'an extra without value',
@@ -208,7 +208,7 @@ for (const [name, jwt, reason] of [
   [
     'a user rule twice',
     { rest: { userValidationRules: [{ expression: 'true' }, { expression: 'true' }] } },
-    /\[1\]\.expression: is that of an earlier/,
+    /\[1\]\.expression: repeats an earlier/,
   ],
   ['a user rule over claims', { rest: { userValidationRules: [{ expression: 'claims.a == "b"' }] } }, /uses "claims"/],
 ] as const) {
@@ -230,7 +230,7 @@ test('issuers and discovery addresses are unique; conditions need anonymous requ
   const two = [authenticator({ issuer: discovery }), authenticator({ issuer: discovery })];
   assert.match(
     faults(file(two)),
-    /jwt\[1\]\.issuer\.url: is that of an earlier[\s\S]*jwt\[1\]\.issuer\.discoveryURL: is that of/,
+    /jwt\[1\]\.issuer\.url: repeats that of an earlier[\s\S]*jwt\[1\]\.issuer\.discoveryURL: repeats that of/,
   );
   assert.match(
     faults(file([], { anonymous: { enabled: false, conditions: [{ path: '/x' }] } })),
@@ -251,6 +251,6 @@ test('no message quotes a value of the file', () => {
       authenticator({ issuer: { url: 'http://hunter2', certificateAuthority: 'hunter2', discoveryURL: 'hunter2' } }),
     ]),
   );
-  assert.match(messages, /is no PEM/);
+  assert.match(messages, /is not a PEM bundle/);
   assert.doesNotMatch(messages, /hunter2/);
 });

@@ -58,7 +58,7 @@ function reportRepeats(list: readonly AuthenticatorInput[], report: Report): voi
     for (const [i, { issuer }] of list.entries()) {
       const value = issuer[field];
       if (value === undefined || value === '') continue;
-      if (seen.has(value)) report(['jwt', i, 'issuer', field], 'is that of an earlier authenticator');
+      if (seen.has(value)) report(['jwt', i, 'issuer', field], 'repeats that of an earlier authenticator');
       seen.add(value);
     }
   }

@@ -103,7 +103,7 @@ function reasonOf(error: unknown): string {
 }
 
 function refuse(what: string, node: ASTNode): never {
-  throw new ExpressionError(`uses ${what}, which this gateway does not serve`, node);
+  throw new ExpressionError(`uses ${what}, which this gateway does not support`, node);
 }
 
 /** The expression again, written from the forms known here: what is not written is never evaluated. */
@@ -160,7 +160,7 @@ function writtenOperator(node: ASTNode, reading: Reading): string {
     case '>':
     case '>=':
       // Go orders strings by their bytes, JavaScript does not; numbers are ordered alike.
-      if (!node.args.some(isNumber)) refuse(`"${node.op}" between what may be no numbers`, node);
+      if (!node.args.some(isNumber)) refuse(`"${node.op}" between values that may not be numbers`, node);
       return `(${of(node.args[0])} ${node.op} ${of(node.args[1])})`;
     case 'in':
       return looped(reading, 1, () => `(${of(node.args[0])} in ${of(node.args[1])})`);
@@ -212,7 +212,7 @@ function writtenCall(node: ASTNode, name: string, args: readonly ASTNode[], read
   const [first] = args;
   if (first !== undefined && args.length === 1) {
     if (name === 'has') {
-      if (first.op !== '.' || !isPlainPath(first)) refuse('has() of something else than fields', node);
+      if (first.op !== '.' || !isPlainPath(first)) refuse('has() of anything but a field', node);
       return `has(${written(first, reading)})`;
     }
     if (name === 'size' || name === 'dyn') return `${name}(${written(first, reading)})`;
@@ -272,7 +272,7 @@ function writtenLoop(node: ASTNode, name: string, args: readonly ASTNode[], read
   const counts = name === 'map' ? [1, 2] : [1];
   if (variable?.op !== 'id' || !counts.includes(bodies.length)) return refuse(`this form of ${name}()`, node);
   const taken = [reading.subject, 'sets', 'optional', ...reading.variables];
-  if (taken.includes(variable.args)) refuse(`"${variable.args}" for two things`, variable);
+  if (taken.includes(variable.args)) refuse(`"${variable.args}" as the name of two things`, variable);
   reading.variables.push(variable.args);
   const text = looped(reading, 1, () => [variable.args, ...bodies.map((body) => written(body, reading))].join(', '));
   reading.variables.pop();

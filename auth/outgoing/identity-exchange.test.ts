@@ -202,7 +202,7 @@ describe('what could widen a rule is refused, with its place', () => {
     ['S19: a name of the gateway itself', { ...good, target: { user: 'portcullis:probe' } }, /are the gateway's own/],
     ['S19: a group of the gateway', { ...good, target: { user: 'x', groups: ['portcullis:y'] } }, /gateway's own/],
     ['no source', { ...asStatic, target: { user: 'x' } }, /rules\[0\]\.source: is missing/],
-    ['a source that names nobody', { ...good, source: {} }, /source: names nobody in particular/],
+    ['a source that names nobody', { ...good, source: {} }, /source: names nobody; write group/],
     ['an empty name', { ...good, source: { user: '' } }, /source\.user: must not be empty/],
     ['an empty pattern', { ...good, source: { userPattern: '' } }, /userPattern: must not be empty/],
     [

@@ -72,7 +72,7 @@ const source = z
     clusterPattern: pattern.optional(),
   })
   .refine((given) => Object.keys(given).length > 0, {
-    error: 'names nobody in particular; write group: "system:authenticated" to mean every user',
+    error: 'names nobody; write group: "system:authenticated" to mean every user',
   });
 const target = z.strictObject({
   user: identityText.optional(),

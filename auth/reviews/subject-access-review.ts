@@ -116,7 +116,7 @@ function questionsOf(
 
 const nothingAsked: Decision = Object.freeze({ allowed: false, reason: 'nothing was asked' });
 const unasked: Decision = Object.freeze({ allowed: false, reason: 'the API that was called is not known' });
-const verbless: Decision = Object.freeze({ allowed: false, reason: 'the HTTP method stands for no verb' });
+const verbless: Decision = Object.freeze({ allowed: false, reason: 'this HTTP method has no Kubernetes verb' });
 const dotted: Decision = Object.freeze({
   allowed: false,
   final: true,

@@ -158,7 +158,7 @@ function isSettled(decision: Decision, met: Met): boolean {
  * the decision to the authorizer.
  */
 export function decideEarly(attributes: Attributes): Decision | undefined {
-  if (attributes.verb === '') return { allowed: false, reason: 'the HTTP method stands for no verb' };
+  if (attributes.verb === '') return { allowed: false, reason: 'this HTTP method has no Kubernetes verb' };
   if (isMaster(attributes.user)) return { allowed: true, reason: 'the user is in group system:masters' };
   return undefined;
 }

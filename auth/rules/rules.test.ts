@@ -118,7 +118,7 @@ describe('what could widen a rule by mistake is refused', () => {
   const cases: readonly (readonly [title: string, fields: string, fault: RegExp])[] = [
     ['an empty list of clusters', `verbs: [get], ${resources}, clusters: []`, /clusters: must not be empty/],
     ['a list of clusters that is null', `verbs: [get], ${resources}, clusters: null`, /clusters: must be an array/],
-    ['an empty selector', `verbs: [get], ${resources}, clusterSelector: {}`, /clusterSelector: selects nothing/],
+    ['an empty selector', `verbs: [get], ${resources}, clusterSelector: {}`, /clusterSelector: names no label/],
     ['an empty list of names', `verbs: [get], ${resources}, resourceNames: []`, /resourceNames: must not be empty/],
     ['an empty list of namespaces', `verbs: [get], ${resources}, namespaces: []`, /namespaces: must not be empty/],
     ['a cluster pattern', `verbs: [get], ${resources}, clusters: ["prod-*"]`, /clusters\[0\]: .*use labels/],

@@ -104,7 +104,7 @@ const selector = z
     matchExpressions: z.array(expression).default([]),
   })
   .refine((given) => Object.keys(given.matchLabels).length + given.matchExpressions.length > 0, {
-    error: 'selects nothing in particular; leave the field out to mean every cluster',
+    error: 'names no label; leave the field out to mean every cluster',
   });
 
 const rule = z

@@ -77,7 +77,7 @@ test('a hub that forgets at once what it listed is not made to list again and ag
   assert.ok(lists() <= 2, `${lists()} lists`);
   assert.match(
     reflector.state().fault?.message ?? '',
-    /forgets things\.example\.io in namespace ns \(a=b\) as soon as/,
+    /answers 410 to the watch of things\.example\.io in namespace ns \(a=b\) right after each list/,
   );
 });
 

@@ -287,7 +287,7 @@ class HubReflector implements Reflector {
    */
   async #recoverExpired(): Promise<Step> {
     if (performance.now() - this.#listedAtMs >= this.#timing.healthyMs) return 'list';
-    const message = `the hub ${this.#url} forgets ${this.#label} as soon as it was listed`;
+    const message = `the hub ${this.#url} answers 410 to the watch of ${this.#label} right after each list`;
     this.#setState('failing', { reason: 'Refused', message });
     await this.#pause(this.#waits.next());
     return 'list';

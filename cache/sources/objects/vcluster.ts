@@ -70,7 +70,7 @@ function besideSecret(access: Access, name: string, namespace: string): Access {
         type: 'AddressReplaced',
         status: 'True',
         reason: 'Localhost',
-        message: `the kubeconfig says localhost, which is not here; the Service ${host} is used; set exportKubeConfig.server to say otherwise`,
+        message: `the kubeconfig names localhost, which is not the cluster from here; the Service ${host} is used instead; set exportKubeConfig.server to use another address`,
       },
     ],
   };
