@@ -13,14 +13,19 @@ export interface ErrorKind {
 
 /** Every code, once. A new failure gets a new line here, never a free string. */
 export const errorKinds = {
+  // The request itself.
   BAD_REQUEST: { status: 400, reason: 'BadRequest' },
   BAD_PATH: { status: 400, reason: 'BadRequest' },
   BAD_HEADERS: { status: 400, reason: 'BadRequest' },
+  /** An upgrade (exec, attach, port-forward) that is malformed or not offered. */
   BAD_UPGRADE: { status: 400, reason: 'BadRequest' },
   BAD_IMPERSONATION: { status: 400, reason: 'BadRequest' },
+  // The caller.
   UNAUTHENTICATED: { status: 401, reason: 'Unauthorized' },
   FORBIDDEN: { status: 403, reason: 'Forbidden' },
+  /** The credential is good, but nobody may act under this name or group, or it cannot be sent to a cluster. */
   IDENTITY_REFUSED: { status: 403, reason: 'Forbidden' },
+  // What was asked for.
   NOT_FOUND: { status: 404, reason: 'NotFound' },
   CLUSTER_NOT_FOUND: { status: 404, reason: 'NotFound' },
   METHOD_NOT_ALLOWED: { status: 405, reason: 'MethodNotAllowed' },
@@ -29,23 +34,33 @@ export const errorKinds = {
   EXPIRED: { status: 410, reason: 'Expired' },
   TOO_LARGE: { status: 413, reason: 'RequestEntityTooLarge' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, reason: 'UnsupportedMediaType' },
+  /** The Host header is not the name that the TLS connection was made for. */
   MISDIRECTED: { status: 421, reason: 'BadRequest' },
   INVALID: { status: 422, reason: 'Invalid' },
+  // The gateway.
   TOO_MANY_REQUESTS: { status: 429, reason: 'TooManyRequests' },
   HEADERS_TOO_LARGE: { status: 431, reason: 'RequestEntityTooLarge' },
   INTERNAL: { status: 500, reason: 'InternalError' },
+  // The cluster, or something on the way to it.
   MEMBER_BAD_RESPONSE: { status: 502, reason: 'InternalError' },
   MEMBER_REDIRECT: { status: 502, reason: 'InternalError' },
   MEMBER_TLS: { status: 502, reason: 'ServiceUnavailable' },
+  /** The gateway has no credential for the cluster, or the cluster does not accept it. */
   MEMBER_CREDENTIAL: { status: 502, reason: 'ServiceUnavailable' },
+  /** The proxy or tunnel server in front of the cluster failed. */
   MEMBER_PROXY: { status: 502, reason: 'ServiceUnavailable' },
+  /** Nothing listens at the cluster's address. */
   MEMBER_REFUSED: { status: 503, reason: 'ServiceUnavailable' },
   MEMBER_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
+  /** Too many requests wait for this cluster, or the gateway has no connection left for it. */
   MEMBER_OVERLOADED: { status: 503, reason: 'ServiceUnavailable' },
+  /** The cluster cannot be used as it is configured. */
   CLUSTER_UNUSABLE: { status: 503, reason: 'ServiceUnavailable' },
+  // Parts of the gateway, and what it depends on.
   INDEX_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   AUDIT_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   HUB_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
+  /** The gateway stops and takes no new requests. */
   DRAINING: { status: 503, reason: 'ServiceUnavailable' },
   MEMBER_TIMEOUT: { status: 504, reason: 'Timeout' },
 } as const satisfies Record<string, ErrorKind>;
