@@ -1,6 +1,6 @@
-// The functions of Kubernetes' CEL library that expressions over claims use, with cel-go's meaning. They replace those of
-// our CEL library, which counts in UTF-16 units and lowers every letter; cel-go counts in code points and lowers ASCII
-// alone.
+// The functions of Kubernetes' CEL library that expressions over claims use, with cel-go's meaning. They replace those
+// of our CEL library, which counts in UTF-16 units and lowers every letter; cel-go counts in code points and lowers
+// ASCII alone.
 import { Environment } from '@marcbachmann/cel-js';
 import { compileGoPattern, maxPatternText } from '../../lib/text/go-pattern.ts';
 import type { GoPattern } from '../../lib/text/go-pattern.ts';

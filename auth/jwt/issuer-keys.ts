@@ -1,6 +1,6 @@
-// Follows the keys of one identity provider: discovery, then its JWKS, again and again. A new key is found at once and by
-// one fetch, however many requests need it. Fetches for unknown keys keep a distance, so that tokens with made-up key
-// ids cannot make us flood the provider.
+// Follows the keys of one identity provider: discovery, then its JWKS, again and again. A new key is found at once and
+// by one fetch, however many requests need it. Fetches for unknown keys keep a distance, so that tokens with made-up
+// key ids cannot make us flood the provider.
 import { fetchIssuerDocument } from './issuer-fetch.ts';
 import { fetchSigningKeys } from './signing-keys.ts';
 import type { SigningKeys } from './signing-keys.ts';

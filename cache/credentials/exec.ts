@@ -200,7 +200,9 @@ function credentialOf(options: ExecCredentialOptions, result: ExecResult, nowMs:
   return Object.freeze({ ...credential, clientCertificate: options.clientCertificate });
 }
 
-/** Values under a name that sounds secret. They are cut from what the plugin prints, since some print their settings. */
+/**
+ * Values under a name that sounds secret. They are cut from what the plugin prints, since some print their settings.
+ */
 function secretsOf(plan: ExecPlan): readonly string[] {
   const secretName = /token|secret|password|passwd|credential|key/i;
   const fromEnv = plan.env.filter((item) => secretName.test(item.name)).map((item) => item.value);

@@ -1,6 +1,6 @@
-// Asks the hub's API server as the gateway itself: whole answers for lists and reviews, open ones for watches. An answer
-// that was cut throws, since half a list reads like a whole one. Watches end when the hub stops answering, so that the
-// caches behind them do not go stale in silence.
+// Asks the hub's API server as the gateway itself: whole answers for lists and reviews, open ones for watches. An
+// answer that was cut throws, since half a list reads like a whole one. Watches end when the hub stops answering, so
+// that the caches behind them do not go stale in silence.
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { pipeline } from 'node:stream';

@@ -33,13 +33,13 @@ export const errorKinds = {
   CONFLICT: { status: 409, reason: 'Conflict' },
   EXPIRED: { status: 410, reason: 'Expired' },
   TOO_LARGE: { status: 413, reason: 'RequestEntityTooLarge' },
+  HEADERS_TOO_LARGE: { status: 431, reason: 'RequestEntityTooLarge' },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, reason: 'UnsupportedMediaType' },
   /** The Host header is not the name that the TLS connection was made for. */
   MISDIRECTED: { status: 421, reason: 'BadRequest' },
   INVALID: { status: 422, reason: 'Invalid' },
   // The gateway.
   TOO_MANY_REQUESTS: { status: 429, reason: 'TooManyRequests' },
-  HEADERS_TOO_LARGE: { status: 431, reason: 'RequestEntityTooLarge' },
   INTERNAL: { status: 500, reason: 'InternalError' },
   // The cluster, or something on the way to it.
   MEMBER_BAD_RESPONSE: { status: 502, reason: 'InternalError' },
@@ -54,6 +54,7 @@ export const errorKinds = {
   MEMBER_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   /** Too many requests wait for this cluster, or the gateway has no connection left for it. */
   MEMBER_OVERLOADED: { status: 503, reason: 'ServiceUnavailable' },
+  MEMBER_TIMEOUT: { status: 504, reason: 'Timeout' },
   /** The cluster cannot be used as it is configured. */
   CLUSTER_UNUSABLE: { status: 503, reason: 'ServiceUnavailable' },
   // Parts of the gateway, and what it depends on.
@@ -62,7 +63,6 @@ export const errorKinds = {
   HUB_UNAVAILABLE: { status: 503, reason: 'ServiceUnavailable' },
   /** The gateway stops and takes no new requests. */
   DRAINING: { status: 503, reason: 'ServiceUnavailable' },
-  MEMBER_TIMEOUT: { status: 504, reason: 'Timeout' },
 } as const satisfies Record<string, ErrorKind>;
 
 /** One of the codes of {@link errorKinds}. */
