@@ -118,12 +118,12 @@ async function looksUntilReported(states: (look: number) => string): Promise<num
   }
 }
 
-test('a half-written file is not told before it rests', limit, async () => {
+test('a half-written file is not reported before it rests', limit, async () => {
   const states = ['old', 'old', 'one', 'two', 'three', 'three'];
   assert.equal(await looksUntilReported((look) => states[look] ?? 'too late'), states.length);
 });
 
-test('a file that never rests is told after four looks more', limit, async () => {
+test('a file that never rests is reported after four more looks', limit, async () => {
   assert.equal(await looksUntilReported((look) => `${look}`), 5);
 });
 
@@ -143,7 +143,7 @@ test(
   },
 );
 
-test('after close nothing is looked at or told', limit, async (t) => {
+test('after close nothing is looked at or reported', limit, async (t) => {
   const folder = await folderOf(t);
   const file = join(folder, 'file');
   await writeFile(file, '');

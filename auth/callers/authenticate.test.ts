@@ -106,6 +106,6 @@ test('a failure that nobody foresaw is our fault, not the credential, and keeps 
   assert.ok(!message.includes('secret detail'));
 });
 
-test('an identity that cannot exist is told apart from a bad credential', async () => {
+test('an identity that cannot exist is another error than a bad credential', async () => {
   await refusal([fail(bad('x')), fail(new GatewayError('IDENTITY_REFUSED', 'control character'))], 'IDENTITY_REFUSED');
 });

@@ -249,7 +249,7 @@ describe('the ConfigMap', () => {
     assert.deepEqual(Object.values(lists).flat(), []);
   });
 
-  test('a list that cannot be read is told by its key', () => {
+  test('a list that cannot be read is reported with its key', () => {
     for (const [key, text] of [
       ['requestheader-allowed-names', 'front-proxy-client'],
       ['requestheader-allowed-names', '"front-proxy-client"'],

@@ -142,7 +142,7 @@ for (const source of [
     assert.throws(() => value(source));
   });
 
-test('an expression tells whether it is a boolean, and which claims it names', () => {
+test('an expression says whether it is a boolean, and which claims it names', () => {
   assert.equal(readExpression('claims.a', 'claims').isBoolean, false);
   assert.equal(readExpression('claims.?a.orValue(true)', 'claims').isBoolean, false);
   const rule = readExpression('claims.?email_verified.orValue(true) == true && claims["email"] != ""', 'claims');

@@ -76,7 +76,7 @@ test('made-up keys make the provider be asked at most once in the interval', asy
   );
 });
 
-test('a provider that is down at start is asked again until it answers, and told once each way (FLT-11)', async () => {
+test('a provider that is down at start is asked again until it answers, and each change is reported once (FLT-11)', async () => {
   const gone = await provider();
   const { port } = gone;
   await gone.close();

@@ -164,7 +164,7 @@ test('email without email_verified is taken, groups may be one string, null or m
   assert.deepEqual((await askFor({}, groups))?.groups, []);
 });
 
-test('every validation rule must hold; the operator’s words are told', async () => {
+test('every validation rule must hold; the operator’s message is shown', async () => {
   const rules = {
     claimValidationRules: [
       { claim: 'hd', requiredValue: 'x.io' },
@@ -224,7 +224,7 @@ test('a clock that is set back or forth is followed at once (FLT-17)', async () 
   assert.equal((await ask(made, token))?.name, 'jane');
 });
 
-test('what was found out with a key that was withdrawn no longer counts', async () => {
+test('a token that was verified with a withdrawn key no longer counts', async () => {
   const made = make();
   const token = signToken(usual, key);
   await ask(made, token);

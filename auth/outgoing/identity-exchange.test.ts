@@ -185,7 +185,7 @@ spec:
   ]);
 });
 
-describe('what could widen a rule is refused, with its place', () => {
+describe('what could widen a rule is refused, with its position', () => {
   const good = { ...asStatic, source: { user: 'a' }, target: { user: 'x' } };
   const cases: readonly (readonly [title: string, rule: Written, reason: RegExp])[] = [
     ['S01: a mapping to the empty user', { ...good, target: { user: '' } }, /target\.user: must not be empty/],

@@ -39,7 +39,7 @@ for (const passing of [unreachable, { code: 500 }, { code: 429 }, { code: 503 },
   });
 }
 
-test('a hub that does not let the gateway ask is told with what to grant, at once', async () => {
+test('a hub that does not let the gateway ask is reported at once, with what to grant', async () => {
   for (const code of [401, 403]) {
     const { message, calls } = await outcome({ code });
     assert.equal(calls, 1);

@@ -79,14 +79,14 @@ test('an error does not take an answer away that may still be used', async () =>
   assert.deepEqual(known('k'), { n: 1 });
 });
 
-test('an answer with no time is for those who wait, and takes the place of an older one', async () => {
+test('an answer with no time is for those who wait, and replaces an older one', async () => {
   const { ask, known } = cache();
   await ask('k', answered(1));
   assert.deepEqual(await ask('k', answered(2, 0)), { n: 2 });
   assert.equal(known('k'), undefined);
 });
 
-test('a review is told the last answer, however old', async () => {
+test('a review gets the last answer, however old', async () => {
   const { ask, clock } = cache();
   await ask('k', answered(1));
   clock.ms = 10_000;

@@ -33,7 +33,7 @@ test('a list that changes nothing keeps even the map', () => {
   assert.equal(set.current(), before);
 });
 
-test('events reported twice or replayed change nothing, nor does the end of a former object', () => {
+test('events that come twice or are replayed change nothing, nor does the end of a former object', () => {
   const set = makeObjectSet();
   assert.deepEqual(shown(set.put(object('a', 'u1', '99'))), ['ADDED a u1@99']);
   assert.deepEqual(set.put(object('a', 'u1', '99')), []);

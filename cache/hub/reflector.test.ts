@@ -49,7 +49,7 @@ test('it lists in pages, follows events, and what it holds is what the hub has',
   assert.ok(Date.now() - (lastConfirmedAtMs ?? 0) < 60_000);
 });
 
-test('events reported twice are reported on once', async (t) => {
+test('events that come twice are reported once', async (t) => {
   const { collection, start, reported } = await scene(t);
   collection.put('a');
   const reflector = start();

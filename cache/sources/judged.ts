@@ -26,8 +26,8 @@ export function judgedSource(source: HubSource, rule: AddressRule, clusterProxy:
 }
 
 function judgedSpec(spec: ClusterSpec, rule: AddressRule): ClusterSpec {
-  const ways = [spec.endpoint!, ...(spec.fallbacks ?? []).map(({ endpoint }) => endpoint)];
-  const refused = ways.find(({ host }) => rule.refusesHost(host))?.host;
+  const endpoints = [spec.endpoint!, ...(spec.fallbacks ?? []).map(({ endpoint }) => endpoint)];
+  const refused = endpoints.find(({ host }) => rule.refusesHost(host))?.host;
   const refusedProxy = spec.proxy !== undefined && rule.refusesHost(spec.proxy.host) ? spec.proxy.host : undefined;
   if (refused === undefined && refusedProxy === undefined) return { ...spec, addressRule: rule };
   const what = refused === undefined ? 'proxy' : 'API server';

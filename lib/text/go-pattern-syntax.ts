@@ -9,7 +9,7 @@ export type PatternNode =
   | { readonly kind: 'one'; readonly accepts: (point: number) => boolean }
   | { readonly kind: 'position'; readonly position: Position }
   | { readonly kind: 'sequence'; readonly parts: readonly PatternNode[] }
-  | { readonly kind: 'either'; readonly ways: readonly PatternNode[] }
+  | { readonly kind: 'either'; readonly alternatives: readonly PatternNode[] }
   | { readonly kind: 'repeat'; readonly part: PatternNode; readonly min: number; readonly max: number };
 
 /** Says why a pattern cannot be used, without quoting it. */
@@ -76,12 +76,12 @@ class Parser {
 
   #either(depth: number): PatternNode {
     if (depth > maxDepth) return this.#fail('groups are nested too deeply');
-    const ways = [this.#sequence(depth)];
+    const alternatives = [this.#sequence(depth)];
     while (this.#peek() === '|') {
       this.#at++;
-      ways.push(this.#sequence(depth));
+      alternatives.push(this.#sequence(depth));
     }
-    return ways.length === 1 ? ways[0]! : { kind: 'either', ways };
+    return alternatives.length === 1 ? alternatives[0]! : { kind: 'either', alternatives };
   }
 
   #sequence(depth: number): PatternNode {

@@ -18,7 +18,7 @@ export const maxPatternText = 1_024;
 type State =
   | { readonly kind: 'one'; readonly accepts: (point: number) => boolean; readonly next: number }
   | { readonly kind: 'position'; readonly position: Position; readonly next: number }
-  | { readonly kind: 'either'; readonly ways: readonly number[] }
+  | { readonly kind: 'either'; readonly alternatives: readonly number[] }
   | { readonly kind: 'match' };
 
 /**
@@ -43,16 +43,19 @@ function build(node: PatternNode, next: number, states: State[]): number {
     case 'sequence':
       return node.parts.reduceRight((after, part) => build(part, after, states), next);
     case 'either':
-      return add({ kind: 'either', ways: node.ways.map((way) => build(way, next, states)) });
+      return add({
+        kind: 'either',
+        alternatives: node.alternatives.map((alternative) => build(alternative, next, states)),
+      });
     case 'repeat': {
       let entry = next;
       if (node.max === Infinity) {
         // The loop's own state comes first, because its body returns to it.
-        entry = add({ kind: 'either', ways: [] });
-        states[entry] = { kind: 'either', ways: [build(node.part, entry, states), next] };
+        entry = add({ kind: 'either', alternatives: [] });
+        states[entry] = { kind: 'either', alternatives: [build(node.part, entry, states), next] };
       } else {
         for (let i = node.min; i < node.max; i++)
-          entry = add({ kind: 'either', ways: [build(node.part, entry, states), next] });
+          entry = add({ kind: 'either', alternatives: [build(node.part, entry, states), next] });
       }
       for (let i = 0; i < node.min; i++) entry = build(node.part, entry, states);
       return entry;
@@ -79,7 +82,7 @@ function runStates(states: readonly State[], start: number, text: string): boole
       seenAt[index] = at;
       const state = states[index]!;
       if (state.kind === 'match') return true;
-      if (state.kind === 'either') open.push(...state.ways);
+      if (state.kind === 'either') open.push(...state.alternatives);
       else if (state.kind === 'position') {
         if (holdsAt(state.position, points, at)) open.push(state.next);
       } else if (point !== undefined && state.accepts(point)) reached.push(state.next);

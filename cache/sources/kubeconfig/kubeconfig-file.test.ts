@@ -63,7 +63,7 @@ clusters: [{name: no, cluster: {insecure-skip-tls-verify: true}}]`,
   assert.equal(read.clusters.get('no')?.insecure, true);
 });
 
-test('every fault is told with file, line, column, path and reason', () => {
+test('every fault is reported with file, line, column, path and reason', () => {
   const message = faultsOf(`apiVersion: v2
 clusters:
 - name: c
@@ -85,7 +85,7 @@ contexts: {}
   ]);
 });
 
-test('broken YAML is told with its position and never quotes the file', () => {
+test('broken YAML is reported with its position and never quotes the file', () => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ['users:\n- {name: u, user: {token: *SECRETsecret}}', /alias has no anchor/],
     ['users:\n- name: "u" SECRETsecret', /^\/k:2:13: Unexpected/],
@@ -113,7 +113,7 @@ test('broken YAML is told with its position and never quotes the file', () => {
   }
 });
 
-test('two clusters or users of one name are refused with the place of the second', () => {
+test('two clusters or users of one name are refused with the position of the second', () => {
   const message = faultsOf(`clusters:
 - name: c
 - name: c

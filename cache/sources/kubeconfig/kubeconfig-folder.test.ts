@@ -80,7 +80,7 @@ test('files that come, change and go in a folder are clusters that come, change 
   assert.deepEqual(told, []);
 });
 
-test('a file of a folder that cannot be parsed is told and does not keep the others away, neither at start nor later', async (t) => {
+test('a file of a folder that cannot be parsed is reported and does not keep the others away, neither at start nor later', async (t) => {
   const { at, start, names, told, store } = await scene(t);
   await writeFile(at('bad'), 'users: 1\nx: hunter2');
   await writeFile(at('good'), kubeconfig('good'));

@@ -80,7 +80,7 @@ test('identities of the pod of Argo CD are refused with a reason, even beside a 
   assert.equal(only(configured({ bearerToken: 't', execProviderConfig: null })).problem, undefined);
 });
 
-test('what is malformed or contradictory is told', () => {
+test('what is malformed or contradictory is reported', () => {
   assert.match(problemOf(configured('{')), /data\["config"\] is not JSON$/);
   assert.match(problemOf(configured('[]')), /no cluster configuration/);
   assert.match(problemOf(configured({ bearerToken: 7 })), /\(bearerToken\)/);

@@ -28,7 +28,7 @@ test('the order of the names is the order of the sources; other names and repeti
   for (const name of hubSourceNames) assert.deepEqual(names(name), [name]);
 });
 
-test('ocm and cluster-gateway together are one source in the place of the first', () => {
+test('ocm and cluster-gateway together are one source at the position of the first', () => {
   assert.deepEqual(
     made(['cluster-gateway', 'karmada', 'ocm']).map(({ name }) => name),
     ['cluster-gateway', 'karmada'],

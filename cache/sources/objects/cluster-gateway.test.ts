@@ -234,7 +234,7 @@ test('an exec configuration that is no JSON, or of the wrong shape, or changes w
   assert.equal(only(dynamic({ env: [{ name: 'AWS_PROFILE', value: 'x' }] }), { allowExec }).problem, undefined);
 });
 
-test('what is missing or malformed is told with the key it is about', () => {
+test('what is missing or malformed is reported with the key it is about', () => {
   assert.match(problemOf(withData(staging, { token: undefined })), /data\["token"\] is missing/);
   assert.match(problemOf(withData(staging, { token: '\n' })), /data\["token"\] is empty/);
   assert.match(problemOf(withData(staging, { token: 'two\nlines' })), /data\["token"\] holds white space/);

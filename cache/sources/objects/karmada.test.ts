@@ -126,7 +126,7 @@ test('of two Clusters that share a Secret the older keeps it, and the younger ge
   assert.equal(clusterNamed(compiled(one, [younger, secret]), 'a-younger').problem, undefined);
 });
 
-test('what is malformed is told with the field it is about', () => {
+test('what is malformed is reported with the field it is about', () => {
   const all = [authority, impersonator];
   assert.match(problemOf(withSpec({ apiEndpoint: undefined }), ...all), /no spec.apiEndpoint/);
   assert.match(problemOf(withSpec({ apiEndpoint: 'http://x' }), ...all), /must start with https/);
