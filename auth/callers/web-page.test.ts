@@ -48,7 +48,7 @@ test('authenticators see nothing of the connection’s certificate when a page o
   assert.deepEqual(seen, [0, 1, 1]);
 });
 
-test('the message about the page is short and holds no token (ATT-52)', () => {
+test('what is told of the page is short and holds no token (ATT-52)', () => {
   const authenticate = makeAuthenticator([() => bob]);
   const headers = ['Origin', `https://${'x'.repeat(5000)}`, 'Authorization', 'Basic c2VjcmV0'];
   assert.throws(
