@@ -39,14 +39,6 @@ export interface ClusterSourceHandle {
   close(): void;
 }
 
-/**
- * The shape of a source's start function. It resolves once the first list is in the store.
- * @throws ConfigurationError when what the operator wrote cannot be read at start
- */
-export type StartClusterSource<Options> = (
-  options: Options & SourceReports & { readonly store: ClusterSink },
-) => Promise<ClusterSourceHandle>;
-
 /** Keeps the set of present problems and reports only the changes. */
 export interface ProblemBook {
   /** Replaces the whole set. */
