@@ -151,15 +151,7 @@ function compileOne(
     ...(description.clusterGateway === undefined ? {} : { clusterGateway: description.clusterGateway }),
     ...(description.indexing === undefined ? {} : { indexing: description.indexing }),
   };
-  const read = attempt(() => {
-    if (!named) {
-      throw new SourceFault(
-        'InvalidName',
-        `${description.sourceDetail}: the name must be lower case letters, digits, "-" and ".", at most 253 characters; rename the cluster`,
-      );
-    }
-    return registration.access();
-  });
+  const read = attempt(() => (named ? registration.access() : refuseName(description)));
   const conditions = [...(description.conditions ?? []), ...('access' in read ? (read.access.conditions ?? []) : [])];
   const reported = conditions.length === 0 ? {} : { conditions };
   if (!('access' in read)) {
@@ -190,6 +182,13 @@ function compileOne(
     problem: undefined,
   };
   return { spec: keep(before, spec), planKey };
+}
+
+function refuseName({ sourceDetail }: Description): never {
+  throw new SourceFault(
+    'InvalidName',
+    `${sourceDetail}: the name must be lower case letters, digits, "-" and ".", at most 253 characters; rename the cluster`,
+  );
 }
 
 function attempt(
