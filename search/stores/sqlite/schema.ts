@@ -11,8 +11,8 @@ export const applicationId = 0x50436978;
 /** `PRAGMA user_version`; a newer file than ours is set aside, an older one migrated. */
 export const schemaVersion = 2;
 
-/** Places of one incarnation are numbered within its range: `place = incarnation * placesPerIncarnation + n`. */
-export const placesPerIncarnation = 2 ** 20;
+/** Slots of one incarnation are numbered within its range: `slot = incarnation * slotsPerIncarnation + n`. */
+export const slotsPerIncarnation = 2 ** 20;
 
 /** Kind of a row of `change`. */
 export const changeKind = { added: 0, modified: 1, deleted: 2 } as const;
@@ -23,7 +23,7 @@ export const metaKey = {
   sequence: 'sequence',
   /** Changes after this one are all in the log. */
   trimmed: 'trimmed',
-  /** Grows with every new type, incarnation or place, so that readers know when to read them again. */
+  /** Grows with every new type, incarnation or slot, so that readers know when to read them again. */
   catalog: 'catalog',
   /** Digest of the indexed paths the rows were written with. */
   paths: 'paths',
@@ -34,7 +34,8 @@ export const metaKey = {
 /**
  * `obj.terms` holds the ids of the object's terms, each four bytes, little-endian, ascending. `term.path` is `l:` and a
  * label's key, or `f:` and a path; `term.n` counts its postings. `change` keeps no newer body: what followed is the
- * `change_body` of the next change of the same object, or its body of now.
+ * `change_body` of the next change of the same object, or its body of now. A namespace slot is called `place` here: the
+ * name stands in files that exist.
  */
 const tables = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;

@@ -1,5 +1,5 @@
 // One read transaction: what it sees, and what a question compiles to in it. Easy to get wrong: numbers of terms and
-// places are of this transaction; a longer answer opens the next one and compiles anew.
+// slots are of this transaction; a longer answer opens the next one and compiles anew.
 import type { ListQuery } from '../../query/list-query.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
 import { compileConditions, type Conditions } from './read/conditions.ts';
@@ -44,7 +44,7 @@ export function planTypes(session: Session, { query, grants }: Question): readon
   });
 }
 
-/** Conditions on `metadata.namespace` as conditions on places. An object without a namespace has no such path. */
+/** Conditions on `metadata.namespace` as conditions on slots. An object without a namespace has no such path. */
 function narrow(query: ListQuery): ListQuery {
   let { namespaces, notNamespaces } = query;
   const fields = query.fields.filter(({ path, operator, values }) => {

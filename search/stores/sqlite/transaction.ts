@@ -36,7 +36,7 @@ export interface Transaction {
 
 /** How many rows of a type each namespace has, remembered between transactions. */
 export interface RowCountMemory {
-  rowCounts(transaction: Transaction, t: number): { of(place: number): number };
+  rowCounts(transaction: Transaction, t: number): { of(slot: number): number };
 }
 
 /** Runs work in a transaction of its own. */

@@ -1,5 +1,5 @@
 // Passes over rows of an order by creation in memory: a decimal offset of many thousands costs no look at the rows
-// before it. Easy to get wrong: only where nothing but the places says which rows there are; a condition or a single
+// before it. Easy to get wrong: only where nothing but the slots says which rows there are; a condition or a single
 // object is in no column.
 import { isExtentOnly } from '../session.ts';
 import type { CreatedColumn, Passed } from './created-column.ts';
@@ -17,7 +17,7 @@ export async function prepareSkip(turns: Turns<Session>, question: Question, off
   if (offset < leastPrepared || !isByCreation(rowOrder(question.query))) return;
   const found = turns.slice((session) => {
     const [plan, ...others] = planTypes(session, question);
-    const isFit = plan !== undefined && others.length === 0 && isOfPlaces(plan) && plan.extent.rows > leastPrepared;
+    const isFit = plan !== undefined && others.length === 0 && isOfSlots(plan) && plan.extent.rows > leastPrepared;
     return isFit ? { memory: session.memory, t: plan.extent.t } : undefined;
   });
   await found?.memory.prepareCreatedColumn(turns, found.t);
@@ -33,11 +33,11 @@ export function passInMemory(session: Session, plan: TypePlan, order: RowOrder, 
   if (count < leastPassed) return undefined;
   const column = columnOf(session, plan, order);
   if (column === undefined) return undefined;
-  return column.at(session.memory.places.among(plan.extent), count, order.keys[0]!.direction === 1);
+  return column.at(session.memory.slots.among(plan.extent), count, order.keys[0]!.direction === 1);
 }
 
 function columnOf(session: Session, plan: TypePlan, order: RowOrder): CreatedColumn | undefined {
-  if (!isByCreation(order) || !isOfPlaces(plan)) return undefined;
+  if (!isByCreation(order) || !isOfSlots(plan)) return undefined;
   return session.memory.createdColumn(session, plan.extent.t);
 }
 
@@ -45,6 +45,6 @@ function isByCreation({ keys, paths }: RowOrder): boolean {
   return keys[0]!.by === 'created_at' && paths.length === 0;
 }
 
-function isOfPlaces(plan: TypePlan): boolean {
+function isOfSlots(plan: TypePlan): boolean {
   return isExtentOnly(plan) && plan.conditions.recheck === undefined && plan.extent.ids.length === 0;
 }

@@ -1,5 +1,5 @@
 // Counts rows by parts of their names in memory. Easy to get wrong: only where nothing else says which rows, and a
-// user's single objects are in no place that counts as a whole.
+// user's single objects are in no slot that counts as a whole.
 import type { NameColumn } from './name-column.ts';
 import { type Turns } from '../transaction.ts';
 import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
@@ -19,7 +19,7 @@ export async function prepareNames(turns: Turns<Session>, question: Question): P
   for (const t of found.types) await found.memory.prepareNameColumn(turns, t);
 }
 
-/** Rows of a plan by place, empty ones missing; undefined when that is not in memory. */
+/** Rows of a plan by slot, empty ones missing; undefined when that is not in memory. */
 export function countByNames(
   session: Session,
   plan: TypePlan,
@@ -31,21 +31,21 @@ export function countByNames(
 
 function countIn(
   column: NameColumn,
-  { memory: { places } }: Session,
+  { memory: { slots } }: Session,
   { extent }: TypePlan,
   parts: readonly string[],
 ): ReadonlyMap<number, number> {
-  const members = places.among(extent);
+  const members = slots.among(extent);
   const counts = new Uint32Array(members.length);
   column.find(parts, (number) => {
     counts[number] = counts[number]! + members[number]!;
   });
-  const byPlace = new Map<number, number>();
-  for (const [number, n] of counts.entries()) if (n > 0) byPlace.set(places.placeOf(number), n);
-  for (const { name, place } of extent.singles.rows) {
-    if (parts.every((part) => name.includes(part))) byPlace.set(place.number, (byPlace.get(place.number) ?? 0) + 1);
+  const bySlot = new Map<number, number>();
+  for (const [number, n] of counts.entries()) if (n > 0) bySlot.set(slots.slotOf(number), n);
+  for (const { name, slot } of extent.singles.rows) {
+    if (parts.every((part) => name.includes(part))) bySlot.set(slot.number, (bySlot.get(slot.number) ?? 0) + 1);
   }
-  return byPlace;
+  return bySlot;
 }
 
 function isFit({ conditions, only, extent }: TypePlan, { query }: Question): boolean {

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 
 import { CreatedColumn } from './created-column.ts';
 import { NameColumn } from './name-column.ts';
-import { PlaceNumbers } from './slot-numbers.ts';
+import { SlotNumbers } from './slot-numbers.ts';
 import { RowCounts } from './row-counts.ts';
 import { sliceMs, type Turns } from '../transaction.ts';
 import type { Transaction } from '../transaction.ts';
@@ -20,7 +20,7 @@ const tooLargeForMs = 60_000;
 const askedForMs = 600_000;
 
 export class ReaderMemory {
-  readonly places = new PlaceNumbers();
+  readonly slots = new SlotNumbers();
   readonly #ready = new LRUCache<string, Remembered>({ maxSize: mostKept, sizeCalculation: ({ size }) => size });
   readonly #unfinished = new Map<string, Remembered>();
   readonly #tooLarge = new LRUCache<string, true>({ max: 1000, ttl: tooLargeForMs });
@@ -28,7 +28,7 @@ export class ReaderMemory {
 
   /** Has {@link ReaderMemory.termCounts} of a path ready, unless they are too many. */
   async prepareTermCounts(turns: Turns, t: number, path: string): Promise<void> {
-    await this.#prepare(turns, termsKey(t, path), () => new TermCounts(t, path, this.places));
+    await this.#prepare(turns, termsKey(t, path), () => new TermCounts(t, path, this.slots));
   }
 
   /** @returns undefined when they are not ready */
@@ -38,7 +38,7 @@ export class ReaderMemory {
 
   /** Has {@link ReaderMemory.createdColumn} of a type ready, unless it is too large. */
   async prepareCreatedColumn(turns: Turns, t: number): Promise<void> {
-    await this.#prepare(turns, columnKey(t), () => new CreatedColumn(t, this.places));
+    await this.#prepare(turns, columnKey(t), () => new CreatedColumn(t, this.slots));
   }
 
   /** @returns undefined when it is not ready */
@@ -52,7 +52,7 @@ export class ReaderMemory {
    */
   async prepareNameColumn(turns: Turns, t: number): Promise<void> {
     const key = namesKey(t);
-    if (this.#asked.has(key)) await this.#prepare(turns, key, () => new NameColumn(t, this.places));
+    if (this.#asked.has(key)) await this.#prepare(turns, key, () => new NameColumn(t, this.slots));
     this.#asked.set(key, true);
   }
 
@@ -61,7 +61,7 @@ export class ReaderMemory {
     return this.#current(session, namesKey(t)) as NameColumn | undefined;
   }
 
-  /** Rows of a type by place; made at once, there are no more of them than places. */
+  /** Rows of a type by slot; made at once, there are no more of them than slots. */
   rowCounts(session: Transaction, t: number): RowCounts {
     const known = this.#current(session, countsKey(t)) as RowCounts | undefined;
     if (known !== undefined) return known;

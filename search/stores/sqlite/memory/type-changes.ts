@@ -9,7 +9,7 @@ import type { Transaction } from '../transaction.ts';
 export interface TypeChange {
   /** As in {@link changeKind}. */
   readonly kind: number;
-  readonly place: number;
+  readonly slot: number;
   readonly name: string;
   readonly id: number;
 }
@@ -42,5 +42,5 @@ export function changesOfType(
     [sinceUs, t, most + 1],
   );
   if (rows.length > most) return undefined;
-  return rows.map(([kind, place, name, id]) => ({ kind, place, name, id }));
+  return rows.map(([kind, slot, name, id]) => ({ kind, slot, name, id }));
 }

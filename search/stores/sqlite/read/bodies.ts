@@ -13,11 +13,11 @@ import type { Session } from '../session.ts';
 export interface BodyChunk {
   /** How many ids of those asked for are done; rows that are gone are missing from the rest. */
   readonly done: number;
-  readonly places: readonly ChunkPlace[];
+  readonly slots: readonly ChunkSlot[];
   readonly types: readonly TypeKey[];
-  /** Of each row the position in `types`, in `places`, and the length of its body. */
+  /** Of each row the position in `types`, in `slots`, and the length of its body. */
   readonly typeOf: readonly number[];
-  readonly placeOf: readonly number[];
+  readonly slotOf: readonly number[];
   readonly bytes: readonly number[];
   /** JSON arrays. */
   readonly names: string;
@@ -26,7 +26,7 @@ export interface BodyChunk {
   readonly bodies: Uint8Array;
 }
 
-export type ChunkPlace = readonly [cluster: string, incarnation: string, namespace: string];
+export type ChunkSlot = readonly [cluster: string, incarnation: string, namespace: string];
 
 /** A chunk ends with the row that reaches this. */
 export const chunkBytes = 1 << 20;
@@ -42,7 +42,7 @@ const mostRows = 256;
 /** What of some rows is read before their bodies. */
 interface Heads {
   readonly t: readonly number[];
-  readonly place: readonly number[];
+  readonly slot: readonly number[];
   readonly bytes: readonly number[];
   /** JSON arrays. */
   readonly names: string;
@@ -51,12 +51,12 @@ interface Heads {
 
 /** The rows of a chunk. */
 export function rowsOfChunk(chunk: BodyChunk): readonly RowRead[] {
-  const { types, places, typeOf, placeOf, bytes, bodies } = chunk;
+  const { types, slots, typeOf, slotOf, bytes, bodies } = chunk;
   const names = JSON.parse(chunk.names) as readonly string[];
   const uids = JSON.parse(chunk.uids) as readonly string[];
   let at = 0;
   return names.map((name, row) => {
-    const [cluster, incarnation, namespace] = places[placeOf[row]!]!;
+    const [cluster, incarnation, namespace] = slots[slotOf[row]!]!;
     // Behind a comma each.
     const raw = bodies.subarray(at + 1, at + 1 + bytes[row]!);
     at += 1 + bytes[row]!;
@@ -98,7 +98,7 @@ function readBefore(session: Session, ids: Float64Array, changed: ReadonlyMap<nu
     done += count;
     packer.add({
       t: rows.map(({ t }) => t),
-      place: rows.map(({ place }) => place),
+      slot: rows.map(({ slot }) => slot),
       bytes: rows.map(({ raw }) => raw.byteLength),
       names: JSON.stringify(rows.map(({ name }) => name)),
       uids: JSON.stringify(rows.map(({ uid }) => uid)),
@@ -111,9 +111,9 @@ function readBefore(session: Session, ids: Float64Array, changed: ReadonlyMap<nu
 /** Makes a chunk of heads. */
 class Packer {
   readonly #types = new Numbering<number>();
-  readonly #places = new Numbering<number>();
+  readonly #slots = new Numbering<number>();
   readonly #typeOf: number[] = [];
-  readonly #placeOf: number[] = [];
+  readonly #slotOf: number[] = [];
   readonly #bytes: number[] = [];
   readonly #names: string[] = [];
   readonly #uids: string[] = [];
@@ -123,10 +123,10 @@ class Packer {
     return this.#bytes.length;
   }
 
-  add({ t, place, bytes, names, uids }: Heads): void {
+  add({ t, slot, bytes, names, uids }: Heads): void {
     for (const [row, length] of bytes.entries()) {
       this.#typeOf.push(this.#types.of(t[row]!));
-      this.#placeOf.push(this.#places.of(place[row]!));
+      this.#slotOf.push(this.#slots.of(slot[row]!));
       this.#bytes.push(length);
       this.bytes += length;
     }
@@ -139,12 +139,12 @@ class Packer {
     return {
       done,
       types: this.#types.values.map((t) => catalog.typeKeys.get(t)!),
-      places: this.#places.values.map((number) => {
-        const { incarnation, namespace } = catalog.place(number);
+      slots: this.#slots.values.map((number) => {
+        const { incarnation, namespace } = catalog.slot(number);
         return [incarnation.cluster, incarnation.id, namespace];
       }),
       typeOf: this.#typeOf,
-      placeOf: this.#placeOf,
+      slotOf: this.#slotOf,
       bytes: this.#bytes,
       names: `[${this.#names.join()}]`,
       uids: `[${this.#uids.join()}]`,
@@ -160,11 +160,11 @@ function countUpTo(most: number, bytes: readonly number[]): number {
   return bytes.length;
 }
 
-function firstOf({ t, place, bytes, names, uids }: Heads, count: number): Heads {
+function firstOf({ t, slot, bytes, names, uids }: Heads, count: number): Heads {
   const first = (json: string): string => JSON.stringify((JSON.parse(json) as readonly string[]).slice(0, count));
   return {
     t: t.slice(0, count),
-    place: place.slice(0, count),
+    slot: slot.slice(0, count),
     bytes: bytes.slice(0, count),
     names: first(names),
     uids: first(uids),
@@ -204,19 +204,19 @@ function countOfNext({ rows, bytes }: Packer, first: number): number {
 /** In the order of the ids; rows that are gone are missing. */
 function readHeads({ sql }: Session, ids: Float64Array): Heads {
   // A list of each column is made in SQLite: each value of its own costs more on its way here.
-  const [t, place, bytes, names, uids] = sql.first<[string, string, string, string, string]>(
+  const [t, slot, bytes, names, uids] = sql.first<[string, string, string, string, string]>(
     `SELECT json_group_array(o.t), json_group_array(o.place), json_group_array(length(b.raw)), json_group_array(o.name),
     json_group_array(o.uid) FROM json_each(?) j
     CROSS JOIN obj o NOT INDEXED ON o.id = j.value CROSS JOIN body b ON b.id = o.id`,
     [JSON.stringify(Array.from(ids))],
   )!;
   const numbers = (json: string): readonly number[] => JSON.parse(json) as readonly number[];
-  return { t: numbers(t), place: numbers(place), bytes: numbers(bytes), names, uids };
+  return { t: numbers(t), slot: numbers(slot), bytes: numbers(bytes), names, uids };
 }
 
 interface StoredRow {
   readonly t: number;
-  readonly place: number;
+  readonly slot: number;
   readonly name: string;
   readonly uid: string;
   readonly raw: Uint8Array;
@@ -229,7 +229,7 @@ function readRows(session: Session, ids: Float64Array, changed: ReadonlyMap<numb
     CROSS JOIN obj o NOT INDEXED ON o.id = j.value CROSS JOIN body b ON b.id = o.id`,
     [JSON.stringify(Array.from(ids))],
   );
-  const byId = new Map(current.map(([id, t, place, name, uid, raw]) => [id, { t, place, name, uid, raw }]));
+  const byId = new Map(current.map(([id, t, slot, name, uid, raw]) => [id, { t, slot, name, uid, raw }]));
   return [...ids].flatMap((id) => {
     const change = changed.get(id);
     return (change === undefined ? byId.get(id) : rowBefore(session, change)) ?? [];
@@ -250,13 +250,13 @@ function changesSince({ sql }: Session, ids: Float64Array, sequence: number): Re
 
 /** Undefined for one that did not exist before. */
 function rowBefore({ sql }: Session, change: number): StoredRow | undefined {
-  const [kind, t, place, name, uid] = sql.first<[number, number, number, string, string]>(
+  const [kind, t, slot, name, uid] = sql.first<[number, number, number, string, string]>(
     'SELECT kind, t, place, name, uid FROM change WHERE sequence = ?',
     [change],
   )!;
   if (kind === changeKind.added) return undefined;
   const [raw] = sql.first<[Uint8Array]>('SELECT raw FROM change_body WHERE sequence = ?', [change])!;
-  return { t, place, name, uid, raw };
+  return { t, slot, name, uid, raw };
 }
 
 class Numbering<T> {

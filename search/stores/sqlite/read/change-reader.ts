@@ -40,7 +40,7 @@ export function readChanges(session: Transaction, sinceUs: number, types: readon
   const entries: LogEntry[] = [];
   let bytes = 0;
   for (const [sequence, kind, t, number, name, uid, id] of rows) {
-    const { incarnation, namespace } = catalog.place(number);
+    const { incarnation, namespace } = catalog.slot(number);
     const before = kind === changeKind.added ? undefined : keptBody(session, sequence);
     const after = kind === changeKind.deleted ? undefined : bodyAfter(session, id, sequence);
     entries.push({

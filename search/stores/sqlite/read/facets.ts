@@ -21,7 +21,7 @@ import { fieldPath, labelPath, unpackTerms } from '../terms.ts';
 const bodiesAtOnce = 64;
 /** From so many rows on, postings are read in their order instead of row by row. */
 const manyRows = 20_000;
-/** From so many rows on, they are counted by what is remembered of places. */
+/** From so many rows on, they are counted by what is remembered of slots. */
 const leastRemembered = 300;
 
 /** The most frequent values first, equal ones by value. @throws TooManyBodies (rejects) */
@@ -91,16 +91,16 @@ async function countValues(
   return counts;
 }
 
-/** Has counts ready for those who see some places of many. */
+/** Has counts ready for those who see some slots of many. */
 async function prepareCounts(turns: Turns<Session>, question: Question, path: string): Promise<void> {
   const { memory, types } = turns.slice((session) => {
-    return { memory: session.memory, types: planTypes(session, question).filter(isOfPlaces) };
+    return { memory: session.memory, types: planTypes(session, question).filter(isOfSlots) };
   });
   for (const { extent } of types) await memory.prepareTermCounts(turns, extent.t, path);
 }
 
-/** Whether a plan is about places, and about so many rows that counts of places are worth keeping. */
-function isOfPlaces(plan: TypePlan): boolean {
+/** Whether a plan is about slots, and about so many rows that counts of slots are worth keeping. */
+function isOfSlots(plan: TypePlan): boolean {
   const isTold = isExtentOnly(plan) && plan.conditions.recheck === undefined;
   return isTold && !plan.extent.isWhole && plan.extent.rows >= leastRemembered;
 }
@@ -127,10 +127,10 @@ function countTerms(
   if (isExtentOnly(plan) && extent.isWhole) {
     return sql.all(`SELECT k.value, k.n FROM ${terms} WHERE ${range.text} AND k.n > 0`, range.values);
   }
-  const known = isOfPlaces(plan) ? session.memory.termCounts(session, extent.t, path) : undefined;
+  const known = isOfSlots(plan) ? session.memory.termCounts(session, extent.t, path) : undefined;
   if (known !== undefined) {
     const singles = extent.singles.terms(session);
-    const counts = known.count(session.memory.places.among(extent));
+    const counts = known.count(session.memory.slots.among(extent));
     return valuesOf(session, countIds(singles, counts, known), range);
   }
   const access = cheapestAccess(plan, query);

@@ -11,7 +11,7 @@ import { planTypes, type Question, type Session, type TypePlan } from '../sessio
 import { isOrderOfSingles, singlesWalk } from '../walks/singles-walk.ts';
 import { accessToSingles, cheapestAccess, isOfSingles, type Access } from './sources.ts';
 import { isPassedInMemory } from '../memory/created-skip.ts';
-import { placeWalk } from '../walks/slot-walk.ts';
+import { slotWalk } from '../walks/slot-walk.ts';
 import { collect, columnWalk, matchKey, sortedWalk, walkOf, type Walk } from '../walks/walks.ts';
 
 /** One type's walk with rows that were read ahead. */
@@ -232,11 +232,11 @@ export class KeyStream {
       const walk = incarnationWalk(this.order, this.#after, access.isOfPostings);
       return [lane(walk), ...this.#singles(session, plan, lane)];
     }
-    if (kind !== 'places') return [lane(columnWalk(kind, this.order, this.#after))];
-    return [lane(placeWalk(this.order, this.#after)), ...this.#singles(session, plan, lane)];
+    if (kind !== 'slots') return [lane(columnWalk(kind, this.order, this.#after))];
+    return [lane(slotWalk(this.order, this.#after)), ...this.#singles(session, plan, lane)];
   }
 
-  /** Single objects are not in the places that are walked. */
+  /** Single objects are not in the slots that are walked. */
   #singles(session: Session, plan: TypePlan, lane: (walk: Walk) => Lane): Lane[] {
     const { rows } = plan.extent.singles;
     if (rows.length === 0) return [];
@@ -258,7 +258,7 @@ export class KeyStream {
     const share = conditions.best === undefined ? 1 : conditions.best.postings / Math.max(1, extent.typeRows);
     const matching = Math.max(1, Math.min(1, share) * extent.rows);
     // A walk along a column passes rows outside of the extent too.
-    const all = walkOf(this.order) === 'places' ? extent.rows : extent.typeRows;
+    const all = walkOf(this.order) === 'slots' ? extent.rows : extent.typeRows;
     const isPassed = this.#after === undefined && isPassedInMemory(session, plan, this.order, this.#offset);
     const wanted = isPassed ? this.#wanted - this.#offset : this.#wanted;
     const passed = (Math.min(wanted, matching) * all) / matching;

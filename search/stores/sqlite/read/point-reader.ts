@@ -9,7 +9,7 @@ import type { RowScope } from '../../../rights/scope.ts';
 import { typeKey } from '../../../types.ts';
 import type { PageRequest, RowRead } from '../../store.ts';
 import { Catalog, type IncarnationRecord } from '../catalog.ts';
-import { metaKey, placesPerIncarnation } from '../schema.ts';
+import { metaKey, slotsPerIncarnation } from '../schema.ts';
 
 /** What was found at one moment. */
 export interface PointRead {
@@ -45,7 +45,7 @@ const restMs = 5000;
 type Found = readonly [
   sequence: number,
   catalogVersion: number,
-  place: number | null,
+  slot: number | null,
   uid: string,
   bytes: number,
   raw: Uint8Array | null,
@@ -107,9 +107,9 @@ function openConnection(file: string, nowMs: () => number): PointReader {
       // The catalog is old, or there was a commit between two statements.
       if (found[0]![1] !== catalog.version || (sequence ??= found[0]![0]) !== found[0]![0]) return undefined;
       if (found.length === mostNamed) return undefined;
-      for (const [, , place, uid, , raw] of found) {
-        if (place === null) continue;
-        const { namespace } = catalog.place(place);
+      for (const [, , slot, uid, , raw] of found) {
+        if (slot === null) continue;
+        const { namespace } = catalog.slot(slot);
         if (!grantAllows(grant, namespace, point.name)) continue;
         if (raw === null || rows.length > 0) return undefined;
         const { id, cluster } = incarnation;
@@ -120,11 +120,11 @@ function openConnection(file: string, nowMs: () => number): PointReader {
   };
   const lookUp = (t: number, { number }: IncarnationRecord, { namespace, name }: Point): readonly Found[] => {
     if (namespace === undefined) {
-      const first = number * placesPerIncarnation;
-      return byName.all(t, name, first, first + placesPerIncarnation) as unknown as readonly Found[];
+      const first = number * slotsPerIncarnation;
+      return byName.all(t, name, first, first + slotsPerIncarnation) as unknown as readonly Found[];
     }
-    const place = catalog.placesOf.get(number)!.get(namespace)?.number ?? none;
-    return byKey.all(t, place, name) as unknown as readonly Found[];
+    const slot = catalog.slotsOf.get(number)!.get(namespace)?.number ?? none;
+    return byKey.all(t, slot, name) as unknown as readonly Found[];
   };
   return {
     find: (query, scope, page) => {
@@ -155,7 +155,7 @@ function openConnection(file: string, nowMs: () => number): PointReader {
 /** Number of nothing. */
 const none = -1;
 
-/** One row at least, whose place is null when there is no object: what else was true at that moment must be known. */
+/** One row at least, whose slot is null when there is no object: what else was true at that moment must be known. */
 function prepare(db: DatabaseSync, on: string): StatementSync {
   const statement = db.prepare(
     `SELECT s.value, (SELECT value FROM meta WHERE key = '${metaKey.catalog}'), o.place, o.uid, length(b.raw),

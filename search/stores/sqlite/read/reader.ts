@@ -18,7 +18,7 @@ import { configure } from '../file.ts';
 import { readPage, type KeyPage } from './pages.ts';
 import { ReaderMemory } from '../memory/reader-memory.ts';
 import { indexVersionsOf, type IndexVersions } from '../../index-version.ts';
-import { metaKey, placesPerIncarnation, readStoreId } from '../schema.ts';
+import { metaKey, slotsPerIncarnation, readStoreId } from '../schema.ts';
 import type { Session } from '../session.ts';
 import { TermTestSets, type Slice, type Turns } from '../transaction.ts';
 import { type Question } from '../session.ts';
@@ -169,16 +169,16 @@ function versionColumns(
   t: number | undefined,
   incarnation: number | undefined,
 ): VersionColumns {
-  const first = (incarnation ?? 0) * placesPerIncarnation;
+  const first = (incarnation ?? 0) * slotsPerIncarnation;
   const rows =
     t === undefined || incarnation === undefined
       ? []
       : sql.all<[number, string, string, string]>(
           'SELECT place, name, uid, rv FROM obj INDEXED BY obj_key WHERE t = ? AND place BETWEEN ? AND ?',
-          [t, first, first + placesPerIncarnation - 1],
+          [t, first, first + slotsPerIncarnation - 1],
         );
   return {
-    namespaces: rows.map(([place]) => catalog.place(place).namespace),
+    namespaces: rows.map(([slot]) => catalog.slot(slot).namespace),
     names: rows.map(([, name]) => name),
     uids: rows.map(([, , uid]) => uid),
     resourceVersions: rows.map(([, , , rv]) => rv),

@@ -24,10 +24,10 @@ export interface Walk {
 export const atOnceMs = 15;
 
 /** A row as it is read for its keys. */
-export type KeyColumns = readonly [id: number, place: number, name: string, created: number, rv: string];
+export type KeyColumns = readonly [id: number, slot: number, name: string, created: number, rv: string];
 
 /**
- * What an order does not compare is not read: the indexes of places and names hold the rest, so that no row is looked
+ * What an order does not compare is not read: the indexes of slots and names hold the rest, so that no row is looked
  * up.
  */
 export function columnsOf({ keys }: RowOrder): string {
@@ -36,8 +36,8 @@ export function columnsOf({ keys }: RowOrder): string {
   return `o.id, o.place, o.name, ${created}, ${has('resource_version') ? 'o.rv' : "''"}`;
 }
 
-export function keyRow({ catalog }: Session, plan: TypePlan, [id, place, name, created, rv]: KeyColumns): KeyRow {
-  return { id, type: plan.type, place: catalog.place(place), name, created, rv, sort: [] };
+export function keyRow({ catalog }: Session, plan: TypePlan, [id, slot, name, created, rv]: KeyColumns): KeyRow {
+  return { id, type: plan.type, slot: catalog.slot(slot), name, created, rv, sort: [] };
 }
 
 /**
@@ -54,12 +54,12 @@ export function collect(
   budget?: BodyBudget,
 ): KeyRow[] {
   const rows: KeyRow[] = [];
-  for (const way of joined(access)) {
-    const all = whereOf([...way.where, ...access.rest]);
+  for (const path of joined(access)) {
+    const all = whereOf([...path.where, ...access.rest]);
     // Each is read, so there is nothing to be had from more than may be.
     const limit = budget === undefined ? '' : ` LIMIT ${budget.left + 1}`;
-    const text = `SELECT ${way.repeats ? 'DISTINCT ' : ''}${columnsOf(order)} FROM ${way.from.text} WHERE ${all.text}${limit}`;
-    for (const row of session.sql.all<KeyColumns>(text, [...way.from.values, ...all.values])) {
+    const text = `SELECT ${path.repeats ? 'DISTINCT ' : ''}${columnsOf(order)} FROM ${path.from.text} WHERE ${all.text}${limit}`;
+    for (const row of session.sql.all<KeyColumns>(text, [...path.from.values, ...all.values])) {
       rows.push(keyRow(session, plan, row));
     }
     budget?.expect(rows.length);
@@ -87,8 +87,8 @@ function withSortValues(
 }
 
 /** A row as a matcher wants to know where it stands. */
-export function matchKey({ type, place, name }: KeyRow): RowKey {
-  return { cluster: place.incarnation.cluster, type, namespace: place.namespace, name };
+export function matchKey({ type, slot, name }: KeyRow): RowKey {
+  return { cluster: slot.incarnation.cluster, type, namespace: slot.namespace, name };
 }
 
 /** Rows that are already there. */
@@ -105,14 +105,14 @@ export function sortedWalk(rows: readonly KeyRow[]): Walk {
 }
 
 /** Whether an order can be followed without looking at all rows, and how. */
-export function walkOf(order: RowOrder): 'places' | Column | undefined {
+export function walkOf(order: RowOrder): 'slots' | Column | undefined {
   if (order.paths.length > 0) return undefined;
   const [first, second] = order.keys.map(({ by }) => by);
   if (first === 'name') return 'name';
   if (first === 'created_at') return 'created';
   if (first === 'resource_version') return 'rv';
-  const isOfPlaces = (by: SortKey['by'] | undefined): boolean => by === 'cluster' || by === 'namespace';
-  return isOfPlaces(first) && isOfPlaces(second) ? 'places' : undefined;
+  const isOfSlots = (by: SortKey['by'] | undefined): boolean => by === 'cluster' || by === 'namespace';
+  return isOfSlots(first) && isOfSlots(second) ? 'slots' : undefined;
 }
 
 /** A column that rows can be read in the order of. */

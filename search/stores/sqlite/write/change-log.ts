@@ -20,7 +20,7 @@ const leastTrimmed = 500;
 
 export interface ChangedRow {
   readonly t: number;
-  readonly place: number;
+  readonly slot: number;
   readonly name: string;
   readonly uid: string;
   readonly id: number;
@@ -57,7 +57,7 @@ export class ChangeLog {
   /** @param bytes of the body before, which is still stored; 0 for an added object */
   append(kind: keyof typeof changeKind, row: ChangedRow, bytes: number): void {
     this.#sequence = Math.max(this.#sequence + 1, this.#nowUs());
-    this.#insert.run(this.#sequence, changeKind[kind], row.t, row.place, row.name, row.uid, row.id);
+    this.#insert.run(this.#sequence, changeKind[kind], row.t, row.slot, row.name, row.uid, row.id);
     this.#entries++;
     if (kind === 'added') return;
     this.#keepBody.run(this.#sequence, row.id);

@@ -15,7 +15,7 @@ import { checkpoint } from './checkpoint.ts';
 import { unpackRows, type PackedBatch } from '../threads/messages.ts';
 import { stoppedTypes } from './quota.ts';
 import { RowWriter, type Growth } from './row-writer.ts';
-import { metaKey, placesPerIncarnation, readPragma, readStoreId } from '../schema.ts';
+import { metaKey, slotsPerIncarnation, readPragma, readStoreId } from '../schema.ts';
 import { TermDictionary } from '../terms.ts';
 
 export interface WriterOptions {
@@ -120,13 +120,13 @@ export class Writer {
     for (const t of types) {
       // First, so that whatever interrupts the deletion leaves a type that must be listed anew.
       this.#statements.clearPosition.run(t, inc);
-      const first = inc * placesPerIncarnation;
+      const first = inc * slotsPerIncarnation;
       const left = forgottenAtOnce - deleted;
-      const rows = this.#statements.rowsOf.all(t, first, first + placesPerIncarnation - 1, left) as {
+      const rows = this.#statements.rowsOf.all(t, first, first + slotsPerIncarnation - 1, left) as {
         place: number;
         name: string;
       }[];
-      for (const { place, name } of rows) this.#grow(t, inc, this.#rows.delete(t, place, name).growth);
+      for (const { place: slot, name } of rows) this.#grow(t, inc, this.#rows.delete(t, slot, name).growth);
       deleted += rows.length;
       if (rows.length === left) return { commit: this.#commitOf(0, deleted), isDone: false };
       this.#growth.delete(`${t} ${inc}`);
@@ -144,14 +144,14 @@ export class Writer {
     let written = 0;
     let deleted = 0;
     for (const { namespace, name } of batch.deletes) {
-      const place = this.#catalog.placesOf.get(inc)?.get(namespace);
-      if (place === undefined) continue;
-      const { outcome, growth } = this.#rows.delete(t, place.number, name);
+      const slot = this.#catalog.slotsOf.get(inc)?.get(namespace);
+      if (slot === undefined) continue;
+      const { outcome, growth } = this.#rows.delete(t, slot.number, name);
       if (outcome === 'deleted') deleted++;
       this.#grow(t, inc, growth);
     }
     for (const row of unpackRows(batch)) {
-      const { outcome, growth } = this.#rows.upsert(t, this.#numberOfPlace(incarnation, row.namespace), row);
+      const { outcome, growth } = this.#rows.upsert(t, this.#numberOfSlot(incarnation, row.namespace), row);
       if (outcome === 'written') written++;
       this.#grow(t, inc, growth);
     }
@@ -273,20 +273,20 @@ export class Writer {
     return number;
   }
 
-  #numberOfPlace({ id }: Incarnation, namespace: string): number {
+  #numberOfSlot({ id }: Incarnation, namespace: string): number {
     const incarnation = this.#catalog.incarnations.get(id)!;
-    const places = this.#catalog.placesOf.get(incarnation.number)!;
-    const known = places.get(namespace);
+    const slots = this.#catalog.slotsOf.get(incarnation.number)!;
+    const known = slots.get(namespace);
     if (known !== undefined) return known.number;
-    if (places.size >= placesPerIncarnation - 1) {
+    if (slots.size >= slotsPerIncarnation - 1) {
       throw new GatewayError(
         'INDEX_UNAVAILABLE',
         `cluster "${incarnation.cluster}" has more namespaces than are indexed`,
       );
     }
-    const number = incarnation.number * placesPerIncarnation + places.size;
-    this.#statements.addPlace.run(number, namespace, this.#catalog.version + 1);
-    this.#catalog.addPlace({ number, incarnation, namespace });
+    const number = incarnation.number * slotsPerIncarnation + slots.size;
+    this.#statements.addSlot.run(number, namespace, this.#catalog.version + 1);
+    this.#catalog.addSlot({ number, incarnation, namespace });
     this.#catalogGrew = true;
     return number;
   }
@@ -298,7 +298,7 @@ function prepareAll(
   Record<
     | 'addType'
     | 'addIncarnation'
-    | 'addPlace'
+    | 'addSlot'
     | 'info'
     | 'follow'
     | 'followed'
@@ -317,7 +317,7 @@ function prepareAll(
       `INSERT INTO incarnation (incarnation, cluster) VALUES (?, ?)
       ON CONFLICT (incarnation) DO UPDATE SET cluster = excluded.cluster RETURNING id`,
     ),
-    addPlace: db.prepare('INSERT INTO place (id, namespace, added) VALUES (?, ?, ?)'),
+    addSlot: db.prepare('INSERT INTO place (id, namespace, added) VALUES (?, ?, ?)'),
     info: db.prepare('SELECT info FROM follow WHERE t = ? AND inc = ?'),
     follow: db.prepare(
       `INSERT INTO follow (t, inc, info, version, confirmed, objects, bytes) VALUES (?, ?, ?, '', 0, 0, 0)
