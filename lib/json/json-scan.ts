@@ -1,6 +1,6 @@
-// Steps over JSON in bytes, token by token, without building values. Easy to get wrong: what is stepped over is stored
-// and sent to others as it is, so every byte must follow the grammar (RFC 8259); one member's bad JSON would spoil the
-// answer of all.
+// Steps over JSON in bytes, token by token, without building values. What is stepped over is stored and sent to others
+// as it is, so every byte is checked against the grammar (RFC 8259): one member's bad JSON must not spoil the answer of
+// all.
 import { MalformedAnswer } from './malformed-json.ts';
 
 /** Go's encoding/json refuses deeper documents, so no honest API server has them. */

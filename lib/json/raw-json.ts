@@ -1,5 +1,5 @@
-// Changes and parts of stored objects as bytes: what is not touched stays as the member wrote it. Easy to get wrong:
-// parsing and printing again would lose numbers beyond 2^53, `1.0`, escapes and the order of integer keys.
+// Parts of stored objects, and changes to them, as bytes: what is not touched remains as the member wrote it. Parsing
+// and printing again would lose numbers beyond 2^53, `1.0`, escapes and the order of integer keys.
 import { byte, maxDepth, nextMember, skipColon, skipSpace, skipString, skipValue, textOf } from './json-scan.ts';
 import type { PathStep } from './path-step.ts';
 

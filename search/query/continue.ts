@@ -1,7 +1,6 @@
-// Opaque continue tokens: where a list goes on, encrypted, and bound to the question, to who asked it and to the store
-// whose pages it is for. Easy to get wrong: a token is shown to its caller, so its last key (a name of a row the caller
-// may no longer see) must not be readable, and nobody may make or change one; but one of another replica is no fault of
-// its caller and must say so, or a client that is sent to and fro gives up.
+// Opaque continue tokens: where a list goes on, encrypted, and bound to the question, the user and the store. Nobody
+// can make, change or read one: its last key may name a row the caller may no longer see. A token of another replica is
+// refused as expired, not as a bad request, so that a client starts its list again.
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, randomFillSync } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Cursor } from '../stores/store.ts';

@@ -1,6 +1,6 @@
-// Reads the values of paths from an object, whether it is raw bytes or already parsed. Easy to get wrong: a parsed
-// object may hold keys such as `__proto__` and `constructor`, so only own properties count; and only raw bytes still
-// know that a number was written `1.0` or 2^53+1.
+// Reads the values of paths from an object, whether it is raw bytes or already parsed. Only own properties of a parsed
+// object count, since its keys may be `__proto__` or `constructor`. Only raw bytes still know that a number was written
+// `1.0` or 2^53+1.
 import { compilePaths, readPaths, scalarText, type PathSet } from './json-path.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 

@@ -1,6 +1,7 @@
-// Finds the values of some paths in the raw bytes of a JSON object in one pass, without parsing the rest, so that
-// numbers keep their text and big objects cost little. Easy to get wrong: of a key that stands twice in an object the
-// last one counts, as in JSON.parse, and keys may be written with escapes.
+// Finds the values of some paths in the raw bytes of a stored object in one pass. Unlike lib/json/json-scan.ts it does
+// not check what it passes over, since stored objects were checked when they were read, and it skips long texts many
+// bytes at a time. Of a key that comes twice in an object the last one counts, as in JSON.parse; keys may be written
+// with escapes.
 import type { PathStep } from '../../lib/json/path-step.ts';
 
 /** Where a value stands: bytes `start` up to `end`, quotes and brackets included. */

@@ -1,6 +1,6 @@
-// The question as every store and the matcher understand it: a tree of plain values, whichever spelling (Clusterpedia's
-// parameters and labels, native selectors, `filter=`, a POSTed document) it came in. Easy to get wrong: an absent list
-// asks for everything, an empty one for nothing.
+// The question as every store and the matcher understand it: a tree of plain values, whichever spelling it came in
+// (Clusterpedia's parameters and labels, native selectors, `filter=`, a POSTed document). An absent list asks for
+// everything, an empty one for nothing.
 import type { PathStep } from '../../lib/json/path-step.ts';
 import type { ResourceType } from '../types.ts';
 import type { Column } from './columns.ts';

@@ -1,6 +1,5 @@
-// Whether one object is among the rows of a query: the meaning every store's plan must agree with. Easy to get wrong:
-// negative operators hold where there is nothing to compare, and a label compares with `Gt` only as an integer while a
-// field compares as its operand reads.
+// Whether one object is among the rows of a query: the meaning every store's plan must agree with. Negative operators
+// hold where there is nothing to compare. A label compares with `Gt` only as an integer, a field as its operand reads.
 import type { TypeKey } from '../types.ts';
 import { typeKey } from '../types.ts';
 import { compare, readComparable } from './comparable.ts';

@@ -1,6 +1,6 @@
-// Field selectors of Kubernetes' own, as `spec.nodeName=` or `source=kubelet`: what kube-apiserver selects by is not
-// always what stands in the object. Easy to get wrong: there a missing field is its default, so that `spec.nodeName=`
-// finds the pods without a node; for any other path nothing equals nothing (Clusterpedia's rule).
+// Kubernetes' own field selectors, such as `spec.nodeName=` or `source=kubelet`, as conditions on the objects. In
+// kube-apiserver a missing field has its default, so that `spec.nodeName=` finds the pods without a node; for any other
+// path nothing equals nothing (Clusterpedia's rule).
 import { typeKey, type ResourceType, type TypeKey } from '../types.ts';
 import type { FieldRequirement, ListQuery } from './list-query.ts';
 import { parsePath, printPath } from './path.ts';

@@ -1,6 +1,5 @@
-// What to sort by: columns and paths, from the URL (`namespace,name desc`) or a label (`name_desc`). Easy to get wrong:
-// Clusterpedia hands the text to its database as an expression; here whatever is neither a column nor a path is
-// refused.
+// What to sort by: columns and paths, from the URL (`namespace,name desc`) or a label (`name_desc`). Clusterpedia hands
+// the text to its database as an expression; here a text that is neither a column nor a path is refused.
 import { columns, readColumn } from './columns.ts';
 import type { OrderKey } from './list-query.ts';
 import { bad } from './parameters.ts';

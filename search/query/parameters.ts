@@ -1,6 +1,6 @@
-// The parameters of a question, from a URL's query or from a JSON document of the same names. Easy to get wrong: a flag
-// without a value (`?withContinue`) is true, a comma list is split where it is one text and never where JSON has a
-// list, and of a repeated parameter the first counts unless it may be repeated.
+// The parameters of a question, from a URL's query or from a JSON document of the same names. A flag without a value
+// (`?withContinue`) is true. Commas split a text, never an element of a JSON list. Of a repeated parameter the first
+// counts unless it may be repeated.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { tailStart } from '../../lib/text/text-ends.ts';
 

@@ -1,6 +1,6 @@
 // Reads a question in any of its spellings (path, URL parameters, labels inside the selector, a JSON document) into one
-// ListQuery. Easy to get wrong: path wins over URL, URL wins over label; and what was asked but cannot be done must be
-// refused, never dropped, since that shows more rows.
+// ListQuery. Path wins over URL, URL over label. A condition that cannot be applied is refused: dropping it would show
+// more rows.
 import type { ResourceType } from '../types.ts';
 import { readColumnPath } from './columns.ts';
 import { parseFieldSelector } from './selectors/field-selector.ts';

@@ -1,6 +1,5 @@
-// The times of `since` and `before`, in every form Clusterpedia reads and one that fits in a label. Easy to get wrong:
-// which form it is depends on single characters (`T`, a blank, `-`), and a number means seconds or milliseconds by its
-// length.
+// The times of `since` and `before`, in every form Clusterpedia reads and one that fits in a label. Single characters
+// (`T`, a blank, `-`) decide which form it is; a number means seconds or milliseconds by its length.
 import { bad } from './parameters.ts';
 import { readRfc3339, utcMs } from './rfc3339.ts';
 

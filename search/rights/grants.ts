@@ -1,6 +1,5 @@
-// The arithmetic of grants: what two of them have in common, what one allows, and a text that tells them apart. Easy to
-// get wrong: a name without a namespace stands for that name in every namespace, so what it has in common with a list
-// of namespaces is that name in each of them.
+// The arithmetic of grants: their intersection, what one allows, and a digest. A name without a namespace stands for
+// that name in every namespace, so its intersection with a list of namespaces is that name in each of them.
 import { hash } from 'node:crypto';
 import type { Grant } from './scope.ts';
 

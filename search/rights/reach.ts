@@ -1,6 +1,6 @@
 // What the gateway itself lets a caller read of a cluster: the same questions to the same authorizer as for a request
-// through `/clusters/<name>/proxy`. Easy to get wrong: the question always carries the cluster's own name, so that a
-// grant on the name `*`, which is the fan-out, opens no cluster; and an error is no answer, it ends the whole question.
+// through `/clusters/<name>/proxy`. The question always carries the cluster's own name, so that a grant on the name
+// `*`, which is the fan-out, opens no cluster. An error of the authorizer ends the whole question.
 import type { Attributes } from '../../auth/rules/attributes.ts';
 import type { AttributesOuter } from '../../auth/rules/attributes.ts';
 import type { AuthorityHints, Decision } from '../../auth/rules/authorize.ts';

@@ -1,7 +1,6 @@
-// Rights of clusters whose RBAC is not the whole truth: the member is asked by SubjectAccessReview, as the gateway's
-// own credential with the identity in the spec. Easy to get wrong: a SubjectAccessReview adds no groups by itself, so
-// it must name the identity as the member arrives at it after impersonation; and an error is no answer, is not
-// remembered, and hides the cluster.
+// Asks members who may see what, for clusters that decide by more than RBAC: SubjectAccessReviews with the gateway's
+// own credential and the identity in the spec. A SubjectAccessReview adds no groups by itself, so the spec names the
+// identity as it is after impersonation. An error is no answer: it is not remembered, and it hides the cluster.
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { makeReviewCache } from '../../auth/reviews/review-cache.ts';
 import { GatewayError } from '../../cache/model/errors.ts';

@@ -1,6 +1,6 @@
-// Now and then a decision of the mirrored RBAC is compared with the member's own answer, so that an authorizer nobody
-// told us of is found out. Easy to get wrong: the mirror is a watch behind the member, so a difference counts only
-// after the member's RBAC was confirmed again, several times.
+// Compares some decisions of the mirrored RBAC with the member's own answer, to find authorizers that the member has
+// not reported. The mirror is a watch behind the member, so a difference counts only after the member's RBAC was
+// confirmed again, several times.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { User } from '../../cache/model/user.ts';
 import { grantAllows } from './grants.ts';

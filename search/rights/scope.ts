@@ -1,6 +1,5 @@
-// What of the index one user may see, as values that a store can make part of its plan. Easy to get wrong: what is not
-// named here is hidden. A cluster that the caller may not reach at all is simply absent, and nothing that is counted,
-// listed or named may tell that it exists.
+// What of the index one user may see, as values that a store makes part of its plan. What is not named here is hidden.
+// A cluster that the caller may not reach is absent, and no count, list or name shows that it exists.
 import type { TypeKey } from '../types.ts';
 
 /** What of one type in one cluster may be seen. */

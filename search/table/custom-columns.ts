@@ -1,6 +1,5 @@
 // Cells of custom resources by the `additionalPrinterColumns` of their CRD (apiextensions-apiserver's tableconvertor).
-// Easy to get wrong: a value of another type than the column's is no cell, while a text column shows any value, lists
-// as JSON.
+// A value of another type than the column's gives no cell, but a text column shows any value, lists as JSON.
 import { exactInteger, isExactInteger } from '../../lib/json/exact-json.ts';
 import type { PrinterColumn } from '../types.ts';
 import {

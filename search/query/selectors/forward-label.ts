@@ -1,5 +1,5 @@
-// The label by which a list or watch asks for the member itself instead of the index. Easy to get wrong: only that very
-// key counts, and a selector that cannot be read is left as it is, for whoever answers to refuse.
+// The label by which a list or watch asks for the member itself instead of the index. A selector that cannot be read is
+// left as it is, and the component that answers refuses it.
 import { parseLabelSelector, printLabelSelector } from './label-selector.ts';
 import { flagValue } from './search-labels.ts';
 

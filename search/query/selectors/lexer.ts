@@ -1,6 +1,6 @@
-// Tokens of label and field selectors (apimachinery/pkg/labels.Lexer), and the grammar both share. Easy to get wrong:
-// `in` and `notin` are words only where an operator may stand, `x in (in)` is a value; and in field selectors a quote
-// in a key hides operators from the lexer.
+// Tokens of label and field selectors (apimachinery/pkg/labels.Lexer), and the grammar both share. `in` and `notin` are
+// operators only where one may be: `x in (in)` has a value. In field selectors a quote in a key hides operators from
+// the lexer.
 
 export type TokenKind = 'end' | 'word' | 'in' | 'notin' | '=' | '==' | '!=' | '!' | '>' | '<' | '(' | ')' | ',';
 

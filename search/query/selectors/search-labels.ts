@@ -1,6 +1,5 @@
 // Clusterpedia's search labels: parameters that travel inside a label selector, since kubectl and client libraries can
-// send nothing else. Easy to get wrong: they are a set of values with an operator, and `notin` must not be taken for
-// `in`.
+// send nothing else. Each is a set of values with an operator, and `notin` is not `in`.
 import type { LabelRequirement } from '../list-query.ts';
 import { bad } from '../parameters.ts';
 

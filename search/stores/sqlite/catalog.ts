@@ -1,6 +1,5 @@
-// Types, incarnations and slots (an incarnation's namespace) by number, in memory: what turns rows of numbers into
-// names and scopes into ranges. Easy to get wrong: it only grows while the index is open; numbers of what is gone stay
-// valid for the log.
+// Types, incarnations and namespace slots by number, in memory: turns the numbers of rows into names and scopes into
+// ranges. It only grows while the index is open, because the log still holds the numbers of what was deleted.
 import type { DatabaseSync } from 'node:sqlite';
 
 import type { TypeKey } from '../../types.ts';

@@ -1,6 +1,5 @@
 // Tables of the index in SQLite: a narrow row per object, bodies apart, postings of terms, counters, and the log of
-// changes. Easy to get wrong: no planner statistics are kept, so every query names the index it wants; see
-// conditions.ts and walks.ts.
+// changes. No planner statistics are kept, so every query names the index it uses (read/conditions.ts, walks/walks.ts).
 import type { DatabaseSync } from 'node:sqlite';
 
 import { newStoreId } from '../index-version.ts';
@@ -27,7 +26,7 @@ export const metaKey = {
   catalog: 'catalog',
   /** Digest of the indexed paths the rows were written with. */
   paths: 'paths',
-  /** Which store this is, of all there are: what its resourceVersions and continue tokens are known by. */
+  /** Id of the store, which its resourceVersions and continue tokens carry. */
   store: 'store',
 } as const;
 
@@ -92,7 +91,7 @@ export function createSchema(db: DatabaseSync, startUs: number, pathsDigest: str
 
 /** Steps from version `i + 1` of the schema to the next; each runs in the transaction that raises `user_version`. */
 export const migrations: readonly ((db: DatabaseSync) => void)[] = [
-  // Stores were not told apart: what version 1 has issued is expired once.
+  // Version 1 had no id; resourceVersions it has issued expire once.
   (db) => void db.prepare('INSERT INTO meta (key, value) VALUES (?, ?)').run(metaKey.store, newStoreId()),
 ];
 

@@ -218,7 +218,7 @@ describe('a store over its life', () => {
       assert.ok(!store.canBeOwn(other) && !(await store.isInLog(other)), other);
       await assert.rejects(store.changes(other, ['pods.'], 10), { name: 'GatewayError', code: 'EXPIRED' });
     }
-    // Digits that fit by chance help nobody: nothing was committed at that time, or nothing yet.
+    // Check digits that fit by chance are not enough: nothing was committed at that time.
     await store.apply(batch([row('later', 1)]));
     const laterUs = own.read(store.resourceVersion())!;
     for (const guessed of [atUs + 1, laterUs + 1].filter((us) => us !== laterUs).map(own.make)) {

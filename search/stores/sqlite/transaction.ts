@@ -1,5 +1,5 @@
-// One read transaction: the statements, and what is known of the index as of its moment. Numbers of terms and
-// namespaces are of this transaction alone; a longer answer opens the next one and reads them again.
+// One read transaction: the statements, and what is known of the index at its moment. Numbers of terms and namespaces
+// belong to this transaction; a longer answer opens the next one and reads them again.
 import type { IndexVersions } from '../index-version.ts';
 import type { Catalog } from './catalog.ts';
 import type { Sql } from './sql.ts';

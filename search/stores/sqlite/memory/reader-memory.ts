@@ -1,6 +1,6 @@
-// What a reader remembers of rows between transactions, so that many namespaces or a large offset cost no look at every
-// row: built in slices, then kept current by the log. Easy to get wrong: it is of one transaction only after `refresh`
-// in it, and must not be used otherwise.
+// What a reader remembers of rows between transactions, so that many namespaces or a large offset need no look at every
+// row. It is built in slices and kept current by the log. A memory is valid in a transaction only after `refresh` in
+// it.
 import { LRUCache } from 'lru-cache';
 
 import { CreatedColumn } from './created-column.ts';
@@ -14,9 +14,9 @@ import type { Remembered } from './remembered.ts';
 
 /** About 16 bytes each. */
 const mostKept = 2 * mostPostings;
-/** What was too large is not tried again for so long. */
+/** What was too large is tried again after this. */
 const tooLargeForMs = 60_000;
-/** Names that were asked for once are read for those who ask again within so long. */
+/** Names are read for the second question within this time. */
 const askedForMs = 600_000;
 
 export class ReaderMemory {
@@ -26,7 +26,7 @@ export class ReaderMemory {
   readonly #tooLarge = new LRUCache<string, true>({ max: 1000, ttl: tooLargeForMs });
   readonly #asked = new LRUCache<string, true>({ max: 1000, ttl: askedForMs });
 
-  /** Has {@link ReaderMemory.termCounts} of a path ready, unless they are too many. */
+  /** Builds {@link ReaderMemory.termCounts} of a path, unless there are too many. */
   async prepareTermCounts(turns: Turns, t: number, path: string): Promise<void> {
     await this.#prepare(turns, termsKey(t, path), () => new TermCounts(t, path, this.slots));
   }
@@ -36,7 +36,7 @@ export class ReaderMemory {
     return this.#current(session, termsKey(t, path)) as TermCounts | undefined;
   }
 
-  /** Has {@link ReaderMemory.createdColumn} of a type ready, unless it is too large. */
+  /** Builds {@link ReaderMemory.createdColumn} of a type, unless it is too large. */
   async prepareCreatedColumn(turns: Turns, t: number): Promise<void> {
     await this.#prepare(turns, columnKey(t), () => new CreatedColumn(t, this.slots));
   }
@@ -47,8 +47,8 @@ export class ReaderMemory {
   }
 
   /**
-   * Has {@link ReaderMemory.nameColumn} of a type ready for whoever asks again, unless it is too large: to read all
-   * names once costs as much as to search them ten times.
+   * Builds {@link ReaderMemory.nameColumn} of a type at the second question, unless it is too large: to read all names
+   * once costs as much as ten searches.
    */
   async prepareNameColumn(turns: Turns, t: number): Promise<void> {
     const key = namesKey(t);
@@ -81,9 +81,9 @@ export class ReaderMemory {
   async #prepare({ slice, pause }: Turns, key: string, make: () => Remembered): Promise<void> {
     const isDone = (session: Transaction): boolean => {
       if (this.#tooLarge.has(key) || this.#current(session, key) !== undefined) return true;
-      // Two who need the same build it together.
+      // Questions that need the same memory build it together.
       const made = this.#unfinished.get(key) ?? make();
-      // Forgotten should it throw.
+      // Not kept if building throws.
       this.#unfinished.delete(key);
       const state = made.build(session, performance.now() + sliceMs);
       if (state === 'more') this.#unfinished.set(key, made);

@@ -1,5 +1,5 @@
-// Slots numbered without gaps, so that a user's are an array of bytes and whether a row is theirs is one look into it.
-// Easy to get wrong: an array made before a slot was met does not know it.
+// Slots numbered without gaps, so that a user's slots are an array of bytes and a row is looked up by one index. An
+// array that was made before a slot was added does not have it.
 import { incarnationOf } from '../catalog.ts';
 import type { Extent } from '../read/extents.ts';
 
@@ -18,7 +18,7 @@ export class SlotNumbers {
     return this.#slots[number]!;
   }
 
-  /** 1 at the number of each slot that an extent has as a whole; its single objects are not in it. */
+  /** 1 at the number of each slot that an extent has as a whole, without its single objects. */
   among({ isWhole, incarnations, except, slots }: Extent): Uint8Array {
     const members = new Uint8Array(this.#numbers.size);
     if (isWhole) return members.fill(1);

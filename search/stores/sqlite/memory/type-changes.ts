@@ -1,6 +1,5 @@
-// What has changed of a type since a moment, by the log: how things that a reader remembers between transactions are
-// kept current. Easy to get wrong: a log that does not reach back so far says nothing, and what was remembered must
-// then be read anew.
+// The changes of a type since a moment, from the log: keeps current what a reader remembers. Where the log no longer
+// reaches back, the memory has to be built again.
 import { oldestSequence } from '../read/change-reader.ts';
 import { changeKind } from '../schema.ts';
 import type { Transaction } from '../transaction.ts';

@@ -1,14 +1,13 @@
-// Reads bodies of a page's keys, a bounded chunk a transaction, as they were when the page was planned. Easy to get
-// wrong: a row that has changed since is taken from the log, so that a list and a watch from its resourceVersion
-// neither repeat nor miss a change.
+// Reads the bodies of a page's keys, a bounded chunk a transaction, as they were when the page was planned. A row that
+// has changed since is read from the log, so that a list and a watch from its resourceVersion neither repeat nor miss a
+// change.
 import type { TypeKey } from '../../../types.ts';
 import type { RowRead } from '../../store.ts';
 import { changeKind, metaKey } from '../schema.ts';
 import type { Session } from '../session.ts';
 
 /**
- * Some rows of a page, packed: their texts stay as SQLite wrote them until whoever wants the rows reads them, by {@link
- * rowsOfChunk}.
+ * Some rows of a page, packed: their texts are as SQLite wrote them until {@link rowsOfChunk} reads them.
  */
 export interface BodyChunk {
   /** How many ids of those asked for are done; rows that are gone are missing from the rest. */
@@ -22,7 +21,7 @@ export interface BodyChunk {
   /** JSON arrays. */
   readonly names: string;
   readonly uids: string;
-  /** With a comma before each: what goes on as a list is sent as it is. */
+  /** With a comma before each, so that they can be sent as a list without copying. */
   readonly bodies: Uint8Array;
 }
 
@@ -33,13 +32,13 @@ export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
 const comma = 0x2c;
 /**
- * Read by one statement at first, without their bodies and with them, and at most once it is known how large rows are.
+ * Rows read by the first statement, without and with bodies, and by later ones, when the size of rows is known.
  */
 const firstHeads = 64;
 const firstRows = 16;
 const mostRows = 256;
 
-/** What of some rows is read before their bodies. */
+/** The columns of some rows that are read before their bodies. */
 interface Heads {
   readonly t: readonly number[];
   readonly slot: readonly number[];
@@ -57,7 +56,7 @@ export function rowsOfChunk(chunk: BodyChunk): readonly RowRead[] {
   let at = 0;
   return names.map((name, row) => {
     const [cluster, incarnation, namespace] = slots[slotOf[row]!]!;
-    // Behind a comma each.
+    // Behind its comma.
     const raw = bodies.subarray(at + 1, at + 1 + bytes[row]!);
     at += 1 + bytes[row]!;
     return { type: types[typeOf[row]!]!, cluster, incarnation, namespace, name, uid: uids[row]!, raw };
@@ -71,7 +70,7 @@ export function readBodies(session: Session, ids: Float64Array, sequence: number
   return changed.size === 0 ? readNow(session, some) : readBefore(session, some, changed);
 }
 
-/** Rows as they are. */
+/** Rows as they are now. */
 function readNow(session: Session, ids: Float64Array): BodyChunk {
   const packer = new Packer();
   let done = 0;
@@ -79,7 +78,7 @@ function readNow(session: Session, ids: Float64Array): BodyChunk {
     const count = Math.min(ids.length - done, countOfNext(packer, firstHeads));
     const heads = readHeads(session, ids.subarray(done, done + count));
     const wanted = countUpTo(chunkBytes - packer.bytes, heads.bytes);
-    // Where some are gone it is not known which.
+    // If some are gone it is unknown which.
     const isCut = wanted < count && heads.t.length === count;
     packer.add(isCut ? firstOf(heads, wanted) : heads);
     done += isCut ? wanted : count;
@@ -172,8 +171,7 @@ function firstOf({ t, slot, bytes, names, uids }: Heads, count: number): Heads {
 }
 
 /**
- * One after the other as SQLite joins them, which is one piece of memory for all: none is made and thrown away for each
- * row.
+ * Joined by SQLite into one piece of memory, instead of one for each row.
  */
 function joinedBodies({ sql }: Session, ids: Float64Array): Uint8Array {
   const [joined] = sql.first<[Uint8Array | null]>(
@@ -195,7 +193,7 @@ function packed(bodies: readonly Uint8Array[], bytes: number): Uint8Array {
   return all;
 }
 
-/** As many as the rest of the chunk holds, if rows go on as they were. */
+/** As many as fit in the rest of the chunk, if the next rows are as large. */
 function countOfNext({ rows, bytes }: Packer, first: number): number {
   if (rows === 0) return first;
   return Math.max(1, Math.min(mostRows, Math.ceil(((chunkBytes - bytes) * rows) / Math.max(1, bytes))));
@@ -203,7 +201,7 @@ function countOfNext({ rows, bytes }: Packer, first: number): number {
 
 /** In the order of the ids; rows that are gone are missing. */
 function readHeads({ sql }: Session, ids: Float64Array): Heads {
-  // A list of each column is made in SQLite: each value of its own costs more on its way here.
+  // SQLite makes one list of each column: single values would cost more to fetch.
   const [t, slot, bytes, names, uids] = sql.first<[string, string, string, string, string]>(
     `SELECT json_group_array(o.t), json_group_array(o.place), json_group_array(length(b.raw)), json_group_array(o.name),
     json_group_array(o.uid) FROM json_each(?) j

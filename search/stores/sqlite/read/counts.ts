@@ -1,5 +1,5 @@
-// Counts rows of a question, in all or by cluster, namespace or type. Easy to get wrong: what counters answer must be
-// what reading the rows would give, and what only bodies can tell is never counted without reading them.
+// Counts rows of a question, in all or by cluster, namespace or type. Counters are used only where they give what
+// reading the rows would give.
 import type { BodyLooks } from './body-budget.ts';
 import { extentRows, rowsBySlot, type Extent } from './extents.ts';
 import { KeyStream } from './key-stream.ts';
@@ -21,7 +21,7 @@ export async function countRows(turns: Turns<Session>, question: Question, looks
   return sum;
 }
 
-/** Rows of a question by what a slot or a type is called. @throws TooManyBodies (rejects) */
+/** Rows of a question by cluster, namespace or type. @throws TooManyBodies (rejects) */
 export async function countBy(
   turns: Turns<Session>,
   question: Question,
@@ -53,7 +53,7 @@ export async function countBy(
   return counts;
 }
 
-/** What is done with a question's plans, and with single rows where only bodies can tell which they are. */
+/** Handles a question's plans, or single rows where bodies decide which they are. */
 export interface PlanVisitor {
   readonly plan: (session: Session, plan: TypePlan) => unknown;
   readonly row: (session: Session, row: KeyRow) => unknown;
@@ -109,7 +109,7 @@ export async function eachRows(
   }
 }
 
-/** Rows that are surely looked into: refused before that, a question that asks too much costs next to nothing. */
+/** Bodies that will be read at least, so that a question that asks too much is refused before any is read. */
 function leastRechecked(session: Session, question: Question): number {
   const plans = planTypes(session, question).filter(
     (plan) => isExtentOnly(plan) && plan.conditions.recheck !== undefined,
@@ -117,7 +117,7 @@ function leastRechecked(session: Session, question: Question): number {
   return plans.reduce((sum, { extent }) => sum + extentRows(session, extent), 0);
 }
 
-/** Whether it is all of some incarnations, whose rows are counted as a whole. */
+/** Whether the plan is all rows of some incarnations, which are counted as a whole. */
 function isOfIncarnations(plan: TypePlan): boolean {
   const { except, slots, ids } = plan.extent;
   return isExtentOnly(plan) && except.size === 0 && slots.length === 0 && ids.length === 0;

@@ -1,6 +1,5 @@
 // Which slots, and which single objects, of one type a query may look at for one user: scope and the query's key
-// columns together, as numbers. Easy to get wrong: what is not granted must not be in it, and a slot granted twice
-// must not be there twice, or counts come out wrong.
+// columns together, as numbers. A slot that is granted twice is in it once, or counts would be wrong.
 import { LRUCache } from 'lru-cache';
 
 import type { ListQuery } from '../../../query/list-query.ts';
@@ -27,20 +26,20 @@ export interface Extent {
   readonly ids: readonly number[];
   /** The objects of {@link Extent.ids}. */
   readonly singles: SingleList;
-  /** Nothing of this type is outside of it. */
+  /** It has every row of the type. */
   readonly isWhole: boolean;
   /** {@link Extent.incarnations}, {@link Extent.except} and {@link Extent.slots} as JSON. */
   readonly incarnationsJson: string;
   readonly exceptJson: string;
   readonly slotsJson: string;
-  /** About how many rows are in it, some seconds ago: what a way to them costs. {@link extentRows} says it exactly. */
+  /** Rows in it as counted within the last seconds, to compare costs; {@link extentRows} is exact. */
   readonly rows: number;
-  /** About how many rows of the type there are in all incarnations. */
+  /** Rows of the type in all incarnations, as counted within the last seconds. */
   readonly typeRows: number;
 }
 
 /**
- * What of an extent is the same in every transaction until a slot is added or a type is followed in one more
+ * The part of an extent that is the same in every transaction until a slot is added or a type is followed in one more
  * incarnation.
  */
 interface Granted {
@@ -57,14 +56,14 @@ interface Granted {
   counted: { readonly rows: number; readonly typeRows: number; readonly atMs: number } | undefined;
 }
 
-/** A user's grants are asked about again and again; they are one object while they do not change. */
+/** By grants: a user's grants are the same object until they change. */
 const granted = new WeakMap<Grants, LRUCache<string, Granted>>();
 /** Selections of one user that are remembered. */
 const mostRemembered = 16;
-/** Rows are counted only so often where a rough number will do. */
+/** Rough counts are made again after this. */
 const countedForMs = 2000;
 
-/** Undefined when nothing of the type can be in it. */
+/** Undefined when no row of the type can be in it. */
 export function extentOf(session: Transaction, query: ListQuery, type: TypeKey, grants: Grants): Extent | undefined {
   const { sql, catalog } = session;
   const t = catalog.types.get(type);
@@ -89,7 +88,7 @@ export function extentRows(session: Transaction, extent: Extent): number {
   return countRows(session, extent.t, extent, extent.slots) + extent.ids.length;
 }
 
-/** From so many slots on, their rows are summed in memory. */
+/** Rows of so many slots or more are summed in memory. */
 const manySlots = 50;
 
 /** Rows of each of some slots; empty ones may be missing. */

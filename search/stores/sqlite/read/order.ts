@@ -9,7 +9,7 @@ import type { Cursor } from '../../store.ts';
 import type { NamespaceSlot } from '../catalog.ts';
 import { compareText } from '../text-order.ts';
 
-/** What of a row is known before its body is read. */
+/** The keys of a row, known before its body is read. */
 export interface KeyRow {
   readonly id: number;
   readonly type: TypeKey;
@@ -90,7 +90,7 @@ function comparatorOf(by: SortKey['by']): (one: KeyRow, other: KeyRow) => number
   }
 }
 
-/** By cluster, then incarnation: two of one name are there only while one replaces the other. */
+/** By cluster, then incarnation: two of one name exist only while one replaces the other. */
 export function compareSlotClusters(one: NamespaceSlot, other: NamespaceSlot): number {
   if (one.incarnation === other.incarnation) return 0;
   return (
@@ -114,7 +114,7 @@ export function sortValue(text: string | null | undefined): SortValue {
 }
 
 /**
- * The keys of a row in the query's order, then how many rows stand before the next.
+ * The keys of a row in the query's order, then how many rows come before the next.
  * @param rowsUpTo rows of the query up to this one and with it
  */
 export function makeCursor(order: RowOrder, row: KeyRow, rowsUpTo: number): Cursor {

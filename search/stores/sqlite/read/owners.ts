@@ -1,6 +1,5 @@
-// Follows owner references down: from an owner to what it owns, and on. Easy to get wrong: whatever stands between must
-// be visible to the caller too, and a uid means an object only together with its cluster, since a restored cluster has
-// the uids of the one it was restored from.
+// Follows owner references down: from an owner to what it owns, and on. Every object in between must be visible to the
+// caller. A uid means an object only together with its cluster, since a restored cluster has the uids of the original.
 import type { OwnerQuery } from '../../../query/list-query.ts';
 import type { Grant } from '../../../rights/scope.ts';
 import { typeKey, type TypeKey } from '../../../types.ts';

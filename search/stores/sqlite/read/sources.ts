@@ -1,6 +1,5 @@
-// The ways to the rows of one type that a query can be about, each with the index it takes. Easy to get wrong: the ways
-// of one plan never overlap, so that a row is neither listed nor counted twice, and a way that cannot be narrowed by an
-// index says so by its cost.
+// The access paths to the rows of one type, each with the index it uses and what it costs. The paths of one plan never
+// overlap, so that no row is listed or counted twice.
 import type { ListQuery } from '../../../query/list-query.ts';
 import { incarnationOf } from '../catalog.ts';
 import { slotsPerIncarnation } from '../schema.ts';
@@ -31,7 +30,7 @@ export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
   return anyOf(any);
 }
 
-/** The same without single objects: of a counter's slot, or of a posting's. */
+/** The same without single objects, for a counter or a posting. */
 export function inSlots(extent: Extent, alias: 'x'): Piece | undefined {
   return extent.isWhole ? undefined : anyOf(slotsPieces(extent, alias));
 }
@@ -41,7 +40,7 @@ function anyOf(any: readonly Piece[]): Piece {
   return { text: `(${any.map(({ text }) => text).join(' OR ')})`, values: any.flatMap(({ values }) => values) };
 }
 
-/** A slot is not looked up in an index by them: a list of thousands were read once for each term. */
+/** Written so that SQLite uses no index for them: it would read a list of thousands once for each term. */
 function slotsPieces(extent: Extent, alias: 'o' | 'x'): Piece[] {
   const { incarnations, incarnationsJson, except, exceptJson, slots, slotsJson } = extent;
   const any: Piece[] = [];
@@ -114,22 +113,22 @@ function byTerms(extent: Extent, ids: readonly number[], postings: number): Acce
   return { from: { text, values }, where, repeats: ids.length > 1 };
 }
 
-/** A set of ways with what they cost: rows or postings they look at. */
+/** A set of paths with their cost: rows or postings they look at. */
 export interface Access {
   readonly paths: readonly AccessPath[];
-  /** Conditions the ways do not see to by themselves. */
+  /** Conditions that the paths do not check. */
   readonly rest: readonly Piece[];
   readonly cost: number;
-  /** The ways are over postings; `joined` gives them the row. */
+  /** The paths are over postings; {@link joined} adds the row. */
   readonly isOfPostings: boolean;
-  /** The ways are to every row of the extent. */
+  /** The paths reach every row of the extent. */
   readonly isOfExtent?: boolean;
 }
 
-/** Looking up a posting's row, against reading the next row of an index. */
+/** Cost of looking up a posting's row, against reading the next row of an index. */
 const lookUpCost = 2;
 
-/** The cheapest way to all rows of a plan. */
+/** The cheapest access to all rows of a plan. */
 export function cheapestAccess(plan: TypePlan, { names, uids }: ListQuery): Access {
   const { extent, conditions, only } = plan;
   const { t } = extent;
@@ -211,7 +210,7 @@ export function isOfSingles({ incarnations, slots }: Extent): boolean {
 /** More terms than this are not looked up for each object. */
 const mostTermsProbed = 8;
 
-/** Some of an extent's single objects: those without a wanted term are not looked at. */
+/** Access to some of an extent's single objects, without those that lack a wanted term. */
 export function accessToSingles({ extent, conditions }: TypePlan, rows: readonly KeyRow[]): Access {
   const { best, pieces } = conditions;
   const cost = rows.length;
@@ -227,7 +226,7 @@ export function accessToSingles({ extent, conditions }: TypePlan, rows: readonly
   return { paths, rest: pieces.filter(({ terms }) => terms !== best), cost, isOfPostings: false };
 }
 
-/** A way over postings, as one over their rows. */
+/** Paths over postings as paths over their rows. */
 export function joined(access: Access): readonly AccessPath[] {
   if (!access.isOfPostings) return access.paths;
   return access.paths.map(({ from, where, repeats }) => ({

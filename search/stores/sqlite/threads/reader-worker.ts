@@ -1,5 +1,4 @@
-// A thread that reads: each has its own connection. Easy to get wrong: bodies are handed over, not copied, so nothing
-// here may keep them.
+// A thread that reads, with a connection of its own. Bodies are handed over, not copied, so nothing here keeps them.
 import { workerData } from 'node:worker_threads';
 
 import type { BodyChunk } from '../read/bodies.ts';

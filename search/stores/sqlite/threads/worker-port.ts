@@ -1,5 +1,5 @@
-// The worker's end of the calls: runs operations by name and answers each, whatever it throws. Easy to get wrong: an
-// error class does not survive the way between threads, so what it means is sent as data.
+// The worker's end of the calls: runs operations by name and answers each, whatever it throws. Error classes do not
+// survive the message, so the class is sent as data.
 import { parentPort, type Transferable } from 'node:worker_threads';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';

@@ -1,6 +1,6 @@
-// Rows incarnation by incarnation, all or those that have a term: the first page of an order that begins with the
-// cluster looks at no more than the first clusters' rows. Easy to get wrong: the rows of one incarnation are all there
-// before they are sorted, and the next is not begun while there are enough.
+// Rows incarnation by incarnation, all or those that have a term, so that the first page of an order by cluster looks
+// only at the first clusters' rows. The rows of one incarnation are all read before they are sorted, and the next is
+// not begun while there are enough.
 import { incarnationOf } from '../catalog.ts';
 import { compareSlotClusters, type KeyRow, type RowOrder } from '../read/order.ts';
 import type { Session, TypePlan } from '../session.ts';

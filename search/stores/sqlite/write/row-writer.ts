@@ -1,6 +1,5 @@
-// Writes single rows with all that hangs on them: body, postings, counters and the entry in the log. Easy to get wrong:
-// the log takes the body before it is overwritten, and postings and counters are only gathered here, to be written in
-// order at the end of the transaction.
+// Writes single rows with their body, postings, counters and log entry. The log takes the old body before it is
+// overwritten; postings and counters are gathered and written in order at the end of the transaction.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import type { RowWrite } from '../../store.ts';
@@ -26,7 +25,7 @@ interface Posting {
   readonly isAdded: boolean;
 }
 
-/** What became of a row. */
+/** What a write did to a row. */
 export type Outcome = 'unchanged' | 'written' | 'deleted';
 
 /** What a change adds to an incarnation's type. */
@@ -91,7 +90,7 @@ export class RowWriter {
   reset(): void {
     this.#postings = [];
     this.#counters.clear();
-    // Numbers of deleted objects stand in the log and must not come again.
+    // The log holds the ids of deleted objects, so they must not be given again.
     const row = this.#db
       .prepare('SELECT max(coalesce((SELECT max(id) FROM obj), 0), coalesce((SELECT max(id) FROM change), 0)) AS n')
       .get() as { n: number };
@@ -124,7 +123,7 @@ export class RowWriter {
     return { outcome: 'written', growth: { objects: 0, bytes: row.raw.byteLength - found.bytes } };
   }
 
-  /** What is not in the body changes without a word: nobody can have seen it. */
+  /** Columns that are not in the body change without an entry in the log: nobody can have seen them. */
   #setUnseen(t: number, slot: number, row: RowWrite, found: FoundRow): void {
     const terms = this.#terms.packedTermsOf(t, row);
     if (found.rv === row.resourceVersion && Buffer.compare(terms, found.terms) === 0) return;
@@ -161,7 +160,7 @@ export class RowWriter {
     slots.set(slot, (slots.get(slot) ?? 0) + added);
   }
 
-  /** Sorted, which makes them neighbours; the sort is stable, so that of one posting the last word counts. */
+  /** Sorted, so that neighbours are written together; the sort is stable, so the last change of a posting wins. */
   #flushPostings(): void {
     const postings = this.#postings.toSorted((a, b) => a.term - b.term || a.slot - b.slot || a.id - b.id);
     for (const { term, slot, id, isAdded } of postings) {

@@ -1,6 +1,5 @@
 // The one writer: commits batches of rows with their positions and log entries, several batches in one transaction.
-// Easy to get wrong: when one batch fails, the others of its transaction must not, and nothing remembered in memory may
-// outlive the rollback.
+// When one batch fails the others still commit, and nothing of a rolled back transaction is remembered.
 import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
@@ -23,18 +22,17 @@ export interface WriterOptions {
   /** Of the file; undefined for no limit. */
   readonly maxBytes: number | undefined;
   readonly nowUs: () => number;
-  /** Told the types that are refused from now on; none when there is room again. */
+  /** Called with the types that are refused from now on; none when there is room again. */
   readonly onStopped: (types: readonly string[]) => void;
-  /** Told what went wrong beside a commit. */
+  /** Called with faults that do not fail a commit. */
   readonly onTrouble: (message: string) => void;
 }
 
-/** What a batch came to: a commit, or why not. */
+/** Result of a batch: a commit or an error. */
 export type Result = { readonly commit: Commit } | { readonly error: unknown };
 
 /**
- * No more batches join a transaction after so long: the more do, the fewer pages are written twice, but everybody
- * waits.
+ * No more batches join a transaction after so long. More batches write fewer pages twice, but all callers wait.
  */
 const transactionMs = 400;
 /** Copied into the file when the write-ahead log is this large. */
@@ -79,7 +77,7 @@ export class Writer {
     return this.#log.sequence;
   }
 
-  /** Commits the first of them together, as many as are written in the time; should one fail, each by itself. */
+  /** Commits the first batches together, as many as fit in the time; if one fails, each by itself. */
   apply(batches: readonly PackedBatch[]): readonly Result[] {
     const untilMs = performance.now() + transactionMs;
     const tried: PackedBatch[] = [];
@@ -118,7 +116,7 @@ export class Writer {
     const types = followed.map(({ t }) => t).filter((t) => onlyType === undefined || t === onlyType);
     let deleted = 0;
     for (const t of types) {
-      // First, so that whatever interrupts the deletion leaves a type that must be listed anew.
+      // First, so that an interrupted deletion leaves a type that must be listed again.
       this.#statements.clearPosition.run(t, inc);
       const first = inc * slotsPerIncarnation;
       const left = forgottenAtOnce - deleted;
@@ -215,7 +213,7 @@ export class Writer {
     try {
       checkpoint(this.#db, this.#file);
     } catch (error) {
-      // What was committed is committed; the log grows until it can be copied.
+      // The commit stands; the log grows until it can be copied.
       this.#options.onTrouble(`its log cannot be copied into the file: ${(error as Error).message}`);
     }
     const left = statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
@@ -250,7 +248,7 @@ export class Writer {
     const info = JSON.stringify(type);
     const known = this.#statements.info.get(t, inc) as { info: string } | undefined;
     if (known?.info !== info) this.#statements.follow.run(t, inc, info);
-    // Who saw everything of the type may not see this incarnation's.
+    // A remembered extent of the whole type does not have this incarnation yet.
     if (known === undefined) this.#catalogGrew = true;
   }
 
