@@ -1,5 +1,5 @@
-// Keeps a compiled view of every incarnation's RBAC beside the store, fed by the store's own change log. Rows and rights
-// must be of the same moment, so a question waits until everything that was committed before it is compiled.
+// Keeps a compiled view of every incarnation's RBAC beside the store, fed by the store's own change log. Rows and
+// rights must be of the same moment, so a question waits until everything that was committed before it is compiled.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { allOf } from '../query/list-query.ts';
 import type { IndexStore, LogEntry, RowRead, StoredType } from '../stores/store.ts';

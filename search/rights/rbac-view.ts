@@ -28,8 +28,8 @@ export interface RbacView {
   /** Names of the Namespaces there are. */
   readonly namespaces: ReadonlySet<string>;
   /**
-   * Rows of the type that the member would show this user: by a list or watch of all, of a namespace or of a name, or by
-   * a get of each.
+   * Rows of the type that the member would show this user: by a list or watch of all, of a namespace or of a name, or
+   * by a get of each.
    */
   grant(user: Pick<User, 'name' | 'groups'>, verb: RowVerb, type: ScopedType): Grant;
 }

@@ -1,6 +1,6 @@
-// Says which rows of the index a caller may see: what the gateway lets them reach, and of that what each member lets the
-// outgoing identity read. A cluster the gateway does not let the caller reach is not even named as hidden. What cannot
-// be decided shows nothing ("fail closed, serve stale").
+// Says which rows of the index a caller may see: what the gateway lets them reach, and of that what each member lets
+// the outgoing identity read. A cluster the gateway does not let the caller reach is not even named as hidden. What
+// cannot be decided shows nothing ("fail closed, serve stale").
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { memberView } from '../../auth/rules/impersonation.ts';
@@ -57,8 +57,8 @@ export interface Scopes {
   scope(user: User, verb: RowVerb, types: readonly ResourceType[], clusters?: readonly string[]): Promise<ScopeAnswer>;
   /**
    * Called when scopes may have changed because of RBAC. What else changes them (the authorizer's answers, reviews,
-   * ages) has no event: a caller that keeps a scope asks again within 10 seconds and compares digests. Returns the function
-   * that ends it.
+   * ages) has no event: a caller that keeps a scope asks again within 10 seconds and compares digests. Returns the
+   * function that ends it.
    */
   onChange(listener: () => void): () => void;
 }

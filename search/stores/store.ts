@@ -72,8 +72,8 @@ export interface PageRequest {
   readonly withRemaining?: boolean;
   /**
    * What happens to a page with a limit that would have to read more objects than a question may: it ends early and
-   * `next` goes on behind the last row that was looked at (only without an offset), or it is refused. Undefined: it reads
-   * on.
+   * `next` goes on behind the last row that was looked at (only without an offset), or it is refused. Undefined: it
+   * reads on.
    */
   readonly overBudget?: 'end' | 'refuse';
 }

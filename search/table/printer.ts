@@ -1,5 +1,5 @@
-// What a printer of table rows is: columns and the cells of one object, as kube-apiserver's printers have them. Cells are
-// typed (a count is a number, `2/3` a text), and ages are counted to the moment of the answer.
+// What a printer of table rows is: columns and the cells of one object, as kube-apiserver's printers have them. Cells
+// are typed (a count is a number, `2/3` a text), and ages are counted to the moment of the answer.
 import type { ExactInteger } from '../../lib/json/exact-json.ts';
 import { humanDuration } from './human-duration.ts';
 
@@ -61,10 +61,10 @@ export type AllCells<T> = (object: T & KubeObject, ages: Ages) => readonly Cell[
 export type Cells<T> = Readonly<Record<string, (object: T & KubeObject, ages: Ages) => Cell>>;
 
 /**
- * A printer of columns that are written as text, one a line: `Name:type:format:priority = path ?? missing | description`.
- * Format and priority may be left out. The cell is the value at the path, with `missing` for null or undefined, or with
- * `||` for the empty text as well; `missing` is JSON or text, '' by default. A column without a path has its cell in
- * `cells`. `@name` and `@age` stand for the descriptions and cells of those two; `\n` is a line end.
+ * A printer of columns that are written as text, one a line: `Name:type:format:priority = path ?? missing |
+ * description`. Format and priority may be left out. The cell is the value at the path, with `missing` for null or
+ * undefined, or with `||` for the empty text as well; `missing` is JSON or text, '' by default. A column without a path
+ * has its cell in `cells`. `@name` and `@age` stand for the descriptions and cells of those two; `\n` is a line end.
  * @throws Error for a column without a cell
  */
 export function printer<T extends object = KubeObject>(

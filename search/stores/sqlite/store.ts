@@ -1,6 +1,6 @@
-// The index in SQLite, as an IndexStore of the main thread: one thread writes, some read, and this thread runs no SQL but
-// look-ups of single objects. A write is answered only after its commit, and what `resourceVersion()` says is always
-// readable.
+// The index in SQLite, as an IndexStore of the main thread: one thread writes, some read, and this thread runs no SQL
+// but look-ups of single objects. A write is answered only after its commit, and what `resourceVersion()` says is
+// always readable.
 import { createHash } from 'node:crypto';
 
 import { GatewayError } from '../../../cache/model/errors.ts';

@@ -1,6 +1,6 @@
 // Rows of leases, priorities, flow control, API services and storage versions. API services are printed by the
-// aggregator, the others by the API server. Follows pkg/printers/internalversion and kube-aggregator of Kubernetes v1.36
-// (Apache-2.0).
+// aggregator, the others by the API server. Follows pkg/printers/internalversion and kube-aggregator of Kubernetes
+// v1.36 (Apache-2.0).
 import { shortList } from '../cells.ts';
 import { printer, type Printers } from '../printer.ts';
 

@@ -1,5 +1,5 @@
-// The TARGETS cell of a horizontal pod autoscaler (autoscaling/v2). The n-th status belongs to the n-th metric only when
-// it is of the same kind; a value without a status is `<unknown>`.
+// The TARGETS cell of a horizontal pod autoscaler (autoscaling/v2). The n-th status belongs to the n-th metric only
+// when it is of the same kind; a value without a status is `<unknown>`.
 import { shortList } from '../cells.ts';
 
 interface Target {

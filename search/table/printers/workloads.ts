@@ -1,5 +1,6 @@
-// Rows of the workload types of apps, batch and autoscaling. The cell of a missing selector is empty for a deployment and
-// `<none>` for the others, as in kube-apiserver. Follows pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
+// Rows of the workload types of apps, batch and autoscaling. The cell of a missing selector is empty for a deployment
+// and `<none>` for the others, as in kube-apiserver. Follows pkg/printers/internalversion of Kubernetes v1.36
+// (Apache-2.0).
 import {
   flagText,
   selectorCell,

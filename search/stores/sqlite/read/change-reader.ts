@@ -61,8 +61,8 @@ export function readChanges(session: Transaction, sinceUs: number, types: readon
 }
 
 /**
- * Whether this store has made a change at exactly this time and has all later ones. Every version it issues is that of a
- * change. Check digits let one in a thousand versions of another store pass; those are not the time of a change here
+ * Whether this store has made a change at exactly this time and has all later ones. Every version it issues is that of
+ * a change. Check digits let one in a thousand versions of another store pass; those are not the time of a change here
  * unless they share a microsecond.
  */
 export function isInLog(session: Transaction, timeUs: number): boolean {

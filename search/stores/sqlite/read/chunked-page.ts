@@ -1,5 +1,5 @@
-// Makes the page a caller reads from what a reader has answered: the first rows are there, the rest are asked for chunk by
-// chunk as the consumer goes on.
+// Makes the page a caller reads from what a reader has answered: the first rows are there, the rest are asked for chunk
+// by chunk as the consumer goes on.
 import type { Page, RowRead } from '../../store.ts';
 import { rowsOfChunk, type BodyChunk } from './bodies.ts';
 import type { PointRead } from './point-reader.ts';

@@ -74,7 +74,8 @@ export class KeyStream {
   #isCut = false;
 
   /**
-   * @param looks the budget of bodies, and whether the stream is cut where it is spent; an order by paths is refused then
+   * @param looks the budget of bodies, and whether the stream is cut where it is spent; an order by paths is refused
+   *   then
    */
   constructor(question: Question, cursor: Cursor | undefined, { offset, limit }: Wanted, looks: BodyLooks) {
     this.#question = question;

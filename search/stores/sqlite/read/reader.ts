@@ -1,5 +1,5 @@
-// Answers questions from one read-only connection: every operation of a reader worker. A transaction is open only inside
-// `slice`, which is synchronous, so that nothing waits while one is open.
+// Answers questions from one read-only connection: every operation of a reader worker. A transaction is open only
+// inside `slice`, which is synchronous, so that nothing waits while one is open.
 import { DatabaseSync } from 'node:sqlite';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';

@@ -179,8 +179,8 @@ interface Stop {
 }
 
 /**
- * By the list of slots of an extent, then by direction. The list is the same array for all questions of a user about the
- * same slots.
+ * By the list of slots of an extent, then by direction. The list is the same array for all questions of a user about
+ * the same slots.
  */
 const knownStops = new WeakMap<readonly number[], Map<string, readonly Stop[]>>();
 
