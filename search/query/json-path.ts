@@ -2,6 +2,7 @@
 // not check what it passes over, since stored objects were checked when they were read, and it skips long texts many
 // bytes at a time. Of a key that comes twice in an object the last one counts, as in JSON.parse; keys may be written
 // with escapes.
+import { skipSpace, textOf } from '../../lib/json/json-scan.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 
 /** Where a value stands: bytes `start` up to `end`, quotes and brackets included. */
@@ -154,15 +155,6 @@ function hasEscape(bytes: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-function skipSpace(bytes: Buffer, start: number): number {
-  let at = start;
-  for (;;) {
-    const byte = bytes[at];
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
-    at++;
-  }
-}
-
 /** @param start of the opening quote; returns what follows the closing one */
 function skipString(bytes: Buffer, start: number): number {
   const near = Math.min(bytes.length, start + nearBytes);
@@ -222,10 +214,7 @@ function broken(at: number): SyntaxError {
 export function scalarText(json: Uint8Array, { start, end }: Slice): string | null | undefined {
   const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
   const first = bytes[start];
-  if (first === 0x22) {
-    if (!hasEscape(bytes, start, end)) return bytes.toString('utf8', start + 1, end - 1);
-    return JSON.parse(bytes.toString('utf8', start, end)) as string;
-  }
+  if (first === 0x22) return textOf(bytes, start, end);
   if (first === 0x7b || first === 0x5b) return undefined;
   const word = bytes.toString('latin1', start, end);
   return word === 'null' ? null : word;
