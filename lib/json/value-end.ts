@@ -1,5 +1,5 @@
-// Finds the end of one JSON value whose bytes come in chunks, by brackets and quotes alone. The grammar inside is left to
-// the reader of the whole value.
+// Finds the end of one JSON value whose bytes come in chunks, by brackets and quotes alone. The grammar inside is left
+// to the reader of the whole value.
 import { byte, skipSpace } from './json-scan.ts';
 
 /** One scan at a time: `begin`, then `find` on each chunk until it gives a position. */

@@ -164,7 +164,7 @@ function skipString(bytes: Buffer, start: number): number {
     if (byte === 0x22) return at + 1;
     if (byte === 0x5c) at++;
   }
-  // Long ones are searched many bytes at a time: the end is a quote after an even number of backslashes.
+  // The end of a long text is searched: a quote after an even number of backslashes.
   for (let quote = bytes.indexOf(0x22, at); quote >= 0; quote = bytes.indexOf(0x22, quote + 1)) {
     let slash = quote;
     while (slash > at && bytes[slash - 1] === 0x5c) slash--;
@@ -173,7 +173,7 @@ function skipString(bytes: Buffer, start: number): number {
   throw broken(bytes.length);
 }
 
-/** What a search through many bytes costs to begin with, in bytes looked at one by one. */
+/** Shorter texts are read byte by byte: a search costs about as much to begin with. */
 const nearBytes = 24;
 
 /** Passes over one value of any depth without recursion. */

@@ -31,7 +31,7 @@ export interface OwnerQuery {
   readonly name?: string;
   /** Narrows `name`. */
   readonly type?: ResourceType;
-  /** Where an owner of that name is looked for, cluster-scoped ones always included; absent means anywhere. */
+  /** Namespaces in which an owner of that name is searched, besides cluster-scoped ones; absent means all. */
   readonly namespaces?: readonly string[];
   /** 0: the direct owner, 1: its owner, … */
   readonly seniority: number;
@@ -51,7 +51,7 @@ export interface ListQuery {
   /** '' stands for cluster-scoped objects. */
   readonly namespaces?: readonly string[];
   readonly names?: readonly string[];
-  /** None of these (`search.clusterpedia.io/clusters notin (a,b)`); the same of namespaces and names. */
+  /** Excluded (`search.clusterpedia.io/clusters notin (a,b)`), as are namespaces and names below. */
   readonly notClusters?: readonly string[];
   readonly notNamespaces?: readonly string[];
   readonly notNames?: readonly string[];

@@ -7,7 +7,7 @@ import { documentPaths, readDocument, readValues, type Found } from './document.
 import type { PathStep } from '../../lib/json/path-step.ts';
 import type { FieldRequirement, LabelRequirement, ListQuery } from './list-query.ts';
 
-/** Where a row stands; what the object itself does not say. */
+/** The key of a row, which the object itself does not say. */
 export interface RowKey {
   readonly cluster: string;
   readonly type: TypeKey;

@@ -9,7 +9,7 @@ import { parsePath, printPath } from './path.ts';
 interface NativeField {
   /** What a missing field counts as. */
   readonly missing: string;
-  /** Where it stands, when its name is not its path; of several the first that is there counts. */
+  /** Its paths in the object, when its name is not its path; the first that exists counts. */
   readonly paths?: readonly string[];
 }
 
@@ -53,8 +53,8 @@ const fieldsOf: Readonly<Record<TypeKey, Readonly<Record<string, NativeField>>>>
 export type Conditions = Pick<ListQuery, 'fields' | 'anyOf'>;
 
 /**
- * Takes the requirements of a field selector for what kube-apiserver means by them; those that are no native fields
- * stay as they are.
+ * Turns the requirements of a field selector into what kube-apiserver means by them; those that are no native fields
+ * are unchanged.
  */
 export function nativeConditions(
   types: readonly ResourceType[],

@@ -18,7 +18,7 @@ export function readOrder(keys: readonly string[]): readonly OrderKey[] {
     const key = text.trim();
     const space = key.lastIndexOf(' ');
     const direction = key.slice(space + 1);
-    // A blank may stand inside a quoted key: only a word of direction ends it.
+    // A quoted key may hold a blank: only a direction ends the key.
     if (space > 0 && (direction === 'desc' || direction === 'asc'))
       return { by: readBy(key.slice(0, space).trim()), descending: direction === 'desc' };
     return { by: readBy(key), descending: false };

@@ -23,7 +23,7 @@ import {
 } from './selectors/search-labels.ts';
 import { readTimeMs } from './times.ts';
 
-/** What the path says. */
+/** What the path of the request says about the rows. */
 export interface QueryPlace {
   readonly types: readonly ResourceType[];
   readonly cluster?: string;
@@ -53,7 +53,7 @@ const deepestSeniority = 8;
 const longestText = 1024;
 
 /**
- * Reads a question. Parameters it does not know are left alone, as kube-apiserver does.
+ * Reads a question. Unknown parameters are ignored, as in kube-apiserver.
  * @throws GatewayError BAD_REQUEST for what cannot be read or is over a limit
  */
 export function readQuery(parameters: Parameters, place: QueryPlace): AskedQuery {
@@ -97,7 +97,7 @@ function refuseSql(parameters: Parameters): void {
     );
 }
 
-/** A field that is left out when it is undefined. */
+/** An object with one field, or without it when it is undefined. */
 function present<Name extends string, Value>(name: Name, value: Value | undefined): Partial<Record<Name, Value>> {
   return value === undefined ? {} : ({ [name]: value } as Record<Name, Value>);
 }

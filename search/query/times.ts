@@ -30,7 +30,7 @@ export function readTimeMs(name: string, text: string): number {
 function timeMs(text: string): number | undefined {
   if (text.includes('T')) {
     const ns = readRfc3339(text.replace(shortHour, 'T0'));
-    // Rounded up: what was created in the part of a millisecond before it is before it.
+    // Rounded up, so that an object created within this millisecond but before the time is before it.
     if (ns !== undefined) return Number((ns + (ns > 0n ? 999_999n : 0n)) / 1_000_000n);
     return fields(basic, text);
   }

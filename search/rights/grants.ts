@@ -10,7 +10,7 @@ export type GrantedName = ListedGrant['names'][number];
 /** Nothing at all. */
 export const noGrant: ListedGrant = Object.freeze({ namespaces: Object.freeze([]), names: Object.freeze([]) });
 
-/** True when nothing can be seen by it. */
+/** True when it allows no object. */
 export function isNothing(grant: Grant): boolean {
   return grant !== 'all' && grant.namespaces.length === 0 && grant.names.length === 0;
 }
@@ -49,7 +49,7 @@ export function intersectGrants(one: Grant, other: Grant): Grant {
   );
 }
 
-/** The names that the other grant allows as well, narrowed to where it does. */
+/** The names that the other grant allows too, narrowed to the namespaces where it does. */
 function* namesAllowedBy(names: readonly GrantedName[], other: ListedGrant): Generator<GrantedName> {
   const index = indexOf(other);
   for (const granted of names) {

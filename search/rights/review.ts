@@ -27,7 +27,7 @@ export interface AccessReviewSpec {
   };
 }
 
-/** What members are asked about rights. Both reject with a GatewayError when there is no answer. */
+/** Questions to members about rights. Both reject with a GatewayError when there is no answer. */
 export interface MemberReviews {
   /** POST subjectaccessreviews as the gateway's own credential; `status.allowed` and not `status.denied`. */
   isAllowed(record: ClusterRecord, spec: AccessReviewSpec): Promise<boolean>;
@@ -50,7 +50,7 @@ export interface RowQuestion {
 /** Asks members and remembers their answers for seconds. */
 export interface Reviewer {
   /**
-   * Rows the member says this identity may see. Namespaces and names that come into question are taken from the mirror:
+   * Rows the member says this identity may see. Namespaces and names to ask about come from the mirror:
    * all Namespaces, and the names that RBAC mentions for the identity; each is decided by the member.
    * @param identity as the member sees it after impersonation
    * @throws GatewayError (rejects) when the member does not answer a question
@@ -65,7 +65,7 @@ export interface Reviewer {
 
 export interface ReviewerOptions {
   readonly reviews: Pick<MemberReviews, 'isAllowed'>;
-  /** How long both answers hold, from the question on. */
+  /** How long answers count, from the question on. */
   readonly ttlMs?: number;
   /** Milliseconds of any clock that never goes back. */
   readonly now?: () => number;
@@ -77,9 +77,9 @@ interface Answer {
 
 const cacheLimits = { maxEntries: 200_000, maxKeyLength: 48 * 1024 * 1024, maxPending: 20_000 };
 const defaultTtlMs = 10_000;
-/** Of one member at a time, for one scope. */
+/** To one member at a time, for one scope. */
 const questionsAtOnce = 16;
-/** Of one scope; what would need more is refused, since showing a part would look like all of it. */
+/** Of one scope; a scope that needs more is refused, since a part would look complete. */
 const mostQuestions = 20_000;
 
 export function makeReviewer(options: ReviewerOptions): Reviewer {

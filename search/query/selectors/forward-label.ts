@@ -6,7 +6,7 @@ import { flagValue } from './search-labels.ts';
 const forwardLabel = 'search.clusterpedia.io/forward';
 
 /**
- * A label selector without the label, and whether it asked for that. Without it the text stays as it was.
+ * A label selector without the label, and whether it asked for that. Without the label the text is unchanged.
  * @throws GatewayError BAD_REQUEST for the label with an operator that no flag has
  */
 export function takeForwardLabel(selector: string): { readonly selector: string; readonly forward: boolean } {

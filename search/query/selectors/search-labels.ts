@@ -52,7 +52,7 @@ export interface SearchLabels {
   /** What is asked of the objects' own labels. */
   readonly labels: readonly LabelRequirement[];
   readonly search: ReadonlyMap<SearchLabel, readonly LabelRequirement[]>;
-  /** Keys below the search prefixes that say nothing. */
+  /** Keys below the search prefixes that have no meaning. */
   readonly unknown: readonly string[];
 }
 
@@ -100,12 +100,12 @@ export function positiveValues(requirements: readonly LabelRequirement[] | undef
   return values;
 }
 
-/** Values of a search label of which each says something of its own, however many requirements they stand in. */
+/** All values of a search label, of all its requirements. */
 export function allValues(requirements: readonly LabelRequirement[] | undefined): readonly string[] {
   return (requirements ?? []).flatMap((requirement) => positiveValues([requirement]) ?? []);
 }
 
-/** What a label says of a set: which values it may have, and which not. */
+/** The values a label requires and excludes. */
 export function setValues(requirements: readonly LabelRequirement[] | undefined): {
   readonly wanted?: readonly string[];
   readonly unwanted?: readonly string[];
