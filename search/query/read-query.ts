@@ -24,7 +24,7 @@ import {
 import { readTimeMs } from './times.ts';
 
 /** What the path of the request says about the rows. */
-export interface QueryPlace {
+export interface PathTarget {
   readonly types: readonly ResourceType[];
   readonly cluster?: string;
   readonly namespace?: string;
@@ -56,17 +56,17 @@ const longestText = 1024;
  * Reads a question. Unknown parameters are ignored, as in kube-apiserver.
  * @throws GatewayError BAD_REQUEST for what cannot be read or is over a limit
  */
-export function readQuery(parameters: Parameters, place: QueryPlace): AskedQuery {
+export function readQuery(parameters: Parameters, target: PathTarget): AskedQuery {
   refuseSql(parameters);
   const selector = takeSearchLabels(parseLabelSelector(parameters.text('labelSelector') ?? ''));
   const fieldSelector = parseFieldSelector(parameters.text('fieldSelector') ?? '').map(
     ({ requirement }) => requirement,
   );
-  const native = nativeConditions(place.types, fieldSelector);
+  const native = nativeConditions(target.types, fieldSelector);
   const filters = readFilters(parameters.all('filter'));
   const plain: ListQuery = {
-    types: place.types,
-    ...keySets(parameters, selector, place),
+    types: target.types,
+    ...keySets(parameters, selector, target),
     ...present('uids', parameters.list('uids')),
     nameContains: texts('names', [...parameters.all('nameContains'), ...allValues(selector.search.get('fuzzyName'))]),
     text: texts('text', parameters.all('text')),
@@ -105,11 +105,11 @@ function present<Name extends string, Value>(name: Name, value: Value | undefine
 const notNames = { clusters: 'notClusters', namespaces: 'notNamespaces', names: 'notNames' } as const;
 type KeySet = keyof typeof notNames;
 
-function keySets(parameters: Parameters, { search }: SearchLabels, place: QueryPlace): Partial<ListQuery> {
+function keySets(parameters: Parameters, { search }: SearchLabels, target: PathTarget): Partial<ListQuery> {
   const fromPath: Readonly<Record<KeySet, string | undefined>> = {
-    clusters: place.cluster,
-    namespaces: place.namespace,
-    names: place.name,
+    clusters: target.cluster,
+    namespaces: target.namespace,
+    names: target.name,
   };
   let sets: Partial<ListQuery> = {};
   for (const name of ['clusters', 'namespaces', 'names'] as const) {

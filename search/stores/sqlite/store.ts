@@ -26,6 +26,7 @@ import { pageOf, pointPage } from './read/chunked-page.ts';
 import { openPointReader, type PointReader } from './read/point-reader.ts';
 import type { ReaderOperations, VersionColumns } from './read/reader.ts';
 import { SentScopes } from './read/sent-scopes.ts';
+import { compareKeys } from './text-order.ts';
 import { packBatch, type WorkerEvent } from './threads/messages.ts';
 import { ReaderThreads, readerCacheBytes, type ReaderOutput } from './threads/reader-threads.ts';
 import { startWorker, type WorkerCalls } from './threads/worker-call.ts';
@@ -292,9 +293,5 @@ function versionRows({ namespaces, names, uids, resourceVersions }: VersionColum
       uid: uids[i]!,
       resourceVersion: resourceVersions[i]!,
     }))
-    .sort((one, other) => order(one.namespace, other.namespace) || order(one.name, other.name));
-}
-
-function order(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
+    .sort(compareKeys);
 }

@@ -3,6 +3,7 @@
 // costs the worker.
 import type { ObjectKey, TypeInfo, Incarnation } from '../../../types.ts';
 import type { RowWrite, SyncPosition, WriteBatch } from '../../store.ts';
+import { compareKeys } from '../text-order.ts';
 
 /** One row of {@link PackedBatch.rows}; the last is the length of its body. */
 export type PackedRow = readonly [
@@ -52,11 +53,7 @@ export function unpackRows({ rows, bodies }: PackedBatch): readonly RowWrite[] {
       at += bytes;
       return { namespace, name, uid, resourceVersion, ownerUid, createdAtMs, labels, terms, raw };
     })
-    .toSorted((one, other) => order(one.namespace, other.namespace) || order(one.name, other.name));
-}
-
-function order(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
+    .toSorted(compareKeys);
 }
 
 /** A call of a worker and its answer. */

@@ -5,7 +5,7 @@ import type { BodyChunk } from '../read/bodies.ts';
 import type { BodyLimits } from '../read/body-budget.ts';
 import { markDamaged } from '../file.ts';
 import { openReader } from '../read/reader.ts';
-import { Handover, serve, tell } from './worker-port.ts';
+import { Handover, report, serve } from './worker-port.ts';
 
 /** What the thread is started with. */
 export interface ReaderData {
@@ -39,6 +39,6 @@ serve(
   (error) => {
     const message = (error as Error).message;
     markDamaged(file, message);
-    tell({ kind: 'damaged', message });
+    report({ kind: 'damaged', message });
   },
 );

@@ -38,7 +38,7 @@ export function serve(operations: Readonly<Record<string, Operation>>, onDamage:
   });
 }
 
-export function tell(event: WorkerEvent): void {
+export function report(event: WorkerEvent): void {
   parentPort!.postMessage({ id: 0, event } satisfies AnswerMessage, []);
 }
 

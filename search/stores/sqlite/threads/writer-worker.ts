@@ -5,7 +5,7 @@ import { workerData } from 'node:worker_threads';
 import type { LogLimits } from '../write/change-log.ts';
 import { isContradicted, isDamage, markDamaged, openIndexFile, type IndexFile } from '../file.ts';
 import type { PackedBatch } from './messages.ts';
-import { serve, tell } from './worker-port.ts';
+import { report, serve } from './worker-port.ts';
 import { Writer } from '../write/writer.ts';
 import type { Commit } from '../../store.ts';
 
@@ -38,14 +38,14 @@ let isScheduled = false;
  * Undefined when the file is damaged; it is marked, so that the next opening sets it aside.
  */
 function open(): { readonly index: IndexFile; readonly writer: Writer } | undefined {
-  const index = openIndexFile({ ...data, nowUs, onSetAside: (message) => tell({ kind: 'set-aside', message }) });
+  const index = openIndexFile({ ...data, nowUs, onSetAside: (message) => report({ kind: 'set-aside', message }) });
   try {
     const writer = new Writer(index.db, index.file, {
       log: data.log,
       maxBytes: data.maxBytes,
       nowUs,
-      onStopped: (types) => tell({ kind: 'stopped', types }),
-      onTrouble: (message) => tell({ kind: 'trouble', message }),
+      onStopped: (types) => report({ kind: 'stopped', types }),
+      onTrouble: (message) => report({ kind: 'trouble', message }),
     });
     return { index, writer };
   } catch (error) {
@@ -98,7 +98,7 @@ function commit(): void {
 function onDamage(error: unknown): void {
   const message = (error as Error).message;
   markDamaged(index.file, message);
-  tell({ kind: 'damaged', message });
+  report({ kind: 'damaged', message });
 }
 
 function countOfNext(): number {
