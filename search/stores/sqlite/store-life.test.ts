@@ -61,7 +61,7 @@ describe('a store over its life', () => {
     rmSync(directory, { recursive: true });
   });
 
-  test('the log tells additions, changes and deletions; another uid is a deletion and an addition', async () => {
+  test('the log has additions, changes and deletions; another uid is a deletion and an addition', async () => {
     const start = store.resourceVersion();
     const heard: string[] = [];
     const end = store.onCommit((resourceVersion) => heard.push(resourceVersion));
@@ -94,7 +94,7 @@ describe('a store over its life', () => {
     assert.equal(heard.length, 3);
   });
 
-  test('rows that are stored byte for byte are neither written nor told; the position is kept', async () => {
+  test('rows that are stored byte for byte are neither written nor logged; the position is kept', async () => {
     await store.apply(batch([row('a', 1), row('b', 1)], { position: { resourceVersion: '5', confirmedAtMs: 1 } }));
     const before = store.resourceVersion();
     const again = await store.apply(

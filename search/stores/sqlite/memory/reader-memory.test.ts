@@ -71,7 +71,7 @@ const pages: readonly (readonly [ListQuery, PageRequest])[] = [
 ];
 const facets: readonly FacetBy[] = ['cluster', 'namespace', { label: 'app' }, { label: 'round' }];
 
-test('what a reader remembers stays what a look at every row finds, while rows come, change, go and come again', async () => {
+test('what a reader remembers is what a look at every row finds, while rows come, change, go and come again', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-memory-'));
   const store = await openSqliteStore({ directory });
   const reader = openReader(join(directory, 'index.db'), 8 << 20);

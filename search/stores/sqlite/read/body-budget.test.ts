@@ -91,7 +91,7 @@ function onBodies(db: DatabaseSync, onBody: () => void): void {
   };
 }
 
-describe('what only bodies can tell', () => {
+describe('conditions that only bodies answer', () => {
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-budget-'));
   let store: SqliteStore;
   let reader: Reader;
