@@ -1,5 +1,5 @@
-// Parses JSON without rounding whole numbers. Easy to get wrong: a reviver with access to the source costs several
-// times a plain parse, so it runs only where a number may be too long.
+// Parses JSON without rounding whole numbers. A reviver with access to the source costs several times a plain parse, so
+// it runs only where a number may be too long.
 
 /** An integer that a JavaScript number would round; JSON.stringify prints its digits. */
 export interface ExactInteger {

@@ -1,10 +1,10 @@
-// Steps over JSON in bytes, token by token, without building values. Easy to get wrong: what is stepped over is stored
-// and sent to others as it is, so every byte must follow the grammar (RFC 8259); one member's bad JSON would spoil the
-// answer of all.
+// Steps over JSON in bytes, token by token, without building values. What is stepped over is stored and sent to others
+// as it is, so every byte is checked against the grammar (RFC 8259): one member's bad JSON must not spoil the answer of
+// all.
 import { MalformedAnswer } from './malformed-json.ts';
 
 /** Go's encoding/json refuses deeper documents, so no honest API server has them. */
-export const maxDepth = 10_000;
+const maxDepth = 10_000;
 
 export const byte = {
   quote: 0x22,
@@ -99,12 +99,11 @@ function skipDigits(bytes: Uint8Array, at: number): number {
   return i;
 }
 
-/**
- * Over one value, however deep, without recursion. `open` is the caller's scratch space of at least {@link maxDepth}
- * bytes: which kind each open bracket is.
- * @throws MalformedAnswer
- */
-export function skipValue(bytes: Uint8Array, at: number, open: Uint8Array): number {
+/** Which kind each open bracket is. One scratch space is enough: a call of {@link skipValue} runs to its end. */
+const open = new Uint8Array(maxDepth);
+
+/** Over one value, up to {@link maxDepth} deep, without recursion. @throws MalformedAnswer */
+export function skipValue(bytes: Uint8Array, at: number): number {
   let i = at;
   let depth = 0;
   for (;;) {
@@ -152,8 +151,7 @@ export function skipColon(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * After a value: the position of the next key or element, or -1 when `close` follows; `at` is then the caller's to find
- * again.
+ * After a value: the position of the next key or element, or -1 when `close` follows.
  * @throws MalformedAnswer
  */
 export function nextMember(bytes: Uint8Array, at: number, close: number): number {

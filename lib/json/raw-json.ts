@@ -1,39 +1,17 @@
-// Changes and parts of stored objects as bytes: what is not touched stays as the member wrote it. Easy to get wrong:
-// parsing and printing again would lose numbers beyond 2^53, `1.0`, escapes and the order of integer keys.
-import { byte, maxDepth, nextMember, skipColon, skipSpace, skipString, skipValue, textOf } from './json-scan.ts';
+// Parts of stored objects, and changes to them, as bytes: what is not touched remains as the member wrote it. Parsing
+// and printing again would lose numbers beyond 2^53, `1.0`, escapes and the order of integer keys.
+import { ElementCursor, MemberCursor } from './json-cursor.ts';
+import { byte, skipSpace, skipValue, textOf } from './json-scan.ts';
 import type { PathStep } from './path-step.ts';
-
-/** One member of an object: its key, and where key and value stand. */
-interface Member {
-  readonly key: string;
-  readonly keyAt: number;
-  readonly start: number;
-  readonly end: number;
-}
-
-/** One scratch space is enough: nothing here waits. */
-const open = new Uint8Array(maxDepth);
 
 /** A view of the bytes with Buffer's methods; nothing is copied. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function* membersOf(bytes: Buffer, at: number): Generator<Member, void, undefined> {
-  let i = skipSpace(bytes, at + 1);
-  if (bytes[i] === byte.closeObject) return;
-  while (i >= 0) {
-    const keyAt = i;
-    const keyEnd = skipString(bytes, i);
-    const start = skipColon(bytes, keyEnd);
-    const end = skipValue(bytes, start, open);
-    yield { key: textOf(bytes, keyAt, keyEnd), keyAt, start, end };
-    i = nextMember(bytes, end, byte.closeObject);
-  }
-}
-
-function memberOf(bytes: Buffer, at: number, key: string): Member | undefined {
-  for (const member of membersOf(bytes, at)) if (member.key === key) return member;
+/** The cursor at the member with a key; undefined where the object has none. */
+function memberOf(bytes: Buffer, at: number, key: string): MemberCursor | undefined {
+  for (const member = new MemberCursor(bytes, at); member.next();) if (member.key === key) return member;
   return undefined;
 }
 
@@ -64,17 +42,18 @@ export function textAt(raw: Uint8Array, keys: readonly string[]): string | undef
 }
 
 /**
- * The same object with an annotation more, in place of its own of that name. An object without annotations stays as it
- * is: every stored one has some.
+ * The same object with an annotation more, in place of its own of that name. An object without annotations is
+ * unchanged; every stored one has some.
  */
 export function withAnnotation(raw: Uint8Array, name: string, value: string): Buffer {
   const bytes = asBuffer(raw);
   const metadata = memberOf(bytes, skipSpace(bytes, 0), 'metadata');
   const annotations = metadata === undefined ? undefined : memberOf(bytes, metadata.start, 'annotations');
   if (annotations === undefined || bytes[annotations.start] !== byte.openObject) return bytes;
-  const kept = [...membersOf(bytes, annotations.start)]
-    .filter(({ key }) => key !== name)
-    .flatMap(({ keyAt, end }) => [bytes.subarray(keyAt, end), separator]);
+  const kept: Buffer[] = [];
+  for (const member = new MemberCursor(bytes, annotations.start); member.next();) {
+    if (member.key !== name) kept.push(bytes.subarray(member.keyStart, member.end), separator);
+  }
   return Buffer.concat([
     bytes.subarray(0, annotations.start + 1),
     ...kept,
@@ -99,9 +78,10 @@ export function partialObject(raw: Uint8Array): Buffer {
 export function metadataAlone(raw: Uint8Array): Buffer {
   const bytes = asBuffer(raw);
   const pieces: Buffer[] = [];
-  for (const { key, keyAt, end } of membersOf(bytes, skipSpace(bytes, 0))) {
+  for (const member = new MemberCursor(bytes, skipSpace(bytes, 0)); member.next();) {
+    const { key, keyStart, end } = member;
     if (key !== 'apiVersion' && key !== 'kind' && key !== 'metadata') continue;
-    pieces.push(pieces.length === 0 ? opening : separator, bytes.subarray(keyAt, end));
+    pieces.push(pieces.length === 0 ? opening : separator, bytes.subarray(keyStart, end));
     if (pieces.length === 6) break;
   }
   return Buffer.concat([...pieces, closing]);
@@ -114,7 +94,7 @@ export interface Wanted {
   readonly elements: Map<number | 'each', Wanted>;
 }
 
-/** What is kept of every object, so that whoever reads a projection can still tell whose it is. */
+/** What every projection keeps, so that its reader knows which object it is. */
 const always: readonly (readonly PathStep[])[] = [
   ['apiVersion'],
   ['kind'],
@@ -161,7 +141,7 @@ export function project(raw: Uint8Array, wanted: Wanted): Buffer {
 
 function projectValue(bytes: Buffer, at: number, wanted: Wanted, pieces: Buffer[]): void {
   if (wanted.whole) {
-    pieces.push(bytes.subarray(at, skipValue(bytes, at, open)));
+    pieces.push(bytes.subarray(at, skipValue(bytes, at)));
   } else if (bytes[at] === byte.openObject) projectObject(bytes, at, wanted, pieces);
   else if (bytes[at] === byte.openList) projectList(bytes, at, wanted, pieces);
   else pieces.push(nullBytes);
@@ -171,11 +151,11 @@ const nullBytes = Buffer.from('null');
 
 function projectObject(bytes: Buffer, at: number, wanted: Wanted, pieces: Buffer[]): void {
   let separator = '{';
-  for (const { key, keyAt, start } of membersOf(bytes, at)) {
-    const inner = wanted.keys.get(key);
+  for (const member = new MemberCursor(bytes, at); member.next();) {
+    const inner = wanted.keys.get(member.key);
     if (inner === undefined) continue;
-    pieces.push(Buffer.from(separator), bytes.subarray(keyAt, start));
-    projectValue(bytes, start, inner, pieces);
+    pieces.push(Buffer.from(separator), bytes.subarray(member.keyStart, member.start));
+    projectValue(bytes, member.start, inner, pieces);
     separator = ',';
   }
   pieces.push(Buffer.from(separator === '{' ? '{}' : '}'));
@@ -183,16 +163,14 @@ function projectObject(bytes: Buffer, at: number, wanted: Wanted, pieces: Buffer
 
 function projectList(bytes: Buffer, at: number, wanted: Wanted, pieces: Buffer[]): void {
   let separator = '[';
-  let i = skipSpace(bytes, at + 1);
-  for (let index = 0; bytes[i] !== byte.closeList && i >= 0; index += 1) {
-    const end = skipValue(bytes, i, open);
+  const element = new ElementCursor(bytes, at);
+  for (let index = 0; element.next(); index += 1) {
     const inner = wanted.elements.get(index) ?? wanted.elements.get('each');
     if (inner !== undefined) {
       pieces.push(Buffer.from(separator));
-      projectValue(bytes, i, inner, pieces);
+      projectValue(bytes, element.start, inner, pieces);
       separator = ',';
     }
-    i = nextMember(bytes, end, byte.closeList);
   }
   pieces.push(Buffer.from(separator === '[' ? '[]' : ']'));
 }

@@ -1,6 +1,5 @@
-// Reads the JSON of a token so that it can be read in one way only. Easy to get wrong: JSON.parse keeps the last of
-// equal names while others keep the first, and puts `__proto__` into objects that code then trusts; here equal names
-// are a fault and objects are Maps.
+// Reads the JSON of a token so that it has only one meaning. JSON.parse keeps the last of equal names while others keep
+// the first, and sets `__proto__` on objects; here equal names are a fault and objects are Maps.
 
 /** What JSON can say. Objects are Maps, so that no name means anything to JavaScript. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;

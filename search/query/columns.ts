@@ -1,5 +1,5 @@
-// Short names of what every object has. `fields`, `filter`, `orderby` and the `by` of facets and values all read this
-// table; a field of such a name at the top of an object is written with a dot (`.name`).
+// Short names of fields that every object has. `fields`, `filter`, `orderby` and the `by` of facets and values all read
+// this table; a field of such a name at the top of an object is written with a dot (`.name`).
 import { clusterAnnotation } from '../types.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 import { parsePath, printPath } from './path.ts';

@@ -1,5 +1,5 @@
-// What `>` and `<` compare: numbers, Kubernetes quantities and RFC 3339 times, without rounding. Easy to get wrong:
-// `0.1` and `100m` are equal, 2^53+1 is not 2^53, and `1E` is a quantity (exa) while `1E3` is a number.
+// What `>` and `<` compare: numbers, Kubernetes quantities and RFC 3339 times, without rounding. `0.1` and `100m` are
+// equal, 2^53+1 is not 2^53, and `1E` is a quantity (exa) while `1E3` is a number.
 import { readRfc3339 } from './rfc3339.ts';
 
 /** A number as `digits × 10^exponent`, or a time in nanoseconds. The two kinds do not compare. */

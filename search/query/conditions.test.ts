@@ -5,12 +5,12 @@ import { takeForwardLabel } from './selectors/forward-label.ts';
 import { allOf, type ListQuery } from './list-query.ts';
 import { urlParameters } from './parameters.ts';
 import { parsePath } from './path.ts';
-import { readQuery, type AskedQuery, type QueryPlace } from './read-query.ts';
+import { readQuery, type AskedQuery, type PathTarget } from './read-query.ts';
 
 const pods = { group: '', resource: 'pods' };
 
-function ask(query: string, place: Partial<QueryPlace> = {}): AskedQuery {
-  return readQuery(urlParameters(query), { types: [pods], ...place });
+function ask(query: string, target: Partial<PathTarget> = {}): AskedQuery {
+  return readQuery(urlParameters(query), { types: [pods], ...target });
 }
 
 function is(asked: AskedQuery, part: Partial<ListQuery>): void {

@@ -1,7 +1,6 @@
-// Opaque continue tokens: where a list goes on, encrypted, and bound to the question, to who asked it and to the store
-// whose pages it is for. Easy to get wrong: a token is shown to its caller, so its last key (a name of a row the caller
-// may no longer see) must not be readable, and nobody may make or change one; but one of another replica is no fault of
-// its caller and must say so, or a client that is sent to and fro gives up.
+// Opaque continue tokens: where a list goes on, encrypted, and bound to the question, the user and the store. Nobody
+// can make, change or read one: its last key may name a row the caller may no longer see. A token of another replica is
+// refused as expired, not as a bad request, so that a client starts its list again.
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, randomFillSync } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Cursor } from '../stores/store.ts';
@@ -12,20 +11,20 @@ export interface ContinueState {
   /** Key of the last row that was given. */
   readonly after: Cursor;
   /**
-   * Page 1's, which every page repeats; '' of a list that was resumed after it expired: then the present one is given.
+   * Page 1's, which every page repeats; '' for a list that was resumed after it expired, which gets the current one.
    */
   readonly resourceVersion: string;
   /** Unix milliseconds. */
   readonly expiresAtMs: number;
 }
 
-/** A state out of a token. */
+/** The state that a token held. */
 export interface OpenedState extends ContinueState {
   /** Id of the store that gave it. */
   readonly store: string;
 }
 
-/** What a token is good for. */
+/** What a token is bound to. */
 export interface ContinueUse {
   /** {@link queryDigest} of the list. */
   readonly query: string;
@@ -35,7 +34,7 @@ export interface ContinueUse {
   readonly store: string;
 }
 
-/** Secrets of at least 32 bytes that replicas share: the first seals, each opens, so that keys can be changed. */
+/** Secrets of at least 32 bytes that replicas share: the first seals, all of them open, so that keys can be rotated. */
 export type ContinueKeys = readonly [Uint8Array, ...Uint8Array[]];
 
 const prefix = 'p1.';
@@ -72,7 +71,7 @@ export function sealContinue(keys: ContinueKeys, use: ContinueUse, state: Contin
 export function openContinue(keys: ContinueKeys, use: ContinueUse, token: string): OpenedState {
   const [, store, text] = (token.length <= longestToken ? tokenForm.exec(token) : null) ?? [];
   const sealed = Buffer.from(text ?? '', 'base64url');
-  // base64url takes more than one spelling of the same bytes; only the one that was given is ours.
+  // base64url has several spellings of the same bytes; only the one we issue is accepted.
   if (store !== undefined && text === sealed.toString('base64url') && sealed.length > sealedBytes) {
     for (const key of keys) {
       const plain = decrypt(key, boundTo(use, store), sealed);
@@ -116,7 +115,7 @@ interface Sealer {
 }
 
 const sealers = new WeakMap<Uint8Array, Sealer>();
-/** Random nonces under one key must be fewer than 2^32 (NIST SP 800-38D section 8.3); so few hardly ever meet. */
+/** A key may have fewer than 2^32 random nonces (NIST SP 800-38D section 8.3); this is far below. */
 const mostSealed = 2 ** 24;
 const noncesAtOnce = 256;
 
@@ -133,7 +132,7 @@ function nextNonce(secret: Uint8Array): { readonly salt: Buffer; readonly key: B
   return { salt, key, nonce: nonces.subarray(at, at + nonceBytes) };
 }
 
-/** Of the tokens of this thread, which are most, it is at hand. */
+/** Keeps the key of this thread's own tokens, which are most. */
 function keyOf(secret: Uint8Array, salt: Buffer): Buffer {
   const own = sealers.get(secret);
   return own?.salt.equals(salt) === true ? own.key : derive(secret, salt);
@@ -150,8 +149,8 @@ function boundTo({ query, userName, userUid }: ContinueUse, store: string): Buff
 }
 
 /**
- * Whether page 1 can no longer be repeated: its time is over, the log no longer reaches back to it, or it was another
- * store's.
+ * Whether a list can no longer go on as of its page 1: the token is too old, the log no longer reaches back to it, or
+ * it is another store's.
  */
 export function isExpired(
   state: OpenedState,
@@ -173,7 +172,7 @@ export const expiredMessage =
   'inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in ' +
   'the list.';
 
-/** The state of the fresh token in that 410: it goes on at the same place, without page 1's resourceVersion. */
+/** The state of the fresh token in that 410: it goes on after the same row, without page 1's resourceVersion. */
 export function resumed(state: ContinueState, expiresAtMs: number): ContinueState {
   return { after: state.after, resourceVersion: '', expiresAtMs };
 }

@@ -1,6 +1,6 @@
-// Reads the values of paths from an object, whether it is raw bytes or already parsed. Easy to get wrong: a parsed
-// object may hold keys such as `__proto__` and `constructor`, so only own properties count; and only raw bytes still
-// know that a number was written `1.0` or 2^53+1.
+// Reads the values of paths from an object, whether it is raw bytes or already parsed. Only own properties of a parsed
+// object count, since its keys may be `__proto__` or `constructor`. Only raw bytes still know that a number was written
+// `1.0` or 2^53+1.
 import { compilePaths, readPaths, scalarText, type PathSet } from './json-path.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 
@@ -12,8 +12,7 @@ export interface DocumentPaths {
   readonly paths: readonly (readonly PathStep[])[];
   readonly compiled: PathSet;
   /**
-   * Of each path a key as it stands in a document that has it; undefined when some path has none that can be looked
-   * for.
+   * One key of each path as a document spells it, for a quick search; undefined when some path has no such key.
    */
   readonly tokens: readonly Buffer[] | undefined;
 }
@@ -27,15 +26,15 @@ const plain = /^[-\w.]+$/;
 const escape = Buffer.from(String.raw`\u`);
 
 /**
- * The last key that has one way to be written but for `\u`, in its quotes: the last is what a document without the path
- * most likely lacks.
+ * The last key of a path, in its quotes, that JSON spells in one way (but for `\u` escapes). A document without the
+ * path most likely lacks its last key.
  */
 function tokenOf(path: readonly PathStep[]): Buffer | undefined {
   const step = path.findLast((each) => each.kind === 'key' && plain.test(each.key));
   return step?.kind === 'key' ? Buffer.from(`"${step.key}"`) : undefined;
 }
 
-/** Whether a document can have none of the paths, by a search for their keys: many times as fast as to read it. */
+/** Whether a document has none of the paths, by a search for their keys: many times as fast as reading it. */
 function lacksAll(document: Uint8Array, { tokens }: DocumentPaths): boolean {
   if (tokens === undefined) return false;
   const bytes = Buffer.from(document.buffer, document.byteOffset, document.byteLength);

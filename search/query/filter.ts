@@ -1,5 +1,5 @@
-// `filter=`: conditions on fields with OR. A filter's terms are alternatives, several filters must all hold. Easy to
-// get wrong: values are never syntax; one that holds a comma or a bracket is written in quotes or with backslashes.
+// `filter=`: conditions on fields with OR. The terms of one filter are alternatives, several filters must all hold. A
+// value with a comma or a bracket is written in quotes or with backslashes.
 import { readColumnPath } from './columns.ts';
 import { checkOperand } from './selectors/field-selector.ts';
 import type { FieldRequirement } from './list-query.ts';

@@ -1,6 +1,8 @@
-// Finds the values of some paths in the raw bytes of a JSON object in one pass, without parsing the rest, so that
-// numbers keep their text and big objects cost little. Easy to get wrong: of a key that stands twice in an object the
-// last one counts, as in JSON.parse, and keys may be written with escapes.
+// Finds the values of some paths in the raw bytes of a stored object in one pass. Unlike lib/json/json-scan.ts it does
+// not check what it passes over, since stored objects were checked when they were read, and it skips long texts many
+// bytes at a time. Of a key that comes twice in an object the last one counts, as in JSON.parse; keys may be written
+// with escapes.
+import { skipSpace, textOf } from '../../lib/json/json-scan.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 
 /** Where a value stands: bytes `start` up to `end`, quotes and brackets included. */
@@ -153,15 +155,6 @@ function hasEscape(bytes: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-function skipSpace(bytes: Buffer, start: number): number {
-  let at = start;
-  for (;;) {
-    const byte = bytes[at];
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
-    at++;
-  }
-}
-
 /** @param start of the opening quote; returns what follows the closing one */
 function skipString(bytes: Buffer, start: number): number {
   const near = Math.min(bytes.length, start + nearBytes);
@@ -171,7 +164,7 @@ function skipString(bytes: Buffer, start: number): number {
     if (byte === 0x22) return at + 1;
     if (byte === 0x5c) at++;
   }
-  // Long ones are searched many bytes at a time: the end is a quote after an even number of backslashes.
+  // The end of a long text is searched: a quote after an even number of backslashes.
   for (let quote = bytes.indexOf(0x22, at); quote >= 0; quote = bytes.indexOf(0x22, quote + 1)) {
     let slash = quote;
     while (slash > at && bytes[slash - 1] === 0x5c) slash--;
@@ -180,7 +173,7 @@ function skipString(bytes: Buffer, start: number): number {
   throw broken(bytes.length);
 }
 
-/** What a search through many bytes costs to begin with, in bytes looked at one by one. */
+/** Shorter texts are read byte by byte: a search costs about as much to begin with. */
 const nearBytes = 24;
 
 /** Passes over one value of any depth without recursion. */
@@ -221,10 +214,7 @@ function broken(at: number): SyntaxError {
 export function scalarText(json: Uint8Array, { start, end }: Slice): string | null | undefined {
   const bytes = Buffer.from(json.buffer, json.byteOffset, json.byteLength);
   const first = bytes[start];
-  if (first === 0x22) {
-    if (!hasEscape(bytes, start, end)) return bytes.toString('utf8', start + 1, end - 1);
-    return JSON.parse(bytes.toString('utf8', start, end)) as string;
-  }
+  if (first === 0x22) return textOf(bytes, start, end);
   if (first === 0x7b || first === 0x5b) return undefined;
   const word = bytes.toString('latin1', start, end);
   return word === 'null' ? null : word;

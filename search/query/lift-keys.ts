@@ -1,6 +1,6 @@
-// Conditions on `metadata.name`, `metadata.namespace`, `metadata.uid` and the cluster's annotation are conditions on
-// keys: said that way a store answers them from its key instead of from bodies. Easy to get wrong: only a positive one
-// narrows, and an empty namespace is no field of any object.
+// Turns conditions on `metadata.name`, `metadata.namespace`, `metadata.uid` and the cluster's annotation into
+// conditions on keys, which a store answers without reading bodies. Only positive conditions narrow, and an object
+// without a namespace has no such field.
 import { clusterAnnotation } from '../types.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 import type { FieldRequirement, ListQuery } from './list-query.ts';

@@ -1,6 +1,6 @@
-// The question as every store and the matcher understand it: a tree of plain values, whichever spelling (Clusterpedia's
-// parameters and labels, native selectors, `filter=`, a POSTed document) it came in. Easy to get wrong: an absent list
-// asks for everything, an empty one for nothing.
+// The question as every store and the matcher understand it: a tree of plain values, whichever spelling it came in
+// (Clusterpedia's parameters and labels, native selectors, `filter=`, a POSTed document). An absent list asks for
+// everything, an empty one for nothing.
 import type { PathStep } from '../../lib/json/path-step.ts';
 import type { ResourceType } from '../types.ts';
 import type { Column } from './columns.ts';
@@ -31,7 +31,7 @@ export interface OwnerQuery {
   readonly name?: string;
   /** Narrows `name`. */
   readonly type?: ResourceType;
-  /** Where an owner of that name is looked for, cluster-scoped ones always included; absent means anywhere. */
+  /** Namespaces in which an owner of that name is searched, besides cluster-scoped ones; absent means all. */
   readonly namespaces?: readonly string[];
   /** 0: the direct owner, 1: its owner, … */
   readonly seniority: number;
@@ -51,7 +51,7 @@ export interface ListQuery {
   /** '' stands for cluster-scoped objects. */
   readonly namespaces?: readonly string[];
   readonly names?: readonly string[];
-  /** None of these (`search.clusterpedia.io/clusters notin (a,b)`); the same of namespaces and names. */
+  /** Excluded (`search.clusterpedia.io/clusters notin (a,b)`), as are namespaces and names below. */
   readonly notClusters?: readonly string[];
   readonly notNamespaces?: readonly string[];
   readonly notNames?: readonly string[];

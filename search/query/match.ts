@@ -1,6 +1,5 @@
-// Whether one object is among the rows of a query: the meaning every store's plan must agree with. Easy to get wrong:
-// negative operators hold where there is nothing to compare, and a label compares with `Gt` only as an integer while a
-// field compares as its operand reads.
+// Whether one object is among the rows of a query: the meaning every store's plan must agree with. Negative operators
+// hold where there is nothing to compare. A label compares with `Gt` only as an integer, a field as its operand reads.
 import type { TypeKey } from '../types.ts';
 import { typeKey } from '../types.ts';
 import { compare, readComparable } from './comparable.ts';
@@ -8,7 +7,7 @@ import { documentPaths, readDocument, readValues, type Found } from './document.
 import type { PathStep } from '../../lib/json/path-step.ts';
 import type { FieldRequirement, LabelRequirement, ListQuery } from './list-query.ts';
 
-/** Where a row stands; what the object itself does not say. */
+/** The key of a row, which the object itself does not say. */
 export interface RowKey {
   readonly cluster: string;
   readonly type: TypeKey;

@@ -1,6 +1,6 @@
-// Field selectors of Kubernetes' own, as `spec.nodeName=` or `source=kubelet`: what kube-apiserver selects by is not
-// always what stands in the object. Easy to get wrong: there a missing field is its default, so that `spec.nodeName=`
-// finds the pods without a node; for any other path nothing equals nothing (Clusterpedia's rule).
+// Kubernetes' own field selectors, such as `spec.nodeName=` or `source=kubelet`, as conditions on the objects. In
+// kube-apiserver a missing field has its default, so that `spec.nodeName=` finds the pods without a node; for any other
+// path nothing equals nothing (Clusterpedia's rule).
 import { typeKey, type ResourceType, type TypeKey } from '../types.ts';
 import type { FieldRequirement, ListQuery } from './list-query.ts';
 import { parsePath, printPath } from './path.ts';
@@ -9,7 +9,7 @@ import { parsePath, printPath } from './path.ts';
 interface NativeField {
   /** What a missing field counts as. */
   readonly missing: string;
-  /** Where it stands, when its name is not its path; of several the first that is there counts. */
+  /** Its paths in the object, when its name is not its path; the first that exists counts. */
   readonly paths?: readonly string[];
 }
 
@@ -53,8 +53,8 @@ const fieldsOf: Readonly<Record<TypeKey, Readonly<Record<string, NativeField>>>>
 export type Conditions = Pick<ListQuery, 'fields' | 'anyOf'>;
 
 /**
- * Takes the requirements of a field selector for what kube-apiserver means by them; those that are no native fields
- * stay as they are.
+ * Turns the requirements of a field selector into what kube-apiserver means by them; those that are no native fields
+ * are unchanged.
  */
 export function nativeConditions(
   types: readonly ResourceType[],

@@ -1,6 +1,5 @@
-// What to sort by: columns and paths, from the URL (`namespace,name desc`) or a label (`name_desc`). Easy to get wrong:
-// Clusterpedia hands the text to its database as an expression; here whatever is neither a column nor a path is
-// refused.
+// What to sort by: columns and paths, from the URL (`namespace,name desc`) or a label (`name_desc`). Clusterpedia hands
+// the text to its database as an expression; here a text that is neither a column nor a path is refused.
 import { columns, readColumn } from './columns.ts';
 import type { OrderKey } from './list-query.ts';
 import { bad } from './parameters.ts';
@@ -19,7 +18,7 @@ export function readOrder(keys: readonly string[]): readonly OrderKey[] {
     const key = text.trim();
     const space = key.lastIndexOf(' ');
     const direction = key.slice(space + 1);
-    // A blank may stand inside a quoted key: only a word of direction ends it.
+    // A quoted key may hold a blank: only a direction ends the key.
     if (space > 0 && (direction === 'desc' || direction === 'asc'))
       return { by: readBy(key.slice(0, space).trim()), descending: direction === 'desc' };
     return { by: readBy(key), descending: false };

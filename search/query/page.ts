@@ -1,5 +1,5 @@
-// Which part of the rows is asked for: limit, offset or continue token. Easy to get wrong: no limit means everything, a
-// decimal `continue` is an offset (Clusterpedia's), and which kind the answer gives follows what was asked.
+// Which part of the rows is asked for: limit, offset or continue token. No limit means everything; a decimal `continue`
+// is an offset (Clusterpedia's), and the answer continues in the kind that was asked.
 import { isContinueToken } from './continue.ts';
 import { goQuote } from './selectors/label-selector.ts';
 import { bad, type Parameters } from './parameters.ts';

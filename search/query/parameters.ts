@@ -1,6 +1,6 @@
-// The parameters of a question, from a URL's query or from a JSON document of the same names. Easy to get wrong: a flag
-// without a value (`?withContinue`) is true, a comma list is split where it is one text and never where JSON has a
-// list, and of a repeated parameter the first counts unless it may be repeated.
+// The parameters of a question, from a URL's query or from a JSON document of the same names. A flag without a value
+// (`?withContinue`) is true. Commas split a text, never an element of a JSON list. Of a repeated parameter the first
+// counts unless it may be repeated.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { tailStart } from '../../lib/text/text-ends.ts';
 
@@ -9,14 +9,14 @@ const longestQuery = 256 * 1024;
 const mostPairs = 2048;
 export const mostItems = 10_000;
 
-/** What was asked by name; undefined when it was not, or only as an empty text. */
+/** Parameters by name; undefined for one that is missing or an empty text. */
 export interface Parameters {
   readonly names: readonly string[];
   /** @throws GatewayError BAD_REQUEST where a JSON document has another type */
   text(name: string): string | undefined;
   /** A comma list: the text of a URL or of a JSON document; in JSON also a list of texts, each taken as it is. */
   list(name: string): readonly string[] | undefined;
-  /** Each place where it stands. */
+  /** Every value of a repeated parameter. */
   all(name: string): readonly string[];
   flag(name: string): boolean | undefined;
 }
@@ -27,7 +27,7 @@ export interface Parameters {
  */
 export function decodePairs(rawQuery: string): readonly (readonly [name: string, value: string])[] {
   if (rawQuery.length > longestQuery) throw bad(`the query of the URL is longer than ${longestQuery} characters`);
-  // Go drops such a pair, and so does whatever decides before us what kind of request this is.
+  // Go drops such a pair, and so does the code that has classified this request.
   if (rawQuery.includes(';')) throw bad('the query of the URL has a semicolon: write it as %3B');
   const parts = rawQuery.split('&').filter((part) => part !== '');
   if (parts.length > mostPairs) throw bad(`the query of the URL has more than ${mostPairs} parameters`);
@@ -77,7 +77,7 @@ export function onlyParameters(of: Parameters, names: readonly string[]): Parame
   };
 }
 
-/** Without the blanks around it; one behind a backslash is a value's (`data.v=\\ `). */
+/** Without the blanks around it, but not a blank after a backslash, which is part of a value (`data.v=\\ `). */
 function trimmed(text: string): string {
   const rest = text.trim();
   const behind = text.trimStart().slice(rest.length);

@@ -1,6 +1,6 @@
 // Paths into an object as people write them: `metadata.name`, `.spec.containers[].image`,
-// `metadata.annotations['a.io/b']`, `spec.ports[0].port`. Easy to get wrong: a dot inside quotes is part of the key,
-// and `[key]` without quotes is an error, not a key.
+// `metadata.annotations['a.io/b']`, `spec.ports[0].port`. A dot inside quotes is part of the key, and `[key]` without
+// quotes is an error.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 

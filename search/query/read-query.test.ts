@@ -5,17 +5,17 @@ import { allOf, type ListQuery } from './list-query.ts';
 import { jsonParameters, urlParameters } from './parameters.ts';
 import { parsePath } from './path.ts';
 import { takeForwardLabel } from './selectors/forward-label.ts';
-import { readQuery, type AskedQuery, type QueryPlace } from './read-query.ts';
+import { readQuery, type AskedQuery, type PathTarget } from './read-query.ts';
 
 const pods = { group: '', resource: 'pods' };
 
-function ask(query: string, place: Partial<QueryPlace> = {}): AskedQuery {
-  return readQuery(urlParameters(query), { types: [pods], ...place });
+function ask(query: string, target: Partial<PathTarget> = {}): AskedQuery {
+  return readQuery(urlParameters(query), { types: [pods], ...target });
 }
 
 /** By label, values as they would stand in a selector. */
-function labels(selector: string, place: Partial<QueryPlace> = {}): AskedQuery {
-  return ask(`labelSelector=${encodeURIComponent(selector.replaceAll('S/', 'search.clusterpedia.io/'))}`, place);
+function labels(selector: string, target: Partial<PathTarget> = {}): AskedQuery {
+  return ask(`labelSelector=${encodeURIComponent(selector.replaceAll('S/', 'search.clusterpedia.io/'))}`, target);
 }
 
 function is(asked: AskedQuery, part: Partial<ListQuery>): void {
@@ -33,8 +33,8 @@ function refused(query: string | (() => unknown), message: RegExp): void {
 
 test('a path without parameters is the same question as with one that means nothing', () => {
   const places = [{}, { cluster: 'c' }, { namespace: 'n' }, { cluster: 'c', namespace: 'n', name: 'o' }];
-  for (const place of [...places, { types: [pods, { group: 'apps', resource: 'deployments' }] }])
-    assert.deepEqual(ask('', place), ask('nothing=1', place));
+  for (const target of [...places, { types: [pods, { group: 'apps', resource: 'deployments' }] }])
+    assert.deepEqual(ask('', target), ask('nothing=1', target));
 });
 
 test('clusters, namespaces and names by URL and by label (CP-011 to CP-016)', () => {
@@ -55,8 +55,8 @@ test('clusters, namespaces and names by URL and by label (CP-011 to CP-016)', ()
 });
 
 test('the path wins over the URL, the URL over the label', () => {
-  const place = { cluster: 'p', namespace: 'q', name: 'r' };
-  is(ask('clusters=a&namespaces=b&names=c', place), { clusters: ['p'], namespaces: ['q'], names: ['r'] });
+  const target = { cluster: 'p', namespace: 'q', name: 'r' };
+  is(ask('clusters=a&namespaces=b&names=c', target), { clusters: ['p'], namespaces: ['q'], names: ['r'] });
   is(ask('names=c&labelSelector=search.clusterpedia.io/names=d'), { names: ['c'] });
   is(ask('names=c&labelSelector=search.clusterpedia.io/names!=c'), { names: ['c'] });
 });

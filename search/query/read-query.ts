@@ -1,6 +1,6 @@
 // Reads a question in any of its spellings (path, URL parameters, labels inside the selector, a JSON document) into one
-// ListQuery. Easy to get wrong: path wins over URL, URL wins over label; and what was asked but cannot be done must be
-// refused, never dropped, since that shows more rows.
+// ListQuery. Path wins over URL, URL over label. A condition that cannot be applied is refused: dropping it would show
+// more rows.
 import type { ResourceType } from '../types.ts';
 import { readColumnPath } from './columns.ts';
 import { parseFieldSelector } from './selectors/field-selector.ts';
@@ -23,8 +23,8 @@ import {
 } from './selectors/search-labels.ts';
 import { readTimeMs } from './times.ts';
 
-/** What the path says. */
-export interface QueryPlace {
+/** What the path of the request says about the rows. */
+export interface PathTarget {
   readonly types: readonly ResourceType[];
   readonly cluster?: string;
   readonly namespace?: string;
@@ -53,20 +53,20 @@ const deepestSeniority = 8;
 const longestText = 1024;
 
 /**
- * Reads a question. Parameters it does not know are left alone, as kube-apiserver does.
+ * Reads a question. Unknown parameters are ignored, as in kube-apiserver.
  * @throws GatewayError BAD_REQUEST for what cannot be read or is over a limit
  */
-export function readQuery(parameters: Parameters, place: QueryPlace): AskedQuery {
+export function readQuery(parameters: Parameters, target: PathTarget): AskedQuery {
   refuseSql(parameters);
   const selector = takeSearchLabels(parseLabelSelector(parameters.text('labelSelector') ?? ''));
   const fieldSelector = parseFieldSelector(parameters.text('fieldSelector') ?? '').map(
     ({ requirement }) => requirement,
   );
-  const native = nativeConditions(place.types, fieldSelector);
+  const native = nativeConditions(target.types, fieldSelector);
   const filters = readFilters(parameters.all('filter'));
   const plain: ListQuery = {
-    types: place.types,
-    ...keySets(parameters, selector, place),
+    types: target.types,
+    ...keySets(parameters, selector, target),
     ...present('uids', parameters.list('uids')),
     nameContains: texts('names', [...parameters.all('nameContains'), ...allValues(selector.search.get('fuzzyName'))]),
     text: texts('text', parameters.all('text')),
@@ -97,7 +97,7 @@ function refuseSql(parameters: Parameters): void {
     );
 }
 
-/** A field that is left out when it is undefined. */
+/** An object with one field, or without it when it is undefined. */
 function present<Name extends string, Value>(name: Name, value: Value | undefined): Partial<Record<Name, Value>> {
   return value === undefined ? {} : ({ [name]: value } as Record<Name, Value>);
 }
@@ -105,11 +105,11 @@ function present<Name extends string, Value>(name: Name, value: Value | undefine
 const notNames = { clusters: 'notClusters', namespaces: 'notNamespaces', names: 'notNames' } as const;
 type KeySet = keyof typeof notNames;
 
-function keySets(parameters: Parameters, { search }: SearchLabels, place: QueryPlace): Partial<ListQuery> {
+function keySets(parameters: Parameters, { search }: SearchLabels, target: PathTarget): Partial<ListQuery> {
   const fromPath: Readonly<Record<KeySet, string | undefined>> = {
-    clusters: place.cluster,
-    namespaces: place.namespace,
-    names: place.name,
+    clusters: target.cluster,
+    namespaces: target.namespace,
+    names: target.name,
   };
   let sets: Partial<ListQuery> = {};
   for (const name of ['clusters', 'namespaces', 'names'] as const) {

@@ -1,5 +1,5 @@
-// Reads RFC 3339 times exactly, to the nanosecond. Easy to get wrong: Date.parse takes much that is no RFC 3339 (and
-// February 31st), and drops the digits after the millisecond that a MicroTime has.
+// Reads RFC 3339 times exactly, to the nanosecond. Date.parse takes much that is no RFC 3339, such as February 31st,
+// and drops the digits of a MicroTime after the millisecond.
 
 const shape = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d{0,20})?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 

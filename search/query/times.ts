@@ -1,6 +1,5 @@
-// The times of `since` and `before`, in every form Clusterpedia reads and one that fits in a label. Easy to get wrong:
-// which form it is depends on single characters (`T`, a blank, `-`), and a number means seconds or milliseconds by its
-// length.
+// The times of `since` and `before`, in every form Clusterpedia reads and one that fits in a label. Single characters
+// (`T`, a blank, `-`) decide which form it is; a number means seconds or milliseconds by its length.
 import { bad } from './parameters.ts';
 import { readRfc3339, utcMs } from './rfc3339.ts';
 
@@ -31,7 +30,7 @@ export function readTimeMs(name: string, text: string): number {
 function timeMs(text: string): number | undefined {
   if (text.includes('T')) {
     const ns = readRfc3339(text.replace(shortHour, 'T0'));
-    // Rounded up: what was created in the part of a millisecond before it is before it.
+    // Rounded up, so that an object created within this millisecond but before the time is before it.
     if (ns !== undefined) return Number((ns + (ns > 0n ? 999_999n : 0n)) / 1_000_000n);
     return fields(basic, text);
   }

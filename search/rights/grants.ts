@@ -1,6 +1,5 @@
-// The arithmetic of grants: what two of them have in common, what one allows, and a text that tells them apart. Easy to
-// get wrong: a name without a namespace stands for that name in every namespace, so what it has in common with a list
-// of namespaces is that name in each of them.
+// The arithmetic of grants: their intersection, what one allows, and a digest. A name without a namespace stands for
+// that name in every namespace, so its intersection with a list of namespaces is that name in each of them.
 import { hash } from 'node:crypto';
 import type { Grant } from './scope.ts';
 
@@ -11,7 +10,7 @@ export type GrantedName = ListedGrant['names'][number];
 /** Nothing at all. */
 export const noGrant: ListedGrant = Object.freeze({ namespaces: Object.freeze([]), names: Object.freeze([]) });
 
-/** True when nothing can be seen by it. */
+/** True when it allows no object. */
 export function isNothing(grant: Grant): boolean {
   return grant !== 'all' && grant.namespaces.length === 0 && grant.names.length === 0;
 }
@@ -50,7 +49,7 @@ export function intersectGrants(one: Grant, other: Grant): Grant {
   );
 }
 
-/** The names that the other grant allows as well, narrowed to where it does. */
+/** The names that the other grant allows too, narrowed to the namespaces where it does. */
 function* namesAllowedBy(names: readonly GrantedName[], other: ListedGrant): Generator<GrantedName> {
   const index = indexOf(other);
   for (const granted of names) {

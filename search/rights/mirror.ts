@@ -1,6 +1,5 @@
-// Keeps a compiled view of every incarnation's RBAC beside the store, fed by the store's own change log. Easy to get
-// wrong: rows and rights must be of the same moment, so whoever asks waits until everything that was committed before
-// the question is compiled.
+// Keeps a compiled view of every incarnation's RBAC beside the store, fed by the store's own change log. Rows and
+// rights must be of the same moment, so a question waits until everything that was committed before it is compiled.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { allOf } from '../query/list-query.ts';
 import type { IndexStore, LogEntry, RowRead, StoredType } from '../stores/store.ts';
@@ -43,15 +42,15 @@ export interface RightsMirror {
    */
   current(): Promise<void>;
   /**
-   * Empty for an incarnation without RBAC objects; whether that is the truth is told by the sync positions of {@link
-   * stored}.
+   * Empty for an incarnation without RBAC objects. Whether the member has none, or they were not read yet, is in the
+   * sync positions of {@link stored}.
    */
   view(incarnation: string): RbacView;
   /** By incarnation id, at most a second old. @throws GatewayError (rejects) as the store does */
   stored(): Promise<ReadonlyMap<string, StoredIncarnation>>;
-  /** Called after views have changed. Returns the way to end it. */
+  /** Called after views have changed. Returns the function that ends it. */
   onChange(listener: () => void): () => void;
-  /** Stops following; views stay as they are. */
+  /** Stops following; the views are kept. */
   close(): void;
 }
 
@@ -66,7 +65,7 @@ export interface MirrorOptions {
 
 const entriesAtOnce = 1_000;
 const typesMaxAgeMs = 1_000;
-/** Who has not looked at the log for longer asks whether it still reaches back. */
+/** A mirror that has not read the log for longer asks first whether the log still reaches back. */
 const trimmedAfterMs = 5_000;
 /** Commits within this time are looked at together when nobody asks. */
 const followDelayMs = 50;
@@ -78,121 +77,141 @@ const keys = [...kinds.keys()];
 
 /** Starts to follow; nothing is read before the first question or commit. */
 export function makeRightsMirror(store: MirroredStore, options: MirrorOptions = {}): RightsMirror {
-  const now = options.now ?? (() => performance.now());
-  const defer = options.defer ?? ((task) => void setTimeout(task, followDelayMs).unref());
-  const listeners = new Set<() => void>();
-  let generations = 0;
-  const makeView = (): RbacFeed => makeRbacView(() => ++generations);
-  const emptyView: RbacView = makeView();
-  let views = new Map<string, RbacFeed>();
-  /** Up to where the log is in the views; undefined before the first reading. */
-  let applied: string | undefined;
-  let draining: Promise<void> | undefined;
-  let again: Promise<void> | undefined;
-  let drainedAtMs = 0;
-  let following = false;
-  let closed = false;
+  return new Mirror(store, options);
+}
 
-  const viewOf = (from: Map<string, RbacFeed>, incarnation: string): RbacFeed => {
-    let view = from.get(incarnation);
-    if (view === undefined) from.set(incarnation, (view = makeView()));
-    return view;
-  };
+class Mirror implements RightsMirror {
+  readonly stored: RightsMirror['stored'];
+  readonly #store: MirroredStore;
+  readonly #options: MirrorOptions;
+  readonly #now: () => number;
+  readonly #listeners = new Set<() => void>();
+  readonly #endCommits: () => void;
+  #generations = 0;
+  readonly #emptyView: RbacView = this.#makeView();
+  #views = new Map<string, RbacFeed>();
+  /** The resourceVersion up to which the log is in the views; undefined before the first reading. */
+  #applied: string | undefined;
+  #drainedAtMs = 0;
+  /** The drain that runs, and the one that callers who came meanwhile wait for. */
+  #draining: Promise<void> | undefined;
+  #again: Promise<void> | undefined;
+  #isFollowing = false;
+  #isClosed = false;
 
-  /**
-   * Reads everything anew. The log is followed from before the reading: repeating a change does no harm, missing one
-   * does.
-   */
-  const load = async (): Promise<void> => {
-    const from = store.resourceVersion();
-    const incarnations = (await store.types()).map(({ incarnation }) => incarnation.id);
-    const page = await store.list(allOf(...mirroredTypes), scopeOfAll(incarnations), {});
-    const loaded = new Map<string, RbacFeed>();
-    for await (const rows of page.chunks) {
-      for (const row of rows) putRow(viewOf(loaded, row.incarnation), row);
+  constructor(store: MirroredStore, options: MirrorOptions) {
+    this.#store = store;
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+    this.stored = rememberedFor(typesMaxAgeMs, this.#now, async () => byIncarnation(await store.types()));
+    const defer = options.defer ?? ((task) => void setTimeout(task, followDelayMs).unref());
+    this.#endCommits = store.onCommit(() => this.#onCommit(defer));
+  }
+
+  view(incarnation: string): RbacView {
+    return this.#views.get(incarnation) ?? this.#emptyView;
+  }
+
+  /** Waits for a drain that begins after this call; callers that come meanwhile share it. */
+  current(): Promise<void> {
+    if (this.#again !== undefined) return this.#again;
+    if (this.#draining === undefined) {
+      if (this.#applied !== undefined && this.#applied >= this.#store.resourceVersion()) return Promise.resolve();
+      this.#draining = this.#drain().finally(() => (this.#draining = undefined));
+      return this.#draining;
     }
-    const { reached } = await follow(loaded, from);
-    views = loaded;
-    applied = reached;
-  };
+    this.#again = this.#draining.then(ignore, ignore).then(() => {
+      this.#again = undefined;
+      return this.current();
+    });
+    return this.#again;
+  }
 
-  /** Puts what the log has after `from` into the views; says up to where, and whether that was anything. */
-  const follow = async (into: Map<string, RbacFeed>, from: string): Promise<{ reached: string; changed: boolean }> => {
-    let reached = from;
-    let changed = false;
-    for (;;) {
-      const target = store.resourceVersion();
-      if (reached >= target) return { reached, changed };
-      const entries = await store.changes(reached, keys, entriesAtOnce);
-      for (const entry of entries) putEntry(viewOf(into, entry.incarnation), entry);
-      changed ||= entries.length > 0;
-      const last = entries.at(-1)?.resourceVersion ?? reached;
-      reached = entries.length < entriesAtOnce && last < target ? target : last;
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#endCommits();
+    this.#listeners.clear();
+  }
+
+  #onCommit(defer: (task: () => void) => void): void {
+    if (this.#isFollowing || this.#isClosed) return;
+    this.#isFollowing = true;
+    defer(() => {
+      this.#isFollowing = false;
+      if (!this.#isClosed) this.current().catch((error: unknown) => this.#options.onError?.(error));
+    });
+  }
+
+  async #drain(): Promise<void> {
+    let went = this.#applied === undefined ? undefined : await this.#goOn(this.#applied);
+    if (went === undefined) {
+      await this.#load();
+      went = { changed: true };
     }
-  };
+    this.#drainedAtMs = this.#now();
+    if (went.changed) for (const listener of this.#listeners) listener();
+  }
 
-  /** Goes on in the log from there; false when the log no longer reaches back. */
-  const goOn = async (from: string): Promise<{ changed: boolean } | undefined> => {
-    if (now() - drainedAtMs > trimmedAfterMs && from < (await store.oldestResourceVersion())) return undefined;
+  /** Applies the log after `from`; undefined when the log no longer reaches back to it. */
+  async #goOn(from: string): Promise<{ changed: boolean } | undefined> {
+    const mayBeTrimmed = this.#now() - this.#drainedAtMs > trimmedAfterMs;
+    if (mayBeTrimmed && from < (await this.#store.oldestResourceVersion())) return undefined;
     try {
-      const { reached, changed } = await follow(views, from);
-      applied = reached;
+      const { reached, changed } = await this.#follow(this.#views, from);
+      this.#applied = reached;
       return { changed };
     } catch (error) {
       if (error instanceof GatewayError && error.code === 'EXPIRED') return undefined;
       throw error;
     }
-  };
+  }
 
-  const drain = async (): Promise<void> => {
-    let went = applied === undefined ? undefined : await goOn(applied);
-    if (went === undefined) {
-      await load();
-      went = { changed: true };
+  /**
+   * Reads everything anew. The log is followed from before the reading: applying a change twice does no harm, missing
+   * one does.
+   */
+  async #load(): Promise<void> {
+    const from = this.#store.resourceVersion();
+    const incarnations = (await this.#store.types()).map(({ incarnation }) => incarnation.id);
+    const page = await this.#store.list(allOf(...mirroredTypes), scopeOfAll(incarnations), {});
+    const loaded = new Map<string, RbacFeed>();
+    for await (const rows of page.chunks) {
+      for (const row of rows) putRow(this.#viewOf(loaded, row.incarnation), row);
     }
-    drainedAtMs = now();
-    if (went.changed) for (const listener of listeners) listener();
-  };
+    const { reached } = await this.#follow(loaded, from);
+    this.#views = loaded;
+    this.#applied = reached;
+  }
 
-  /** A drain that begins after this call; those who ask meanwhile share it. */
-  const current = (): Promise<void> => {
-    if (again !== undefined) return again;
-    if (draining === undefined) {
-      if (applied !== undefined && applied >= store.resourceVersion()) return Promise.resolve();
-      draining = drain().finally(() => (draining = undefined));
-      return draining;
+  /** Puts what the log has after `from` into the views; returns up to where, and whether there was anything. */
+  async #follow(into: Map<string, RbacFeed>, from: string): Promise<{ reached: string; changed: boolean }> {
+    let reached = from;
+    let changed = false;
+    for (;;) {
+      const target = this.#store.resourceVersion();
+      if (reached >= target) return { reached, changed };
+      const entries = await this.#store.changes(reached, keys, entriesAtOnce);
+      for (const entry of entries) putEntry(this.#viewOf(into, entry.incarnation), entry);
+      changed ||= entries.length > 0;
+      const last = entries.at(-1)?.resourceVersion ?? reached;
+      reached = entries.length < entriesAtOnce && last < target ? target : last;
     }
-    again = draining.then(ignore, ignore).then(() => {
-      again = undefined;
-      return current();
-    });
-    return again;
-  };
+  }
 
-  const endCommits = store.onCommit(() => {
-    if (following || closed) return;
-    following = true;
-    defer(() => {
-      following = false;
-      if (!closed) current().catch((error: unknown) => options.onError?.(error));
-    });
-  });
+  #viewOf(from: Map<string, RbacFeed>, incarnation: string): RbacFeed {
+    let view = from.get(incarnation);
+    if (view === undefined) from.set(incarnation, (view = this.#makeView()));
+    return view;
+  }
 
-  const stored = rememberedFor(typesMaxAgeMs, now, async () => byIncarnation(await store.types()));
-  return {
-    current,
-    view: (incarnation) => views.get(incarnation) ?? emptyView,
-    stored,
-    onChange: (listener) => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    close: () => {
-      closed = true;
-      endCommits();
-      listeners.clear();
-    },
-  };
+  #makeView(): RbacFeed {
+    return makeRbacView(() => ++this.#generations);
+  }
 }
 
 /** Everything of {@link mirroredTypes}: what the gateway itself may read of its index. */
@@ -233,9 +252,8 @@ function byIncarnation(types: readonly StoredType[]): ReadonlyMap<string, Stored
 }
 
 /**
- * When the last of the RBAC types was confirmed; undefined while one was never read whole. A list that is under way
- * again does not count against it: lists of these types are committed whole, so until then the rows are those that were
- * confirmed.
+ * When the last of the RBAC types was confirmed; undefined while one was never read whole. A relist that
+ * is under way changes nothing: lists of these types are committed whole, and until then the confirmed rows are there.
  * @param confirmedAtMs of one type, undefined or 0 for never
  */
 export function rightsConfirmedAtMs(confirmedAtMs: (type: ResourceType) => number | undefined): number | undefined {

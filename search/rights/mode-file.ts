@@ -1,6 +1,5 @@
-// Keeps in a file what members said of their authorizers, so that after a restart a member that is down is still
-// decided as before. Easy to get wrong: it is worth nothing by itself, so a file that cannot be read or written never
-// stops the index; members are asked again.
+// Keeps in a file what members said of their authorizers, so that a member that is down after a restart is decided as
+// before. A file that cannot be read or written never stops the index: members are asked again.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { ModeMemory } from './modes.ts';
 

@@ -1,6 +1,5 @@
-// Who decides what may be seen of a cluster: its mirrored RBAC, or the member itself by reviews. Easy to get wrong: a
-// member may have authorizers beside RBAC, and nothing in its RBAC tells; as long as the member has not said that RBAC
-// is all there is, RBAC decides nothing.
+// Says who decides what may be seen of a cluster: its mirrored RBAC, or the member itself by reviews. A member may have
+// authorizers beside RBAC and its RBAC does not show them. RBAC decides only once the member has said that it is all.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { MemberReviews } from './review.ts';
@@ -35,7 +34,7 @@ export interface RightsModes {
   mismatch(record: ClusterRecord, incarnation: string, message: string): void;
 }
 
-/** What is kept over a restart, so that a member which cannot be asked just then is still known. */
+/** What is kept over a restart, for members that cannot be asked just then. */
 export interface ModeMemory {
   /** The last text given to `write`; undefined when there is none. */
   read(): string | undefined;
@@ -48,7 +47,7 @@ export interface RightsModesOptions {
   readonly choice?: RightsChoice;
   readonly memory?: ModeMemory;
   readonly onChange?: (change: ModeChange) => void;
-  /** How long a member's word on its authorizers holds. */
+  /** How long a member's answer about its authorizers holds. */
   readonly recheckMs?: number;
   /** Milliseconds of any clock that never goes back. */
   readonly now?: () => number;
@@ -66,15 +65,84 @@ const retryMs = 5_000;
 const firstAnswerMs = 2_000;
 const mostRemembered = 10_000;
 
+/** Asks members whether RBAC is all they decide by, and remembers their answers. */
 export function makeRightsModes(options: RightsModesOptions): RightsModes {
-  const { reviews, memory, recheckMs = defaultRecheckMs } = options;
-  const now = options.now ?? (() => performance.now());
-  const known = readMemory(memory?.read());
-  const nextAskMs = new Map<string, number>();
-  const failures = new Map<string, unknown>();
-  const asking = new Map<string, Promise<RightsMode>>();
+  return new Modes(options);
+}
 
-  const learn = (record: ClusterRecord, incarnation: string, next: Known, message: string): void => {
+class Modes implements RightsModes {
+  readonly #options: RightsModesOptions;
+  readonly #now: () => number;
+  /** By incarnation id, as is all else. */
+  readonly #known: Map<string, Known>;
+  readonly #nextAskMs = new Map<string, number>();
+  readonly #failures = new Map<string, unknown>();
+  readonly #asking = new Map<string, Promise<RightsMode>>();
+
+  constructor(options: RightsModesOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+    this.#known = readMemory(options.memory?.read());
+  }
+
+  async modeOf(record: ClusterRecord, incarnation: string): Promise<RightsMode> {
+    const choice = choiceOf(record, this.#options.choice ?? 'auto');
+    if (choice === 'review') return 'review';
+    const found = this.#known.get(incarnation);
+    if (found?.why === 'mismatch') return found.mode;
+    if (choice === 'rbac') return 'rbac';
+    const mayAsk = this.#now() >= (this.#nextAskMs.get(incarnation) ?? 0);
+    if (found === undefined) {
+      // A member that failed is asked again only after some seconds: every caller would wait for the same silence.
+      const failed = mayAsk ? undefined : this.#failures.get(incarnation);
+      if (failed !== undefined) throw failed;
+      return await inTime(this.#askOnce(record, incarnation), firstAnswerMs, record.spec.name);
+    }
+    // The last answer holds while the member is asked anew, and when it cannot be asked.
+    if (mayAsk) this.#askOnce(record, incarnation).catch(ignore);
+    return found.mode;
+  }
+
+  mismatch(record: ClusterRecord, incarnation: string, message: string): void {
+    this.#learn(record, incarnation, { mode: 'review', why: 'mismatch' }, message);
+  }
+
+  #askOnce(record: ClusterRecord, incarnation: string): Promise<RightsMode> {
+    let asked = this.#asking.get(incarnation);
+    if (asked === undefined) {
+      asked = this.#ask(record, incarnation).finally(() => this.#asking.delete(incarnation));
+      this.#asking.set(incarnation, asked);
+    }
+    return asked;
+  }
+
+  async #ask(record: ClusterRecord, incarnation: string): Promise<RightsMode> {
+    this.#nextAskMs.set(incarnation, this.#now() + retryMs);
+    let isIncomplete: boolean;
+    try {
+      isIncomplete = await this.#options.reviews.isIncomplete(record);
+      this.#failures.delete(incarnation);
+    } catch (error) {
+      this.#failures.set(incarnation, error);
+      throw error;
+    }
+    this.#nextAskMs.set(incarnation, this.#now() + (this.#options.recheckMs ?? defaultRecheckMs));
+    // What samples have shown weighs more than what the member says of itself.
+    const settled = this.#known.get(incarnation);
+    if (settled?.why === 'mismatch') return settled.mode;
+    const name = JSON.stringify(record.spec.name);
+    if (isIncomplete) {
+      const why = `cluster ${name} has authorizers beside RBAC: it is asked by SubjectAccessReview who may see what`;
+      this.#learn(record, incarnation, { mode: 'review', why: 'rules-incomplete' }, why);
+      return 'review';
+    }
+    const why = `cluster ${name} says that its rules are complete: its mirrored RBAC decides who may see what`;
+    this.#learn(record, incarnation, { mode: 'rbac', why: 'rules-complete' }, why);
+    return 'rbac';
+  }
+
+  #learn(record: ClusterRecord, incarnation: string, next: Known, message: string): void {
+    const known = this.#known;
     const before = known.get(incarnation);
     if (before?.mode === next.mode && before.why === next.why) return;
     known.delete(incarnation);
@@ -83,68 +151,13 @@ export function makeRightsModes(options: RightsModesOptions): RightsModes {
       if (known.size <= mostRemembered) break;
       known.delete(oldest);
     }
-    memory?.write(JSON.stringify([...known].map(([id, { mode, why }]) => ({ incarnation: id, mode, why }))));
-    options.onChange?.({ cluster: record.spec.name, incarnation, ...next, message });
-  };
-
-  const ask = async (record: ClusterRecord, incarnation: string): Promise<RightsMode> => {
-    nextAskMs.set(incarnation, now() + retryMs);
-    let incomplete: boolean;
-    try {
-      incomplete = await reviews.isIncomplete(record);
-      failures.delete(incarnation);
-    } catch (error) {
-      failures.set(incarnation, error);
-      throw error;
-    }
-    nextAskMs.set(incarnation, now() + recheckMs);
-    // What samples have shown is not taken back by what the member says of itself.
-    const settled = known.get(incarnation);
-    if (settled?.why === 'mismatch') return settled.mode;
-    const name = JSON.stringify(record.spec.name);
-    if (incomplete) {
-      const why = `cluster ${name} has authorizers beside RBAC: it is asked by SubjectAccessReview who may see what`;
-      learn(record, incarnation, { mode: 'review', why: 'rules-incomplete' }, why);
-      return 'review';
-    }
-    const why = `cluster ${name} says that its rules are complete: its mirrored RBAC decides who may see what`;
-    learn(record, incarnation, { mode: 'rbac', why: 'rules-complete' }, why);
-    return 'rbac';
-  };
-
-  const askOnce = (record: ClusterRecord, incarnation: string): Promise<RightsMode> => {
-    let asked = asking.get(incarnation);
-    if (asked === undefined) {
-      asked = ask(record, incarnation).finally(() => asking.delete(incarnation));
-      asking.set(incarnation, asked);
-    }
-    return asked;
-  };
-
-  return {
-    modeOf: async (record, incarnation) => {
-      const choice = choiceOf(record, options.choice ?? 'auto');
-      if (choice === 'review') return 'review';
-      const found = known.get(incarnation);
-      if (found?.why === 'mismatch') return found.mode;
-      if (choice === 'rbac') return 'rbac';
-      if (found === undefined) {
-        // One question at a time and one in some seconds: everybody else would wait for the same silence.
-        const failed = now() < (nextAskMs.get(incarnation) ?? 0) ? failures.get(incarnation) : undefined;
-        if (failed !== undefined) throw failed;
-        return await inTime(askOnce(record, incarnation), firstAnswerMs, record.spec.name);
-      }
-      // The last answer stands while the member is asked anew, and when it cannot be.
-      if (now() >= (nextAskMs.get(incarnation) ?? 0)) askOnce(record, incarnation).catch(ignore);
-      return found.mode;
-    },
-    mismatch: (record, incarnation, message) => {
-      learn(record, incarnation, { mode: 'review', why: 'mismatch' }, message);
-    },
-  };
+    const kept = [...known].map(([id, { mode, why }]) => ({ incarnation: id, mode, why }));
+    this.#options.memory?.write(JSON.stringify(kept));
+    this.#options.onChange?.({ cluster: record.spec.name, incarnation, ...next, message });
+  }
 }
 
-/** A label that says something else asks the member itself, which is never too much. */
+/** An unknown value of the label means reviews: the member itself never shows too much. */
 function choiceOf(record: ClusterRecord, configured: RightsChoice): RightsChoice {
   const { labels } = record.spec;
   const label = Object.hasOwn(labels, rightsLabel) ? labels[rightsLabel] : undefined;
@@ -158,7 +171,7 @@ function readMemory(text: string | undefined): Map<string, Known> {
   try {
     read = JSON.parse(text ?? '[]');
   } catch {
-    // Written by nobody we know; members are asked anew.
+    // Not our text; members are asked anew.
     return known;
   }
   for (const entry of Array.isArray(read) ? (read as Readonly<Record<string, unknown>>[]) : []) {
@@ -171,7 +184,7 @@ function readMemory(text: string | undefined): Map<string, Known> {
   return known;
 }
 
-/** Rejects when there is no answer by then; the question goes on. */
+/** Rejects when there is no answer by then; the question itself goes on. */
 async function inTime<T>(answer: Promise<T>, limitMs: number, cluster: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {

@@ -1,6 +1,5 @@
-// The RBAC objects of one member, compiled so that what one user may see is found by their own bindings alone. Easy to
-// get wrong: a binding may come before its role, and a role may change under bindings, so bindings hold the role's name
-// and it is looked up when a question is asked.
+// The RBAC objects of one member, compiled so that a question looks only at the user's own bindings. A binding may come
+// before its role, and a role may change under its bindings, so bindings hold the role's name.
 import { mastersGroup } from '../../auth/callers/reserved.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { ResourceType } from '../types.ts';
@@ -18,7 +17,7 @@ export type RbacKind = 'roles' | 'rolebindings' | 'clusterroles' | 'clusterroleb
 
 /** A type with what decides whether RoleBindings matter for it. */
 export interface ScopedType extends ResourceType {
-  /** Undefined while no member has told. */
+  /** Undefined while it is unknown. */
   readonly namespaced: boolean | undefined;
 }
 
@@ -29,8 +28,8 @@ export interface RbacView {
   /** Names of the Namespaces there are. */
   readonly namespaces: ReadonlySet<string>;
   /**
-   * Rows of the type that the member shows to this user: a list or watch of all, of a namespace, of a name; a get of
-   * each.
+   * Rows of the type that the member would show this user: by a list or watch of all, of a namespace or of a name, or
+   * by a get of each.
    */
   grant(user: Pick<User, 'name' | 'groups'>, verb: RowVerb, type: ScopedType): Grant;
 }
@@ -43,54 +42,97 @@ export interface RbacFeed extends RbacView {
 
 const noRules: readonly PolicyRule[] = Object.freeze([]);
 
+type Subject = Pick<User, 'name' | 'groups'>;
+
 /**
  * An empty view.
- * @param nextGeneration gives a number that no view has had, so that one which replaces another is not taken for it
+ * @param nextGeneration gives a number that no view has had, so that a view which replaces another is not taken for it
  */
 export function makeRbacView(nextGeneration: () => number): RbacFeed {
-  const roles = new Map<string, readonly PolicyRule[]>();
-  const bindings = new Map<string, Binding>();
-  const bySubject = new Map<SubjectKey, Set<Binding>>();
-  const namespaces = new Set<string>();
-  let generation = nextGeneration();
+  return new CompiledRbac(nextGeneration);
+}
 
-  const unbind = (key: string): void => {
-    const old = bindings.get(key);
-    if (old === undefined) return;
-    bindings.delete(key);
-    for (const subject of old.subjects) {
-      const bound = bySubject.get(subject);
-      bound?.delete(old);
-      if (bound?.size === 0) bySubject.delete(subject);
+class CompiledRbac implements RbacFeed {
+  readonly namespaces = new Set<string>();
+  readonly #roles = new Map<string, readonly PolicyRule[]>();
+  readonly #bindings = new Map<string, Binding>();
+  readonly #bySubject = new Map<SubjectKey, Set<Binding>>();
+  readonly #nextGeneration: () => number;
+  #generation: number;
+
+  constructor(nextGeneration: () => number) {
+    this.#nextGeneration = nextGeneration;
+    this.#generation = nextGeneration();
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  grant(user: Subject, verb: RowVerb, type: ScopedType): Grant {
+    if (user.groups.includes(mastersGroup)) return 'all';
+    if (verb !== 'watch') return this.#granted(user, verb, type);
+    // A watch from the beginning shows what a list would, so what may be watched must also be allowed to be listed.
+    const listed = this.#granted(user, 'list', type);
+    return isNothing(listed) ? noGrant : intersectGrants(listed, this.#granted(user, 'watch', type));
+  }
+
+  put(kind: RbacKind, namespace: string, name: string, object: unknown): void {
+    const isNamespaced = kind === 'roles' || kind === 'rolebindings';
+    // A namespaced object without a namespace, or the other way round, is a member's fault and grants nothing.
+    if (isNamespaced !== (namespace !== '')) return;
+    if (kind === 'namespaces') {
+      if (object === undefined) this.namespaces.delete(name);
+      else this.namespaces.add(name);
+      return;
     }
-  };
-  const bind = (key: string, binding: Binding): void => {
-    bindings.set(key, binding);
+    this.#generation = this.#nextGeneration();
+    if (kind === 'roles' || kind === 'clusterroles') {
+      const key = roleKey({ kind: kind === 'roles' ? 'Role' : 'ClusterRole', namespace, name });
+      if (object === undefined) this.#roles.delete(key);
+      else this.#roles.set(key, readRules(object));
+      return;
+    }
+    const key = `${namespace}/${name}`;
+    this.#unbind(key);
+    const binding = object === undefined ? undefined : readBinding(object, namespace);
+    if (binding !== undefined) this.#bind(key, binding);
+  }
+
+  #bind(key: string, binding: Binding): void {
+    this.#bindings.set(key, binding);
     for (const subject of binding.subjects) {
-      const bound = bySubject.get(subject);
-      if (bound === undefined) bySubject.set(subject, new Set([binding]));
+      const bound = this.#bySubject.get(subject);
+      if (bound === undefined) this.#bySubject.set(subject, new Set([binding]));
       else bound.add(binding);
     }
-  };
+  }
 
-  const granted = (user: Pick<User, 'name' | 'groups'>, verb: RowVerb, type: ScopedType): Grant => {
+  #unbind(key: string): void {
+    const old = this.#bindings.get(key);
+    if (old === undefined) return;
+    this.#bindings.delete(key);
+    for (const subject of old.subjects) {
+      const bound = this.#bySubject.get(subject);
+      bound?.delete(old);
+      if (bound?.size === 0) this.#bySubject.delete(subject);
+    }
+  }
+
+  #granted(user: Subject, verb: RowVerb, type: ScopedType): Grant {
     const reaches = new Map<readonly PolicyRule[], RuleReach>();
-    const reachOf = (binding: Binding): RuleReach => {
-      const rules = roles.get(roleKey(binding.role)) ?? noRules;
-      let reach = reaches.get(rules);
-      if (reach === undefined) reaches.set(rules, (reach = reachOfRules(rules, verb, type)));
-      return reach;
-    };
     const isNamespace = type.group === '' && type.resource === 'namespaces';
     const inNamespaces: string[] = [];
     const names: GrantedName[] = [];
     for (const subject of subjectKeysOf(user)) {
-      for (const binding of bySubject.get(subject) ?? []) {
+      for (const binding of this.#bySubject.get(subject) ?? []) {
         const { namespace } = binding;
         // A request for one Namespace is a request in it (apiserver:pkg/endpoints/request); nothing else without a
         // namespace is in one.
         if (namespace !== '' && (isNamespace ? verb !== 'get' : type.namespaced === false)) continue;
-        const reach = reachOf(binding);
+        const rules = this.#roles.get(roleKey(binding.role)) ?? noRules;
+        let reach = reaches.get(rules);
+        if (reach === undefined) reaches.set(rules, (reach = reachOfRules(rules, verb, type)));
         if (namespace === '') {
           if (reach === 'all') return 'all';
           for (const name of reach) names.push({ namespace: undefined, name });
@@ -101,42 +143,7 @@ export function makeRbacView(nextGeneration: () => number): RbacFeed {
       }
     }
     return inNamespaces.length + names.length === 0 ? noGrant : makeGrant(inNamespaces, names);
-  };
-
-  return {
-    get generation() {
-      return generation;
-    },
-    namespaces,
-    grant: (user, verb, type) => {
-      if (user.groups.includes(mastersGroup)) return 'all';
-      if (verb !== 'watch') return granted(user, verb, type);
-      // Whoever watches lists first; what may be watched but not listed would be shown by a watch from the beginning.
-      const listed = granted(user, 'list', type);
-      return isNothing(listed) ? noGrant : intersectGrants(listed, granted(user, 'watch', type));
-    },
-    put: (kind, namespace, name, object) => {
-      const isNamespaced = kind === 'roles' || kind === 'rolebindings';
-      // What a member could only say by mistake must not be read as the other kind.
-      if (isNamespaced !== (namespace !== '')) return;
-      if (kind === 'namespaces') {
-        if (object === undefined) namespaces.delete(name);
-        else namespaces.add(name);
-        return;
-      }
-      generation = nextGeneration();
-      if (kind === 'roles' || kind === 'clusterroles') {
-        const key = roleKey({ kind: kind === 'roles' ? 'Role' : 'ClusterRole', namespace, name });
-        if (object === undefined) roles.delete(key);
-        else roles.set(key, readRules(object));
-      } else {
-        const key = `${namespace}/${name}`;
-        unbind(key);
-        const binding = object === undefined ? undefined : readBinding(object, namespace);
-        if (binding !== undefined) bind(key, binding);
-      }
-    },
-  };
+  }
 }
 
 function roleKey({ kind, namespace, name }: RoleReference): string {

@@ -22,7 +22,7 @@ export interface PolicyRule {
 export interface Binding {
   readonly namespace: string;
   readonly role: RoleReference;
-  /** Of {@link subjectKeysOf}: whoever has one of these is bound. */
+  /** A user with one of these keys ({@link subjectKeysOf}) is bound. */
   readonly subjects: readonly SubjectKey[];
 }
 
@@ -73,13 +73,13 @@ function resourceMatches(items: readonly string[], resource: string, subresource
 }
 
 /**
- * A name that no object has, to ask whether somebody may get whatever there is: a question without a name is also
- * allowed by the resource name "", and no get is like that. Another one in each process: a name that is known could be
- * written into a Role beside "", and that Role would show everything.
+ * A name that no object has, to ask whether a user may get objects of any name. A question without a name would also be
+ * allowed by the resource name "", which allows no get. It is random in each process: a Role with a known name beside
+ * "" would show everything.
  */
 export const anyName = `portcullis:any:${randomUUID()}`;
 
-/** What the rules of one role let somebody do with a type: all of it, objects of these names, or nothing. */
+/** What the rules of one role allow of a type: all objects, or objects of these names (none for nothing). */
 export type RuleReach = 'all' | ReadonlySet<string>;
 
 /**
@@ -101,7 +101,7 @@ export function reachOfRules(rules: readonly PolicyRule[], verb: string, type: R
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** What of a user bindings are looked up by. */
+/** The keys by which a user's bindings are found. */
 export function subjectKeysOf({ name, groups }: Pick<User, 'name' | 'groups'>): SubjectKey[] {
   return [`u:${name}`, ...new Set(groups.map((group) => `g:${group}`))];
 }
@@ -169,7 +169,7 @@ function textsOf(value: unknown): readonly string[] {
   return listOf(value).filter((item) => typeof item === 'string');
 }
 
-/** Anything but a list of texts must not come to mean "every name". */
+/** A value that is no list of texts must not mean "every name". */
 function namesOf(value: unknown): readonly string[] {
   if (value === undefined || value === null) return [];
   const names = textsOf(value);

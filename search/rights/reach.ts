@@ -1,6 +1,6 @@
 // What the gateway itself lets a caller read of a cluster: the same questions to the same authorizer as for a request
-// through `/clusters/<name>/proxy`. Easy to get wrong: the question always carries the cluster's own name, so that a
-// grant on the name `*`, which is the fan-out, opens no cluster; and an error is no answer, it ends the whole question.
+// through `/clusters/<name>/proxy`. The question always carries the cluster's own name, so that a grant on the name
+// `*`, which is the fan-out, opens no cluster. An error of the authorizer ends the whole question.
 import type { Attributes } from '../../auth/rules/attributes.ts';
 import type { AttributesOuter } from '../../auth/rules/attributes.ts';
 import type { AuthorityHints, Decision } from '../../auth/rules/authorize.ts';
@@ -16,19 +16,19 @@ import type { Grant } from './scope.ts';
 export interface Gatekeeper {
   /** @throws GatewayError HUB_UNAVAILABLE (or rejects) when there is nobody to ask */
   authorize(attributes: Attributes): Decision | Promise<Decision>;
-  /** Where in a cluster it may allow what it refuses for all of it; absent: anywhere. */
+  /** Namespaces and names for which it may allow what it refuses for all; absent: any. */
   hints?(attributes: Attributes): AuthorityHints;
 }
 
-/** Who wants to see what. */
+/** A user, a cluster and a type. */
 export interface ReachQuestion {
   readonly user: User;
   readonly cluster: Pick<ClusterSpec, 'name' | 'uid' | 'labels'>;
   readonly verb: RowVerb;
   readonly type: ScopedType & { readonly version: string };
   /**
-   * What there is to ask about where the authorizer may allow parts and does not say which: others are not asked about,
-   * and not shown.
+   * Namespaces and names to ask about where the authorizer may allow parts but does not list them; others are not
+   * shown.
    */
   readonly candidates: () => Candidates;
 }
@@ -46,7 +46,7 @@ const outer: AttributesOuter = {
   resource: 'clusters',
   httpVerb: 'get',
 };
-/** Beyond this many questions nothing more is found, and so nothing more is shown. */
+/** After this many questions nothing more is asked, and so nothing more is shown. */
 const mostQuestions = 20_000;
 const questionsAtOnce = 64;
 

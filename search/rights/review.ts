@@ -1,7 +1,6 @@
-// Rights of clusters whose RBAC is not the whole truth: the member is asked by SubjectAccessReview, as the gateway's
-// own credential with the identity in the spec. Easy to get wrong: a SubjectAccessReview adds no groups by itself, so
-// it must name the identity as the member arrives at it after impersonation; and an error is no answer, is not
-// remembered, and hides the cluster.
+// Asks members who may see what, for clusters that decide by more than RBAC: SubjectAccessReviews with the gateway's
+// own credential and the identity in the spec. A SubjectAccessReview adds no groups by itself, so the spec names the
+// identity as it is after impersonation. An error is no answer: it is not remembered, and it hides the cluster.
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { makeReviewCache } from '../../auth/reviews/review-cache.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -28,7 +27,7 @@ export interface AccessReviewSpec {
   };
 }
 
-/** What members are asked about rights. Both reject with a GatewayError when there is no answer. */
+/** Questions to members about rights. Both reject with a GatewayError when there is no answer. */
 export interface MemberReviews {
   /** POST subjectaccessreviews as the gateway's own credential; `status.allowed` and not `status.denied`. */
   isAllowed(record: ClusterRecord, spec: AccessReviewSpec): Promise<boolean>;
@@ -51,7 +50,7 @@ export interface RowQuestion {
 /** Asks members and remembers their answers for seconds. */
 export interface Reviewer {
   /**
-   * Rows the member says this identity may see. Namespaces and names that come into question are taken from the mirror:
+   * Rows the member says this identity may see. Namespaces and names to ask about come from the mirror:
    * all Namespaces, and the names that RBAC mentions for the identity; each is decided by the member.
    * @param identity as the member sees it after impersonation
    * @throws GatewayError (rejects) when the member does not answer a question
@@ -66,7 +65,7 @@ export interface Reviewer {
 
 export interface ReviewerOptions {
   readonly reviews: Pick<MemberReviews, 'isAllowed'>;
-  /** How long both answers hold, from the question on. */
+  /** How long answers count, from the question on. */
   readonly ttlMs?: number;
   /** Milliseconds of any clock that never goes back. */
   readonly now?: () => number;
@@ -78,9 +77,9 @@ interface Answer {
 
 const cacheLimits = { maxEntries: 200_000, maxKeyLength: 48 * 1024 * 1024, maxPending: 20_000 };
 const defaultTtlMs = 10_000;
-/** Of one member at a time, for one scope. */
+/** To one member at a time, for one scope. */
 const questionsAtOnce = 16;
-/** Of one scope; what would need more is refused, since showing a part would look like all of it. */
+/** Of one scope; a scope that needs more is refused, since a part would look complete. */
 const mostQuestions = 20_000;
 
 export function makeReviewer(options: ReviewerOptions): Reviewer {

@@ -1,6 +1,5 @@
 // For tests of rights: a store that holds rows and a log in memory, cluster records, and RBAC objects in a line each.
-// Easy to get wrong: the scope is obeyed here as well, so that a mirror which forgets to ask for something does not
-// find it.
+// The store obeys scopes too, so that a mirror that does not ask for something does not get it.
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import { unknownStatus } from '../../cache/model/store.ts';

@@ -1,6 +1,6 @@
-// Who may see which rows of the index: what the gateway lets a caller reach, and of that what each member lets exactly
-// the identity that goes out read. Easy to get wrong: a cluster the gateway does not let the caller reach is not even
-// named as hidden, and whatever cannot be decided shows nothing.
+// Says which rows of the index a caller may see: what the gateway lets them reach, and of that what each member lets
+// the outgoing identity read. A cluster the gateway does not let the caller reach is not even named as hidden. What
+// cannot be decided shows nothing ("fail closed, serve stale").
 import type { Authorizer } from '../../auth/rules/authorize.ts';
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { memberView } from '../../auth/rules/impersonation.ts';
@@ -20,7 +20,7 @@ import type { Reviewer } from './review.ts';
 import type { Sampled } from './samples.ts';
 import type { Grant, RowScope } from './scope.ts';
 
-/** A cluster that the caller may reach and of which nothing is shown, or not all. */
+/** A cluster that the caller may reach and that is left out, in whole or in part. */
 export interface HiddenCluster {
   readonly cluster: string;
   /**
@@ -38,15 +38,15 @@ export interface ScopeAnswer {
   /** Only clusters that are in `reachable`. */
   readonly hidden: readonly HiddenCluster[];
   /**
-   * Names of all clusters that the gateway lets the user ask for some of these types, indexed or not, with these types:
-   * nothing else may be named to them. Of a cluster in `unread` the first such type stands for all.
+   * All clusters, indexed or not, that the gateway lets the user ask for some of the types, each with these types. No
+   * other cluster may be named to the user. A cluster in `unread` has only the first such type.
    */
   readonly reachable: ReadonlyMap<string, ReadonlySet<TypeKey>>;
-  /** Of `reachable`: the index holds nothing of them, not even their RBAC, so nobody's rights in them are known. */
+  /** Those of `reachable` the index holds nothing of, not even RBAC, so that rights in them are unknown. */
   readonly unread: ReadonlySet<string>;
 }
 
-/** The one place that knows rights. */
+/** The only code of the index that knows rights. */
 export interface Scopes {
   /**
    * @param user the caller, or whom they act as; as `authorize` left it
@@ -57,8 +57,8 @@ export interface Scopes {
   scope(user: User, verb: RowVerb, types: readonly ResourceType[], clusters?: readonly string[]): Promise<ScopeAnswer>;
   /**
    * Called when scopes may have changed because of RBAC. What else changes them (the authorizer's answers, reviews,
-   * ages) has no event: whoever keeps a scope asks again within 10 seconds and compares digests. Returns the way to end
-   * it.
+   * ages) has no event: a caller that keeps a scope asks again within 10 seconds and compares digests. Returns the
+   * function that ends it.
    */
   onChange(listener: () => void): () => void;
 }
@@ -69,7 +69,7 @@ export interface RowScopesOptions {
   /** The gateway's own. */
   readonly authorizer: Authorizer;
   /**
-   * `outgoingIdentity` of auth/outgoing/outgoing.ts with the rules of now; `self` where the gateway runs with the
+   * `outgoingIdentity` of auth/outgoing/outgoing.ts with the current rules; `self` where the gateway runs with the
    * person's own credentials.
    */
   readonly outgoing: (user: User, cluster: ClusterSpec) => User | 'self';
@@ -79,7 +79,7 @@ export interface RowScopesOptions {
   readonly confirmedAtMs: (incarnation: string) => number | undefined | Promise<number | undefined>;
   /** `--index-rights-max-age`. */
   readonly maxAgeMs: number;
-  /** Told every decision that was made from RBAC anew. */
+  /** Called with every decision that was made from RBAC anew. */
   readonly onDecision?: (sampled: Sampled) => void;
   /** Unix milliseconds. */
   readonly now?: () => number;
@@ -111,145 +111,66 @@ interface Part {
   readonly hidden?: HiddenCluster;
 }
 
+/** Answers from the mirror's RBAC or from the members' reviews, narrowed by the gateway's own authorizer. */
 export function makeRowScopes(options: RowScopesOptions): Scopes {
-  const { mirror, clusters, authorizer, outgoing, modes, reviewer, maxAgeMs } = options;
-  const now = options.now ?? Date.now;
-  const numberOf = makeIdentityNumbers();
-  const remembered = makeRecent<RememberedGrant>({ maxEntries: rememberedGrants });
-  const scopes = makeRecent<RowScope>({ maxEntries: rememberedScopes });
+  return new RowScopes(options);
+}
 
-  const mirrored = (
-    record: ClusterRecord,
-    incarnation: string,
-    identity: User,
-    verb: RowVerb,
-    type: ScopedType,
-  ): Grant => {
-    const view = mirror.view(incarnation);
-    // The type's scope is part of the key: what a member says of it may change.
-    const key = JSON.stringify([
-      numberOf(identity),
-      incarnation,
-      verb,
-      type.group,
-      type.resource,
-      type.namespaced ?? null,
-    ]);
-    const known = remembered.get(key);
-    if (known?.generation === view.generation) return known.grant;
-    const made = view.grant(identity, verb, type);
-    // Equal rights stay the same object, so that a store can keep what it has prepared for them.
-    const grant = known !== undefined && grantDigest(known.grant) === grantDigest(made) ? known.grant : made;
-    remembered.set(key, { generation: view.generation, grant });
-    options.onDecision?.({ record, incarnation, view, identity, verb, type });
-    return grant;
-  };
+class RowScopes implements Scopes {
+  readonly #options: RowScopesOptions;
+  readonly #now: () => number;
+  readonly #numberOf = makeIdentityNumbers();
+  readonly #grants = makeRecent<RememberedGrant>({ maxEntries: rememberedGrants });
+  readonly #scopes = makeRecent<RowScope>({ maxEntries: rememberedScopes });
 
-  /** As whom the member would see the user. */
-  const identityAt = (user: User, { spec }: ClusterRecord): User | 'self' => {
-    const identity = outgoing(user, spec);
-    return identity === 'self' ? identity : memberView(identity);
-  };
+  constructor(options: RowScopesOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
 
-  /** Member's grants of one incarnation, in the order of the types, or why there are none. */
-  const memberGrants = async (question: MemberQuestion): Promise<readonly Grant[] | HiddenCluster> => {
-    const { user, record, stored, verb, types } = question;
-    const { id } = stored.incarnation;
-    const { name } = record.spec;
-    const hide = (reason: HiddenCluster['reason'], why: string): HiddenCluster => {
-      return { cluster: name, reason, message: `nothing of cluster ${JSON.stringify(name)} is shown: ${why}` };
-    };
-    const fault = (confirmed: number | undefined, what: string): HiddenCluster | undefined => {
-      if (confirmed === undefined) return hide('RightsUnknown', `its ${what} have not been read yet`);
-      const ageMs = now() - confirmed;
-      return Math.abs(ageMs) > maxAgeMs ? hide('RightsStale', staleText(what, ageMs, maxAgeMs)) : undefined;
-    };
-    try {
-      const identity = identityAt(user, record);
-      if (identity === 'self') {
-        // With the person's own credential the index holds what that credential could read when it was last confirmed.
-        const confirmed = types.map((type) => stored.types.get(typeKey(type))?.position.confirmedAtMs ?? 0);
-        const oldest = Math.min(...confirmed.filter((ms) => ms > 0));
-        return (Number.isFinite(oldest) ? fault(oldest, 'rows') : undefined) ?? types.map(() => 'all');
-      }
-      if ((await modes.modeOf(record, id)) === 'review') {
-        const asked = { record, incarnation: id, view: mirror.view(id) };
-        return await Promise.all(types.map((type) => reviewer.grant(asked, identity, verb, type)));
-      }
-      const found = fault(await options.confirmedAtMs(id), 'roles and bindings');
-      return found ?? types.map((type) => mirrored(record, id, identity, verb, type));
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error;
-      return hide(error.code === 'IDENTITY_REFUSED' ? 'IdentityRefused' : 'RightsUnknown', error.message);
-    }
-  };
-
-  /** What there is to ask the gateway's authorizer about, where it does not say itself. */
-  const candidatesIn = ({ user, record, stored, verb }: MemberQuestion, type: ScopedType): Candidates => {
-    const view = mirror.view(stored.incarnation.id);
-    try {
-      const identity = identityAt(user, record);
-      const mentioned = identity === 'self' ? noGrant : view.grant(identity, verb, type);
-      return { namespaces: view.namespaces, names: mentioned === 'all' ? [] : mentioned.names.map(({ name }) => name) };
-    } catch {
-      // Nobody goes out to it; memberGrants says why.
-      return { namespaces: view.namespaces, names: [] };
-    }
-  };
-
-  /**
-   * One incarnation: undefined when the gateway lets the user ask for none of the types. Those it lets them ask for go
-   * to `reachedTypes`.
-   */
-  const grantsIn = async (
-    question: MemberQuestion,
-    reachedTypes: Set<TypeKey>,
-  ): Promise<ReadonlyMap<TypeKey, Grant> | HiddenCluster | undefined> => {
-    const { user, record, stored, verb, types } = question;
-    const reached: Grant[] = [];
-    for (const type of types) {
-      const version = stored.types.get(typeKey(type))?.type.version ?? '';
-      const candidates = (): Candidates => candidatesIn(question, type);
-      const asked = { user, cluster: record.spec, verb, type: { ...type, version }, candidates };
-      const grant = await reachOf(authorizer, asked);
-      reached.push(grant);
-      if (!isNothing(grant)) reachedTypes.add(typeKey(type));
-    }
-    if (reached.every(isNothing)) return undefined;
-    const member = await memberGrants(question);
-    if ('cluster' in member) return member;
-    const byType = new Map<TypeKey, Grant>();
-    for (const [index, type] of types.entries()) {
-      const grant = intersectGrants(member[index] ?? noGrant, reached[index] ?? noGrant);
-      if (!isNothing(grant)) byType.set(typeKey(type), grant);
-    }
-    return byType;
-  };
-
-  /** A cluster that the index holds nothing of, not even its RBAC. */
-  const firstReached = async (
+  async scope(
     user: User,
-    record: ClusterRecord,
     verb: RowVerb,
     types: readonly ResourceType[],
-  ): Promise<ReadonlySet<TypeKey>> => {
-    for (const { group, resource } of types) {
-      const type = { group, resource, namespaced: undefined, version: '' };
-      const asked = { user, cluster: record.spec, verb, type, candidates: () => ({ namespaces: [], names: [] }) };
-      if (!isNothing(await reachOf(authorizer, asked))) return new Set([typeKey(type)]);
+    names?: readonly string[],
+  ): Promise<ScopeAnswer> {
+    const { mirror, clusters } = this.#options;
+    await mirror.current();
+    const incarnations = groupByRecord(await mirror.stored());
+    const wanted = names === undefined ? undefined : new Set(names);
+    const records = clusters.list().filter(({ spec }) => wanted === undefined || wanted.has(spec.name));
+    const parts = await Promise.all(
+      records.map((record) => this.#partOf(user, verb, types, record, incarnations.get(record.spec.uid) ?? [])),
+    );
+    const reachable = new Map<string, ReadonlySet<TypeKey>>();
+    const unread = new Set<string>();
+    const hidden: HiddenCluster[] = [];
+    for (const [index, part] of parts.entries()) {
+      if (part.reached.size === 0) continue;
+      const { name } = records[index]!.spec;
+      reachable.set(name, part.reached);
+      if (part.isUnread) unread.add(name);
+      if (part.hidden !== undefined) hidden.push(part.hidden);
     }
-    return new Set();
-  };
+    const made = scopeOf(parts.flatMap((part) => part.grants));
+    const known = this.#scopes.get(made.digest);
+    if (known === undefined) this.#scopes.set(made.digest, made);
+    return { scope: known ?? made, hidden, reachable, unread };
+  }
 
-  const partOf = async (
+  onChange(listener: () => void): () => void {
+    return this.#options.mirror.onChange(listener);
+  }
+
+  async #partOf(
     user: User,
     verb: RowVerb,
     types: readonly ResourceType[],
     record: ClusterRecord,
     incarnations: readonly StoredIncarnation[],
-  ): Promise<Part> => {
+  ): Promise<Part> {
     if (incarnations.length === 0)
-      return { reached: await firstReached(user, record, verb, types), isUnread: true, grants: [] };
+      return { reached: await this.#firstReached(user, record, verb, types), isUnread: true, grants: [] };
     const reached = new Set<TypeKey>();
     let hidden: HiddenCluster | undefined;
     const grants: [string, ReadonlyMap<TypeKey, Grant>][] = [];
@@ -257,40 +178,137 @@ export function makeRowScopes(options: RowScopesOptions): Scopes {
       const scoped = types.map(({ group, resource }): ScopedType => {
         return { group, resource, namespaced: stored.types.get(typeKey({ group, resource }))?.type.namespaced };
       });
-      const found = await grantsIn({ user, record, stored, verb, types: scoped }, reached);
+      const found = await this.#grantsIn({ user, record, stored, verb, types: scoped }, reached);
       if (found === undefined) continue;
       if (!(found instanceof Map)) hidden ??= found as HiddenCluster;
       else if (found.size > 0) grants.push([stored.incarnation.id, found]);
     }
     return { reached, isUnread: false, grants, ...(hidden === undefined ? {} : { hidden }) };
-  };
+  }
 
-  return {
-    scope: async (user, verb, types, names) => {
-      await mirror.current();
-      const incarnations = groupByRecord(await mirror.stored());
-      const wanted = names === undefined ? undefined : new Set(names);
-      const records = clusters.list().filter(({ spec }) => wanted === undefined || wanted.has(spec.name));
-      const parts = await Promise.all(
-        records.map((record) => partOf(user, verb, types, record, incarnations.get(record.spec.uid) ?? [])),
-      );
-      const reachable = new Map<string, ReadonlySet<TypeKey>>();
-      const unread = new Set<string>();
-      const hidden: HiddenCluster[] = [];
-      for (const [index, part] of parts.entries()) {
-        if (part.reached.size === 0) continue;
-        const { name } = records[index]!.spec;
-        reachable.set(name, part.reached);
-        if (part.isUnread) unread.add(name);
-        if (part.hidden !== undefined) hidden.push(part.hidden);
+  /** The first type the gateway lets the user ask for, in a cluster the index holds nothing of, not even its RBAC. */
+  async #firstReached(
+    user: User,
+    record: ClusterRecord,
+    verb: RowVerb,
+    types: readonly ResourceType[],
+  ): Promise<ReadonlySet<TypeKey>> {
+    for (const { group, resource } of types) {
+      const type = { group, resource, namespaced: undefined, version: '' };
+      const asked = { user, cluster: record.spec, verb, type, candidates: () => ({ namespaces: [], names: [] }) };
+      if (!isNothing(await reachOf(this.#options.authorizer, asked))) return new Set([typeKey(type)]);
+    }
+    return new Set();
+  }
+
+  /**
+   * Grants in one incarnation; undefined when the gateway lets the user ask for none of the types. The types it lets
+   * them ask for are added to `reachedTypes`.
+   */
+  async #grantsIn(
+    question: MemberQuestion,
+    reachedTypes: Set<TypeKey>,
+  ): Promise<ReadonlyMap<TypeKey, Grant> | HiddenCluster | undefined> {
+    const { user, record, stored, verb, types } = question;
+    const reached: Grant[] = [];
+    for (const type of types) {
+      const version = stored.types.get(typeKey(type))?.type.version ?? '';
+      const candidates = (): Candidates => this.#candidatesIn(question, type);
+      const asked = { user, cluster: record.spec, verb, type: { ...type, version }, candidates };
+      const grant = await reachOf(this.#options.authorizer, asked);
+      reached.push(grant);
+      if (!isNothing(grant)) reachedTypes.add(typeKey(type));
+    }
+    if (reached.every(isNothing)) return undefined;
+    const member = await this.#memberGrants(question);
+    if ('cluster' in member) return member;
+    const byType = new Map<TypeKey, Grant>();
+    for (const [index, type] of types.entries()) {
+      const grant = intersectGrants(member[index] ?? noGrant, reached[index] ?? noGrant);
+      if (!isNothing(grant)) byType.set(typeKey(type), grant);
+    }
+    return byType;
+  }
+
+  /** Namespaces and names to ask the gateway's authorizer about, where it cannot list them itself. */
+  #candidatesIn({ user, record, stored, verb }: MemberQuestion, type: ScopedType): Candidates {
+    const view = this.#options.mirror.view(stored.incarnation.id);
+    try {
+      const identity = this.#identityAt(user, record);
+      const mentioned = identity === 'self' ? noGrant : view.grant(identity, verb, type);
+      return { namespaces: view.namespaces, names: mentioned === 'all' ? [] : mentioned.names.map(({ name }) => name) };
+    } catch {
+      // This identity may not go out to the cluster; #memberGrants says why.
+      return { namespaces: view.namespaces, names: [] };
+    }
+  }
+
+  /** The member's grants in one incarnation, in the order of the types, or why there are none. */
+  async #memberGrants(question: MemberQuestion): Promise<readonly Grant[] | HiddenCluster> {
+    const { user, record, stored, verb, types } = question;
+    const { modes, mirror, reviewer, confirmedAtMs } = this.#options;
+    const { id } = stored.incarnation;
+    try {
+      const identity = this.#identityAt(user, record);
+      if (identity === 'self') return this.#ownGrants(question);
+      if ((await modes.modeOf(record, id)) === 'review') {
+        const asked = { record, incarnation: id, view: mirror.view(id) };
+        return await Promise.all(types.map((type) => reviewer.grant(asked, identity, verb, type)));
       }
-      const made = scopeOf(parts.flatMap((part) => part.grants));
-      const known = scopes.get(made.digest);
-      if (known === undefined) scopes.set(made.digest, made);
-      return { scope: known ?? made, hidden, reachable, unread };
-    },
-    onChange: (listener) => mirror.onChange(listener),
-  };
+      const hidden = this.#hiddenByAge(record, await confirmedAtMs(id), 'roles and bindings');
+      return hidden ?? types.map((type) => this.#mirrored(record, id, identity, verb, type));
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      return hide(record, error.code === 'IDENTITY_REFUSED' ? 'IdentityRefused' : 'RightsUnknown', error.message);
+    }
+  }
+
+  /** With the person's own credential the index holds what that credential could read when it was last confirmed. */
+  #ownGrants({ record, stored, types }: MemberQuestion): readonly Grant[] | HiddenCluster {
+    const confirmed = types.map((type) => stored.types.get(typeKey(type))?.position.confirmedAtMs ?? 0);
+    const oldest = Math.min(...confirmed.filter((ms) => ms > 0));
+    const hidden = Number.isFinite(oldest) ? this.#hiddenByAge(record, oldest, 'rows') : undefined;
+    return hidden ?? types.map(() => 'all');
+  }
+
+  /** Undefined while what decides was confirmed recently enough. */
+  #hiddenByAge(record: ClusterRecord, confirmedAtMs: number | undefined, what: string): HiddenCluster | undefined {
+    if (confirmedAtMs === undefined) return hide(record, 'RightsUnknown', `its ${what} have not been read yet`);
+    const ageMs = this.#now() - confirmedAtMs;
+    const { maxAgeMs } = this.#options;
+    return Math.abs(ageMs) > maxAgeMs ? hide(record, 'RightsStale', staleText(what, ageMs, maxAgeMs)) : undefined;
+  }
+
+  /** As whom the member would see the user. */
+  #identityAt(user: User, { spec }: ClusterRecord): User | 'self' {
+    const identity = this.#options.outgoing(user, spec);
+    return identity === 'self' ? identity : memberView(identity);
+  }
+
+  #mirrored(record: ClusterRecord, incarnation: string, identity: User, verb: RowVerb, type: ScopedType): Grant {
+    const view = this.#options.mirror.view(incarnation);
+    // Whether the type is namespaced is part of the key: it changes when the member serves the type otherwise.
+    const key = JSON.stringify([
+      this.#numberOf(identity),
+      incarnation,
+      verb,
+      type.group,
+      type.resource,
+      type.namespaced ?? null,
+    ]);
+    const known = this.#grants.get(key);
+    if (known?.generation === view.generation) return known.grant;
+    const made = view.grant(identity, verb, type);
+    // Equal rights stay the same object, so that a store can keep what it has prepared for them.
+    const grant = known !== undefined && grantDigest(known.grant) === grantDigest(made) ? known.grant : made;
+    this.#grants.set(key, { generation: view.generation, grant });
+    this.#options.onDecision?.({ record, incarnation, view, identity, verb, type });
+    return grant;
+  }
+}
+
+function hide({ spec: { name } }: ClusterRecord, reason: HiddenCluster['reason'], why: string): HiddenCluster {
+  return { cluster: name, reason, message: `nothing of cluster ${JSON.stringify(name)} is shown: ${why}` };
 }
 
 /**

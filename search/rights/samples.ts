@@ -1,6 +1,6 @@
-// Now and then a decision of the mirrored RBAC is compared with the member's own answer, so that an authorizer nobody
-// told us of is found out. Easy to get wrong: the mirror is a watch behind the member, so a difference counts only
-// after the member's RBAC was confirmed again, several times.
+// Compares some decisions of the mirrored RBAC with the member's own answer, to find authorizers that the member has
+// not reported. The mirror is a watch behind the member, so a difference counts only after the member's RBAC was
+// confirmed again, several times.
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { User } from '../../cache/model/user.ts';
 import { grantAllows } from './grants.ts';
@@ -26,7 +26,7 @@ export type SampleResult = 'agreed' | 'mismatch' | 'unanswered';
 
 export interface SamplesOptions {
   readonly reviews: Pick<MemberReviews, 'isAllowed'>;
-  /** Which part of decisions is compared, 0 to 1. */
+  /** Share of decisions that are compared, 0 to 1. */
   readonly rate: number;
   /** Unix milliseconds when the RBAC of the incarnation was last confirmed. */
   readonly confirmedAtMs: (incarnation: string) => number | undefined | Promise<number | undefined>;
@@ -45,7 +45,7 @@ const confirmationPollMs = 2_000;
 /** Bookmarks come about once a minute. */
 const mostPolls = 120;
 
-/** Takes a sample, or does not; the comparison runs in the background and never throws. */
+/** Compares some of the decisions it is given; runs in the background and never throws. */
 export function makeSamples(options: SamplesOptions): (sampled: Sampled) => Promise<void> | undefined {
   const { reviews, confirmedAtMs, now } = options;
   const random = options.random ?? Math.random;
@@ -87,7 +87,7 @@ export function makeSamples(options: SamplesOptions): (sampled: Sampled) => Prom
   };
 }
 
-/** Something that the grant answers, yes and no alike. */
+/** A question that the grant answers with yes or no. */
 function questionAbout(
   grant: Grant,
   view: RbacView,

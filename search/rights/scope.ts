@@ -1,9 +1,8 @@
-// What of the index one user may see, as values that a store can make part of its plan. Easy to get wrong: what is not
-// named here is hidden. A cluster that the caller may not reach at all is simply absent, and nothing that is counted,
-// listed or named may tell that it exists.
+// What of the index one user may see, as values that a store makes part of its plan. What is not named here is hidden.
+// A cluster that the caller may not reach is absent, and no count, list or name shows that it exists.
 import type { TypeKey } from '../types.ts';
 
-/** What of one type in one cluster may be seen. */
+/** Which objects of one type in one cluster may be seen. */
 export type Grant =
   | 'all'
   | {
@@ -15,8 +14,8 @@ export type Grant =
 
 /** Frozen; made for one user, one verb (`get`, `list` or `watch`) and one moment. */
 export interface RowScope {
-  /** By incarnation id, then by type. Absent is nothing. */
+  /** By incarnation id, then by type; absent means none. */
   readonly grants: ReadonlyMap<string, ReadonlyMap<TypeKey, Grant>>;
-  /** Equal texts are equal grants: what a watch compares to see that rights have changed. */
+  /** Equal digests mean equal grants; a watch compares them to notice changed rights. */
   readonly digest: string;
 }

@@ -1,6 +1,6 @@
 // Puts the rights of the index together: the mirror of RBAC, the choice between it and reviews, samples, and the scopes
-// made from them. Easy to get wrong: everything that knows who somebody is comes from outside (the gateway's
-// authorizer, the outgoing identity), so that no second rule can grow here.
+// made from them. Identities come from outside (the gateway's authorizer, the outgoing identity): no rule about them is
+// made here.
 import type { IndexStore } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import type { ResourceType } from '../types.ts';
@@ -20,11 +20,11 @@ export type { HiddenCluster, ScopeAnswer, Scopes } from './row-scopes.ts';
 export interface ScopesOptions extends Pick<RowScopesOptions, 'clusters' | 'authorizer' | 'outgoing' | 'maxAgeMs'> {
   readonly store: IndexStore;
   readonly reviews: MemberReviews;
-  /** `--index-rights`; `auto` unless said otherwise. A cluster's label `search.portcullis.io/rights` wins. */
+  /** `--index-rights`; `auto` by default. A cluster's label `search.portcullis.io/rights` wins. */
   readonly choice?: RightsChoice;
   /**
-   * Where it is kept what members said of their authorizers; without it they are asked anew after a restart, and hidden
-   * until they answer.
+   * Keeps what members said of their authorizers. Without it they are asked anew after a restart, and hidden until they
+   * answer.
    */
   readonly memory?: ModeMemory;
   /**
@@ -32,9 +32,9 @@ export interface ScopesOptions extends Pick<RowScopesOptions, 'clusters' | 'auth
    * committed); the store's sync position decides where it is undefined.
    */
   readonly confirmedAtMs?: (incarnation: string, type: ResourceType) => number | undefined;
-  /** Which part of decisions is compared with the member's own; 1 in 200 unless said otherwise. */
+  /** Share of decisions that are compared with the member's own; 1/200 by default. */
   readonly sampleRate?: number;
-  /** A cluster is decided otherwise from now on; with `why: mismatch` an alarm. */
+  /** A cluster's mode has changed; `why: mismatch` is an alarm. */
   readonly onModeChange?: (change: ModeChange) => void;
   /** For metrics. */
   readonly onSample?: (cluster: string, result: SampleResult) => void;
@@ -89,5 +89,9 @@ export function makeScopes(options: ScopesOptions): OpenScopes {
     onDecision: (sampled) => void sample(sampled),
     now,
   });
-  return { ...scopes, close: () => mirror.close() };
+  return {
+    scope: (user, verb, types, names) => scopes.scope(user, verb, types, names),
+    onChange: (listener) => scopes.onChange(listener),
+    close: () => mirror.close(),
+  };
 }

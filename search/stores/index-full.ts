@@ -1,5 +1,5 @@
-// The error of a store that is as large as it may be. Easy to get wrong: nothing was taken, not even the deletions of
-// the same batch, so whoever follows a member sends those again alone, and does not move the position.
+// The error of a store that has reached its size limit. Nothing of the batch was taken, not even its deletions: the
+// caller sends those again alone and does not move its position.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { TypeKey } from '../types.ts';
 
@@ -18,7 +18,7 @@ export class IndexFullError extends GatewayError {
   }
 }
 
-/** Whether a batch was refused for want of room, so that its type is to stop rather than to be tried again at once. */
+/** Whether a batch was refused because the index is full: its type stops and is not tried again at once. */
 export function isIndexFull(error: unknown): error is IndexFullError {
   return error instanceof IndexFullError;
 }

@@ -1,7 +1,7 @@
 // The index's own resourceVersions: 16 digits of a commit's time in microseconds, then three check digits that depend
-// on the store, so that a member's version or another replica's is not taken for ours. Easy to get wrong: one in a
-// thousand of another store's passes the digits; only the log knows which commits there were (`IndexStore.changes`),
-// and they are decimals longer than a double's 53 bits: only the first 16 digits are ever a number.
+// on the store, so that a member's version or another replica's is not taken for ours. One in a thousand of another
+// store's versions passes the check; only the log knows which commits there were (`IndexStore.isInLog`). Only the first
+// 16 digits are ever a JavaScript number.
 import { randomBytes } from 'node:crypto';
 
 const checks = 1000;

@@ -1,6 +1,5 @@
-// Which paths of which types are kept as terms, so that a field selector on them is answered by an index. Easy to get
-// wrong: a path that is added here is missing from rows written before, so a store that was written with another list
-// is built anew.
+// Which paths of which types are kept as terms, so that an index answers field selectors on them. Rows that were
+// written with another list lack the terms, so a store with another list is built anew.
 import { typeKey, type ResourceType, type TypeKey } from '../types.ts';
 
 /** Keys divided by dots; `[]` after a key stands for each element of its list. */
@@ -53,7 +52,7 @@ export function indexedPaths(type: ResourceType): readonly IndexedPath[] {
   return byType.get(typeKey(type)) ?? [];
 }
 
-/** All of them by type: rows written with others cannot be asked about these. */
+/** All of them by type. */
 export function allIndexedPaths(): readonly (readonly [TypeKey, readonly IndexedPath[]])[] {
   return [...byType];
 }

@@ -1,6 +1,5 @@
-// What the index asks of a store. The interface is the query, not SQL, so that every store plans natively. Easy to get
-// wrong: rights are part of the query. No method gives rows, counts or values without a scope, and none filters pages
-// afterwards.
+// What the index asks of a store. The interface is the query, not SQL, so that every store plans natively. Rights are
+// part of every question: no method gives rows, counts or values without a scope, and none filters pages afterwards.
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { Incarnation, ObjectKey, ResourceType, TypeInfo, TypeKey } from '../types.ts';
@@ -42,7 +41,7 @@ export interface WriteBatch {
 
 /** What a commit did. Rows that were already stored byte for byte are not written and not counted. */
 export interface Commit {
-  /** 19-digit index resourceVersion of the last change; of the state of now when nothing changed. */
+  /** 19-digit index resourceVersion of the last change; the current one when nothing changed. */
   readonly resourceVersion: string;
   readonly written: number;
   readonly deleted: number;
@@ -72,8 +71,9 @@ export interface PageRequest {
   /** Whether the rows after this page are counted. */
   readonly withRemaining?: boolean;
   /**
-   * What becomes of a page with a limit where finding its rows means to read more objects than a question may: it ends
-   * early and `next` goes on behind what was looked at (without an offset only), or is refused. Undefined: it reads on.
+   * What happens to a page with a limit that would have to read more objects than a question may: it ends early and
+   * `next` goes on behind the last row that was looked at (only without an offset), or it is refused. Undefined: it
+   * reads on.
    */
   readonly overBudget?: 'end' | 'refuse';
 }
@@ -92,22 +92,21 @@ export interface RowRead {
   readonly raw: Uint8Array;
 }
 
-/** A page: what precedes the items is known before the first of them. */
+/** One page; all but `chunks` is known before the first row. */
 export interface Page {
   /** Of the whole index when the page was planned; 19 digits. */
   readonly resourceVersion: string;
   /** Where the next page begins; undefined on the last one. */
   readonly next: Cursor | undefined;
-  /** Undefined also where counting would mean to read more objects than a question may. */
+  /** Undefined also where counting would read more objects than a question may. */
   readonly remaining: number | undefined;
-  /** Why it ended early, or why nothing was counted: for whoever asked. */
+  /** For the client: why the page ended early, or why nothing was counted. */
   readonly warnings?: readonly string[];
   /** In order, in chunks that are read as they are asked for; no read transaction waits for the consumer. */
   readonly chunks: AsyncIterable<readonly RowRead[]>;
   /**
-   * Gives the memory of all rows back at once, where a store has it apart; after that no `raw` of the page may be
-   * looked at, by anybody. Whoever does not call it leaves that to garbage collection, which then runs often: memory
-   * outside of V8's heap counts as if it were in it.
+   * Frees the memory of all rows at once, where a store can; after that no `raw` of the page may be read. Without the
+   * call garbage collection frees it, and runs often: V8 counts external memory as its own.
    */
   readonly release?: () => void;
 }
@@ -138,7 +137,7 @@ export interface LogEntry {
   readonly after: Uint8Array | undefined;
 }
 
-/** What a store can do, where they differ. */
+/** Limits in which stores differ. */
 export interface StoreLimits {
   /** Largest decimal offset that is not refused. */
   readonly maxOffset: number;
@@ -150,8 +149,8 @@ export interface StoreLimits {
  */
 export interface IndexStore {
   /**
-   * Random, another one when the store is built anew: what was issued by another store is not of this one. 16
-   * hexadecimal digits.
+   * 16 random hexadecimal digits, others when the store is built anew. What another store has issued is not valid
+   * here.
    */
   readonly id: string;
   readonly limits: StoreLimits;
@@ -161,7 +160,7 @@ export interface IndexStore {
   /** Rows of one type as stored, sorted by namespace and name. */
   versions(incarnation: string, type: ResourceType): Promise<readonly StoredVersion[]>;
   apply(batch: WriteBatch): Promise<Commit>;
-  /** Deletes all rows of an incarnation, or of one of its types; the log says so for each. */
+  /** Deletes all rows of an incarnation, or of one of its types; each is an entry of the log. */
   forget(incarnation: string, type?: ResourceType): Promise<Commit>;
 
   list(query: ListQuery, scope: RowScope, page: PageRequest): Promise<Page>;
@@ -183,8 +182,8 @@ export interface IndexStore {
   /** Oldest resourceVersion from which `changes` can still go on. */
   oldestResourceVersion(): Promise<string>;
   /**
-   * Whether a text has the form and the check digits of this store's resourceVersions; one in a thousand of another
-   * store's has them, too.
+   * Whether a text has the form and the check digits of this store's resourceVersions, as one in a thousand of another
+   * store's has.
    */
   canBeOwn(resourceVersion: string): boolean;
   /**
@@ -197,7 +196,7 @@ export interface IndexStore {
    * EXPIRED where {@link isInLog} is false
    */
   changes(resourceVersion: string, types: readonly TypeKey[], limit: number): Promise<readonly LogEntry[]>;
-  /** Called after each commit that changed something. Returns the way to end it. */
+  /** Called after each commit that changed something. Returns the function that ends it. */
   onCommit(listener: (resourceVersion: string) => void): () => void;
 
   close(): Promise<void>;

@@ -1,7 +1,8 @@
-// Texts that cells of several types share: containers, labels, selectors, shortened lists. Easy to get wrong: labels
-// are sorted by key as Go's printers do, whatever order the object has them in.
+// Texts that cells of several types share: containers, labels, selectors, shortened lists. Labels are sorted by key, as
+// Go's printers do, whatever order the object has them in.
+import type { Cells, KubeObject } from './printer.ts';
 
-export interface Container {
+interface Container {
   readonly name?: string;
   readonly image?: string;
 }
@@ -25,14 +26,17 @@ export interface LabelSelector {
   }[];
 }
 
-/** Names and images of containers, two cells. */
-export function containerCells(containers: readonly Container[] | undefined): readonly [names: string, images: string] {
-  const all = containers ?? [];
-  return [all.map(({ name }) => name ?? '').join(','), all.map(({ image }) => image ?? '').join(',')];
+/** The two columns of a pod template's containers. */
+export function templateCells<T>(templateOf: (object: T) => PodTemplate | undefined): Cells<T> {
+  const texts = (object: T, field: 'name' | 'image'): string =>
+    (templateOf(object)?.spec?.containers ?? []).map((container) => container[field] ?? '').join(',');
+  return { Containers: (object) => texts(object, 'name'), Images: (object) => texts(object, 'image') };
 }
 
-export function templateCells(template: PodTemplate | undefined): readonly [names: string, images: string] {
-  return containerCells(template?.spec?.containers);
+/** The name of a class, marked as the default one by an annotation `<prefix>/is-default-class`. */
+export function markedName({ metadata }: KubeObject, prefixes: readonly string[]): string {
+  const isDefault = prefixes.some((prefix) => metadata?.annotations?.[`${prefix}/is-default-class`] === 'true');
+  return `${metadata?.name ?? ''}${isDefault ? ' (default)' : ''}`;
 }
 
 /** `a=1,b=2`, `<none>` for no labels (labels.FormatLabels). */
@@ -48,7 +52,7 @@ export function sortedEntries<Value>(record: Readonly<Record<string, Value>> | u
   return Object.entries(record ?? {}).sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0));
 }
 
-/** A selector as text, '' for one that says nothing (metav1.LabelSelectorAsSelector). */
+/** A selector as text, '' for an empty one (metav1.LabelSelectorAsSelector). */
 export function selectorText(selector: LabelSelector | undefined): string {
   const equals = sortedEntries(selector?.matchLabels).map(([key, value]) => ({ key, text: `${key}=${value}` }));
   const others = (selector?.matchExpressions ?? []).map(({ key, operator, values = [] }) => {
@@ -62,7 +66,7 @@ export function selectorText(selector: LabelSelector | undefined): string {
   return sorted.map(({ text }) => text).join(',');
 }
 
-/** The same with `<none>` for nothing (metav1.FormatLabelSelector). */
+/** The same with `<none>` for an empty one (metav1.FormatLabelSelector). */
 export function selectorCell(selector: LabelSelector | undefined): string {
   return selectorText(selector) || '<none>';
 }

@@ -1,6 +1,5 @@
 // Cells of custom resources by the `additionalPrinterColumns` of their CRD (apiextensions-apiserver's tableconvertor).
-// Easy to get wrong: a value of another type than the column's is no cell, while a text column shows any value, lists
-// as JSON.
+// A value of another type than the column's gives no cell, but a text column shows any value, lists as JSON.
 import { exactInteger, isExactInteger } from '../../lib/json/exact-json.ts';
 import type { PrinterColumn } from '../types.ts';
 import {
@@ -13,7 +12,7 @@ import {
 } from './printer.ts';
 import { parsePrinterPath, type PrinterPath } from './printer-path.ts';
 
-/** One column with the way to its cells. */
+/** One column with the function that makes its cells. */
 export interface CustomColumn {
   readonly column: TableColumn;
   readonly cell: (object: KubeObject, ages: Ages) => Cell;
@@ -26,8 +25,7 @@ const ageOnly: readonly PrinterColumn[] = [
 ];
 
 /**
- * Prepares the columns of a CRD's version; from the first whose path cannot be read on there are none, as in
- * kube-apiserver.
+ * Prepares the columns of a CRD's version. The first one whose path cannot be read ends them, as in kube-apiserver.
  */
 export function customPrinter(columns: readonly PrinterColumn[]): CustomPrinter {
   const printer: CustomColumn[] = [];
@@ -80,7 +78,7 @@ function cellOf(path: PrinterPath, type: string, object: KubeObject, ages: Ages)
   }
 }
 
-/** Go's int64(value) as amd64 has it: what does not fit is the least one. */
+/** Go's int64(value) on amd64: a number that does not fit becomes the least one. */
 function wholeNumber(value: number): Cell {
   return Math.abs(value) < 2 ** 63 ? Math.trunc(value) : exactInteger('-9223372036854775808');
 }

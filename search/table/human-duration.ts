@@ -1,5 +1,5 @@
-// Durations as kubectl shows them: two or three figures (apimachinery/pkg/util/duration.HumanDuration). Easy to get
-// wrong: clocks differ, so up to two seconds in the future are `0s`, and only more is `<invalid>`.
+// Durations as kubectl shows them: two or three figures (apimachinery/pkg/util/duration.HumanDuration). Clocks differ,
+// so up to two seconds in the future are `0s`, and more is `<invalid>`.
 
 /** @param durationMs milliseconds, negative for the future */
 export function humanDuration(durationMs: number): string {

@@ -1,6 +1,5 @@
-// The JSONPath of CRD columns, as k8s.io/client-go/util/jsonpath evaluates it with missing keys allowed. Easy to get
-// wrong: an index beyond a list is an error (no cell), a missing key is nothing (no cell either), and a filter compares
-// only values of the same kind.
+// The JSONPath of CRD columns, as k8s.io/client-go/util/jsonpath evaluates it with missing keys allowed. An index
+// beyond a list is an error, a missing key is not; both give no cell. A filter compares only values of the same kind.
 
 /** Gives the values a path finds, in order. @throws RangeError or TypeError where Go's evaluation fails */
 export type PrinterPath = (object: unknown) => readonly unknown[];

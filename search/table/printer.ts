@@ -1,6 +1,5 @@
-// What a printer of table rows is: columns and the cells of one object, as kube-apiserver's printers have them. Easy to
-// get wrong: cells are typed (a count is a number, `2/3` a text), and ages are of the moment of the answer, never
-// stored.
+// What a printer of table rows is: columns and the cells of one object, as kube-apiserver's printers have them. Cells
+// are typed (a count is a number, `2/3` a text), and ages are counted to the moment of the answer.
 import type { ExactInteger } from '../../lib/json/exact-json.ts';
 import { humanDuration } from './human-duration.ts';
 
@@ -46,23 +45,91 @@ export interface KubeObject {
 }
 
 /** How to print one type. */
-export interface Printer<T extends KubeObject = KubeObject> {
-  /** See {@link readColumns}. */
-  readonly columns: string;
-  readonly cells: (object: T, ages: Ages) => readonly Cell[];
-  readonly conditions?: (object: T) => readonly RowCondition[];
+export interface Printer {
+  readonly columns: readonly TableColumn[];
+  readonly cells: AllCells<KubeObject>;
+  readonly conditions?: (object: KubeObject) => readonly RowCondition[];
 }
 
 /** Printers by resource. */
 export type Printers = Readonly<Record<string, Printer>>;
 
-/** Keeps the object's own type where the printer is written. */
-export function printer<T extends object>(
+/** Makes all cells of a row. */
+export type AllCells<T> = (object: T & KubeObject, ages: Ages) => readonly Cell[];
+
+/** Makes the cells of single columns, by name of the column. */
+export type Cells<T> = Readonly<Record<string, (object: T & KubeObject, ages: Ages) => Cell>>;
+
+/**
+ * A printer of columns that are written as text, one a line: `Name:type:format:priority = path ?? missing |
+ * description`. Format and priority may be left out. The cell is the value at the path, with `missing` for null or
+ * undefined, or with `||` for the empty text as well; `missing` is JSON or text, '' by default. A column without a path
+ * has its cell in `cells`. `@name` and `@age` stand for the descriptions and cells of those two; `\n` is a line end.
+ * @throws Error for a column without a cell
+ */
+export function printer<T extends object = KubeObject>(
   columns: string,
-  cells: (object: T & KubeObject, ages: Ages) => readonly Cell[],
+  cells: Cells<T> | AllCells<T> = {},
   conditions?: (object: T & KubeObject) => readonly RowCondition[],
 ): Printer {
-  return { columns, cells, ...(conditions === undefined ? {} : { conditions }) } as Printer;
+  const lines = columns
+    .split('\n')
+    .filter((line) => line !== '')
+    .map(readLine);
+  return {
+    columns: lines.map(({ column }) => column),
+    cells: typeof cells === 'function' ? cells : allCells(lines, cells),
+    ...(conditions === undefined ? {} : { conditions }),
+  } as unknown as Printer;
+}
+
+interface Line {
+  readonly column: TableColumn;
+  /** `@name`, `@age` or a path with what stands for a missing value; undefined for a cell of its own. */
+  readonly source: string | undefined;
+}
+
+function readLine(line: string): Line {
+  const bar = line.indexOf(' | ');
+  const [head, source] = line.slice(0, bar).split(' = ') as [string, string?];
+  const [name, type, format = '', priority = '0'] = head.split(':') as [string, string, string?, string?];
+  const text = line.slice(bar + 3).replaceAll('\\n', '\n');
+  const description = descriptions[text] ?? text;
+  const isKnown = Object.hasOwn(descriptions, text);
+  return {
+    column: { name, type, format, description, priority: Number(priority) },
+    source: source ?? (isKnown ? text : undefined),
+  };
+}
+
+function allCells<T>(lines: readonly Line[], cells: Cells<T>): AllCells<T> {
+  const all = lines.map(({ column: { name }, source }) => {
+    const cell = Object.hasOwn(cells, name) ? cells[name] : source === undefined ? undefined : cellOf(source);
+    if (cell === undefined) throw new Error(`the column ${name} has no cell`);
+    return cell;
+  });
+  return (object, ages) => all.map((cell) => cell(object, ages));
+}
+
+function cellOf(source: string): (object: KubeObject, ages: Ages) => Cell {
+  if (source === '@name') return ({ metadata }) => metadata?.name ?? '';
+  if (source === '@age') return (object, ages) => ages.of(object);
+  const [, path, operator, text = ''] = /^(\S+)(?: (\?\?|\|\|) (.*))?$/.exec(source)!;
+  const keys = path!.split('.');
+  const missing = missingCell(text);
+  return (object) => {
+    let value: unknown = object;
+    for (const key of keys) value = (value as Readonly<Record<string, unknown>> | null | undefined)?.[key];
+    return (operator === '||' ? value || missing : (value ?? missing)) as Cell;
+  };
+}
+
+function missingCell(text: string): Cell {
+  try {
+    return JSON.parse(text) as Cell;
+  } catch {
+    return text;
+  }
 }
 
 /** Durations at the moment of the answer. */
@@ -92,22 +159,3 @@ export const createdDescription =
   'Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata';
 
 const descriptions: Readonly<Record<string, string>> = { '@name': nameDescription, '@age': createdDescription };
-
-/**
- * Reads columns: one a line, `Name:type:format:priority | description`, the parts after the type only where they are
- * not empty. `@name` and `@age` stand for the descriptions of those two, `\n` for a line end.
- */
-export function readColumns(text: string): readonly TableColumn[] {
-  const lines = text.split('\n').filter((line) => line !== '');
-  return lines.map((line) => {
-    const bar = line.indexOf(' | ');
-    const [name, type, format = '', priority = '0'] = line.slice(0, bar).split(':') as [
-      string,
-      string,
-      string?,
-      string?,
-    ];
-    const description = line.slice(bar + 3).replaceAll('\\n', '\n');
-    return { name, type, format, description: descriptions[description] ?? description, priority: Number(priority) };
-  });
-}

@@ -1,6 +1,5 @@
-// Columns and cells of objects as kube-apiserver's Tables have them, the cluster first. Easy to get wrong:
-// `additionalPrinterColumns` are of one version of a custom type; and an object of any shape must give a row, since one
-// member's odd object may not break the list of all.
+// Columns and cells of objects as kube-apiserver's Tables have them, the cluster first. An object of any shape gives a
+// row: one member's odd object must not break the list of all.
 import { typeKey, type TypeInfo } from '../types.ts';
 import { customColumns, customPrinter, type CustomPrinter } from './custom-columns.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
@@ -8,7 +7,6 @@ import {
   agesAt,
   createdDescription,
   nameDescription,
-  readColumns,
   type Ages,
   type Cell,
   type KubeObject,
@@ -39,7 +37,7 @@ export interface TableRow {
   readonly conditions?: readonly RowCondition[];
 }
 
-/** How the rows of one type look. */
+/** Columns and rows of one type. */
 export interface Table {
   readonly columns: readonly TableColumn[];
   /** Never throws: cells that cannot be made are null. */
@@ -72,8 +70,8 @@ const builtIn: Printers = {
 
 /**
  * The table of one type in one version, at one moment.
- * @param version of a custom type: whose columns are shown
- * @param nowMs Unix milliseconds, which ages are counted to
+ * @param version whose columns are shown, of a custom type
+ * @param nowMs Unix milliseconds that ages are counted to
  */
 export function tableOf(type: TypeInfo, version: string, nowMs: number): Table {
   const custom = type.printerColumns;
@@ -84,7 +82,7 @@ export function tableOf(type: TypeInfo, version: string, nowMs: number): Table {
   const key = typeKey(type);
   const printer = Object.hasOwn(builtIn, key) ? builtIn[key]! : undefined;
   if (printer === undefined) return withCluster(createdColumns, createdRow);
-  return withCluster(readColumns(printer.columns), (object) => builtInRow(printer, object, agesAt(nowMs)));
+  return withCluster(printer.columns, (object) => builtInRow(printer, object, agesAt(nowMs)));
 }
 
 const collectionColumns: readonly TableColumn[] = ['Group', 'Version', 'Kind', 'Namespace', 'Name', 'Age'].map(

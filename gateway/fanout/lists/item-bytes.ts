@@ -1,16 +1,8 @@
 // Writes the cluster's name on an object or a row, in its bytes; all other bytes stay as the member wrote them.
 // Easy to get wrong: an object may already have this annotation, with its key escaped in any way. Ours replaces it, and
 // an object in which a reader could still find another value is refused.
-import {
-  byte,
-  maxDepth,
-  nextMember,
-  skipColon,
-  skipSpace,
-  skipString,
-  skipValue,
-  textOf,
-} from '../../../lib/json/json-scan.ts';
+import { ElementCursor, MemberCursor } from '../../../lib/json/json-cursor.ts';
+import { byte, skipSpace, textOf } from '../../../lib/json/json-scan.ts';
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { clusterAnnotation } from '../../../search/types.ts';
 
@@ -25,9 +17,6 @@ export interface Edit extends Span {
   readonly text: string;
 }
 
-/** One scratch space is enough, since nothing here is asynchronous. */
-const open = new Uint8Array(maxDepth);
-
 /**
  * Members of the object at `at`; empty when it is no object.
  * @throws MalformedAnswer also for a repeated key, however escaped. Go joins two objects and skips a null after one,
@@ -36,16 +25,10 @@ const open = new Uint8Array(maxDepth);
 export function membersOf(bytes: Buffer, at: number): Map<string, Span> {
   const members = new Map<string, Span>();
   if (bytes[at] !== byte.openObject) return members;
-  let i = skipSpace(bytes, at + 1);
-  if (bytes[i] === byte.closeObject) return members;
-  while (i >= 0) {
-    const keyEnd = skipString(bytes, i);
-    const start = skipColon(bytes, keyEnd);
-    const end = skipValue(bytes, start, open);
-    const key = textOf(bytes, i, keyEnd);
+  for (const member = new MemberCursor(bytes, at); member.next();) {
+    const { key, start, end } = member;
     if (members.has(key)) throw new MalformedAnswer('an object with repeated keys');
     members.set(key, { start, end });
-    i = nextMember(bytes, end, byte.closeObject);
   }
   return members;
 }
@@ -54,12 +37,8 @@ export function membersOf(bytes: Buffer, at: number): Map<string, Span> {
 export function elementsOf(bytes: Buffer, at: number): Span[] {
   const elements: Span[] = [];
   if (bytes[at] !== byte.openList) return elements;
-  let i = skipSpace(bytes, at + 1);
-  if (bytes[i] === byte.closeList) return elements;
-  while (i >= 0) {
-    const end = skipValue(bytes, i, open);
-    elements.push({ start: i, end });
-    i = nextMember(bytes, end, byte.closeList);
+  for (const element = new ElementCursor(bytes, at); element.next();) {
+    elements.push({ start: element.start, end: element.end });
   }
   return elements;
 }

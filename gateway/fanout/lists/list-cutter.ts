@@ -2,7 +2,8 @@
 // may follow the items. Only the current item is kept, or one member with a million objects would fill the memory.
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../../cache/model/errors.ts';
-import { byte, maxDepth, skipValue, textOf } from '../../../lib/json/json-scan.ts';
+import { byte, skipSpace, skipValue, textOf } from '../../../lib/json/json-scan.ts';
+import { ValueEnd } from '../../../lib/json/value-end.ts';
 import { membersOf } from './item-bytes.ts';
 
 /** No object of etcd is longer than about 1.5 MB; its JSON with base64 and escapes stays below this. */
@@ -37,8 +38,7 @@ type State = 'start' | 'first-key' | 'key' | 'colon' | 'value' | 'comma' | 'firs
  * @param cluster named in errors
  */
 export function makeListCutter(cluster: string): ListCutter {
-  const open = new Uint8Array(maxDepth);
-  const scanner = makeScanner();
+  const valueEnd = new ValueEnd();
   let state: State = 'start';
   let key = '';
   /** Pieces of the current token from earlier chunks. */
@@ -52,7 +52,7 @@ export function makeListCutter(cluster: string): ListCutter {
     new GatewayError('MEMBER_BAD_RESPONSE', `it sent a list that cannot be read: ${what}`, { cluster });
   const checked = (token: Buffer, isItem: boolean): Buffer => {
     try {
-      if (isUtf8(token) && ((isItem && token[0] === byte.openObject) || skipValue(token, 0, open) === token.length)) {
+      if (isUtf8(token) && ((isItem && token[0] === byte.openObject) || skipValue(token, 0) === token.length)) {
         return token;
       }
     } catch {
@@ -139,15 +139,17 @@ export function makeListCutter(cluster: string): ListCutter {
       const items: Buffer[] = [];
       let at = 0;
       while (at < chunk.length) {
-        if (!scanner.busy) {
+        if (!valueEnd.isOpen) {
+          at = skipSpace(chunk, at);
+          if (at === chunk.length) break;
           const c = chunk[at]!;
-          if (isBlank(c) || !onByte(c)) {
+          if (!onByte(c)) {
             at += 1;
             continue;
           }
-          scanner.begin(c);
+          valueEnd.begin(c);
         }
-        const end = scanner.find(chunk, at);
+        const end = valueEnd.find(chunk, at);
         const piece = chunk.subarray(at, end < 0 ? chunk.length : end);
         pieceBytes += piece.length;
         if (pieceBytes > (state === 'item' || state === 'first-item' ? maxItemBytes : maxFieldBytes)) {
@@ -175,87 +177,4 @@ const listFields: ReadonlySet<string> = new Set(['kind', 'apiVersion', 'metadata
 
 function isItems(key: string): boolean {
   return key === 'items' || key === 'rows';
-}
-
-function isBlank(c: number): boolean {
-  return c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09;
-}
-
-function endsScalar(c: number): boolean {
-  return c === byte.comma || c === byte.closeList || c === byte.closeObject || c === byte.colon || isBlank(c);
-}
-
-/** Finds the end of one value, piece by piece. Its grammar is checked once it is whole. */
-interface Scanner {
-  readonly busy: boolean;
-  begin(first: number): void;
-  /** The position after the value's last byte, or -1 when it goes on. The first call begins at its first byte. */
-  find(bytes: Buffer, from: number): number;
-}
-
-/** Stays one function: the loop in `find` sees every byte of every list and keeps its state in local variables. */
-function makeScanner(): Scanner {
-  let busy = false;
-  let isScalar = false;
-  let depth = 0;
-  let inString = false;
-  let escaped = false;
-  const done = (end: number): number => {
-    busy = false;
-    return end;
-  };
-  return {
-    get busy() {
-      return busy;
-    },
-    begin(first) {
-      busy = true;
-      isScalar = first !== byte.quote && first !== byte.openObject && first !== byte.openList;
-      depth = 0;
-      inString = false;
-      escaped = false;
-    },
-    find(bytes, from) {
-      const { length } = bytes;
-      let i = from;
-      if (isScalar) {
-        while (i < length && !endsScalar(bytes[i]!)) i += 1;
-        return i < length ? done(i) : -1;
-      }
-      // Local variables, because this loop sees every byte of every list.
-      let open = depth;
-      let quoted = inString;
-      let skip = escaped;
-      let end = -1;
-      while (i < length) {
-        let c = bytes[i]!;
-        if (quoted) {
-          if (skip) skip = false;
-          else {
-            while (c !== byte.quote && c !== byte.backslash && i + 1 < length) {
-              i += 1;
-              c = bytes[i]!;
-            }
-            if (c === byte.quote) quoted = false;
-            else if (c === byte.backslash) skip = true;
-          }
-        } else if (c === byte.quote) quoted = true;
-        else if (c === byte.openObject || c === byte.openList) open += 1;
-        else if (c === byte.closeObject || c === byte.closeList) open -= 1;
-        else {
-          i += 1;
-          continue;
-        }
-        i += 1;
-        if (open === 0 && !quoted) {
-          end = i;
-          break;
-        }
-      }
-      depth = open;
-      inString = quoted;
-      escaped = skip;
-      return end < 0 ? -1 : done(end);
-    },
-  };
 }

@@ -1,5 +1,5 @@
-// Clusterpedia's enhanced field selectors: any path, lists too, with the operators of label selectors. Easy to get
-// wrong: `!=` and `notin` also hold where the path is missing, and a selector must print back as it was written.
+// Clusterpedia's enhanced field selectors: any path, lists too, with the operators of label selectors. `!=` and `notin`
+// also hold where the path is missing. A selector prints back as it was written.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { readComparable } from '../comparable.ts';
 import { goQuote, maxRequirements, maxSelectorLength } from './label-selector.ts';

@@ -1,12 +1,12 @@
-// The label by which a list or watch asks for the member itself instead of the index. Easy to get wrong: only that very
-// key counts, and a selector that cannot be read is left as it is, for whoever answers to refuse.
+// The label by which a list or watch asks for the member itself instead of the index. A selector that cannot be read is
+// left as it is, and the component that answers refuses it.
 import { parseLabelSelector, printLabelSelector } from './label-selector.ts';
 import { flagValue } from './search-labels.ts';
 
 const forwardLabel = 'search.clusterpedia.io/forward';
 
 /**
- * A label selector without the label, and whether it asked for that. Without it the text stays as it was.
+ * A label selector without the label, and whether it asked for that. Without the label the text is unchanged.
  * @throws GatewayError BAD_REQUEST for the label with an operator that no flag has
  */
 export function takeForwardLabel(selector: string): { readonly selector: string; readonly forward: boolean } {

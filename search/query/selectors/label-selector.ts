@@ -1,6 +1,6 @@
-// Kubernetes label selectors, read and checked exactly as kube-apiserver does, so that what a member would refuse is
-// refused here in its words. Easy to get wrong: `x in ()` holds the empty value, and `gt` and `lt` are written `>` and
-// `<` and compare integers only.
+// Kubernetes label selectors, read and checked exactly as kube-apiserver does, so that a selector a member would refuse
+// is refused here in its words. `x in ()` holds the empty value; `gt` and `lt` are written `>` and `<` and compare
+// integers only.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { SelectorError, parseRequirements, type WrittenRequirement } from './lexer.ts';
 import type { LabelRequirement } from '../list-query.ts';

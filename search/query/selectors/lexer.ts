@@ -1,6 +1,6 @@
-// Tokens of label and field selectors (apimachinery/pkg/labels.Lexer), and the grammar both share. Easy to get wrong:
-// `in` and `notin` are words only where an operator may stand, `x in (in)` is a value; and in field selectors a quote
-// in a key hides operators from the lexer.
+// Tokens of label and field selectors (apimachinery/pkg/labels.Lexer), and the grammar both share. `in` and `notin` are
+// operators only where one may be: `x in (in)` has a value. In field selectors a quote in a key hides operators from
+// the lexer.
 
 export type TokenKind = 'end' | 'word' | 'in' | 'notin' | '=' | '==' | '!=' | '!' | '>' | '<' | '(' | ')' | ',';
 
@@ -11,7 +11,7 @@ export interface Token {
   readonly end: number;
 }
 
-/** What quotes and backslashes are at a place: nothing, part of a key's path, or an escape of a value. */
+/** What quotes and backslashes mean: nothing, part of a key's path, or an escape in a value. */
 export type LexerMode = 'plain' | 'path' | 'value';
 
 const special = '=!(),><';
@@ -76,9 +76,9 @@ const binaryOperators = 'in, notin, =, ==, !=, gt, lt';
 export interface SelectorGrammar {
   readonly keyMode: LexerMode;
   readonly valueMode: LexerMode;
-  /** Throws for a key that is none. */
+  /** Throws for an invalid key. */
   readonly checkKey: (key: string) => void;
-  /** Throws for values that are none; called before what follows is read, so that the first fault is told. */
+  /** Throws for invalid values; called before the rest is read, so that the first fault is reported. */
   readonly checkRequirement?: (requirement: WrittenRequirement) => void;
   readonly maxRequirements: number;
 }
@@ -165,7 +165,7 @@ class Parser {
     return this.take('value').text;
   }
 
-  /** `(a, b)`; `()` holds the empty text, as does every place before, between or after commas that has no word. */
+  /** `(a, b)`; `()` holds the empty text, as does each gap before, between or after commas. */
   #set(): readonly string[] {
     const open = this.take('value');
     if (open.kind !== '(') throw unreadable(`found '${open.text}' expected: '('`);

@@ -1,6 +1,5 @@
 // Clusterpedia's search labels: parameters that travel inside a label selector, since kubectl and client libraries can
-// send nothing else. Easy to get wrong: they are a set of values with an operator, and `notin` must not be taken for
-// `in`.
+// send nothing else. Each is a set of values with an operator, and `notin` is not `in`.
 import type { LabelRequirement } from '../list-query.ts';
 import { bad } from '../parameters.ts';
 
@@ -53,7 +52,7 @@ export interface SearchLabels {
   /** What is asked of the objects' own labels. */
   readonly labels: readonly LabelRequirement[];
   readonly search: ReadonlyMap<SearchLabel, readonly LabelRequirement[]>;
-  /** Keys below the search prefixes that say nothing. */
+  /** Keys below the search prefixes that have no meaning. */
   readonly unknown: readonly string[];
 }
 
@@ -101,12 +100,12 @@ export function positiveValues(requirements: readonly LabelRequirement[] | undef
   return values;
 }
 
-/** Values of a search label of which each says something of its own, however many requirements they stand in. */
+/** All values of a search label, of all its requirements. */
 export function allValues(requirements: readonly LabelRequirement[] | undefined): readonly string[] {
   return (requirements ?? []).flatMap((requirement) => positiveValues([requirement]) ?? []);
 }
 
-/** What a label says of a set: which values it may have, and which not. */
+/** The values a label requires and excludes. */
 export function setValues(requirements: readonly LabelRequirement[] | undefined): {
   readonly wanted?: readonly string[];
   readonly unwanted?: readonly string[];

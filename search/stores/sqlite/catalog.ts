@@ -1,11 +1,10 @@
-// Types, incarnations and places (an incarnation's namespace) by number, in memory: what turns rows of numbers into
-// names and scopes into ranges. Easy to get wrong: it only grows while the index is open; numbers of what is gone stay
-// valid for the log.
+// Types, incarnations and namespace slots by number, in memory: turns the numbers of rows into names and scopes into
+// ranges. It only grows while the index is open, because the log still holds the numbers of what was deleted.
 import type { DatabaseSync } from 'node:sqlite';
 
 import type { TypeKey } from '../../types.ts';
 import { compareText } from './text-order.ts';
-import { placesPerIncarnation } from './schema.ts';
+import { slotsPerIncarnation } from './schema.ts';
 
 export interface IncarnationRecord {
   readonly number: number;
@@ -15,7 +14,7 @@ export interface IncarnationRecord {
 }
 
 /** A namespace of an incarnation; '' holds its cluster-scoped objects. */
-export interface Place {
+export interface NamespaceSlot {
   readonly number: number;
   readonly incarnation: IncarnationRecord;
   readonly namespace: string;
@@ -26,10 +25,10 @@ export class Catalog {
   readonly typeKeys = new Map<number, TypeKey>();
   readonly incarnations = new Map<string, IncarnationRecord>();
   #byCluster: ReadonlyMap<string, readonly IncarnationRecord[]> | undefined;
-  readonly places = new Map<number, Place>();
+  readonly slots = new Map<number, NamespaceSlot>();
   /** By number of the incarnation, then by namespace. */
-  readonly placesOf = new Map<number, Map<string, Place>>();
-  readonly #inOrder = new Map<number, readonly Place[]>();
+  readonly slotsOf = new Map<number, Map<string, NamespaceSlot>>();
+  readonly #inOrder = new Map<number, readonly NamespaceSlot[]>();
   /** {@link metaKey.catalog} it was read at. */
   version = -1;
 
@@ -49,9 +48,9 @@ export class Catalog {
     }
     const byNumber = new Map([...this.incarnations.values()].map((record) => [record.number, record]));
     const added = db.prepare('SELECT id, namespace FROM place INDEXED BY place_added WHERE added > ?').all(since);
-    for (const { id, namespace } of added as unknown as PlaceRow[]) {
+    for (const { id, namespace } of added as unknown as SlotRow[]) {
       const incarnation = byNumber.get(incarnationOf(id));
-      if (incarnation !== undefined) this.addPlace({ number: id, incarnation, namespace });
+      if (incarnation !== undefined) this.addSlot({ number: id, incarnation, namespace });
     }
     this.version = version;
   }
@@ -65,33 +64,33 @@ export class Catalog {
   addIncarnation(record: IncarnationRecord): void {
     this.incarnations.set(record.id, record);
     this.#byCluster = undefined;
-    if (!this.placesOf.has(record.number)) this.placesOf.set(record.number, new Map());
+    if (!this.slotsOf.has(record.number)) this.slotsOf.set(record.number, new Map());
   }
 
-  addPlace(place: Place): void {
-    this.places.set(place.number, place);
-    this.placesOf.get(place.incarnation.number)!.set(place.namespace, place);
-    this.#inOrder.delete(place.incarnation.number);
+  addSlot(slot: NamespaceSlot): void {
+    this.slots.set(slot.number, slot);
+    this.slotsOf.get(slot.incarnation.number)!.set(slot.namespace, slot);
+    this.#inOrder.delete(slot.incarnation.number);
   }
 
-  /** All places of one incarnation, sorted by namespace. */
-  inOrder(incarnation: number): readonly Place[] {
-    let places = this.#inOrder.get(incarnation);
-    if (places === undefined) {
-      places = [...this.placesOf.get(incarnation)!.values()].sort(byNamespace);
-      this.#inOrder.set(incarnation, places);
+  /** All slots of one incarnation, sorted by namespace. */
+  inOrder(incarnation: number): readonly NamespaceSlot[] {
+    let slots = this.#inOrder.get(incarnation);
+    if (slots === undefined) {
+      slots = [...this.slotsOf.get(incarnation)!.values()].sort(byNamespace);
+      this.#inOrder.set(incarnation, slots);
     }
-    return places;
+    return slots;
   }
 
-  place(number: number): Place {
-    const place = this.places.get(number);
-    if (place === undefined) throw new Error(`the index has no place ${number}`);
-    return place;
+  slot(number: number): NamespaceSlot {
+    const slot = this.slots.get(number);
+    if (slot === undefined) throw new Error(`the index has no slot ${number}`);
+    return slot;
   }
 }
 
-function byNamespace({ namespace: one }: Place, { namespace: other }: Place): number {
+function byNamespace({ namespace: one }: NamespaceSlot, { namespace: other }: NamespaceSlot): number {
   return compareText(one, other);
 }
 
@@ -106,12 +105,12 @@ interface IncarnationRow {
   readonly cluster: string;
 }
 
-interface PlaceRow {
+interface SlotRow {
   readonly id: number;
   readonly namespace: string;
 }
 
-/** Number of the incarnation a place belongs to. */
-export function incarnationOf(place: number): number {
-  return Math.floor(place / placesPerIncarnation);
+/** Number of the incarnation a slot belongs to. */
+export function incarnationOf(slot: number): number {
+  return Math.floor(slot / slotsPerIncarnation);
 }

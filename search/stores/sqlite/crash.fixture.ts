@@ -1,6 +1,6 @@
-// Steps of writing whose every prefix can be told from its rows; run by itself, a process that writes them until it is
-// killed. Easy to get wrong: each step must insert, update and delete, and move the position, or half of a commit could
-// look like another one.
+// Steps of writing whose every prefix can be recognised by its rows; run by itself, a process that writes them until it
+// is killed. Each step inserts, updates and deletes, and moves the position, so that half of a commit looks like no
+// step.
 import type { WriteBatch } from '../store.ts';
 import { rowWrite, typeInfo, type ModelRow } from './model.fixture.ts';
 import { openSqliteStore } from './store.ts';

@@ -140,7 +140,7 @@ async function checkPrefix(
   const digest = digestOf(db);
   const before = known.get(digest);
   if (before !== undefined) {
-    // Whoever closes last copies the log: it is done with here, and that would take most of the time.
+    // The last to close copies the log, which would take most of the time and is not tested here.
     const last = new DatabaseSync(file, { readOnly: true });
     last.prepare('SELECT count(*) FROM meta').get();
     db.close();
@@ -202,7 +202,7 @@ async function damageLog(
   context.diagnostic(`${tried} cuts and flips of ${log.length} bytes, ${known.size} different states`);
 }
 
-/** A reader that stays in its transaction. */
+/** A reader that keeps its transaction open. */
 function openHolder({ file }: IndexFile): { readonly release: () => void } {
   const db = new DatabaseSync(file, { readOnly: true });
   db.exec('BEGIN');

@@ -1,5 +1,4 @@
-// A file whose pages are damaged behind a sound head. Easy to get wrong: SQLite opens it, and only what is read next
-// says so.
+// A file whose pages are damaged behind a sound head: SQLite opens it, and only a later read fails.
 import assert from 'node:assert/strict';
 import { closeSync, fstatSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -49,7 +49,7 @@ function rowsOf(at: number): readonly ModelRow[] {
   });
 }
 
-/** Every row that a statement stepped on, in whatever table, is told before anything is asked of it. */
+/** Counts every row that a statement steps on, in any table. */
 function countRows(db: DatabaseSync, onRow: () => void): void {
   const prepare = db.prepare.bind(db);
   db.function('stepped', (_of) => {
@@ -81,7 +81,7 @@ const named = (count: number): readonly { readonly namespace: undefined; readonl
     .slice(0, count)
     .map((name) => ({ namespace: undefined, name }));
 const thirtyFive = named(35);
-/** Who asks. */
+/** Users who ask. */
 const users: readonly {
   readonly who: string;
   readonly grantOf: (at: number) => Grant | undefined;

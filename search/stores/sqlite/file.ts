@@ -1,6 +1,6 @@
-// Opens the index file for the one process that may write it; a file that is foreign, newer or damaged is moved aside
-// and an empty index made. Easy to get wrong: the log of a damaged file must be looked at before SQLite opens it, since
-// opening repairs and copies.
+// Opens the index file for the one process that may write it. A file that is foreign, newer or damaged is moved aside
+// and an empty index is made. The log of a damaged file is examined before SQLite opens it, because opening repairs and
+// copies.
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -19,13 +19,13 @@ export interface IndexFile {
 
 export interface FileOptions {
   readonly directory: string;
-  /** Of the indexed paths; rows written with others are dropped. */
+  /** Of the indexed paths; a file that was written with others is dropped. */
   readonly pathsDigest: string;
   /** Page cache of this connection, bytes. */
   readonly cacheBytes: number;
   /** Microseconds since 1970. */
   readonly nowUs: () => number;
-  /** Told when an index is moved aside or dropped: the operator must hear of it. */
+  /** Called when an index is moved aside or dropped; the operator must see the message. */
   readonly onSetAside: (message: string) => void;
 }
 
@@ -97,7 +97,7 @@ function damagedFile(file: string): string {
   return `${file}-damaged`;
 }
 
-/** Held by an open transaction, so that it ends with the process however that ends. */
+/** Held by an open transaction, so that it ends with the process even if that is killed. */
 function acquireLock(file: string, directory: string): DatabaseSync {
   const lock = openPrivate(file);
   try {
@@ -144,7 +144,7 @@ function openOrReplace(file: string, options: FileOptions): DatabaseSync {
   return db;
 }
 
-/** Readable to its owner alone, and with it what SQLite makes beside it. */
+/** Readable by its owner alone, as are the files SQLite makes beside it. */
 function openPrivate(file: string): DatabaseSync {
   closeSync(openSync(file, 'a', 0o600));
   return new DatabaseSync(file);
@@ -159,7 +159,7 @@ function prepare(db: DatabaseSync, options: FileOptions): string | undefined {
   else if (id !== applicationId) return 'it is not an index of this program';
   const version = readPragma(db, 'user_version');
   if (version > schemaVersion) return `it has version ${version} of the schema, this program knows ${schemaVersion}`;
-  // What spills before a commit is written again with it.
+  // Pages that spill before a commit would be written twice.
   db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_spill = OFF');
   migrate(db, version);
   const paths = db.prepare('SELECT value FROM meta WHERE key = ?').get(metaKey.paths)?.value;

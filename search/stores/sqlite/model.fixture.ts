@@ -1,5 +1,5 @@
-// The store's oracle: rows in a plain array, each question answered by looking at all of them. Easy to get wrong: it
-// must share no code with the store but the matcher, which says what a query means.
+// The store's oracle: rows in a plain array, each question answered by looking at all of them. It shares no code with
+// the store but the matcher, which says what a query means.
 import { matches } from '../../query/match.ts';
 import type { ListQuery, OrderKey, OwnerQuery } from '../../query/list-query.ts';
 import type { RowScope } from '../../rights/scope.ts';

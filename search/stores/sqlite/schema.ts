@@ -1,6 +1,5 @@
 // Tables of the index in SQLite: a narrow row per object, bodies apart, postings of terms, counters, and the log of
-// changes. Easy to get wrong: no planner statistics are kept, so every query names the index it wants; see
-// conditions.ts and walks.ts.
+// changes. No planner statistics are kept, so every query names the index it uses (read/conditions.ts, walks/walks.ts).
 import type { DatabaseSync } from 'node:sqlite';
 
 import { newStoreId } from '../index-version.ts';
@@ -11,8 +10,8 @@ export const applicationId = 0x50436978;
 /** `PRAGMA user_version`; a newer file than ours is set aside, an older one migrated. */
 export const schemaVersion = 2;
 
-/** Places of one incarnation are numbered within its range: `place = incarnation * placesPerIncarnation + n`. */
-export const placesPerIncarnation = 2 ** 20;
+/** Slots of one incarnation are numbered within its range: `slot = incarnation * slotsPerIncarnation + n`. */
+export const slotsPerIncarnation = 2 ** 20;
 
 /** Kind of a row of `change`. */
 export const changeKind = { added: 0, modified: 1, deleted: 2 } as const;
@@ -23,18 +22,19 @@ export const metaKey = {
   sequence: 'sequence',
   /** Changes after this one are all in the log. */
   trimmed: 'trimmed',
-  /** Grows with every new type, incarnation or place, so that readers know when to read them again. */
+  /** Grows with every new type, incarnation or slot, so that readers know when to read them again. */
   catalog: 'catalog',
   /** Digest of the indexed paths the rows were written with. */
   paths: 'paths',
-  /** Which store this is, of all there are: what its resourceVersions and continue tokens are known by. */
+  /** Id of the store, which its resourceVersions and continue tokens carry. */
   store: 'store',
 } as const;
 
 /**
  * `obj.terms` holds the ids of the object's terms, each four bytes, little-endian, ascending. `term.path` is `l:` and a
  * label's key, or `f:` and a path; `term.n` counts its postings. `change` keeps no newer body: what followed is the
- * `change_body` of the next change of the same object, or its body of now.
+ * `change_body` of the next change of the same object, or its body of now. A namespace slot is called `place` here: the
+ * name stands in files that exist.
  */
 const tables = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -91,7 +91,7 @@ export function createSchema(db: DatabaseSync, startUs: number, pathsDigest: str
 
 /** Steps from version `i + 1` of the schema to the next; each runs in the transaction that raises `user_version`. */
 export const migrations: readonly ((db: DatabaseSync) => void)[] = [
-  // Stores were not told apart: what version 1 has issued is expired once.
+  // Version 1 had no id; resourceVersions it has issued expire once.
   (db) => void db.prepare('INSERT INTO meta (key, value) VALUES (?, ?)').run(metaKey.store, newStoreId()),
 ];
 

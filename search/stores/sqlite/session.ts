@@ -1,5 +1,5 @@
-// One read transaction: what it sees, and what a question compiles to in it. Easy to get wrong: numbers of terms and
-// places are of this transaction; a longer answer opens the next one and compiles anew.
+// One read transaction: what it sees, and what a question compiles to in it. Numbers of terms and slots belong to this
+// transaction; a longer answer opens the next one and compiles again.
 import type { ListQuery } from '../../query/list-query.ts';
 import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
 import { compileConditions, type Conditions } from './read/conditions.ts';
@@ -14,7 +14,7 @@ export interface TypePlan {
   readonly type: TypeKey;
   readonly extent: Extent;
   readonly conditions: Conditions;
-  /** Rows the question can only be about: owned ones. */
+  /** The only rows the question can be about: owned objects. */
   readonly only: readonly number[] | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface Session extends Transaction {
   readonly memory: ReaderMemory;
 }
 
-/** What is asked and by whom. */
+/** A query and the grants of the user who asks. */
 export interface Question {
   readonly query: ListQuery;
   readonly grants: Grants;
@@ -44,7 +44,7 @@ export function planTypes(session: Session, { query, grants }: Question): readon
   });
 }
 
-/** Conditions on `metadata.namespace` as conditions on places. An object without a namespace has no such path. */
+/** Turns conditions on `metadata.namespace` into conditions on slots; cluster-scoped objects have no such path. */
 function narrow(query: ListQuery): ListQuery {
   let { namespaces, notNamespaces } = query;
   const fields = query.fields.filter(({ path, operator, values }) => {
@@ -77,7 +77,7 @@ export function whereOf(pieces: readonly Piece[]): Piece {
   return { text: pieces.map(({ text }) => text).join(' AND '), values: pieces.flatMap(({ values }) => values) };
 }
 
-/** Whether nothing but the extent, or what only bodies can tell, says which rows. */
+/** Whether the plan has no condition but its extent and what is checked in bodies. */
 export function isExtentOnly({ conditions, only }: TypePlan): boolean {
   return conditions.pieces.length === 0 && only === undefined;
 }

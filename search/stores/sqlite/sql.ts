@@ -1,6 +1,6 @@
-// Runs statements for a reader: prepared once a text, rows as arrays. Easy to get wrong: values are bound, never
-// written into a text; whatever differs from query to query in a text comes from the closed set of pieces in
-// conditions.ts and walks.ts.
+// Runs statements for a reader: prepared once a text, rows as arrays. Values are bound, never written into a text; the
+// parts of a text that differ from query to query come from the closed set of pieces in read/conditions.ts and
+// walks/walks.ts.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 
 import { LRUCache } from 'lru-cache';

@@ -61,7 +61,7 @@ describe('a store over its life', () => {
     rmSync(directory, { recursive: true });
   });
 
-  test('the log tells additions, changes and deletions; another uid is a deletion and an addition', async () => {
+  test('the log has additions, changes and deletions; another uid is a deletion and an addition', async () => {
     const start = store.resourceVersion();
     const heard: string[] = [];
     const end = store.onCommit((resourceVersion) => heard.push(resourceVersion));
@@ -94,7 +94,7 @@ describe('a store over its life', () => {
     assert.equal(heard.length, 3);
   });
 
-  test('rows that are stored byte for byte are neither written nor told; the position is kept', async () => {
+  test('rows that are stored byte for byte are neither written nor logged; the position is kept', async () => {
     await store.apply(batch([row('a', 1), row('b', 1)], { position: { resourceVersion: '5', confirmedAtMs: 1 } }));
     const before = store.resourceVersion();
     const again = await store.apply(
@@ -218,7 +218,7 @@ describe('a store over its life', () => {
       assert.ok(!store.canBeOwn(other) && !(await store.isInLog(other)), other);
       await assert.rejects(store.changes(other, ['pods.'], 10), { name: 'GatewayError', code: 'EXPIRED' });
     }
-    // Digits that fit by chance help nobody: nothing was committed at that time, or nothing yet.
+    // Check digits that fit by chance are not enough: nothing was committed at that time.
     await store.apply(batch([row('later', 1)]));
     const laterUs = own.read(store.resourceVersion())!;
     for (const guessed of [atUs + 1, laterUs + 1].filter((us) => us !== laterUs).map(own.make)) {

@@ -62,12 +62,12 @@ const rowArbitrary = fc
     zone: fc.option(fc.constantFrom('north', 'süd', '5')),
   })
   .map(({ cluster, type, namespace, name, life, owner, created, labels, ...rest }): ModelRow => {
-    const place = type.namespaced ? namespace : '';
+    const slot = type.namespaced ? namespace : '';
     return {
       cluster: clusters[cluster]!,
       incarnation: incarnations[cluster]!.id,
       type,
-      namespace: place,
+      namespace: slot,
       name,
       // The same in every cluster: a restored one has the uids of the other.
       uid: uidOf(type, name, life),

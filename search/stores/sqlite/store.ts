@@ -1,34 +1,44 @@
-// The index in SQLite: one thread that writes, some that read, and this, the IndexStore of the main thread, which runs
-// no SQL. Easy to get wrong: a write is answered only after its commit, and what `resourceVersion()` says is always
-// readable.
+// The index in SQLite, as an IndexStore of the main thread: one thread writes, some read, and this thread runs no SQL
+// but look-ups of single objects. A write is answered only after its commit, and what `resourceVersion()` says is
+// always readable.
 import { createHash } from 'node:crypto';
-import { totalmem } from 'node:os';
 
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ListQuery } from '../../query/list-query.ts';
 import type { RowScope } from '../../rights/scope.ts';
-import { typeKey, type TypeKey } from '../../types.ts';
-import { indexVersionsOf } from '../index-version.ts';
+import { typeKey, type ResourceType, type TypeKey } from '../../types.ts';
+import { indexVersionsOf, type IndexVersions } from '../index-version.ts';
 import { allIndexedPaths } from '../indexed-paths.ts';
-import type { Commit, IndexStore, LogEntry, Page, RowRead } from '../store.ts';
-import { rowsOfChunk, type BodyChunk } from './read/bodies.ts';
+import type {
+  Commit,
+  FacetBy,
+  FacetCount,
+  IndexStore,
+  LogEntry,
+  Page,
+  PageRequest,
+  StoredType,
+  StoredVersion,
+  WriteBatch,
+} from '../store.ts';
 import type { BodyLimits } from './read/body-budget.ts';
-import type { Changes } from './read/change-reader.ts';
-import { defaultLogLimits, type LogLimits } from './write/change-log.ts';
-import { packBatch, type WorkerEvent } from './threads/messages.ts';
-import { openPointReader, type PointRead, type PointReader } from './read/point-reader.ts';
-import type { ReaderData } from './threads/reader-worker.ts';
-import type { ReaderOperations, ReadPage, VersionColumns } from './read/reader.ts';
+import { pageOf, pointPage } from './read/chunked-page.ts';
+import { openPointReader, type PointReader } from './read/point-reader.ts';
+import type { ReaderOperations, VersionColumns } from './read/reader.ts';
 import { SentScopes } from './read/sent-scopes.ts';
+import { compareKeys } from './text-order.ts';
+import { packBatch, type WorkerEvent } from './threads/messages.ts';
+import { ReaderThreads, readerCacheBytes, type ReaderOutput } from './threads/reader-threads.ts';
 import { startWorker, type WorkerCalls } from './threads/worker-call.ts';
 import type { WriterData } from './threads/writer-worker.ts';
+import { defaultLogLimits, type LogLimits } from './write/change-log.ts';
 
 export interface SqliteOptions {
   /** Made if it is not there; holds nothing else. */
   readonly directory: string;
   /**
-   * Of the database file; undefined for no limit. The log beside it, up to some 250 MiB while much is written, comes on
-   * top.
+   * Of the database file; undefined for no limit. The write-ahead log comes on top, up to some 250 MiB while much is
+   * written.
    */
   readonly maxBytes?: number;
   /** Threads that read, 1 by default: each answers one question at a time. */
@@ -39,58 +49,39 @@ export interface SqliteOptions {
    */
   readonly cacheBytes?: number;
   readonly log?: Partial<LogLimits>;
-  /** What one question may read of bodies where no index tells. */
+  /** How many bodies one question may read for conditions that no index answers. */
   readonly bodyLimits?: BodyLimits;
   /**
-   * An index was moved aside, is damaged and will be at the next start, or cannot go on as it should: to be said
-   * loudly.
+   * An index was moved aside, will be at the next start because it is damaged, or cannot go on as it should. The
+   * operator must see the message.
    */
   readonly onDamage?: (message: string) => void;
-  /** It cannot go on: closed and opened again it does, empty if it was damaged. May be told several times. */
+  /** The store must be closed and opened again, empty if it was damaged. May be called several times. */
   readonly onBroken?: () => void;
-  /** Types that are refused because the index is full, from now on; none when there is room again. */
+  /** Called with the types that are refused from now on because the index is full; none when there is room again. */
   readonly onStopped?: (types: readonly TypeKey[]) => void;
 }
 
-/** What this store can tell beyond {@link IndexStore}. */
+/** What this store has beyond {@link IndexStore}. */
 export interface SqliteStore extends IndexStore {
   /** Types whose upserts are refused because the index is full. */
   stoppedTypes(): readonly TypeKey[];
 }
 
 const writerCacheBytes = 64 << 20;
-/**
- * As much as the narrow rows of some 700,000 objects and what is read between them; below, a page of them reads most of
- * its rows from the file.
- */
-const mostReaderCacheBytes = 256 << 20;
-/** What this process may use, if there is a limit, or the machine has. */
-const readerCacheShare = 1 / 8;
 export const maxOffset = 100_000;
-/** Ids that are sent at a time to be read; a chunk is over sooner if they are large. */
-const idsAtOnce = 1000;
-
 /**
  * Opens the index of a directory, which one process may have at a time.
  * @throws GatewayError INDEX_UNAVAILABLE when another process has it
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
-  const { directory, maxBytes, readers: readerCount = 1, cacheBytes } = options;
+  const { directory, maxBytes, readers: count = 1, cacheBytes } = options;
   const pathsDigest = createHash('sha256').update(JSON.stringify(allIndexedPaths())).digest('base64url').slice(0, 16);
   const log = { ...defaultLogLimits, ...options.log };
   let stopped: readonly TypeKey[] = [];
   const onEvent = (event: WorkerEvent): void => {
-    if (event.kind === 'stopped') {
-      stopped = event.types;
-      options.onStopped?.(event.types);
-    } else if (event.kind === 'trouble') {
-      options.onDamage?.(`the index in ${directory}: ${event.message}`);
-    } else if (event.kind === 'set-aside') {
-      options.onDamage?.(event.message);
-    } else {
-      options.onDamage?.(`the index in ${directory} is damaged (${event.message}): it is set aside and built anew`);
-      options.onBroken?.();
-    }
+    if (event.kind === 'stopped') stopped = event.types;
+    reportEvent(event, options);
   };
   const onDeath = (error: unknown): void =>
     options.onDamage?.(`the index in ${directory} has stopped: ${String(error)}`);
@@ -107,66 +98,30 @@ export async function openSqliteStore(options: SqliteOptions): Promise<SqliteSto
     await writer.close();
     throw openingError(error);
   }
-  const readerData: ReaderData = {
-    file: opened.file,
-    cacheBytes: cacheBytes ?? readerCacheBytes(),
-    bodyLimits: options.bodyLimits,
-  };
-  const readers = startReaders(readerCount, readerData, onEvent, onDeath);
-  return storeOf({ writer, readers, points: openPointReader(opened.file) }, opened, () => stopped);
+  const { file } = opened;
+  const readerData = { file, cacheBytes: cacheBytes ?? readerCacheBytes(), bodyLimits: options.bodyLimits };
+  const readers = new ReaderThreads({ count, data: readerData, onEvent, onDeath });
+  return new SqliteIndex({ writer, readers, points: openPointReader(file) }, opened, () => stopped);
 }
 
-function readerCacheBytes(): number {
-  const limit = process.constrainedMemory();
-  const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
-  return Math.min(mostReaderCacheBytes, Math.floor(memory * readerCacheShare));
+function reportEvent(event: WorkerEvent, { directory, onStopped, onDamage, onBroken }: SqliteOptions): void {
+  if (event.kind === 'stopped') onStopped?.(event.types);
+  else if (event.kind === 'trouble') onDamage?.(`the index in ${directory}: ${event.message}`);
+  else if (event.kind === 'set-aside') onDamage?.(event.message);
+  else {
+    onDamage?.(`the index in ${directory} is damaged (${event.message}): it is set aside and built anew`);
+    onBroken?.();
+  }
 }
 
-/** What the writer says when it has the file. */
+/** The writer's answer when it has opened the file. */
 interface Opened {
   readonly file: string;
   readonly storeId: string;
   readonly sequence: number;
 }
 
-/** Threads that read; one that has died is started anew after a while, under another number. */
-interface Readers {
-  readonly all: readonly { readonly number: number; readonly calls: WorkerCalls }[];
-  readonly close: () => Promise<void>;
-}
-
-const restartAfterMs = 1000;
-
-function startReaders(
-  count: number,
-  data: ReaderData,
-  onEvent: (event: WorkerEvent) => void,
-  onDeath: (error: unknown) => void,
-): Readers {
-  let lastNumber = 0;
-  let isClosed = false;
-  const all: { number: number; calls: WorkerCalls }[] = [];
-  const start = (at: number): void => {
-    const calls = startWorker({
-      name: 'reader-worker',
-      data,
-      onEvent,
-      onDeath: (error) => {
-        onDeath(error);
-        setTimeout(() => isClosed || start(at), restartAfterMs).unref();
-      },
-    });
-    all[at] = { number: ++lastNumber, calls };
-  };
-  for (let at = 0; at < count; at++) start(at);
-  const close = async (): Promise<void> => {
-    isClosed = true;
-    await Promise.all(all.map(({ calls }) => calls.close()));
-  };
-  return { all, close };
-}
-
-/** A worker that cannot open the file ends with the error itself. */
+/** The error of a worker that could not open the file, without the wrapping of a worker that ended. */
 function openingError(error: unknown): unknown {
   const cause = (error as Error).cause;
   if (
@@ -180,119 +135,157 @@ function openingError(error: unknown): unknown {
   return error;
 }
 
-/** Whom a store asks. */
+/** Where the store's answers come from. */
 interface Connections {
   readonly writer: WorkerCalls;
-  readonly readers: Readers;
+  readonly readers: ReaderThreads;
   /** On this thread. */
   readonly points: PointReader;
 }
 
-function storeOf(
-  { writer, readers, points }: Connections,
-  { storeId, sequence: openedAt }: Opened,
-  stoppedTypes: () => readonly TypeKey[],
-): SqliteStore {
-  const listeners = new Set<(resourceVersion: string) => void>();
-  const scopes = new SentScopes();
-  const versions = indexVersionsOf(storeId);
-  let sequence = openedAt;
+class SqliteIndex implements SqliteStore {
+  readonly id: string;
+  readonly limits = { maxOffset };
+  readonly stoppedTypes: () => readonly TypeKey[];
+  readonly #writer: WorkerCalls;
+  readonly #readers: ReaderThreads;
+  readonly #points: PointReader;
+  readonly #scopes = new SentScopes();
+  readonly #versions: IndexVersions;
+  readonly #listeners = new Set<(resourceVersion: string) => void>();
+  #sequence: number;
 
-  const advance = (to: number): void => {
-    if (to <= sequence) return;
-    sequence = to;
-    const resourceVersion = versions.make(to);
-    for (const listener of listeners) listener(resourceVersion);
-  };
-  const idlest = () =>
-    readers.all.reduce((best, reader) => (reader.calls.pending() < best.calls.pending() ? reader : best));
-  const ask = <Name extends keyof ReaderOperations>(
-    operation: Name,
-    input: unknown,
-    { calls } = idlest(),
-  ): Promise<Awaited<ReturnType<ReaderOperations[Name]>>> =>
-    calls.call(operation, input) as Promise<Awaited<ReturnType<ReaderOperations[Name]>>>;
-  const askOf = <Name extends 'list' | 'count' | 'facets' | 'values'>(
+  constructor({ writer, readers, points }: Connections, opened: Opened, stoppedTypes: () => readonly TypeKey[]) {
+    this.#writer = writer;
+    this.#readers = readers;
+    this.#points = points;
+    this.id = opened.storeId;
+    this.#versions = indexVersionsOf(opened.storeId);
+    this.#sequence = opened.sequence;
+    this.stoppedTypes = stoppedTypes;
+  }
+
+  types(): Promise<readonly StoredType[]> {
+    return this.#ask('types', undefined);
+  }
+
+  async versions(incarnation: string, type: ResourceType): Promise<readonly StoredVersion[]> {
+    return versionRows(await this.#ask('versions', { incarnation, type }));
+  }
+
+  async apply(batch: WriteBatch): Promise<Commit> {
+    const packed = packBatch(batch);
+    const answer = await this.#writer.call('apply', packed, [packed.bodies.buffer as ArrayBuffer]);
+    const { commit, sequence } = answer as { commit: Commit; sequence: number };
+    this.#advance(sequence);
+    return commit;
+  }
+
+  async forget(incarnation: string, type?: ResourceType): Promise<Commit> {
+    let deleted = 0;
+    for (;;) {
+      const answer = await this.#writer.call('forget', { incarnation, type: type && typeKey(type) });
+      const { commit, isDone, sequence } = answer as { commit: Commit; isDone: boolean; sequence: number };
+      this.#advance(sequence);
+      deleted += commit.deleted;
+      if (isDone) return { ...commit, deleted };
+    }
+  }
+
+  async list(query: ListQuery, scope: RowScope, page: PageRequest): Promise<Page> {
+    if ((page.offset ?? 0) > maxOffset) {
+      const message = `an offset of ${page.offset} is more than ${maxOffset}: go on with the continue token instead`;
+      throw new GatewayError('BAD_REQUEST', message);
+    }
+    const point = this.#points.find(query, scope, page);
+    if (point !== undefined) return pointPage(point, this.#versions.make(point.sequence), page.withRemaining);
+    const keys = await this.#askOf('list', query, scope, { page });
+    const read = (ids: Float64Array, sequence: number) => this.#ask('bodies', { ids, sequence });
+    return pageOf(keys, this.#versions.make(keys.sequence), read);
+  }
+
+  count(query: ListQuery, scope: RowScope, overBudget?: 'refuse'): Promise<number> {
+    return this.#askOf('count', query, scope, { overBudget });
+  }
+
+  facets(query: ListQuery, scope: RowScope, by: FacetBy, limit: number): Promise<readonly FacetCount[]> {
+    return this.#askOf('facets', query, scope, { by, limit });
+  }
+
+  values(query: ListQuery, scope: RowScope, by: FacetBy, prefix: string, limit: number): Promise<readonly string[]> {
+    return this.#askOf('values', query, scope, { by, prefix, limit });
+  }
+
+  resourceVersion(): string {
+    return this.#versions.make(this.#sequence);
+  }
+
+  async oldestResourceVersion(): Promise<string> {
+    return this.#versions.make(await this.#ask('oldest', undefined));
+  }
+
+  canBeOwn(resourceVersion: string): boolean {
+    return this.#versions.read(resourceVersion) !== undefined;
+  }
+
+  async isInLog(resourceVersion: string): Promise<boolean> {
+    const timeUs = this.#versions.read(resourceVersion);
+    return timeUs !== undefined && (await this.#ask('isInLog', { timeUs }));
+  }
+
+  async changes(resourceVersion: string, types: readonly TypeKey[], limit: number): Promise<readonly LogEntry[]> {
+    let sinceUs = this.#versions.read(resourceVersion);
+    if (sinceUs === undefined) {
+      throw new GatewayError('EXPIRED', `resourceVersion "${resourceVersion}" is not of this index: list again`);
+    }
+    const entries: LogEntry[] = [];
+    // A reader stops early when bodies are large.
+    for (;;) {
+      const some = await this.#ask('changes', { sinceUs, types, limit: limit - entries.length });
+      entries.push(...some.entries);
+      if (!some.isCut) return entries;
+      sinceUs = this.#versions.read(entries.at(-1)!.resourceVersion)!;
+    }
+  }
+
+  onCommit(listener: (resourceVersion: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    // Readers first: the writer copies its log into the file once nobody reads it.
+    this.#points.close();
+    await this.#readers.close();
+    await this.#writer.close();
+  }
+
+  #advance(to: number): void {
+    if (to <= this.#sequence) return;
+    this.#sequence = to;
+    const resourceVersion = this.#versions.make(to);
+    for (const listener of this.#listeners) listener(resourceVersion);
+  }
+
+  #ask<Name extends keyof ReaderOperations>(operation: Name, input: unknown): Promise<ReaderOutput<Name>> {
+    return this.#readers.ask(operation, () => input);
+  }
+
+  #askOf<Name extends 'list' | 'count' | 'facets' | 'values'>(
     operation: Name,
     query: ListQuery,
     scope: RowScope,
-    rest: object = {},
-  ): Promise<Awaited<ReturnType<ReaderOperations[Name]>>> => {
-    const reader = idlest();
-    return ask(operation, { query, scope: scopes.send(scope, query, reader.number), ...rest }, reader);
-  };
-
-  return {
-    id: storeId,
-    limits: { maxOffset },
-    types: () => ask('types', undefined),
-    versions: async (incarnation, type) => versionRows(await ask('versions', { incarnation, type })),
-    apply: async (batch) => {
-      const packed = packBatch(batch);
-      const answer = await writer.call('apply', packed, [packed.bodies.buffer as ArrayBuffer]);
-      const { commit, sequence: to } = answer as { commit: Commit; sequence: number };
-      advance(to);
-      return commit;
-    },
-    forget: async (incarnation, type) => {
-      let deleted = 0;
-      for (;;) {
-        const answer = await writer.call('forget', { incarnation, type: type && typeKey(type) });
-        const { commit, isDone, sequence: to } = answer as { commit: Commit; isDone: boolean; sequence: number };
-        advance(to);
-        deleted += commit.deleted;
-        if (isDone) return { ...commit, deleted };
-      }
-    },
-    list: async (query, scope, page) => {
-      if ((page.offset ?? 0) > maxOffset) {
-        const message = `an offset of ${page.offset} is more than ${maxOffset}: go on with the continue token instead`;
-        throw new GatewayError('BAD_REQUEST', message);
-      }
-      const point = points.find(query, scope, page);
-      if (point !== undefined) return pointPage(point, versions.make(point.sequence), page.withRemaining);
-      const keys = await askOf('list', query, scope, { page });
-      return pageOf(keys, versions.make(keys.sequence), (ids, at) => ask('bodies', { ids, sequence: at }));
-    },
-    count: (query, scope, overBudget) => askOf('count', query, scope, { overBudget }),
-    facets: (query, scope, by, limit) => askOf('facets', query, scope, { by, limit }),
-    values: (query, scope, by, prefix, limit) => askOf('values', query, scope, { by, prefix, limit }),
-    resourceVersion: () => versions.make(sequence),
-    oldestResourceVersion: async () => versions.make(await ask('oldest', undefined)),
-    canBeOwn: (resourceVersion) => versions.read(resourceVersion) !== undefined,
-    isInLog: async (resourceVersion) => {
-      const timeUs = versions.read(resourceVersion);
-      return timeUs !== undefined && (await ask('isInLog', { timeUs }));
-    },
-    changes: async (resourceVersion, types, limit) => {
-      let sinceUs = versions.read(resourceVersion);
-      if (sinceUs === undefined) {
-        throw new GatewayError('EXPIRED', `resourceVersion "${resourceVersion}" is not of this index: list again`);
-      }
-      // A reader stops early when bodies are large.
-      const entries: LogEntry[] = [];
-      for (;;) {
-        const some: Changes = await ask('changes', { sinceUs, types, limit: limit - entries.length });
-        entries.push(...some.entries);
-        if (!some.isCut) return entries;
-        sinceUs = versions.read(entries.at(-1)!.resourceVersion)!;
-      }
-    },
-    onCommit: (listener) => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    stoppedTypes,
-    close: async () => {
-      // Readers first: the writer copies its log into the file once nobody reads it.
-      points.close();
-      await readers.close();
-      await writer.close();
-    },
-  };
+    rest: object,
+  ): Promise<ReaderOutput<Name>> {
+    return this.#readers.ask(operation, (reader) => ({
+      query,
+      scope: this.#scopes.send(scope, query, reader),
+      ...rest,
+    }));
+  }
 }
 
-function versionRows({ namespaces, names, uids, resourceVersions }: VersionColumns) {
+function versionRows({ namespaces, names, uids, resourceVersions }: VersionColumns): readonly StoredVersion[] {
   return names
     .map((name, i) => ({
       namespace: namespaces[i]!,
@@ -300,55 +293,5 @@ function versionRows({ namespaces, names, uids, resourceVersions }: VersionColum
       uid: uids[i]!,
       resourceVersion: resourceVersions[i]!,
     }))
-    .sort((one, other) => order(one.namespace, other.namespace) || order(one.name, other.name));
-}
-
-function order(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
-}
-
-type ReadChunk = (ids: Float64Array, sequence: number) => Promise<BodyChunk>;
-
-function pageOf(
-  { sequence, left, next, remaining, warnings, first }: ReadPage,
-  resourceVersion: string,
-  read: ReadChunk,
-): Page {
-  return {
-    resourceVersion,
-    next,
-    remaining,
-    ...(warnings === undefined ? {} : { warnings }),
-    chunks: { [Symbol.asyncIterator]: () => chunksOf(left, sequence, first, read) },
-    ...(left !== undefined ? {} : { release: () => void (first.bodies.buffer as ArrayBuffer).transfer(0) }),
-  };
-}
-
-function pointPage({ rows }: PointRead, resourceVersion: string, withRemaining = false): Page {
-  const chunks = async function* (): AsyncGenerator<readonly RowRead[]> {
-    if (rows.length > 0) yield rows;
-  };
-  return {
-    resourceVersion,
-    next: undefined,
-    remaining: withRemaining ? 0 : undefined,
-    chunks: { [Symbol.asyncIterator]: chunks },
-  };
-}
-
-async function* chunksOf(
-  ids: Float64Array = new Float64Array(),
-  sequence: number,
-  first: BodyChunk,
-  read: ReadChunk,
-): AsyncGenerator<readonly RowRead[]> {
-  let chunk = first;
-  for (let done = 0; ; done += chunk.done) {
-    // One is read ahead while the consumer has this one; it may stop before it asks for the next.
-    const next = done < ids.length ? read(ids.slice(done, done + idsAtOnce), sequence) : undefined;
-    next?.catch(() => undefined);
-    if (chunk.bytes.length > 0) yield rowsOfChunk(chunk);
-    if (next === undefined) return;
-    chunk = await next;
-  }
+    .sort(compareKeys);
 }

@@ -1,6 +1,6 @@
 // The dictionary of terms as the writer sees it: labels and values of indexed paths by number, and the packed list of
-// numbers each row keeps. Easy to get wrong: a term whose last posting went is deleted, so nothing may remember its
-// number beyond the transaction.
+// numbers each row keeps. A term without postings is deleted, so its number must not be remembered beyond the
+// transaction.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import type { RowWrite } from '../store.ts';

@@ -1,6 +1,7 @@
-// The order of texts as SQLite compares them.
+// The order of texts as SQLite compares them, and that of rows by their keys.
+import type { ObjectKey } from '../../types.ts';
 
-/** Surrogates stand for what comes after every other code unit. */
+/** The order of a code unit: surrogates come after all others. */
 export function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }
@@ -17,4 +18,13 @@ export function compareText(one: string, other: string): number {
     return a - b;
   }
   return one.length - other.length;
+}
+
+/** By namespace, then by name, in the order of JavaScript. */
+export function compareKeys(one: ObjectKey, other: ObjectKey): number {
+  return compareUnits(one.namespace, other.namespace) || compareUnits(one.name, other.name);
+}
+
+function compareUnits(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
 }

@@ -1,5 +1,5 @@
-// One read transaction: the statements, and what is known of the index as of its moment. Numbers of terms and
-// namespaces are of this transaction alone; a longer answer opens the next one and reads them again.
+// One read transaction: the statements, and what is known of the index at its moment. Numbers of terms and namespaces
+// belong to this transaction; a longer answer opens the next one and reads them again.
 import type { IndexVersions } from '../index-version.ts';
 import type { Catalog } from './catalog.ts';
 import type { Sql } from './sql.ts';
@@ -36,7 +36,7 @@ export interface Transaction {
 
 /** How many rows of a type each namespace has, remembered between transactions. */
 export interface RowCountMemory {
-  rowCounts(transaction: Transaction, t: number): { of(place: number): number };
+  rowCounts(transaction: Transaction, t: number): { of(slot: number): number };
 }
 
 /** Runs work in a transaction of its own. */

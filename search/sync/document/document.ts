@@ -6,10 +6,10 @@ import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import type { RowWrite } from '../../stores/store.ts';
 import { clusterAnnotation, type TypeInfo } from '../../types.ts';
 import { makeShape, ownAnnotations, trackedKey, type Shape, type Slot, type TrackedKey } from './document-shape.ts';
+import { MemberCursor } from '../../../lib/json/json-cursor.ts';
 import {
   byte,
   malformed,
-  maxDepth,
   nextMember,
   skipColon,
   skipKey,
@@ -30,7 +30,7 @@ export interface DocumentOptions {
   readonly redacts: boolean;
 }
 
-/** Makes rows; keeps scratch space, so one is made for each type that is followed. */
+/** Makes rows of one type. */
 export interface DocumentReader {
   /** @throws MalformedAnswer for what is no object of Kubernetes; the message quotes nothing of it */
   read(raw: Buffer): RowWrite;
@@ -61,7 +61,6 @@ const maxRepeats = 16;
 export function makeDocumentReader({ cluster, type, paths, redacts }: DocumentOptions): DocumentReader {
   const replaced = [clusterAnnotation, ...(redacts ? Object.values(ownAnnotations) : [])];
   const shape = makeShape(paths, replaced, redacts);
-  const open = new Uint8Array(maxDepth);
   const apiVersion = type.group === '' ? type.version : `${type.group}/${type.version}`;
   const header = { apiVersion: member('apiVersion', apiVersion), kind: member('kind', type.kind) };
   const named = member(clusterAnnotation, cluster);
@@ -83,7 +82,7 @@ export function makeDocumentReader({ cluster, type, paths, redacts }: DocumentOp
   };
 
   function readOnce(bytes: Buffer): RowWrite {
-    const pass = makePass(bytes, shape, open, redacts);
+    const pass = makePass(bytes, shape, redacts);
     const { text, found } = pass;
     const annotations = [named];
     const resourceVersion = text('resourceVersion') ?? '';
@@ -149,7 +148,7 @@ function fill({ edit, isFilled }: Gap, members: string): void {
   if (members !== '') edit.text = isFilled ? `${members},` : members;
 }
 
-function makePass(bytes: Buffer, root: Shape, open: Uint8Array, replacesVersion: boolean): Pass {
+function makePass(bytes: Buffer, root: Shape, replacesVersion: boolean): Pass {
   const edits: Edit[] = [];
   const places = new Map<Slot, readonly [start: number, end: number]>();
   const terms: (readonly [string, string])[] = [];
@@ -202,7 +201,7 @@ function makePass(bytes: Buffer, root: Shape, open: Uint8Array, replacesVersion:
       const goes = key !== undefined && (key.role === 'cut' || key.role === 'data');
       let after: number;
       if (goes) {
-        after = skipValue(bytes, value, open);
+        after = skipValue(bytes, value);
         if (key.role === 'data') found.dataCount = countMembers(value);
         if (stays) edit(previousEnd, after);
         else if (leading === -1) leading = i;
@@ -210,7 +209,7 @@ function makePass(bytes: Buffer, root: Shape, open: Uint8Array, replacesVersion:
         if (leading !== -1) edit(leading, i);
         leading = -1;
         stays = true;
-        if (key === undefined) after = skipValue(bytes, value, open);
+        if (key === undefined) after = skipValue(bytes, value);
         else {
           const earlier = seen[key.index];
           if (earlier !== undefined) throw new Repeated(earlier, endOfMember(earlier));
@@ -231,7 +230,7 @@ function makePass(bytes: Buffer, root: Shape, open: Uint8Array, replacesVersion:
 
   /** Where the member after the one at `at` begins: there is one. */
   function endOfMember(at: number): number {
-    return nextMember(bytes, skipValue(bytes, skipKey(bytes, at), open), byte.closeObject);
+    return nextMember(bytes, skipValue(bytes, skipKey(bytes, at)), byte.closeObject);
   }
 
   function readTracked(at: number, { role, slot, shape, text }: TrackedKey): number {
@@ -250,7 +249,7 @@ function makePass(bytes: Buffer, root: Shape, open: Uint8Array, replacesVersion:
     if (c !== byte.openObject && !isNull && role !== 'owners')
       throw new MalformedAnswer(`an object whose ${text} is no object`);
     if (role === 'labels' || role === 'owners') {
-      const after = skipValue(bytes, at, open);
+      const after = skipValue(bytes, at);
       if (role === 'labels') found.labels = bytes.toString('utf8', at, after);
       else found.owners = bytes.toString('utf8', at, after);
       return after;
@@ -269,7 +268,7 @@ function makePass(bytes: Buffer, root: Shape, open: Uint8Array, replacesVersion:
     if (c === byte.openObject && shape.size > 0) return readObject(at, shape);
     if (c === byte.openList && shape.each !== undefined) return readList(at, shape.each);
     if (shape.term !== undefined) addTerm(shape.term, at);
-    return skipValue(bytes, at, open);
+    return skipValue(bytes, at);
   }
 
   function readList(at: number, each: Shape): number {
@@ -293,12 +292,9 @@ function makePass(bytes: Buffer, root: Shape, open: Uint8Array, replacesVersion:
 
   function countMembers(at: number): number {
     if (bytes[at] !== byte.openObject) return 0;
-    let i = skipSpace(bytes, at + 1);
-    if (bytes[i] === byte.closeObject) return 0;
-    for (let count = 1; ; count += 1) {
-      i = nextMember(bytes, skipValue(bytes, skipKey(bytes, i), open), byte.closeObject);
-      if (i === -1) return count;
-    }
+    let count = 0;
+    for (const members = new MemberCursor(bytes, at); members.next();) count += 1;
+    return count;
   }
 }
 

@@ -4,6 +4,7 @@
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { maxWatchLineBytes } from '../../../lib/watch-lines.ts';
 import { byte, malformed, skipSpace } from '../../../lib/json/json-scan.ts';
+import { ValueEnd } from '../../../lib/json/value-end.ts';
 
 /** What a list says beside its items. */
 export interface ListHead {
@@ -27,7 +28,7 @@ const defaultLimits: ListLimits = { maxItemBytes: maxWatchLineBytes, maxHeadByte
 /** Where the scan is: outside of the items, between them, or inside one. */
 type Place = 'head' | 'between' | 'item';
 
-/** What is open at the position reached, over the borders of chunks. */
+/** What is open in the head, over the borders of chunks. */
 interface Nesting {
   depth: number;
   inString: boolean;
@@ -46,6 +47,7 @@ export async function* readListItems(
   const nesting: Nesting = { depth: 0, inString: false, isEscaped: false };
   let place: Place = 'head';
   const head = makeHead(maxHeadBytes);
+  const item = new ValueEnd();
   let parts: Buffer[] = [];
   let partBytes = 0;
   for await (const chunk of chunks) {
@@ -60,6 +62,7 @@ export async function* readListItems(
         const c = chunk[i]!;
         if (c === byte.openObject) {
           head.take(zero);
+          item.begin(c);
           place = 'item';
         } else {
           if (c === byte.closeList) {
@@ -70,7 +73,7 @@ export async function* readListItems(
           i += 1;
         }
       } else {
-        const after = scanItem(chunk, i, nesting, depthOfItems);
+        const after = item.find(chunk, i);
         const part = chunk.subarray(i, after === -1 ? chunk.length : after);
         parts.push(part);
         partBytes += part.length;
@@ -89,48 +92,6 @@ export async function* readListItems(
 
 /** Inside the list of items of the outermost object. */
 const depthOfItems = 2;
-
-/** Steps on until `floor` brackets are open again: the position after, or -1 at the chunk's end. */
-function scanItem(chunk: Buffer, at: number, nesting: Nesting, floor: number): number {
-  let { depth, inString, isEscaped } = nesting;
-  let after = -1;
-  const { length } = chunk;
-  let i = at;
-  while (i < length) {
-    if (inString) {
-      // Most bytes are inside of strings: nothing else is asked of them.
-      let c = chunk[i]!;
-      if (isEscaped) isEscaped = false;
-      else {
-        while (c !== 0x22 && c !== 0x5c && i + 1 < length) {
-          i += 1;
-          c = chunk[i]!;
-        }
-        if (c === 0x22) inString = false;
-        else if (c === 0x5c) isEscaped = true;
-      }
-      i += 1;
-      continue;
-    }
-    const c = chunk[i]!;
-    i += 1;
-    if (c === 0x22) inString = true;
-    else if (c >= 0x5b) {
-      if (c === byte.openObject || c === byte.openList) depth += 1;
-      else if (c === byte.closeObject || c === byte.closeList) {
-        depth -= 1;
-        if (depth === floor) {
-          after = i;
-          break;
-        }
-      }
-    }
-  }
-  nesting.depth = depth;
-  nesting.inString = inString;
-  nesting.isEscaped = isEscaped;
-  return after;
-}
 
 /** The bytes outside of items with `0` for each item: what is left is a small document that is parsed whole. */
 interface Head {

@@ -2,17 +2,8 @@
 // written again; only bookmarks and errors, which are never stored, are read as values.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { readWatchLine, type StatusAnswer } from '../../../cache/hub/hub-events.ts';
-import {
-  byte,
-  malformed,
-  maxDepth,
-  nextMember,
-  skipColon,
-  skipSpace,
-  skipString,
-  skipValue,
-  textOf,
-} from '../../../lib/json/json-scan.ts';
+import { MemberCursor } from '../../../lib/json/json-cursor.ts';
+import { byte, malformed, skipSpace, textOf } from '../../../lib/json/json-scan.ts';
 
 /** A watch event (apimachinery metav1.WatchEvent). */
 export type MemberEvent =
@@ -40,21 +31,14 @@ export function readMemberEvent(line: Buffer): MemberEvent {
 }
 
 function membersOf(line: Buffer): { readonly type: string; readonly object: Buffer | undefined } {
-  const open = new Uint8Array(maxDepth);
   let type = '';
   let object: Buffer | undefined;
-  let at = skipSpace(line, 0);
+  const at = skipSpace(line, 0);
   if (line[at] !== byte.openObject) throw malformed();
-  at = skipSpace(line, at + 1);
-  if (line[at] === byte.closeObject) return { type, object };
-  for (;;) {
-    const keyEnd = skipString(line, at);
-    const key = textOf(line, at, keyEnd);
-    const value = skipColon(line, keyEnd);
-    const after = skipValue(line, value, open);
-    if (key === 'type' && line[value] === byte.quote) type = textOf(line, value, after);
-    if (key === 'object') object = line.subarray(value, after);
-    at = nextMember(line, after, byte.closeObject);
-    if (at === -1) return { type, object };
+  for (const member = new MemberCursor(line, at); member.next();) {
+    const { key, start, end } = member;
+    if (key === 'type' && line[start] === byte.quote) type = textOf(line, start, end);
+    if (key === 'object') object = line.subarray(start, end);
   }
+  return { type, object };
 }

@@ -1,29 +1,26 @@
-// Rows of what decides who may do what: bindings, certificates, webhooks and admission policies. Easy to get wrong: a
-// binding's subjects are three wide columns by kind, and a certificate request's state is a combination of its
-// conditions. Follows pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
+// Rows of bindings, certificates, webhooks and admission policies. A binding's subjects are three wide columns by kind.
+// Follows pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
 import { labelsText, sortedEntries, type LabelSelector } from '../cells.ts';
 import { humanDuration } from '../human-duration.ts';
-import { printer, type Ages, type Cell, type KubeObject, type Printers } from '../printer.ts';
+import { printer, type Cells, type KubeObject, type Printers } from '../printer.ts';
 
 interface Binding extends KubeObject {
   readonly roleRef?: { readonly kind?: string; readonly name?: string };
   readonly subjects?: readonly { readonly kind?: string; readonly name?: string; readonly namespace?: string }[];
 }
 
-function bindingCells({ metadata, roleRef, subjects = [] }: Binding, ages: Ages): readonly Cell[] {
-  const names = (wanted: string): string =>
-    subjects
-      .filter(({ kind }) => kind === wanted)
-      .map(({ name, namespace }) => (wanted === 'ServiceAccount' ? `${namespace ?? ''}/${name ?? ''}` : (name ?? '')))
-      .join(', ');
-  return [
-    metadata?.name ?? '',
-    `${roleRef?.kind ?? ''}/${roleRef?.name ?? ''}`,
-    ages.since(metadata?.creationTimestamp),
-    names('User'),
-    names('Group'),
-    names('ServiceAccount'),
-  ];
+const bindingCells: Cells<Binding> = {
+  Role: ({ roleRef }) => `${roleRef?.kind ?? ''}/${roleRef?.name ?? ''}`,
+  Users: (binding) => subjectsText(binding, 'User'),
+  Groups: (binding) => subjectsText(binding, 'Group'),
+  ServiceAccounts: (binding) => subjectsText(binding, 'ServiceAccount'),
+};
+
+function subjectsText({ subjects = [] }: Binding, wanted: string): string {
+  return subjects
+    .filter(({ kind }) => kind === wanted)
+    .map(({ name = '', namespace = '' }) => (wanted === 'ServiceAccount' ? `${namespace}/${name}` : name))
+    .join(', ');
 }
 
 interface Conditions {
@@ -50,17 +47,14 @@ function paramKindCell({ spec }: Policy): string {
 
 interface PolicyBinding extends KubeObject {
   readonly spec?: {
-    readonly policyName?: string;
     readonly paramRef?: { readonly name?: string; readonly namespace?: string; readonly selector?: LabelSelector };
   };
 }
 
-function policyBindingCells({ metadata, spec }: PolicyBinding, ages: Ages): readonly Cell[] {
+function paramRefCell({ spec }: PolicyBinding): string {
   const reference = spec?.paramRef;
-  let params = '<unset>';
-  if (reference?.name) params = `${reference.namespace || '*'}/${reference.name}`;
-  else if (reference?.selector !== undefined) params = goSelector(reference.selector);
-  return [metadata?.name ?? '', spec?.policyName ?? '', params, ages.since(metadata?.creationTimestamp)];
+  if (reference?.name) return `${reference.namespace || '*'}/${reference.name}`;
+  return reference?.selector === undefined ? '<unset>' : goSelector(reference.selector);
 }
 
 /** The String method Go generates for a LabelSelector. */
@@ -81,23 +75,19 @@ interface Webhooks {
   readonly webhooks?: readonly object[];
 }
 
-function webhookCells({ metadata, webhooks }: KubeObject & Webhooks, ages: Ages): readonly Cell[] {
-  return [metadata?.name ?? '', webhooks?.length ?? 0, ages.since(metadata?.creationTimestamp)];
-}
-
 const policyBindingPrinter = printer<PolicyBinding>(
   `Name:string:name | @name
-PolicyName:string | PolicyName indicates the policy definition which the policy binding binded to
+PolicyName:string = spec.policyName | PolicyName indicates the policy definition which the policy binding binded to
 ParamRef:string | ParamRef indicates the param resource which sets the configuration param
 Age:string | @age`,
-  policyBindingCells,
+  { ParamRef: paramRefCell },
 );
 
 const webhookPrinter = printer<Webhooks>(
   `Name:string:name | @name
 Webhooks:integer | Webhooks indicates the number of webhooks registered in this configuration
 Age:string | @age`,
-  webhookCells,
+  { Webhooks: ({ webhooks }) => webhooks?.length ?? 0 },
 );
 
 export const accessPrinters: Printers = {
@@ -120,56 +110,42 @@ ServiceAccounts:string::1 | ServiceAccounts in the clusterRoleBinding`,
     bindingCells,
   ),
   'certificatesigningrequests.certificates.k8s.io': printer<{
-    readonly spec?: { readonly signerName?: string; readonly username?: string; readonly expirationSeconds?: number };
+    readonly spec?: { readonly expirationSeconds?: number };
     readonly status?: Conditions & { readonly certificate?: string };
   }>(
     `Name:string:name | @name
 Age:string | @age
-SignerName:string | Requested signer for the request. It is a qualified name in the form: \`scope-hostname.io/name\`. If empty, it will be defaulted:\\n 1. If it's a kubelet client certificate, it is assigned\\n    "kubernetes.io/kube-apiserver-client-kubelet".\\n 2. If it's a kubelet serving certificate, it is assigned\\n    "kubernetes.io/kubelet-serving".\\n 3. Otherwise, it is assigned "kubernetes.io/legacy-unknown".\\nDistribution of trust for signers happens out of band. You can select on this field using \`spec.signerName\`.
-Requestor:string | Base64-encoded PKCS#10 CSR data
+SignerName:string = spec.signerName || <none> | Requested signer for the request. It is a qualified name in the form: \`scope-hostname.io/name\`. If empty, it will be defaulted:\\n 1. If it's a kubelet client certificate, it is assigned\\n    "kubernetes.io/kube-apiserver-client-kubelet".\\n 2. If it's a kubelet serving certificate, it is assigned\\n    "kubernetes.io/kubelet-serving".\\n 3. Otherwise, it is assigned "kubernetes.io/legacy-unknown".\\nDistribution of trust for signers happens out of band. You can select on this field using \`spec.signerName\`.
+Requestor:string = spec.username | Base64-encoded PKCS#10 CSR data
 RequestedDuration:string | expirationSeconds is the requested duration of validity of the issued certificate. The certificate signer may issue a certificate with a different validity duration so a client must check the delta between the notBefore and and notAfter fields in the issued certificate to determine the actual duration.\\n\\nThe v1.22+ in-tree implementations of the well-known Kubernetes signers will honor this field as long as the requested duration is not greater than the maximum duration they will honor per the --cluster-signing-duration CLI flag to the Kubernetes controller manager.\\n\\nCertificate signers may not honor this field for various reasons:\\n\\n  1. Old signer that is unaware of the field (such as the in-tree\\n     implementations prior to v1.22)\\n  2. Signer whose configured maximum is shorter than the requested duration\\n  3. Signer whose configured minimum is longer than the requested duration\\n\\nThe minimum valid value for expirationSeconds is 600, i.e. 10 minutes.
 Condition:string | Conditions applied to the request, such as approval or denial.`,
-    (object, ages) => [
-      object.metadata?.name ?? '',
-      ages.of(object),
-      object.spec?.signerName || '<none>',
-      object.spec?.username ?? '',
-      object.spec?.expirationSeconds === undefined ? '<none>' : humanDuration(object.spec.expirationSeconds * 1000),
-      signingState(object.status ?? {}),
-    ],
+    {
+      RequestedDuration: ({ spec }) =>
+        spec?.expirationSeconds === undefined ? '<none>' : humanDuration(spec.expirationSeconds * 1000),
+      Condition: ({ status }) => signingState(status ?? {}),
+    },
   ),
-  'clustertrustbundles.certificates.k8s.io': printer<{ readonly spec?: { readonly signerName?: string } }>(
+  'clustertrustbundles.certificates.k8s.io': printer(
     `Name:string:name | @name
-SignerName:string | signerName indicates the associated signer, if any.\\n\\nIn order to create or update a ClusterTrustBundle that sets signerName, you must have the following cluster-scoped permission: group=certificates.k8s.io resource=signers resourceName=<the signer name> verb=attest.\\n\\nIf signerName is not empty, then the ClusterTrustBundle object must be named with the signer name as a prefix (translating slashes to colons). For example, for the signer name \`example.com/foo\`, valid ClusterTrustBundle object names include \`example.com:foo:abc\` and \`example.com:foo:v1\`.\\n\\nIf signerName is empty, then the ClusterTrustBundle object's name must not have such a prefix.\\n\\nList/watch requests for ClusterTrustBundles can filter on this field using a \`spec.signerName=NAME\` field selector.`,
-    ({ metadata, spec }) => [metadata?.name ?? '', spec?.signerName || '<none>'],
+SignerName:string = spec.signerName || <none> | signerName indicates the associated signer, if any.\\n\\nIn order to create or update a ClusterTrustBundle that sets signerName, you must have the following cluster-scoped permission: group=certificates.k8s.io resource=signers resourceName=<the signer name> verb=attest.\\n\\nIf signerName is not empty, then the ClusterTrustBundle object must be named with the signer name as a prefix (translating slashes to colons). For example, for the signer name \`example.com/foo\`, valid ClusterTrustBundle object names include \`example.com:foo:abc\` and \`example.com:foo:v1\`.\\n\\nIf signerName is empty, then the ClusterTrustBundle object's name must not have such a prefix.\\n\\nList/watch requests for ClusterTrustBundles can filter on this field using a \`spec.signerName=NAME\` field selector.`,
   ),
   'podcertificaterequests.certificates.k8s.io': printer<{
-    readonly spec?: {
-      readonly podName?: string;
-      readonly serviceAccountName?: string;
-      readonly nodeName?: string;
-      readonly signerName?: string;
-      readonly unverifiedUserAnnotations?: Readonly<Record<string, string>>;
-    };
+    readonly spec?: { readonly unverifiedUserAnnotations?: Readonly<Record<string, string>> };
     readonly status?: Conditions;
   }>(
     `Name:string:name | @name
-PodName:string | podName is the name of the pod into which the certificate will be mounted.
-ServiceAccountName:string | serviceAccountName is the name of the service account the pod is running as.
-NodeName:string | nodeName is the name of the node the pod is assigned to.
-SignerName:string | signerName indicates the requested signer.\\n\\nAll signer names beginning with \`kubernetes.io\` are reserved for use by the Kubernetes project.  There is currently one well-known signer documented by the Kubernetes project, \`kubernetes.io/kube-apiserver-client-pod\`, which will issue client certificates understood by kube-apiserver.  It is currently unimplemented.
+PodName:string = spec.podName | podName is the name of the pod into which the certificate will be mounted.
+ServiceAccountName:string = spec.serviceAccountName | serviceAccountName is the name of the service account the pod is running as.
+NodeName:string = spec.nodeName | nodeName is the name of the node the pod is assigned to.
+SignerName:string = spec.signerName | signerName indicates the requested signer.\\n\\nAll signer names beginning with \`kubernetes.io\` are reserved for use by the Kubernetes project.  There is currently one well-known signer documented by the Kubernetes project, \`kubernetes.io/kube-apiserver-client-pod\`, which will issue client certificates understood by kube-apiserver.  It is currently unimplemented.
 State:string | Is the request Pending, Issued, Denied, or Failed?
 UnverifiedUserAnnotations:string | unverifiedUserAnnotations allow pod authors to pass additional information to the signer implementation.  Kubernetes does not restrict or validate this metadata in any way.\\n\\nEntries are subject to the same validation as object metadata annotations, with the addition that all keys must be domain-prefixed. No restrictions are placed on values, except an overall size limitation on the entire field.\\n\\nSigners should document the keys and values they support.  Signers should deny requests that contain keys they do not recognize.`,
-    ({ metadata, spec, status }) => [
-      metadata?.name ?? '',
-      spec?.podName ?? '',
-      spec?.serviceAccountName ?? '',
-      spec?.nodeName ?? '',
-      spec?.signerName ?? '',
-      status?.conditions?.findLast(({ type }) => ['Issued', 'Denied', 'Failed'].includes(type ?? ''))?.type ??
+    {
+      State: ({ status }) =>
+        status?.conditions?.findLast(({ type }) => ['Issued', 'Denied', 'Failed'].includes(type ?? ''))?.type ??
         'Pending',
-      labelsText(spec?.unverifiedUserAnnotations),
-    ],
+      UnverifiedUserAnnotations: ({ spec }) => labelsText(spec?.unverifiedUserAnnotations),
+    },
   ),
   'mutatingwebhookconfigurations.admissionregistration.k8s.io': webhookPrinter,
   'validatingwebhookconfigurations.admissionregistration.k8s.io': webhookPrinter,
@@ -178,12 +154,7 @@ UnverifiedUserAnnotations:string | unverifiedUserAnnotations allow pod authors t
 Validations:integer | Validations indicates the number of validation rules defined in this configuration
 ParamKind:string | ParamKind specifies the kind of resources used to parameterize this policy
 Age:string | @age`,
-    (object, ages) => [
-      object.metadata?.name ?? '',
-      object.spec?.validations?.length ?? 0,
-      paramKindCell(object),
-      ages.of(object),
-    ],
+    { Validations: ({ spec }) => spec?.validations?.length ?? 0, ParamKind: paramKindCell },
   ),
   'validatingadmissionpolicybindings.admissionregistration.k8s.io': policyBindingPrinter,
   'mutatingadmissionpolicies.admissionregistration.k8s.io': printer<Policy>(
@@ -191,12 +162,7 @@ Age:string | @age`,
 Mutations:integer | Mutation indicates the number of mutations rules defined in this configuration
 ParamKind:string | ParamKind specifies the kind of resources used to parameterize this policy
 Age:string | @age`,
-    (object, ages) => [
-      object.metadata?.name ?? '',
-      object.spec?.mutations?.length ?? 0,
-      paramKindCell(object),
-      ages.of(object),
-    ],
+    { Mutations: ({ spec }) => spec?.mutations?.length ?? 0, ParamKind: paramKindCell },
   ),
   'mutatingadmissionpolicybindings.admissionregistration.k8s.io': policyBindingPrinter,
 };

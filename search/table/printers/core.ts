@@ -1,8 +1,8 @@
-// Rows of the other core types: nodes, namespaces, configuration, quotas, events. Easy to get wrong: an event's times
-// and count stand in different fields in its two API groups, and a redacted secret keeps its DATA count in an
-// annotation. Follows pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
+// Rows of the other core types: nodes, namespaces, configuration, quotas, events. An event's times and count are in
+// different fields in its two API groups, and a redacted secret keeps its DATA count in an annotation. Follows
+// pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
 import { sortedEntries } from '../cells.ts';
-import { printer, type Ages, type Cell, type KubeObject, type Printers } from '../printer.ts';
+import { printer, type Ages, type KubeObject, type Printers } from '../printer.ts';
 
 /** How many keys `data` of a secret had before the index dropped it. */
 export const dataCountAnnotation = 'search.portcullis.io/data-count';
@@ -12,35 +12,18 @@ interface Node extends KubeObject {
   readonly status?: {
     readonly conditions?: readonly { readonly type?: string; readonly status?: string }[];
     readonly addresses?: readonly { readonly type?: string; readonly address?: string }[];
-    readonly nodeInfo?: {
-      readonly kubeletVersion?: string;
-      readonly osImage?: string;
-      readonly kernelVersion?: string;
-      readonly containerRuntimeVersion?: string;
-      readonly architecture?: string;
-    };
+    readonly nodeInfo?: { readonly kernelVersion?: string; readonly architecture?: string };
   };
 }
 
-function nodeCells(node: Node, ages: Ages): readonly Cell[] {
-  const info = node.status?.nodeInfo ?? {};
-  const ready = node.status?.conditions?.findLast(({ type }) => type === 'Ready');
-  const status = ready === undefined ? 'Unknown' : ready.status === 'True' ? 'Ready' : 'NotReady';
-  const address = (wanted: string): string =>
-    node.status?.addresses?.find(({ type }) => type === wanted)?.address ?? '<none>';
-  const architecture = info.architecture ? ` (${info.architecture})` : '';
-  return [
-    node.metadata?.name ?? '',
-    node.spec?.unschedulable === true ? `${status},SchedulingDisabled` : status,
-    nodeRoles(node).join(',') || '<none>',
-    ages.of(node),
-    info.kubeletVersion ?? '',
-    address('InternalIP'),
-    address('ExternalIP'),
-    info.osImage || '<unknown>',
-    `${info.kernelVersion || '<unknown>'}${architecture}`,
-    info.containerRuntimeVersion || '<unknown>',
-  ];
+function nodeStatus({ spec, status }: Node): string {
+  const ready = status?.conditions?.findLast(({ type }) => type === 'Ready');
+  const text = ready === undefined ? 'Unknown' : ready.status === 'True' ? 'Ready' : 'NotReady';
+  return spec?.unschedulable === true ? `${text},SchedulingDisabled` : text;
+}
+
+function nodeAddress({ status }: Node, wanted: string): string {
+  return status?.addresses?.find(({ type }) => type === wanted)?.address ?? '<none>';
 }
 
 const rolePrefix = 'node-role.kubernetes.io/';
@@ -66,8 +49,6 @@ interface EventSource {
 
 /** An Event of the core group or of events.k8s.io, whose fields have other names. */
 interface Event extends KubeObject {
-  readonly type?: string;
-  readonly reason?: string;
   readonly message?: string;
   readonly note?: string;
   readonly involvedObject?: ObjectReference;
@@ -87,34 +68,31 @@ interface Event extends KubeObject {
   readonly series?: { readonly count?: number; readonly lastObservedTime?: string | null } | null;
 }
 
-function eventCells(event: Event, ages: Ages): readonly Cell[] {
-  const first = ages.since(event.firstTimestamp ?? event.deprecatedFirstTimestamp ?? event.eventTime);
-  const lastTimestamp = event.lastTimestamp ?? event.deprecatedLastTimestamp;
-  const { series } = event;
-  const last = series ? ages.since(series.lastObservedTime) : lastTimestamp ? ages.since(lastTimestamp) : first;
-  const about = event.involvedObject ?? event.regarding ?? {};
-  const kind = (about.kind ?? '').toLowerCase();
+function firstSeen({ firstTimestamp, deprecatedFirstTimestamp, eventTime }: Event, ages: Ages): string {
+  return ages.since(firstTimestamp ?? deprecatedFirstTimestamp ?? eventTime);
+}
+
+function lastSeen(event: Event, ages: Ages): string {
+  if (event.series) return ages.since(event.series.lastObservedTime);
+  const last = event.lastTimestamp ?? event.deprecatedLastTimestamp;
+  return last ? ages.since(last) : firstSeen(event, ages);
+}
+
+function eventObject({ involvedObject, regarding }: Event): ObjectReference {
+  return involvedObject ?? regarding ?? {};
+}
+
+function eventSource(event: Event): string {
   const source = event.source ?? event.deprecatedSource ?? {};
   const component = source.component || event.reportingComponent || event.reportingController || '';
   const instance = source.host || event.reportingInstance || '';
-  return [
-    last,
-    event.type ?? '',
-    event.reason ?? '',
-    about.name ? `${kind}/${about.name}` : kind,
-    about.fieldPath ?? '',
-    instance === '' ? component : `${component}, ${instance}`,
-    (event.message ?? event.note ?? '').trim(),
-    first,
-    series ? (series.count ?? 0) : event.count || event.deprecatedCount || 1,
-    event.metadata?.name ?? '',
-  ];
+  return instance === '' ? component : `${component}, ${instance}`;
 }
 
 const eventPrinter = printer<Event>(
   `Last Seen:string | The time at which the most recent occurrence of this event was recorded.
-Type:string | Type of this event (Normal, Warning), new types could be added in the future
-Reason:string | This should be a short, machine understandable string that gives the reason for the transition into the object's current status.
+Type:string = type | Type of this event (Normal, Warning), new types could be added in the future
+Reason:string = reason | This should be a short, machine understandable string that gives the reason for the transition into the object's current status.
 Object:string | The object that this event is about.
 Subobject:string::1 | If referring to a piece of an object instead of an entire object, this string should contain a valid JSON/Go field access statement, such as desiredState.manifest.containers[2]. For example, if the object reference is to a container within a pod, this would take on a value like: "spec.containers{name}" (where "name" refers to the name of the container that triggered the event) or if no container name is specified "spec.containers[2]" (container with index 2 in this pod). This syntax is chosen only to have some well-defined way of referencing a part of an object.
 Source:string::1 | The component reporting this event. Should be a short machine understandable string.
@@ -122,7 +100,18 @@ Message:string | A human-readable description of the status of this operation.
 First Seen:string::1 | The time at which the event was first recorded. (Time of server receipt is in TypeMeta.)
 Count:string::1 | The number of times this event has occurred.
 Name:string:name:1 | @name`,
-  eventCells,
+  {
+    'Last Seen': lastSeen,
+    Object: (event) => {
+      const { kind = '', name } = eventObject(event);
+      return name ? `${kind.toLowerCase()}/${name}` : kind.toLowerCase();
+    },
+    Subobject: (event) => eventObject(event).fieldPath ?? '',
+    Source: eventSource,
+    Message: ({ message, note }) => (message ?? note ?? '').trim(),
+    'First Seen': firstSeen,
+    Count: ({ series, count, deprecatedCount }) => (series ? (series.count ?? 0) : count || deprecatedCount || 1),
+  },
 );
 
 interface Quota extends KubeObject {
@@ -132,22 +121,16 @@ interface Quota extends KubeObject {
   };
 }
 
-function quotaCells(quota: Quota, ages: Ages): readonly Cell[] {
-  const used = new Map(Object.entries(quota.status?.used ?? {}));
-  const entries = sortedEntries(quota.status?.hard).map(([name, hard]) => ({
-    isLimit: name.startsWith('limits.'),
-    text: `${name}: ${used.get(name) ?? '0'}/${hard}`,
-  }));
-  const texts = (isLimit: boolean): string =>
-    entries
-      .filter((e) => e.isLimit === isLimit)
-      .map(({ text }) => text)
-      .join(', ');
-  return [quota.metadata?.name ?? '', texts(false), texts(true), ages.of(quota)];
+/** `cpu: 1/2, pods: 3/10` of the limits or of all else. */
+function quotaText({ status }: Quota, isLimit: boolean): string {
+  const used = new Map(Object.entries(status?.used ?? {}));
+  return sortedEntries(status?.hard)
+    .filter(([name]) => name.startsWith('limits.') === isLimit)
+    .map(([name, hard]) => `${name}: ${used.get(name) ?? '0'}/${hard}`)
+    .join(', ');
 }
 
 interface Secret extends KubeObject {
-  readonly type?: string;
   readonly data?: Readonly<Record<string, string>> | null;
 }
 
@@ -156,47 +139,67 @@ function dataCount({ metadata, data }: Secret): number {
   return kept !== undefined && /^\d{1,9}$/.test(kept) ? Number(kept) : Object.keys(data ?? {}).length;
 }
 
+interface Health {
+  readonly type?: string;
+  readonly status?: string;
+  readonly message?: string;
+  readonly error?: string;
+}
+
+interface ComponentStatus {
+  readonly conditions?: readonly Health[];
+}
+
+function healthOf({ conditions }: ComponentStatus): Health | undefined {
+  return conditions?.find(({ type }) => type === 'Healthy');
+}
+
 export const corePrinters: Printers = {
   'nodes.': printer<Node>(
     `Name:string:name | @name
 Status:string | The status of the node
 Roles:string | The roles of the node
 Age:string | @age
-Version:string | Kubelet Version reported by the node.
+Version:string = status.nodeInfo.kubeletVersion | Kubelet Version reported by the node.
 Internal-IP:string::1 | List of addresses reachable to the node. Queried from cloud provider, if available. More info: https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This field is declared as mergeable, but the merge key is not sufficiently unique, which can cause data corruption when it is merged. Callers should instead use a full-replacement patch. See https://pr.k8s.io/79391 for an example. Consumers should assume that addresses can change during the lifetime of a Node. However, there are some exceptions where this may not be possible, such as Pods that inherit a Node's address in its own status or consumers of the downward API (status.hostIP).
 External-IP:string::1 | List of addresses reachable to the node. Queried from cloud provider, if available. More info: https://kubernetes.io/docs/reference/node/node-status/#addresses Note: This field is declared as mergeable, but the merge key is not sufficiently unique, which can cause data corruption when it is merged. Callers should instead use a full-replacement patch. See https://pr.k8s.io/79391 for an example. Consumers should assume that addresses can change during the lifetime of a Node. However, there are some exceptions where this may not be possible, such as Pods that inherit a Node's address in its own status or consumers of the downward API (status.hostIP).
-OS-Image:string::1 | OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7 (wheezy)).
+OS-Image:string::1 = status.nodeInfo.osImage || <unknown> | OS Image reported by the node from /etc/os-release (e.g. Debian GNU/Linux 7 (wheezy)).
 Kernel-Version:string::1 | Kernel Version reported by the node from 'uname -r' (e.g. 3.16.0-0.bpo.4-amd64).
-Container-Runtime:string::1 | ContainerRuntime Version reported by the node through runtime remote API (e.g. containerd://1.4.2).`,
-    nodeCells,
+Container-Runtime:string::1 = status.nodeInfo.containerRuntimeVersion || <unknown> | ContainerRuntime Version reported by the node through runtime remote API (e.g. containerd://1.4.2).`,
+    {
+      Status: nodeStatus,
+      Roles: (node) => nodeRoles(node).join(',') || '<none>',
+      'Internal-IP': (node) => nodeAddress(node, 'InternalIP'),
+      'External-IP': (node) => nodeAddress(node, 'ExternalIP'),
+      'Kernel-Version': ({ status }) => {
+        const { kernelVersion, architecture } = status?.nodeInfo ?? {};
+        return `${kernelVersion || '<unknown>'}${architecture ? ` (${architecture})` : ''}`;
+      },
+    },
   ),
-  'namespaces.': printer<{ readonly status?: { readonly phase?: string } }>(
+  'namespaces.': printer(
     `Name:string:name | @name
-Status:string | The status of the namespace
+Status:string = status.phase | The status of the namespace
 Age:string | @age`,
-    (object, ages) => [object.metadata?.name ?? '', object.status?.phase ?? '', ages.of(object)],
   ),
   'configmaps.': printer<{ readonly data?: object | null; readonly binaryData?: object | null }>(
     `Name:string:name | @name
 Data:string | Data contains the configuration data. Each key must consist of alphanumeric characters, '-', '_' or '.'. Values with non-UTF-8 byte sequences must use the BinaryData field. The keys stored in Data must not overlap with the keys in the BinaryData field, this is enforced during validation process.
 Age:string | @age`,
-    (object, ages) => [
-      object.metadata?.name ?? '',
-      Object.keys(object.data ?? {}).length + Object.keys(object.binaryData ?? {}).length,
-      ages.of(object),
-    ],
+    {
+      Data: ({ data, binaryData }) => Object.keys(data ?? {}).length + Object.keys(binaryData ?? {}).length,
+    },
   ),
   'secrets.': printer<Secret>(
     `Name:string:name | @name
-Type:string | Used to facilitate programmatic handling of secret data. More info: https://kubernetes.io/docs/concepts/configuration/secret/#secret-types
+Type:string = type | Used to facilitate programmatic handling of secret data. More info: https://kubernetes.io/docs/concepts/configuration/secret/#secret-types
 Data:string | Data contains the secret data. Each key must consist of alphanumeric characters, '-', '_' or '.'. The serialized form of the secret data is a base64 encoded string, representing the arbitrary (possibly non-string) data value here. Described in https://tools.ietf.org/html/rfc4648#section-4
 Age:string | @age`,
-    (object, ages) => [object.metadata?.name ?? '', object.type ?? '', dataCount(object), ages.of(object)],
+    { Data: dataCount },
   ),
   'serviceaccounts.': printer(
     `Name:string:name | @name
 Age:string | @age`,
-    (object, ages) => [object.metadata?.name ?? '', ages.of(object)],
   ),
   'events.': eventPrinter,
   'events.events.k8s.io': eventPrinter,
@@ -205,24 +208,20 @@ Age:string | @age`,
 Request:string | Request represents a minimum amount of cpu/memory that a container may consume.
 Limit:string | Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node.
 Age:string | @age`,
-    quotaCells,
+    { Request: (quota) => quotaText(quota, false), Limit: (quota) => quotaText(quota, true) },
   ),
-  'componentstatuses.': printer<{
-    readonly conditions?: readonly {
-      readonly type?: string;
-      readonly status?: string;
-      readonly message?: string;
-      readonly error?: string;
-    }[];
-  }>(
+  'componentstatuses.': printer<ComponentStatus>(
     `Name:string:name | @name
 Status:string | Status of the component conditions
 Message:string | Message of the component conditions
 Error:string | Error of the component conditions`,
-    ({ metadata, conditions }) => {
-      const healthy = conditions?.find(({ type }) => type === 'Healthy');
-      const status = healthy === undefined ? 'Unknown' : healthy.status === 'True' ? 'Healthy' : 'Unhealthy';
-      return [metadata?.name ?? '', status, healthy?.message ?? '', healthy?.error ?? ''];
+    {
+      Status: (object) => {
+        const healthy = healthOf(object);
+        return healthy === undefined ? 'Unknown' : healthy.status === 'True' ? 'Healthy' : 'Unhealthy';
+      },
+      Message: (object) => healthOf(object)?.message ?? '',
+      Error: (object) => healthOf(object)?.error ?? '',
     },
   ),
 };

@@ -1,11 +1,15 @@
-// The TARGETS cell of a horizontal pod autoscaler (autoscaling/v2). Easy to get wrong: the n-th status belongs to the
-// n-th metric only when it is of the same kind, and what the n-th status does not say is `<unknown>`.
+// The TARGETS cell of a horizontal pod autoscaler (autoscaling/v2). The n-th status belongs to the n-th metric only
+// when it is of the same kind; a value without a status is `<unknown>`.
 import { shortList } from '../cells.ts';
 
 interface Target {
   readonly averageValue?: string;
   readonly averageUtilization?: number;
   readonly value?: string;
+}
+
+interface Reported {
+  readonly current?: Target;
 }
 
 interface Metric {
@@ -19,7 +23,7 @@ type MetricKind = 'resource' | 'containerResource' | 'pods' | 'object' | 'extern
 export type MetricSpec = { readonly type?: string } & { readonly [Kind in MetricKind]?: Metric };
 /** autoscaling/v2 MetricStatus. */
 export type MetricStatus = { readonly type?: string } & {
-  readonly [Kind in MetricKind]?: { readonly current?: Target };
+  readonly [Kind in MetricKind]?: Reported;
 };
 
 const kinds: Readonly<Record<string, MetricKind>> = {
@@ -42,19 +46,24 @@ export function metricsCell(specs: readonly MetricSpec[], statuses: readonly Met
 function metricText(spec: MetricSpec, status: MetricStatus | undefined): string {
   const kind = kinds[spec.type ?? ''];
   if (kind === undefined) return '<unknown type>';
-  const { name, target = {} } = spec[kind] ?? {};
+  const metric = spec[kind] ?? {};
   const reported = status?.[kind];
-  const current = reported?.current;
-  if (kind === 'resource' || kind === 'containerResource') {
-    // A status of this kind without the value prints a zero quantity, as Go does.
-    if (target.averageValue !== undefined)
-      return `${name}: ${reported === undefined ? '<unknown>' : (current?.averageValue ?? '<nil>')}/${target.averageValue}`;
-    const now = current?.averageUtilization;
-    const wanted = target.averageUtilization;
-    return `${name}: ${now === undefined ? '<unknown>' : `${now}%`}/${wanted === undefined ? '<auto>' : `${wanted}%`}`;
-  }
-  if (kind === 'pods')
-    return `${reported === undefined ? '<unknown>' : (current?.averageValue ?? '<nil>')}/${target.averageValue}`;
-  if (target.averageValue !== undefined) return `${current?.averageValue ?? '<unknown>'}/${target.averageValue} (avg)`;
-  return `${reported === undefined ? '<unknown>' : (current?.value ?? '<nil>')}/${target.value}`;
+  if (kind === 'resource' || kind === 'containerResource') return resourceText(metric, reported);
+  const { target = {} } = metric;
+  if (kind === 'pods') return `${currentText(reported, 'averageValue')}/${target.averageValue}`;
+  if (target.averageValue === undefined) return `${currentText(reported, 'value')}/${target.value}`;
+  return `${reported?.current?.averageValue ?? '<unknown>'}/${target.averageValue} (avg)`;
+}
+
+function resourceText({ name, target = {} }: Metric, reported: Reported | undefined): string {
+  if (target.averageValue !== undefined)
+    return `${name}: ${currentText(reported, 'averageValue')}/${target.averageValue}`;
+  const now = reported?.current?.averageUtilization;
+  const wanted = target.averageUtilization;
+  return `${name}: ${now === undefined ? '<unknown>' : `${now}%`}/${wanted === undefined ? '<auto>' : `${wanted}%`}`;
+}
+
+/** A status of this kind without the value prints a nil quantity, as Go does. */
+function currentText(reported: Reported | undefined, field: 'averageValue' | 'value'): string {
+  return reported === undefined ? '<unknown>' : (reported.current?.[field] ?? '<nil>');
 }

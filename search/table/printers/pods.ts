@@ -1,4 +1,4 @@
-// Rows of pods and what selects or holds them. Easy to get wrong: a pod's STATUS is no field of it but is found from
+// Rows of pods and of what selects or holds them. Easy to get wrong: a pod's STATUS is no field of it but is found from
 // its phase, its reason, its containers from last to first and its deletion. Follows pkg/printers/internalversion of
 // Kubernetes v1.36 (Apache-2.0), as do the descriptions.
 import { labelsText, templateCells, type PodTemplate } from '../cells.ts';
@@ -58,7 +58,22 @@ function podCells(pod: Pod, ages: Ages): readonly Cell[] {
     (spec.initContainers ?? []).filter((c) => c.restartPolicy === 'Always').map(({ name }) => name),
   );
   const total = (spec.containers?.length ?? 0) + sidecars.size;
-  const progress: Progress = { reason: startReason(status), ready: 0, restarts: 0, lastRestartMs: 0 };
+  const progress = readProgress(pod, sidecars);
+  return [
+    pod.metadata?.name ?? '',
+    `${progress.ready}/${total}`,
+    endingReason(pod) ?? progress.reason,
+    restartsCell(progress, ages),
+    ages.of(pod),
+    status.podIPs?.[0]?.ip || status.podIP || '<none>',
+    spec.nodeName || '<none>',
+    status.nominatedNodeName || '<none>',
+    gatesCell(pod),
+  ];
+}
+
+function readProgress(pod: Pod, sidecars: ReadonlySet<string | undefined>): Progress {
+  const progress: Progress = { reason: startReason(pod.status ?? {}), ready: 0, restarts: 0, lastRestartMs: 0 };
   const ofSidecars: Progress = { ...progress };
   const isInitializing = readInitContainers(pod, sidecars, progress, ofSidecars);
   if (!isInitializing || condition(pod, 'Initialized')?.status === 'True') {
@@ -66,23 +81,21 @@ function podCells(pod: Pod, ages: Ages): readonly Cell[] {
     progress.lastRestartMs = ofSidecars.lastRestartMs;
     readContainers(pod, progress);
   }
-  if (pod.metadata?.deletionTimestamp) {
-    if (status.reason === 'NodeLost') progress.reason = 'Unknown';
-    else if (status.phase !== 'Succeeded' && status.phase !== 'Failed') progress.reason = 'Terminating';
-  }
-  const { restarts, lastRestartMs } = progress;
-  const ago = lastRestartMs === 0 ? '' : ` (${ages.since(new Date(lastRestartMs).toISOString())} ago)`;
-  return [
-    pod.metadata?.name ?? '',
-    `${progress.ready}/${total}`,
-    progress.reason,
-    restarts === 0 ? '0' : `${restarts}${ago}`,
-    ages.of(pod),
-    status.podIPs?.[0]?.ip || status.podIP || '<none>',
-    spec.nodeName || '<none>',
-    status.nominatedNodeName || '<none>',
-    gatesCell(pod),
-  ];
+  return progress;
+}
+
+/** The reason of a pod that is being deleted; undefined for others. */
+function endingReason({ metadata, status }: Pod): string | undefined {
+  if (!metadata?.deletionTimestamp) return undefined;
+  if (status?.reason === 'NodeLost') return 'Unknown';
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed' ? undefined : 'Terminating';
+}
+
+function restartsCell({ restarts, lastRestartMs }: Progress, ages: Ages): string {
+  if (restarts === 0) return '0';
+  return lastRestartMs === 0
+    ? String(restarts)
+    : `${restarts} (${ages.since(new Date(lastRestartMs).toISOString())} ago)`;
 }
 
 function startReason(status: NonNullable<Pod['status']>): string {
@@ -186,53 +199,35 @@ Readiness Gates:string::1 | If specified, all readiness gates will be evaluated 
 Containers:string | Names of each container in the template.
 Images:string | Images referenced by each container in the template.
 Pod Labels:string | The labels for the pod template.`,
-    ({ metadata, template }) => [
-      metadata?.name ?? '',
-      ...templateCells(template),
-      labelsText(template?.metadata?.labels),
-    ],
+    {
+      ...templateCells(({ template }) => template),
+      'Pod Labels': ({ template }) => labelsText(template?.metadata?.labels),
+    },
   ),
   'replicationcontrollers.': printer<{
-    readonly spec?: {
-      readonly replicas?: number;
-      readonly selector?: Readonly<Record<string, string>>;
-      readonly template?: PodTemplate;
-    };
-    readonly status?: { readonly replicas?: number; readonly readyReplicas?: number };
+    readonly spec?: { readonly selector?: Readonly<Record<string, string>>; readonly template?: PodTemplate };
   }>(
     `Name:string:name | @name
-Desired:integer | Replicas is the number of desired replicas. This is a pointer to distinguish between explicit zero and unspecified. Defaults to 1. More info: https://kubernetes.io/docs/concepts/workloads/controllers/replicationcontroller#what-is-a-replicationcontroller
-Current:integer | Replicas is the most recently observed number of replicas. More info: https://kubernetes.io/docs/concepts/workloads/controllers/replicationcontroller#what-is-a-replicationcontroller
-Ready:integer | The number of ready replicas for this replication controller.
+Desired:integer = spec.replicas ?? 0 | Replicas is the number of desired replicas. This is a pointer to distinguish between explicit zero and unspecified. Defaults to 1. More info: https://kubernetes.io/docs/concepts/workloads/controllers/replicationcontroller#what-is-a-replicationcontroller
+Current:integer = status.replicas ?? 0 | Replicas is the most recently observed number of replicas. More info: https://kubernetes.io/docs/concepts/workloads/controllers/replicationcontroller#what-is-a-replicationcontroller
+Ready:integer = status.readyReplicas ?? 0 | The number of ready replicas for this replication controller.
 Age:string | @age
 Containers:string::1 | Names of each container in the template.
 Images:string::1 | Images referenced by each container in the template.
 Selector:string::1 | Selector is a label query over pods that should match the Replicas count. If Selector is empty, it is defaulted to the labels present on the Pod template. Label keys and values that must match in order to be controlled by this replication controller, if empty defaulted to labels on Pod template. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors`,
-    (object, ages) => [
-      object.metadata?.name ?? '',
-      object.spec?.replicas ?? 0,
-      object.status?.replicas ?? 0,
-      object.status?.readyReplicas ?? 0,
-      ages.of(object),
-      ...templateCells(object.spec?.template),
-      labelsText(object.spec?.selector),
-    ],
+    { ...templateCells(({ spec }) => spec?.template), Selector: ({ spec }) => labelsText(spec?.selector) },
   ),
   'poddisruptionbudgets.policy': printer<{
     readonly spec?: { readonly minAvailable?: number | string; readonly maxUnavailable?: number | string };
-    readonly status?: { readonly disruptionsAllowed?: number };
   }>(
     `Name:string:name | @name
 Min Available:string | The minimum number of pods that must be available.
 Max Unavailable:string | The maximum number of pods that may be unavailable.
-Allowed Disruptions:integer | Calculated number of pods that may be disrupted at this time.
+Allowed Disruptions:integer = status.disruptionsAllowed ?? 0 | Calculated number of pods that may be disrupted at this time.
 Age:string | @age`,
-    (object, ages) => [
-      object.metadata?.name ?? '',
-      String(object.spec?.minAvailable ?? 'N/A'),
-      String(object.spec?.maxUnavailable ?? 'N/A'),
-      object.status?.disruptionsAllowed ?? 0,
-      ages.of(object),
-    ],
+    {
+      'Min Available': ({ spec }) => String(spec?.minAvailable ?? 'N/A'),
+      'Max Unavailable': ({ spec }) => String(spec?.maxUnavailable ?? 'N/A'),
+    },
   ),
 };

@@ -1,6 +1,6 @@
-// Rows of the workload types of apps, batch and autoscaling. Easy to get wrong: what a deployment's selector cell is
-// when there is none differs from the others', and a job without completions counts by its parallelism. Follows
-// pkg/printers/internalversion of Kubernetes v1.36 (Apache-2.0).
+// Rows of the workload types of apps, batch and autoscaling. The cell of a missing selector is empty for a deployment
+// and `<none>` for the others, as in kube-apiserver. Follows pkg/printers/internalversion of Kubernetes v1.36
+// (Apache-2.0).
 import {
   flagText,
   selectorCell,
@@ -10,15 +10,17 @@ import {
   type LabelSelector,
   type PodTemplate,
 } from '../cells.ts';
-import type { ExactInteger } from '../../../lib/json/exact-json.ts';
 import { humanDuration } from '../human-duration.ts';
 import { printer, type Printers } from '../printer.ts';
 import { metricsCell, type MetricSpec, type MetricStatus } from './metrics.ts';
 
 interface Workload {
   readonly spec?: { readonly replicas?: number; readonly selector?: LabelSelector; readonly template?: PodTemplate };
-  readonly status?: Readonly<Record<string, number | undefined>>;
+  readonly status?: { readonly readyReplicas?: number };
 }
+
+const ready = ({ spec, status }: Workload): string => `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`;
+const ofTemplate = templateCells<Workload>(({ spec }) => spec?.template);
 
 interface Job {
   readonly spec?: {
@@ -60,40 +62,24 @@ export const workloadPrinters: Printers = {
   'deployments.apps': printer<Workload>(
     `Name:string:name | @name
 Ready:string | Number of the pod with ready state
-Up-to-date:string | Total number of non-terminating pods targeted by this deployment that have the desired template spec.
-Available:string | Total number of available non-terminating pods (ready for at least minReadySeconds) targeted by this deployment.
+Up-to-date:string = status.updatedReplicas ?? 0 | Total number of non-terminating pods targeted by this deployment that have the desired template spec.
+Available:string = status.availableReplicas ?? 0 | Total number of available non-terminating pods (ready for at least minReadySeconds) targeted by this deployment.
 Age:string | @age
 Containers:string::1 | Names of each container in the template.
 Images:string::1 | Images referenced by each container in the template.
 Selector:string::1 | Label selector for pods. Existing ReplicaSets whose pods are selected by this will be the ones affected by this deployment. It must match the pod template's labels.`,
-    (object, ages) => [
-      object.metadata?.name ?? '',
-      `${object.status?.['readyReplicas'] ?? 0}/${object.spec?.replicas ?? 0}`,
-      object.status?.['updatedReplicas'] ?? 0,
-      object.status?.['availableReplicas'] ?? 0,
-      ages.of(object),
-      ...templateCells(object.spec?.template),
-      selectorText(object.spec?.selector),
-    ],
+    { Ready: ready, ...ofTemplate, Selector: ({ spec }) => selectorText(spec?.selector) },
   ),
   'replicasets.apps': printer<Workload>(
     `Name:string:name | @name
-Desired:integer | Replicas is the number of desired pods. This is a pointer to distinguish between explicit zero and unspecified. Defaults to 1. More info: https://kubernetes.io/docs/concepts/workloads/controllers/replicaset
-Current:integer | Replicas is the most recently observed number of non-terminating pods. More info: https://kubernetes.io/docs/concepts/workloads/controllers/replicaset
-Ready:integer | The number of non-terminating pods targeted by this ReplicaSet with a Ready Condition.
+Desired:integer = spec.replicas ?? 0 | Replicas is the number of desired pods. This is a pointer to distinguish between explicit zero and unspecified. Defaults to 1. More info: https://kubernetes.io/docs/concepts/workloads/controllers/replicaset
+Current:integer = status.replicas ?? 0 | Replicas is the most recently observed number of non-terminating pods. More info: https://kubernetes.io/docs/concepts/workloads/controllers/replicaset
+Ready:integer = status.readyReplicas ?? 0 | The number of non-terminating pods targeted by this ReplicaSet with a Ready Condition.
 Age:string | @age
 Containers:string::1 | Names of each container in the template.
 Images:string::1 | Images referenced by each container in the template.
 Selector:string::1 | Selector is a label query over pods that should match the replica count. Label keys and values that must match in order to be controlled by this replica set. It must match the pod template's labels. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors`,
-    (object, ages) => [
-      object.metadata?.name ?? '',
-      object.spec?.replicas ?? 0,
-      object.status?.['replicas'] ?? 0,
-      object.status?.['readyReplicas'] ?? 0,
-      ages.of(object),
-      ...templateCells(object.spec?.template),
-      selectorCell(object.spec?.selector),
-    ],
+    { ...ofTemplate, Selector: ({ spec }) => selectorCell(spec?.selector) },
   ),
   'statefulsets.apps': printer<Workload>(
     `Name:string:name | @name
@@ -101,48 +87,37 @@ Ready:string | Number of the pod with ready state
 Age:string | @age
 Containers:string::1 | Names of each container in the template.
 Images:string::1 | Images referenced by each container in the template.`,
-    (object, ages) => [
-      object.metadata?.name ?? '',
-      `${object.status?.['readyReplicas'] ?? 0}/${object.spec?.replicas ?? 0}`,
-      ages.of(object),
-      ...templateCells(object.spec?.template),
-    ],
+    { Ready: ready, ...ofTemplate },
   ),
   'daemonsets.apps': printer<Workload>(
     `Name:string:name | @name
-Desired:integer | The total number of nodes that should be running the daemon pod (including nodes correctly running the daemon pod). More info: https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/
-Current:integer | The number of nodes that are running at least 1 daemon pod and are supposed to run the daemon pod. More info: https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/
-Ready:integer | numberReady is the number of nodes that should be running the daemon pod and have one or more of the daemon pod running with a Ready Condition.
-Up-to-date:integer | The total number of nodes that are running updated daemon pod
-Available:integer | The number of nodes that should be running the daemon pod and have one or more of the daemon pod running and available (ready for at least spec.minReadySeconds)
+Desired:integer = status.desiredNumberScheduled ?? 0 | The total number of nodes that should be running the daemon pod (including nodes correctly running the daemon pod). More info: https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/
+Current:integer = status.currentNumberScheduled ?? 0 | The number of nodes that are running at least 1 daemon pod and are supposed to run the daemon pod. More info: https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/
+Ready:integer = status.numberReady ?? 0 | numberReady is the number of nodes that should be running the daemon pod and have one or more of the daemon pod running with a Ready Condition.
+Up-to-date:integer = status.updatedNumberScheduled ?? 0 | The total number of nodes that are running updated daemon pod
+Available:integer = status.numberAvailable ?? 0 | The number of nodes that should be running the daemon pod and have one or more of the daemon pod running and available (ready for at least spec.minReadySeconds)
 Node Selector:string | NodeSelector is a selector which must be true for the pod to fit on a node. Selector which must match a node's labels for the pod to be scheduled on that node. More info: https://kubernetes.io/docs/concepts/configuration/assign-pod-node/
 Age:string | @age
 Containers:string::1 | Names of each container in the template.
 Images:string::1 | Images referenced by each container in the template.
 Selector:string::1 | A label query over pods that are managed by the daemon set. Must match in order to be controlled. It must match the pod template's labels. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors`,
-    (object, ages) => [
-      object.metadata?.name ?? '',
-      object.status?.['desiredNumberScheduled'] ?? 0,
-      object.status?.['currentNumberScheduled'] ?? 0,
-      object.status?.['numberReady'] ?? 0,
-      object.status?.['updatedNumberScheduled'] ?? 0,
-      object.status?.['numberAvailable'] ?? 0,
-      labelsText(object.spec?.template?.spec?.nodeSelector),
-      ages.of(object),
-      ...templateCells(object.spec?.template),
-      selectorCell(object.spec?.selector),
-    ],
+    {
+      'Node Selector': ({ spec }) => labelsText(spec?.template?.spec?.nodeSelector),
+      ...ofTemplate,
+      Selector: ({ spec }) => selectorCell(spec?.selector),
+    },
   ),
-  'controllerrevisions.apps': printer<{ readonly revision?: number | ExactInteger }>(
+  'controllerrevisions.apps': printer(
     `Name:string:name | @name
 Controller:string | Controller of the object
-Revision:string | Revision indicates the revision of the state represented by Data.
+Revision:string = revision ?? 0 | Revision indicates the revision of the state represented by Data.
 Age:string | @age`,
-    (object, ages) => {
-      const owner = object.metadata?.ownerReferences?.find(({ controller }) => controller === true);
-      const group = owner?.apiVersion?.includes('/') === true ? `.${owner.apiVersion.split('/')[0]}` : '';
-      const controller = owner === undefined ? '<none>' : `${`${owner.kind}${group}`.toLowerCase()}/${owner.name}`;
-      return [object.metadata?.name ?? '', controller, object.revision ?? 0, ages.of(object)];
+    {
+      Controller: ({ metadata }) => {
+        const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
+        const group = owner?.apiVersion?.includes('/') === true ? `.${owner.apiVersion.split('/')[0]}` : '';
+        return owner === undefined ? '<none>' : `${`${owner.kind}${group}`.toLowerCase()}/${owner.name}`;
+      },
     },
   ),
   'jobs.batch': printer<Job>(
@@ -154,28 +129,21 @@ Age:string | @age
 Containers:string::1 | Names of each container in the template.
 Images:string::1 | Images referenced by each container in the template.
 Selector:string::1 | A label query over pods that should match the pod count. Normally, the system sets this field for you. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors`,
-    (object, ages) => [
-      object.metadata?.name ?? '',
-      jobState(object, Boolean(object.metadata?.deletionTimestamp)),
-      jobCompletions(object),
-      jobDuration(object, ages.since),
-      ages.of(object),
-      ...templateCells(object.spec?.template),
-      selectorCell(object.spec?.selector),
-    ],
+    {
+      Status: (job) => jobState(job, Boolean(job.metadata?.deletionTimestamp)),
+      Completions: jobCompletions,
+      Duration: (job, ages) => jobDuration(job, ages.since),
+      ...templateCells(({ spec }) => spec?.template),
+      Selector: ({ spec }) => selectorCell(spec?.selector),
+    },
   ),
   'cronjobs.batch': printer<{
-    readonly spec?: {
-      readonly schedule?: string;
-      readonly timeZone?: string;
-      readonly suspend?: boolean;
-      readonly jobTemplate?: { readonly spec?: Job['spec'] };
-    };
+    readonly spec?: { readonly suspend?: boolean; readonly jobTemplate?: { readonly spec?: Job['spec'] } };
     readonly status?: { readonly active?: readonly object[]; readonly lastScheduleTime?: string };
   }>(
     `Name:string:name | @name
-Schedule:string | The schedule in Cron format, see https://en.wikipedia.org/wiki/Cron.
-Timezone:string | The time zone name for the given schedule, see https://en.wikipedia.org/wiki/List_of_tz_database_time_zones. If not specified, this will default to the time zone of the kube-controller-manager process. The set of valid time zone names and the time zone offset is loaded from the system-wide time zone database by the API server during CronJob validation and the controller manager during execution. If no system-wide time zone database can be found a bundled version of the database is used instead. If the time zone name becomes invalid during the lifetime of a CronJob or due to a change in host configuration, the controller will stop creating new new Jobs and will create a system event with the reason UnknownTimeZone. More information can be found in https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#time-zones
+Schedule:string = spec.schedule | The schedule in Cron format, see https://en.wikipedia.org/wiki/Cron.
+Timezone:string = spec.timeZone ?? <none> | The time zone name for the given schedule, see https://en.wikipedia.org/wiki/List_of_tz_database_time_zones. If not specified, this will default to the time zone of the kube-controller-manager process. The set of valid time zone names and the time zone offset is loaded from the system-wide time zone database by the API server during CronJob validation and the controller manager during execution. If no system-wide time zone database can be found a bundled version of the database is used instead. If the time zone name becomes invalid during the lifetime of a CronJob or due to a change in host configuration, the controller will stop creating new new Jobs and will create a system event with the reason UnknownTimeZone. More information can be found in https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#time-zones
 Suspend:boolean | This flag tells the controller to suspend subsequent executions, it does not apply to already started executions.  Defaults to false.
 Active:integer | A list of pointers to currently running jobs.
 Last Schedule:string | Information when was the last time the job was successfully scheduled.
@@ -183,42 +151,34 @@ Age:string | @age
 Containers:string::1 | Names of each container in the template.
 Images:string::1 | Images referenced by each container in the template.
 Selector:string::1 | A label query over pods that should match the pod count. Normally, the system sets this field for you. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors`,
-    (object, ages) => [
-      object.metadata?.name ?? '',
-      object.spec?.schedule ?? '',
-      object.spec?.timeZone ?? '<none>',
-      flagText(object.spec?.suspend),
-      object.status?.active?.length ?? 0,
-      object.status?.lastScheduleTime === undefined ? '<none>' : ages.since(object.status.lastScheduleTime),
-      ages.of(object),
-      ...templateCells(object.spec?.jobTemplate?.spec?.template),
-      selectorCell(object.spec?.jobTemplate?.spec?.selector),
-    ],
+    {
+      Suspend: ({ spec }) => flagText(spec?.suspend),
+      Active: ({ status }) => status?.active?.length ?? 0,
+      'Last Schedule': ({ status }, ages) =>
+        status?.lastScheduleTime === undefined ? '<none>' : ages.since(status.lastScheduleTime),
+      ...templateCells(({ spec }) => spec?.jobTemplate?.spec?.template),
+      Selector: ({ spec }) => selectorCell(spec?.jobTemplate?.spec?.selector),
+    },
   ),
   'horizontalpodautoscalers.autoscaling': printer<{
     readonly spec?: {
       readonly scaleTargetRef?: { readonly kind?: string; readonly name?: string };
       readonly minReplicas?: number;
-      readonly maxReplicas?: number;
       readonly metrics?: readonly MetricSpec[];
     };
-    readonly status?: { readonly currentReplicas?: number; readonly currentMetrics?: readonly MetricStatus[] | null };
+    readonly status?: { readonly currentMetrics?: readonly MetricStatus[] | null };
   }>(
     `Name:string:name | @name
 Reference:string | scaleTargetRef points to the target resource to scale, and is used to the pods for which metrics should be collected, as well as to actually change the replica count.
 Targets:string | metrics contains the specifications for which to use to calculate the desired replica count (the maximum replica count across all metrics will be used).  The desired replica count is calculated multiplying the ratio between the target value and the current value by the current number of pods.  Ergo, metrics used must decrease as the pod count is increased, and vice-versa.  See the individual metric source types for more information about how each type of metric must respond. If not set, the default metric will be set to 80% average CPU utilization.
 MinPods:string | minReplicas is the lower limit for the number of replicas to which the autoscaler can scale down.  It defaults to 1 pod.  minReplicas is allowed to be 0 if the alpha feature gate HPAScaleToZero is enabled and at least one Object or External metric is configured.  Scaling is active as long as at least one metric value is available.
-MaxPods:string | maxReplicas is the upper limit for the number of replicas to which the autoscaler can scale up. It cannot be less that minReplicas.
-Replicas:string | currentReplicas is current number of replicas of pods managed by this autoscaler, as last seen by the autoscaler.
+MaxPods:string = spec.maxReplicas ?? 0 | maxReplicas is the upper limit for the number of replicas to which the autoscaler can scale up. It cannot be less that minReplicas.
+Replicas:string = status.currentReplicas ?? 0 | currentReplicas is current number of replicas of pods managed by this autoscaler, as last seen by the autoscaler.
 Age:string | @age`,
-    (object, ages) => [
-      object.metadata?.name ?? '',
-      `${object.spec?.scaleTargetRef?.kind ?? ''}/${object.spec?.scaleTargetRef?.name ?? ''}`,
-      metricsCell(object.spec?.metrics ?? [], object.status?.currentMetrics ?? []),
-      String(object.spec?.minReplicas ?? '<unset>'),
-      object.spec?.maxReplicas ?? 0,
-      object.status?.currentReplicas ?? 0,
-      ages.of(object),
-    ],
+    {
+      Reference: ({ spec }) => `${spec?.scaleTargetRef?.kind ?? ''}/${spec?.scaleTargetRef?.name ?? ''}`,
+      Targets: ({ spec, status }) => metricsCell(spec?.metrics ?? [], status?.currentMetrics ?? []),
+      MinPods: ({ spec }) => String(spec?.minReplicas ?? '<unset>'),
+    },
   ),
 };

@@ -3,13 +3,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 
 import { NameColumn } from './name-column.ts';
-import { PlaceNumbers } from './slot-numbers.ts';
+import { SlotNumbers } from './slot-numbers.ts';
 import { changeKind, createSchema, metaKey } from '../schema.ts';
 import type { Session } from '../session.ts';
 import { Sql } from '../sql.ts';
 
 const t = 1;
-const place = 2 ** 20;
+const slot = 2 ** 20;
 
 test('objects that come and go while all names are being read are counted once, or not at all', () => {
   const db = new DatabaseSync(':memory:');
@@ -26,25 +26,25 @@ test('objects that come and go while all names are being read are counted once, 
   const nameOf = (id: number): string => `web-${String(id).padStart(5, '0')}`;
   const rows = 12_000;
   db.exec('BEGIN');
-  for (let id = 1; id <= rows; id++) insert.run(id, t, place, nameOf(id), String(id));
+  for (let id = 1; id <= rows; id++) insert.run(id, t, slot, nameOf(id), String(id));
   db.exec('COMMIT');
-  const numbers = new PlaceNumbers();
+  const numbers = new SlotNumbers();
   const column = new NameColumn(t, numbers);
   // The first piece alone.
   assert.equal(column.build(session(), 0), 'more');
   // One that was read goes, one that was not goes, and one comes where names have not been read yet.
   for (const id of [3, rows - 3]) {
     db.prepare('DELETE FROM obj WHERE id = ?').run(id);
-    log.run(++sequence, changeKind.deleted, t, place, nameOf(id), id);
+    log.run(++sequence, changeKind.deleted, t, slot, nameOf(id), id);
   }
-  insert.run(rows + 1, t, place, 'web-99999', 'new');
-  log.run(++sequence, changeKind.added, t, place, 'web-99999', rows + 1);
+  insert.run(rows + 1, t, slot, 'web-99999', 'new');
+  log.run(++sequence, changeKind.added, t, slot, 'web-99999', rows + 1);
   while (column.build(session(), 0) === 'more');
   assert.equal(column.refresh(session()), true);
   const count = (part: string): number => {
     let n = 0;
     column.find([part], (number) => {
-      assert.equal(numbers.placeOf(number), place);
+      assert.equal(numbers.slotOf(number), slot);
       n++;
     });
     return n;
@@ -55,6 +55,6 @@ test('objects that come and go while all names are being read are counted once, 
   assert.equal(count(nameOf(rows - 3)), 0);
   assert.equal(count('web-0000'), 8);
   // A number that comes again stands for another object: everything is read anew.
-  log.run(++sequence, changeKind.added, t, place, 'web-again', 3);
+  log.run(++sequence, changeKind.added, t, slot, 'web-again', 3);
   assert.equal(column.refresh(session()), false);
 });

@@ -1,15 +1,15 @@
-// Counts rows by parts of their names in memory. Easy to get wrong: only where nothing else says which rows, and a
-// user's single objects are in no place that counts as a whole.
+// Counts rows by parts of their names in the name column; figures are in name-column.ts. It applies only where nothing
+// but the name says which rows, and a user's single objects are left to the file.
 import type { NameColumn } from './name-column.ts';
 import { type Turns } from '../transaction.ts';
 import { planTypes, type Question, type Session, type TypePlan } from '../session.ts';
 
 /** Fewer rows than this are read from the file. */
 const leastRows = 1000;
-/** All names of the type are searched: for a user who sees a smaller share of them, theirs are read from the file. */
+/** Users who see a smaller share of the type are answered from the file: a search reads all names. */
 const leastShare = 1 / 4;
 
-/** Has the names ready that {@link countByNames} searches. */
+/** Builds the column that {@link countByNames} searches. */
 export async function prepareNames(turns: Turns<Session>, question: Question): Promise<void> {
   if (question.query.nameContains.length === 0) return;
   const found = turns.slice((session) => ({
@@ -19,7 +19,7 @@ export async function prepareNames(turns: Turns<Session>, question: Question): P
   for (const t of found.types) await found.memory.prepareNameColumn(turns, t);
 }
 
-/** Rows of a plan by place, empty ones missing; undefined when that is not in memory. */
+/** Rows of a plan by slot, without empty ones; undefined when the column is not in memory. */
 export function countByNames(
   session: Session,
   plan: TypePlan,
@@ -31,21 +31,21 @@ export function countByNames(
 
 function countIn(
   column: NameColumn,
-  { memory: { places } }: Session,
+  { memory: { slots } }: Session,
   { extent }: TypePlan,
   parts: readonly string[],
 ): ReadonlyMap<number, number> {
-  const members = places.among(extent);
+  const members = slots.among(extent);
   const counts = new Uint32Array(members.length);
   column.find(parts, (number) => {
     counts[number] = counts[number]! + members[number]!;
   });
-  const byPlace = new Map<number, number>();
-  for (const [number, n] of counts.entries()) if (n > 0) byPlace.set(places.placeOf(number), n);
-  for (const { name, place } of extent.singles.rows) {
-    if (parts.every((part) => name.includes(part))) byPlace.set(place.number, (byPlace.get(place.number) ?? 0) + 1);
+  const bySlot = new Map<number, number>();
+  for (const [number, n] of counts.entries()) if (n > 0) bySlot.set(slots.slotOf(number), n);
+  for (const { name, slot } of extent.singles.rows) {
+    if (parts.every((part) => name.includes(part))) bySlot.set(slot.number, (bySlot.get(slot.number) ?? 0) + 1);
   }
-  return byPlace;
+  return bySlot;
 }
 
 function isFit({ conditions, only, extent }: TypePlan, { query }: Question): boolean {

@@ -52,7 +52,7 @@ function grantsOf(grant: (at: number) => Grant): Grants {
 }
 
 const list = allOf(pods);
-/** The last ones stand across the end of a name and the beginning of another, and in none. */
+/** The last ones span two names, and no name holds them. */
 const parts = [['1'], ['ö'], ['od-3'], ['pod-63'], ['7', 'pod-2'], ['od-11', '1'], ['9pod'], ['pod-12pod']];
 const newest: ListQuery = { ...list, order: [{ by: 'created_at', descending: true }] };
 const pages: readonly (readonly [ListQuery, PageRequest])[] = [
@@ -71,7 +71,7 @@ const pages: readonly (readonly [ListQuery, PageRequest])[] = [
 ];
 const facets: readonly FacetBy[] = ['cluster', 'namespace', { label: 'app' }, { label: 'round' }];
 
-test('what a reader remembers stays what a look at every row finds, while rows come, change, go and come again', async () => {
+test('what a reader remembers is what a look at every row finds, while rows come, change, go and come again', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-memory-'));
   const store = await openSqliteStore({ directory });
   const reader = openReader(join(directory, 'index.db'), 8 << 20);
@@ -130,7 +130,7 @@ test('what a reader remembers stays what a look at every row finds, while rows c
         changed.filter((i) => i % 2 === 0).map((i) => row(at, i, round)),
         changed.filter((i) => i % 2 === 1).map((i) => row(at, i, round)),
       );
-      // What has gone before, and once a namespace that nobody has met: it makes all scopes anew.
+      // Rows that were deleted before, and once a new namespace, which makes all scopes anew.
       const met = numbers.slice(0, 40).map((i) => row(at, i, 0));
       await write(at, round === 3 ? [...met, { ...row(at, 1, 0), namespace: 'new' }] : met, []);
     }

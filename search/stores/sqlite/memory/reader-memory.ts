@@ -1,11 +1,11 @@
-// What a reader remembers of rows between transactions, so that many namespaces or a large offset cost no look at every
-// row: built in slices, then kept current by the log. Easy to get wrong: it is of one transaction only after `refresh`
-// in it, and must not be used otherwise.
+// What a reader remembers of rows between transactions, so that many namespaces or a large offset need no look at every
+// row. It is built in slices and kept current by the log. A memory is valid in a transaction only after `refresh` in
+// it.
 import { LRUCache } from 'lru-cache';
 
 import { CreatedColumn } from './created-column.ts';
 import { NameColumn } from './name-column.ts';
-import { PlaceNumbers } from './slot-numbers.ts';
+import { SlotNumbers } from './slot-numbers.ts';
 import { RowCounts } from './row-counts.ts';
 import { sliceMs, type Turns } from '../transaction.ts';
 import type { Transaction } from '../transaction.ts';
@@ -14,21 +14,21 @@ import type { Remembered } from './remembered.ts';
 
 /** About 16 bytes each. */
 const mostKept = 2 * mostPostings;
-/** What was too large is not tried again for so long. */
+/** What was too large is tried again after this. */
 const tooLargeForMs = 60_000;
-/** Names that were asked for once are read for those who ask again within so long. */
+/** Names are read for the second question within this time. */
 const askedForMs = 600_000;
 
 export class ReaderMemory {
-  readonly places = new PlaceNumbers();
+  readonly slots = new SlotNumbers();
   readonly #ready = new LRUCache<string, Remembered>({ maxSize: mostKept, sizeCalculation: ({ size }) => size });
   readonly #unfinished = new Map<string, Remembered>();
   readonly #tooLarge = new LRUCache<string, true>({ max: 1000, ttl: tooLargeForMs });
   readonly #asked = new LRUCache<string, true>({ max: 1000, ttl: askedForMs });
 
-  /** Has {@link ReaderMemory.termCounts} of a path ready, unless they are too many. */
+  /** Builds {@link ReaderMemory.termCounts} of a path, unless there are too many. */
   async prepareTermCounts(turns: Turns, t: number, path: string): Promise<void> {
-    await this.#prepare(turns, termsKey(t, path), () => new TermCounts(t, path, this.places));
+    await this.#prepare(turns, termsKey(t, path), () => new TermCounts(t, path, this.slots));
   }
 
   /** @returns undefined when they are not ready */
@@ -36,9 +36,9 @@ export class ReaderMemory {
     return this.#current(session, termsKey(t, path)) as TermCounts | undefined;
   }
 
-  /** Has {@link ReaderMemory.createdColumn} of a type ready, unless it is too large. */
+  /** Builds {@link ReaderMemory.createdColumn} of a type, unless it is too large. */
   async prepareCreatedColumn(turns: Turns, t: number): Promise<void> {
-    await this.#prepare(turns, columnKey(t), () => new CreatedColumn(t, this.places));
+    await this.#prepare(turns, columnKey(t), () => new CreatedColumn(t, this.slots));
   }
 
   /** @returns undefined when it is not ready */
@@ -47,12 +47,12 @@ export class ReaderMemory {
   }
 
   /**
-   * Has {@link ReaderMemory.nameColumn} of a type ready for whoever asks again, unless it is too large: to read all
-   * names once costs as much as to search them ten times.
+   * Builds {@link ReaderMemory.nameColumn} of a type at the second question, unless it is too large: to read all names
+   * once costs as much as ten searches.
    */
   async prepareNameColumn(turns: Turns, t: number): Promise<void> {
     const key = namesKey(t);
-    if (this.#asked.has(key)) await this.#prepare(turns, key, () => new NameColumn(t, this.places));
+    if (this.#asked.has(key)) await this.#prepare(turns, key, () => new NameColumn(t, this.slots));
     this.#asked.set(key, true);
   }
 
@@ -61,7 +61,7 @@ export class ReaderMemory {
     return this.#current(session, namesKey(t)) as NameColumn | undefined;
   }
 
-  /** Rows of a type by place; made at once, there are no more of them than places. */
+  /** Rows of a type by slot; made at once, there are no more of them than slots. */
   rowCounts(session: Transaction, t: number): RowCounts {
     const known = this.#current(session, countsKey(t)) as RowCounts | undefined;
     if (known !== undefined) return known;
@@ -81,9 +81,9 @@ export class ReaderMemory {
   async #prepare({ slice, pause }: Turns, key: string, make: () => Remembered): Promise<void> {
     const isDone = (session: Transaction): boolean => {
       if (this.#tooLarge.has(key) || this.#current(session, key) !== undefined) return true;
-      // Two who need the same build it together.
+      // Questions that need the same memory build it together.
       const made = this.#unfinished.get(key) ?? make();
-      // Forgotten should it throw.
+      // Not kept if building throws.
       this.#unfinished.delete(key);
       const state = made.build(session, performance.now() + sliceMs);
       if (state === 'more') this.#unfinished.set(key, made);

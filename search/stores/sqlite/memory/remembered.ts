@@ -1,4 +1,4 @@
-// What every memory of a reader can do.
+// The interface of everything a reader remembers.
 import type { Transaction } from '../transaction.ts';
 
 /** Something that is made of all rows of a type. */

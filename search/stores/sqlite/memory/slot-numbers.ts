@@ -1,35 +1,35 @@
-// Places numbered without gaps, so that a user's are an array of bytes and whether a row is theirs is one look into it.
-// Easy to get wrong: an array made before a place was met does not know it.
+// Slots numbered without gaps, so that a user's slots are an array of bytes and a row is looked up by one index. An
+// array that was made before a slot was added does not have it.
 import { incarnationOf } from '../catalog.ts';
 import type { Extent } from '../read/extents.ts';
 
-export class PlaceNumbers {
+export class SlotNumbers {
   readonly #numbers = new Map<number, number>();
-  readonly #places: number[] = [];
+  readonly #slots: number[] = [];
 
-  of(place: number): number {
-    let number = this.#numbers.get(place);
-    if (number === undefined) this.#numbers.set(place, (number = this.#places.push(place) - 1));
+  of(slot: number): number {
+    let number = this.#numbers.get(slot);
+    if (number === undefined) this.#numbers.set(slot, (number = this.#slots.push(slot) - 1));
     return number;
   }
 
-  /** The place that has a number. */
-  placeOf(number: number): number {
-    return this.#places[number]!;
+  /** The slot that has a number. */
+  slotOf(number: number): number {
+    return this.#slots[number]!;
   }
 
-  /** 1 at the number of each place that an extent has as a whole; its single objects are not in it. */
-  among({ isWhole, incarnations, except, places }: Extent): Uint8Array {
+  /** 1 at the number of each slot that an extent has as a whole, without its single objects. */
+  among({ isWhole, incarnations, except, slots }: Extent): Uint8Array {
     const members = new Uint8Array(this.#numbers.size);
     if (isWhole) return members.fill(1);
     const whole = new Set(incarnations);
     if (whole.size > 0) {
-      for (const [place, number] of this.#numbers) {
-        if (whole.has(incarnationOf(place)) && !except.has(place)) members[number] = 1;
+      for (const [slot, number] of this.#numbers) {
+        if (whole.has(incarnationOf(slot)) && !except.has(slot)) members[number] = 1;
       }
     }
-    for (const place of places) {
-      const number = this.#numbers.get(place);
+    for (const slot of slots) {
+      const number = this.#numbers.get(slot);
       if (number !== undefined) members[number] = 1;
     }
     return members;

@@ -1,6 +1,5 @@
-// What has changed of a type since a moment, by the log: how things that a reader remembers between transactions are
-// kept current. Easy to get wrong: a log that does not reach back so far says nothing, and what was remembered must
-// then be read anew.
+// The changes of a type since a moment, from the log: keeps current what a reader remembers. Where the log no longer
+// reaches back, the memory has to be built again.
 import { oldestSequence } from '../read/change-reader.ts';
 import { changeKind } from '../schema.ts';
 import type { Transaction } from '../transaction.ts';
@@ -9,7 +8,7 @@ import type { Transaction } from '../transaction.ts';
 export interface TypeChange {
   /** As in {@link changeKind}. */
   readonly kind: number;
-  readonly place: number;
+  readonly slot: number;
   readonly name: string;
   readonly id: number;
 }
@@ -42,5 +41,5 @@ export function changesOfType(
     [sinceUs, t, most + 1],
   );
   if (rows.length > most) return undefined;
-  return rows.map(([kind, place, name, id]) => ({ kind, place, name, id }));
+  return rows.map(([kind, slot, name, id]) => ({ kind, slot, name, id }));
 }

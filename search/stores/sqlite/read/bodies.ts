@@ -1,48 +1,47 @@
-// Reads bodies of a page's keys, a bounded chunk a transaction, as they were when the page was planned. Easy to get
-// wrong: a row that has changed since is taken from the log, so that a list and a watch from its resourceVersion
-// neither repeat nor miss a change.
+// Reads the bodies of a page's keys, a bounded chunk a transaction, as they were when the page was planned. A row that
+// has changed since is read from the log, so that a list and a watch from its resourceVersion neither repeat nor miss a
+// change.
 import type { TypeKey } from '../../../types.ts';
 import type { RowRead } from '../../store.ts';
 import { changeKind, metaKey } from '../schema.ts';
 import type { Session } from '../session.ts';
 
 /**
- * Some rows of a page, packed: their texts stay as SQLite wrote them until whoever wants the rows reads them, by {@link
- * rowsOfChunk}.
+ * Some rows of a page, packed: their texts are as SQLite wrote them until {@link rowsOfChunk} reads them.
  */
 export interface BodyChunk {
   /** How many ids of those asked for are done; rows that are gone are missing from the rest. */
   readonly done: number;
-  readonly places: readonly ChunkPlace[];
+  readonly slots: readonly ChunkSlot[];
   readonly types: readonly TypeKey[];
-  /** Of each row the position in `types`, in `places`, and the length of its body. */
+  /** Of each row the position in `types`, in `slots`, and the length of its body. */
   readonly typeOf: readonly number[];
-  readonly placeOf: readonly number[];
+  readonly slotOf: readonly number[];
   readonly bytes: readonly number[];
   /** JSON arrays. */
   readonly names: string;
   readonly uids: string;
-  /** With a comma before each: what goes on as a list is sent as it is. */
+  /** With a comma before each, so that they can be sent as a list without copying. */
   readonly bodies: Uint8Array;
 }
 
-export type ChunkPlace = readonly [cluster: string, incarnation: string, namespace: string];
+export type ChunkSlot = readonly [cluster: string, incarnation: string, namespace: string];
 
 /** A chunk ends with the row that reaches this. */
 export const chunkBytes = 1 << 20;
 const chunkRows = 1000;
 const comma = 0x2c;
 /**
- * Read by one statement at first, without their bodies and with them, and at most once it is known how large rows are.
+ * Rows read by the first statement, without and with bodies, and by later ones, when the size of rows is known.
  */
 const firstHeads = 64;
 const firstRows = 16;
 const mostRows = 256;
 
-/** What of some rows is read before their bodies. */
+/** The columns of some rows that are read before their bodies. */
 interface Heads {
   readonly t: readonly number[];
-  readonly place: readonly number[];
+  readonly slot: readonly number[];
   readonly bytes: readonly number[];
   /** JSON arrays. */
   readonly names: string;
@@ -51,13 +50,13 @@ interface Heads {
 
 /** The rows of a chunk. */
 export function rowsOfChunk(chunk: BodyChunk): readonly RowRead[] {
-  const { types, places, typeOf, placeOf, bytes, bodies } = chunk;
+  const { types, slots, typeOf, slotOf, bytes, bodies } = chunk;
   const names = JSON.parse(chunk.names) as readonly string[];
   const uids = JSON.parse(chunk.uids) as readonly string[];
   let at = 0;
   return names.map((name, row) => {
-    const [cluster, incarnation, namespace] = places[placeOf[row]!]!;
-    // Behind a comma each.
+    const [cluster, incarnation, namespace] = slots[slotOf[row]!]!;
+    // Behind its comma.
     const raw = bodies.subarray(at + 1, at + 1 + bytes[row]!);
     at += 1 + bytes[row]!;
     return { type: types[typeOf[row]!]!, cluster, incarnation, namespace, name, uid: uids[row]!, raw };
@@ -71,7 +70,7 @@ export function readBodies(session: Session, ids: Float64Array, sequence: number
   return changed.size === 0 ? readNow(session, some) : readBefore(session, some, changed);
 }
 
-/** Rows as they are. */
+/** Rows as they are now. */
 function readNow(session: Session, ids: Float64Array): BodyChunk {
   const packer = new Packer();
   let done = 0;
@@ -79,7 +78,7 @@ function readNow(session: Session, ids: Float64Array): BodyChunk {
     const count = Math.min(ids.length - done, countOfNext(packer, firstHeads));
     const heads = readHeads(session, ids.subarray(done, done + count));
     const wanted = countUpTo(chunkBytes - packer.bytes, heads.bytes);
-    // Where some are gone it is not known which.
+    // If some are gone it is unknown which.
     const isCut = wanted < count && heads.t.length === count;
     packer.add(isCut ? firstOf(heads, wanted) : heads);
     done += isCut ? wanted : count;
@@ -98,7 +97,7 @@ function readBefore(session: Session, ids: Float64Array, changed: ReadonlyMap<nu
     done += count;
     packer.add({
       t: rows.map(({ t }) => t),
-      place: rows.map(({ place }) => place),
+      slot: rows.map(({ slot }) => slot),
       bytes: rows.map(({ raw }) => raw.byteLength),
       names: JSON.stringify(rows.map(({ name }) => name)),
       uids: JSON.stringify(rows.map(({ uid }) => uid)),
@@ -111,9 +110,9 @@ function readBefore(session: Session, ids: Float64Array, changed: ReadonlyMap<nu
 /** Makes a chunk of heads. */
 class Packer {
   readonly #types = new Numbering<number>();
-  readonly #places = new Numbering<number>();
+  readonly #slots = new Numbering<number>();
   readonly #typeOf: number[] = [];
-  readonly #placeOf: number[] = [];
+  readonly #slotOf: number[] = [];
   readonly #bytes: number[] = [];
   readonly #names: string[] = [];
   readonly #uids: string[] = [];
@@ -123,10 +122,10 @@ class Packer {
     return this.#bytes.length;
   }
 
-  add({ t, place, bytes, names, uids }: Heads): void {
+  add({ t, slot, bytes, names, uids }: Heads): void {
     for (const [row, length] of bytes.entries()) {
       this.#typeOf.push(this.#types.of(t[row]!));
-      this.#placeOf.push(this.#places.of(place[row]!));
+      this.#slotOf.push(this.#slots.of(slot[row]!));
       this.#bytes.push(length);
       this.bytes += length;
     }
@@ -139,12 +138,12 @@ class Packer {
     return {
       done,
       types: this.#types.values.map((t) => catalog.typeKeys.get(t)!),
-      places: this.#places.values.map((number) => {
-        const { incarnation, namespace } = catalog.place(number);
+      slots: this.#slots.values.map((number) => {
+        const { incarnation, namespace } = catalog.slot(number);
         return [incarnation.cluster, incarnation.id, namespace];
       }),
       typeOf: this.#typeOf,
-      placeOf: this.#placeOf,
+      slotOf: this.#slotOf,
       bytes: this.#bytes,
       names: `[${this.#names.join()}]`,
       uids: `[${this.#uids.join()}]`,
@@ -160,11 +159,11 @@ function countUpTo(most: number, bytes: readonly number[]): number {
   return bytes.length;
 }
 
-function firstOf({ t, place, bytes, names, uids }: Heads, count: number): Heads {
+function firstOf({ t, slot, bytes, names, uids }: Heads, count: number): Heads {
   const first = (json: string): string => JSON.stringify((JSON.parse(json) as readonly string[]).slice(0, count));
   return {
     t: t.slice(0, count),
-    place: place.slice(0, count),
+    slot: slot.slice(0, count),
     bytes: bytes.slice(0, count),
     names: first(names),
     uids: first(uids),
@@ -172,8 +171,7 @@ function firstOf({ t, place, bytes, names, uids }: Heads, count: number): Heads 
 }
 
 /**
- * One after the other as SQLite joins them, which is one piece of memory for all: none is made and thrown away for each
- * row.
+ * Joined by SQLite into one piece of memory, instead of one for each row.
  */
 function joinedBodies({ sql }: Session, ids: Float64Array): Uint8Array {
   const [joined] = sql.first<[Uint8Array | null]>(
@@ -195,7 +193,7 @@ function packed(bodies: readonly Uint8Array[], bytes: number): Uint8Array {
   return all;
 }
 
-/** As many as the rest of the chunk holds, if rows go on as they were. */
+/** As many as fit in the rest of the chunk, if the next rows are as large. */
 function countOfNext({ rows, bytes }: Packer, first: number): number {
   if (rows === 0) return first;
   return Math.max(1, Math.min(mostRows, Math.ceil(((chunkBytes - bytes) * rows) / Math.max(1, bytes))));
@@ -203,20 +201,20 @@ function countOfNext({ rows, bytes }: Packer, first: number): number {
 
 /** In the order of the ids; rows that are gone are missing. */
 function readHeads({ sql }: Session, ids: Float64Array): Heads {
-  // A list of each column is made in SQLite: each value of its own costs more on its way here.
-  const [t, place, bytes, names, uids] = sql.first<[string, string, string, string, string]>(
+  // SQLite makes one list of each column: single values would cost more to fetch.
+  const [t, slot, bytes, names, uids] = sql.first<[string, string, string, string, string]>(
     `SELECT json_group_array(o.t), json_group_array(o.place), json_group_array(length(b.raw)), json_group_array(o.name),
     json_group_array(o.uid) FROM json_each(?) j
     CROSS JOIN obj o NOT INDEXED ON o.id = j.value CROSS JOIN body b ON b.id = o.id`,
     [JSON.stringify(Array.from(ids))],
   )!;
   const numbers = (json: string): readonly number[] => JSON.parse(json) as readonly number[];
-  return { t: numbers(t), place: numbers(place), bytes: numbers(bytes), names, uids };
+  return { t: numbers(t), slot: numbers(slot), bytes: numbers(bytes), names, uids };
 }
 
 interface StoredRow {
   readonly t: number;
-  readonly place: number;
+  readonly slot: number;
   readonly name: string;
   readonly uid: string;
   readonly raw: Uint8Array;
@@ -229,7 +227,7 @@ function readRows(session: Session, ids: Float64Array, changed: ReadonlyMap<numb
     CROSS JOIN obj o NOT INDEXED ON o.id = j.value CROSS JOIN body b ON b.id = o.id`,
     [JSON.stringify(Array.from(ids))],
   );
-  const byId = new Map(current.map(([id, t, place, name, uid, raw]) => [id, { t, place, name, uid, raw }]));
+  const byId = new Map(current.map(([id, t, slot, name, uid, raw]) => [id, { t, slot, name, uid, raw }]));
   return [...ids].flatMap((id) => {
     const change = changed.get(id);
     return (change === undefined ? byId.get(id) : rowBefore(session, change)) ?? [];
@@ -250,13 +248,13 @@ function changesSince({ sql }: Session, ids: Float64Array, sequence: number): Re
 
 /** Undefined for one that did not exist before. */
 function rowBefore({ sql }: Session, change: number): StoredRow | undefined {
-  const [kind, t, place, name, uid] = sql.first<[number, number, number, string, string]>(
+  const [kind, t, slot, name, uid] = sql.first<[number, number, number, string, string]>(
     'SELECT kind, t, place, name, uid FROM change WHERE sequence = ?',
     [change],
   )!;
   if (kind === changeKind.added) return undefined;
   const [raw] = sql.first<[Uint8Array]>('SELECT raw FROM change_body WHERE sequence = ?', [change])!;
-  return { t, place, name, uid, raw };
+  return { t, slot, name, uid, raw };
 }
 
 class Numbering<T> {

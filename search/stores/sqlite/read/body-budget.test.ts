@@ -76,7 +76,7 @@ const grants: readonly ReadonlyMap<string, ReadonlyMap<string, Grant>>[] = [
   new Map(incarnations.map(({ id }) => [id, grantOf({ namespaces: ['many-0'], names: named })])),
 ];
 
-/** Tells of every body that is looked into to see whether it matches. */
+/** Counts the bodies that are read to check a condition. */
 function onBodies(db: DatabaseSync, onBody: () => void): void {
   const prepare = db.prepare.bind(db);
   db.prepare = (text, ...rest) => {
@@ -91,7 +91,7 @@ function onBodies(db: DatabaseSync, onBody: () => void): void {
   };
 }
 
-describe('what only bodies can tell', () => {
+describe('conditions that only bodies answer', () => {
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-budget-'));
   let store: SqliteStore;
   let reader: Reader;
@@ -288,7 +288,7 @@ describe('what only bodies can tell', () => {
       assert.ok(first.count >= 256 && first.count < 300, `${first.count} rows`);
       const rest = await pageOf({ limit: 1000, overBudget: 'end', after: first.next! });
       assert.deepEqual(rest, { count: 300 - first.count, next: undefined });
-      // What would be refused is not for the time it takes, which another run may not.
+      // Questions that could only be refused are not refused by time.
       assert.deepEqual(await pageOf({ limit: 1000, overBudget: 'refuse' }), { count: 300, next: undefined });
       assert.equal(await hurried.operations.count({ query, scope: all, overBudget: 'refuse' }), 300);
     } finally {
@@ -300,7 +300,7 @@ describe('what only bodies can tell', () => {
     const kept = { ...wanted, fields: [onA('In', 'v2', 'v3')] };
     for (const order of orders.filter((_, i) => i % 2 === 0)) {
       const query = { ...kept, order };
-      // Gone and made anew, in turns; the others stay and must each come once, in their order.
+      // Some are deleted and made again in turns; each of the others must come once, in order.
       const comes = rows.slice(0, 60).filter((_, i) => i % 7 === 2);
       const stays = listModel(rows, query, { digest: '', grants: grants[0]! }).filter((row) => !comes.includes(row));
       const found: string[] = [];

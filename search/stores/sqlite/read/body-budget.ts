@@ -1,6 +1,6 @@
-// How much of the objects' bodies one question may read for what no index can tell. A page that goes on by cursor ends
-// where that is spent, everything else is refused, with what to do instead. Easy to get wrong: an answer made of some
-// of the rows would look whole, so only what says where it goes on may end.
+// How many bodies one question may read for conditions that no index answers. A page that goes on by cursor ends where
+// the budget is spent; every other question is refused, and the message says what to do instead. A count or facet of
+// some of the rows would look complete, so those never end early.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import { typeKey, type ResourceType } from '../../../types.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
@@ -8,13 +8,13 @@ import type { PageRequest } from '../../store.ts';
 
 /** What one question may read. */
 export interface BodyLimits {
-  /** At least 1; fewer where much is read in each. */
+  /** At least 1; divided where many paths are read in each body. */
   readonly bodies: number;
-  /** The body with which they are reached is still read. */
+  /** The body that reaches the limit is still read. */
   readonly bytes: number;
   /**
-   * A page that may end early does after so many milliseconds of CPU as well; what could only be refused is not, which
-   * would be by chance.
+   * A page that may end early also ends after so many milliseconds of CPU. Questions that could only be refused are not
+   * refused by time, since the same question might pass the next time.
    */
   readonly cpuMs: number;
 }
@@ -22,7 +22,7 @@ export interface BodyLimits {
 /** With 5 KiB each, 20 to 50 ms of CPU, as the machine is. */
 export const defaultBodyLimits: BodyLimits = { bodies: 1500, bytes: 8 << 20, cpuMs: 25 };
 
-/** What a question may look into, and what happens where that is not enough; undefined: it reads on. */
+/** The budget of a question, and what happens when it is spent; undefined: it reads on. */
 export interface BodyLooks {
   readonly budget: BodyBudget;
   readonly over: PageRequest['overBudget'];
@@ -35,14 +35,14 @@ export class TooManyBodies extends GatewayError {
   }
 }
 
-/** Read on any page, however long it took to put its rows in order. */
+/** Bodies that any page may read, whatever CPU it has taken. */
 const leastBodies = 256;
 
-/** So many paths cost as much as to pass over the rest of a body; a path through a list costs as some. */
+/** So many paths cost as much as passing over the rest of a body; a path through a list costs as much as `listCost`. */
 const pathsInOne = 16;
 const listCost = 8;
 
-/** As many paths, and types with their paths, are named; of a path so many characters. */
+/** A message names so many paths and types, and so many characters of a path. */
 const mostNamed = 3;
 const longestNamed = 80;
 
@@ -71,7 +71,7 @@ export class BodyBudget {
     this.#most = Math.max(1, Math.floor(this.#limits.bodies / Math.max(1, Math.ceil(cost / pathsInOne))));
   }
 
-  /** Whether a page that may end early has read for so long; not before it has got on. */
+  /** Whether a page that may end early has read long enough; not before {@link leastBodies}. */
   isLate(cpuMs: number): boolean {
     return cpuMs >= this.#limits.cpuMs && this.#bodies >= leastBodies;
   }
@@ -86,7 +86,7 @@ export class BodyBudget {
     return Math.max(0, this.#most - this.#bodies);
   }
 
-  /** Before rows are read: as many as it is sure there are. @throws TooManyBodies */
+  /** Called before rows are read, with as many as there are at least. @throws TooManyBodies */
   expect(rows: number): void {
     if (rows > this.left) throw this.tooMany();
   }
@@ -102,7 +102,7 @@ export class BodyBudget {
     this.#bytes += bytes;
   }
 
-  /** What to refuse a question with. */
+  /** The error that refuses a question. */
   tooMany(): TooManyBodies {
     return new TooManyBodies(
       `${this.#why()}, and there are more than ${this.#mostText()}: narrow the query by cluster, namespace, name or label, ${this.#instead()}`,
@@ -116,12 +116,12 @@ export class BodyBudget {
     );
   }
 
-  /** For a page that ended; the same on every page of a list, so that a client that shows a text once does. */
+  /** The warning of a page that ended early; the same on every page, so that a client shows it once. */
   endedText(): string {
     return `a page ended early and its continue token goes on behind it: ${this.#why()}, ${this.#forPage()}; narrow the query by cluster, namespace, name or label, ${this.#instead()}`;
   }
 
-  /** For a page without the count of what follows. */
+  /** The warning of a page without the count of what follows. */
   uncountedText(): string {
     return `remainingItemCount is left out: ${this.#why()}, ${this.#forPage()}`;
   }

@@ -1,17 +1,17 @@
-// Reads the log of changes with the bodies before and after each. Easy to get wrong: an entry's body after is what its
-// object's next entry has before, or the row of now; so entries of one answer must all be read in one transaction.
+// Reads the log of changes with the bodies before and after each. The body after an entry is the one before the
+// object's next entry, or the object's row, so all entries of one answer are read in one transaction.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import type { TypeKey } from '../../../types.ts';
 import type { LogEntry } from '../../store.ts';
 import { changeKind, metaKey } from '../schema.ts';
 import type { Transaction } from '../transaction.ts';
 
-/** Bodies of one answer; what is more is left for the next. */
+/** Bodies of one answer; the rest is left for the next. */
 const mostBytes = 8 << 20;
 
 export interface Changes {
   readonly entries: readonly LogEntry[];
-  /** More were found than are here. */
+  /** There are more entries than these. */
   readonly isCut: boolean;
 }
 
@@ -40,7 +40,7 @@ export function readChanges(session: Transaction, sinceUs: number, types: readon
   const entries: LogEntry[] = [];
   let bytes = 0;
   for (const [sequence, kind, t, number, name, uid, id] of rows) {
-    const { incarnation, namespace } = catalog.place(number);
+    const { incarnation, namespace } = catalog.slot(number);
     const before = kind === changeKind.added ? undefined : keptBody(session, sequence);
     const after = kind === changeKind.deleted ? undefined : bodyAfter(session, id, sequence);
     entries.push({
@@ -61,16 +61,16 @@ export function readChanges(session: Transaction, sinceUs: number, types: readon
 }
 
 /**
- * Whether this store has made a change at exactly this time and has all that came after. Every version it issues is
- * that of a change, so this is exact: check digits let one in a thousand versions of another store pass, and none of
- * them is the time of a change here but by chance of a microsecond.
+ * Whether this store has made a change at exactly this time and has all later ones. Every version it issues is that of
+ * a change. Check digits let one in a thousand versions of another store pass; those are not the time of a change here
+ * unless they share a microsecond.
  */
 export function isInLog(session: Transaction, timeUs: number): boolean {
   if (timeUs === oldestSequence(session)) return true;
   return session.sql.first<[number]>('SELECT 1 FROM change WHERE sequence = ?', [timeUs]) !== undefined;
 }
 
-/** Changes after this one are all there. */
+/** The log has every change after this one. */
 export function oldestSequence({ sql }: Transaction): number {
   return sql.first<[number]>('SELECT value FROM meta WHERE key = ?', [metaKey.trimmed])![0];
 }

@@ -1,6 +1,5 @@
 // Turns a query's conditions for one type into pieces of SQL over its row `o`, and leaves to the matcher what only the
-// body can tell. Easy to get wrong: only what is in a row's columns or terms may become SQL; a path that is not indexed
-// for this type is never in them.
+// body can answer. Only a row's columns and terms become SQL; paths that are not indexed for the type are in neither.
 import { GatewayError } from '../../../../cache/model/errors.ts';
 import type { PathStep } from '../../../../lib/json/path-step.ts';
 import { allOf, type FieldRequirement, type ListQuery } from '../../../query/list-query.ts';
@@ -13,7 +12,7 @@ import { fieldTerms, labelTerms, textTerms, type TermSet } from './term-sets.ts'
 
 /** A condition over columns of `o`. */
 export interface ConditionPiece extends Piece {
-  /** It says no more than this. */
+  /** Set where the piece is exactly this condition. */
   readonly terms?: TermSet;
 }
 
@@ -24,22 +23,22 @@ export interface Conditions {
   readonly best: TermSet | undefined;
   /** One of the pieces looks at parts of names, which no index finds. */
   readonly scansNames: boolean;
-  /** Nothing but parts of names says which rows. */
+  /** Parts of names are the only condition. */
   readonly isOfNameParts: boolean;
-  /** What only a body can tell. */
+  /** Conditions that only a body can answer. */
   readonly recheck: Matcher | undefined;
-  /** The paths that is about, as people write them. */
+  /** The paths `recheck` reads, as people write them. */
   readonly rechecked: readonly string[];
   /** No row can satisfy them. */
   readonly isNever: boolean;
 }
 
-/** Sets of terms that a statement asks for by number through the function `holds`. */
+/** Sets of terms that statements name by number in the function `holds`. */
 export interface TermTests {
   readonly add: (ids: readonly number[]) => number;
 }
 
-/** Up to so many terms are looked up in their postings, each row; more are compared with the row's own terms. */
+/** For each row up to so many terms are looked up in their postings; more are compared with the row's own terms. */
 const mostProbed = 8;
 
 /** SQLite takes no expression that is nested 1,000 deep. */
@@ -129,7 +128,7 @@ class Compiler {
     this.#pieces.push({ text: `(${name} OR ${inTerms.text})`, values });
   }
 
-  /** Undefined when only the body can tell. */
+  /** Undefined when only the body can answer. */
   #field(field: FieldRequirement, isRequired: boolean): ConditionPiece | undefined {
     const column = columnPiece(field);
     if (column !== undefined) return column;
@@ -142,9 +141,9 @@ class Compiler {
     return this.#pieceOf(terms);
   }
 
-  /** @returns false when only the body can tell */
+  /** @returns false when only the body can answer */
   #anyOf(any: readonly FieldRequirement[]): boolean {
-    // Also behind one that no index tells: each such path is named.
+    // Goes through all of them, so that every path without an index is named.
     const pieces = any.flatMap((field) => this.#field(field, false) ?? []);
     if (pieces.length < any.length) return false;
     if (pieces.length === 0) this.#isNever = true;
@@ -198,7 +197,7 @@ const labelOperators = {
   NotIn: 'NotIn',
   Exists: 'Exists',
   DoesNotExist: 'DoesNotExist',
-  // These compare otherwise than a label selector does.
+  // A label selector compares these differently.
   Gt: undefined,
   Lt: undefined,
   Contains: undefined,

@@ -1,13 +1,13 @@
-// Counts rows of a question, in all or by cluster, namespace or type. Easy to get wrong: what counters answer must be
-// what reading the rows would give, and what only bodies can tell is never counted without reading them.
+// Counts rows of a question, in all or by cluster, namespace or type. Counters are used only where they give what
+// reading the rows would give.
 import type { BodyLooks } from './body-budget.ts';
-import { extentRows, rowsByPlace, type Extent } from './extents.ts';
+import { extentRows, rowsBySlot, type Extent } from './extents.ts';
 import { KeyStream } from './key-stream.ts';
 import { countByNames, prepareNames } from '../memory/name-search.ts';
 import type { KeyRow } from './order.ts';
 import { sliceMs, type Turns } from '../transaction.ts';
 import { planTypes, whereOf, type Question, type Session, type TypePlan } from '../session.ts';
-import { cheapestAccess, inPlaces, isOfSingles, joined } from './sources.ts';
+import { cheapestAccess, inSlots, isOfSingles, joined } from './sources.ts';
 import { isExtentOnly } from '../session.ts';
 
 /** Rows of a question. @throws TooManyBodies (rejects) */
@@ -21,7 +21,7 @@ export async function countRows(turns: Turns<Session>, question: Question, looks
   return sum;
 }
 
-/** Rows of a question by what a place or a type is called. @throws TooManyBodies (rejects) */
+/** Rows of a question by cluster, namespace or type. @throws TooManyBodies (rejects) */
 export async function countBy(
   turns: Turns<Session>,
   question: Question,
@@ -42,18 +42,18 @@ export async function countBy(
         for (const [cluster, n] of countIncarnations(session, plan.extent)) add(cluster, n);
         return;
       }
-      for (const [number, n] of countPlaces(session, plan, question)) {
-        const place = session.catalog.place(number);
-        if (n > 0) add(by === 'namespace' ? place.namespace : place.incarnation.cluster, n);
+      for (const [number, n] of countSlots(session, plan, question)) {
+        const slot = session.catalog.slot(number);
+        if (n > 0) add(by === 'namespace' ? slot.namespace : slot.incarnation.cluster, n);
       }
     },
-    row: (_session, { type, place }) =>
-      add(by === 'type' ? type : by === 'namespace' ? place.namespace : place.incarnation.cluster, 1),
+    row: (_session, { type, slot }) =>
+      add(by === 'type' ? type : by === 'namespace' ? slot.namespace : slot.incarnation.cluster, 1),
   });
   return counts;
 }
 
-/** What is done with a question's plans, and with single rows where only bodies can tell which they are. */
+/** Handles a question's plans, or single rows where bodies decide which they are. */
 export interface PlanVisitor {
   readonly plan: (session: Session, plan: TypePlan) => unknown;
   readonly row: (session: Session, row: KeyRow) => unknown;
@@ -109,7 +109,7 @@ export async function eachRows(
   }
 }
 
-/** Rows that are surely looked into: refused before that, a question that asks too much costs next to nothing. */
+/** Bodies that will be read at least, so that a question that asks too much is refused before any is read. */
 function leastRechecked(session: Session, question: Question): number {
   const plans = planTypes(session, question).filter(
     (plan) => isExtentOnly(plan) && plan.conditions.recheck !== undefined,
@@ -117,10 +117,10 @@ function leastRechecked(session: Session, question: Question): number {
   return plans.reduce((sum, { extent }) => sum + extentRows(session, extent), 0);
 }
 
-/** Whether it is all of some incarnations, whose rows are counted as a whole. */
+/** Whether the plan is all rows of some incarnations, which are counted as a whole. */
 function isOfIncarnations(plan: TypePlan): boolean {
-  const { except, places, ids } = plan.extent;
-  return isExtentOnly(plan) && except.size === 0 && places.length === 0 && ids.length === 0;
+  const { except, slots, ids } = plan.extent;
+  return isExtentOnly(plan) && except.size === 0 && slots.length === 0 && ids.length === 0;
 }
 
 function countIncarnations({ sql }: Session, { t, incarnationsJson }: Extent): readonly (readonly [string, number])[] {
@@ -139,7 +139,7 @@ function countPlan(session: Session, plan: TypePlan, question: Question): number
   const access = cheapestAccess(plan, question.query);
   const isOfRows = access.rest.length > 0 || !access.isOfPostings;
   const id = isOfRows ? 'o.id' : 'x.id';
-  return (isOfRows ? joined(access) : access.ways).reduce((sum, { from, where, repeats }) => {
+  return (isOfRows ? joined(access) : access.paths).reduce((sum, { from, where, repeats }) => {
     const all = whereOf([...where, ...access.rest]);
     const counted = repeats ? `count(DISTINCT ${id})` : 'count(*)';
     const text = `SELECT ${counted} FROM ${from.text} WHERE ${all.text}`;
@@ -147,15 +147,15 @@ function countPlan(session: Session, plan: TypePlan, question: Question): number
   }, 0);
 }
 
-function countPlaces(session: Session, plan: TypePlan, question: Question): readonly (readonly [number, number])[] {
+function countSlots(session: Session, plan: TypePlan, question: Question): readonly (readonly [number, number])[] {
   const { extent } = plan;
   const { sql } = session;
   if (isExtentOnly(plan)) {
-    const singles = extent.singles.rows.map(({ place }) => [place.number, 1] as const);
+    const singles = extent.singles.rows.map(({ slot }) => [slot.number, 1] as const);
     if (isOfSingles(extent)) return singles;
-    const member = inPlaces(extent, 'x');
-    if (extent.incarnations.length === 0 && extent.places.length > 0) {
-      return [...rowsByPlace(session, extent.t, extent.places, extent.placesJson), ...singles];
+    const member = inSlots(extent, 'x');
+    if (extent.incarnations.length === 0 && extent.slots.length > 0) {
+      return [...rowsBySlot(session, extent.t, extent.slots, extent.slotsJson), ...singles];
     }
     const where = whereOf([{ text: 'x.t = ?', values: [extent.t] }, ...(member === undefined ? [] : [member])]);
     return [

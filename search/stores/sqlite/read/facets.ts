@@ -1,5 +1,5 @@
-// Counts rows by the values of a label or a path, and completes values. Easy to get wrong: a row with several values of
-// a path counts once for each value, and a row without one counts nowhere.
+// Counts rows by the values of a label or a path, and completes values. A row with several values of a path counts once
+// for each value, and a row without one is not counted.
 import { documentPaths, readDocument } from '../../../query/document.ts';
 import { parsePath, printPath } from '../../../query/path.ts';
 import { indexedPaths } from '../../indexed-paths.ts';
@@ -19,9 +19,9 @@ import { fieldPath, labelPath, unpackTerms } from '../terms.ts';
 
 /** Bodies that are read by one statement. */
 const bodiesAtOnce = 64;
-/** From so many rows on, postings are read in their order instead of row by row. */
+/** With so many rows or more, postings are read in their order instead of row by row. */
 const manyRows = 20_000;
-/** From so many rows on, they are counted by what is remembered of places. */
+/** With so many rows or more, the remembered counts of slots are used. */
 const leastRemembered = 300;
 
 /** The most frequent values first, equal ones by value. @throws TooManyBodies (rejects) */
@@ -61,7 +61,7 @@ async function countValues(
   prefix: string,
   bodyLimits: BodyLimits | undefined,
 ): Promise<ReadonlyMap<string, number>> {
-  // One for what filters and what is counted: a body that is looked into twice costs twice.
+  // One budget for filtering and counting: a body that is read twice costs twice.
   const looks: BodyLooks = { budget: new BodyBudget(question.query.types, bodyLimits), over: 'refuse' };
   if (typeof by === 'string') return countBy(turns, question, looks, by);
   const counts = new Map<string, number>();
@@ -91,16 +91,16 @@ async function countValues(
   return counts;
 }
 
-/** Has counts ready for those who see some places of many. */
+/** Builds the counts by slot for users who see some slots of many. */
 async function prepareCounts(turns: Turns<Session>, question: Question, path: string): Promise<void> {
   const { memory, types } = turns.slice((session) => {
-    return { memory: session.memory, types: planTypes(session, question).filter(isOfPlaces) };
+    return { memory: session.memory, types: planTypes(session, question).filter(isOfSlots) };
   });
   for (const { extent } of types) await memory.prepareTermCounts(turns, extent.t, path);
 }
 
-/** Whether a plan is about places, and about so many rows that counts of places are worth keeping. */
-function isOfPlaces(plan: TypePlan): boolean {
+/** Whether a plan is about whole slots with enough rows to remember counts. */
+function isOfSlots(plan: TypePlan): boolean {
   const isTold = isExtentOnly(plan) && plan.conditions.recheck === undefined;
   return isTold && !plan.extent.isWhole && plan.extent.rows >= leastRemembered;
 }
@@ -127,10 +127,10 @@ function countTerms(
   if (isExtentOnly(plan) && extent.isWhole) {
     return sql.all(`SELECT k.value, k.n FROM ${terms} WHERE ${range.text} AND k.n > 0`, range.values);
   }
-  const known = isOfPlaces(plan) ? session.memory.termCounts(session, extent.t, path) : undefined;
+  const known = isOfSlots(plan) ? session.memory.termCounts(session, extent.t, path) : undefined;
   if (known !== undefined) {
     const singles = extent.singles.terms(session);
-    const counts = known.count(session.memory.places.among(extent));
+    const counts = known.count(session.memory.slots.among(extent));
     return valuesOf(session, countIds(singles, counts, known), range);
   }
   const access = cheapestAccess(plan, query);
@@ -147,7 +147,7 @@ function countTerms(
   return countTermsOfRows(session, rowsTerms(session, access), range);
 }
 
-/** Packed terms of each row, once a row. */
+/** Packed terms of each row. */
 function rowsTerms({ sql }: Session, access: Access): readonly Uint8Array[] {
   return joined(access).flatMap(({ from, where, repeats }) => {
     const all = whereOf([...where, ...access.rest]);
@@ -177,7 +177,7 @@ function countIds(
   return byId;
 }
 
-/** The values of terms that are of a range, with their counts. */
+/** The values of terms within a range, with their counts. */
 function valuesOf({ sql }: Session, byId: ReadonlyMap<number, number>, range: Piece): Values {
   return sql
     .all<[number, string]>(

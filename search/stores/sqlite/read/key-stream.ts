@@ -1,5 +1,5 @@
-// All rows of a question in order: the walks of its types merged, what only bodies can tell filtered out. Easy to get
-// wrong: a walk looks at the database only while a transaction is open, and goes on in the next one after a pause.
+// All rows of a question in order: merges the walks of its types and filters by bodies where needed. A walk reads only
+// while a transaction is open, and goes on in the next one after a pause.
 import type { Matcher } from '../../../query/match.ts';
 import { printPath } from '../../../query/path.ts';
 import type { Cursor } from '../../store.ts';
@@ -11,7 +11,7 @@ import { planTypes, type Question, type Session, type TypePlan } from '../sessio
 import { isOrderOfSingles, singlesWalk } from '../walks/singles-walk.ts';
 import { accessToSingles, cheapestAccess, isOfSingles, type Access } from './sources.ts';
 import { isPassedInMemory } from '../memory/created-skip.ts';
-import { placeWalk } from '../walks/slot-walk.ts';
+import { slotWalk } from '../walks/slot-walk.ts';
 import { collect, columnWalk, matchKey, sortedWalk, walkOf, type Walk } from '../walks/walks.ts';
 
 /** One type's walk with rows that were read ahead. */
@@ -34,21 +34,21 @@ export interface Wanted {
   readonly limit: number | undefined;
 }
 
-/** Bodies that are read at a time where they must be looked into. */
+/** Bodies that are checked at a time. */
 const recheckedAtOnce = 64;
-/** Bodies between two looks at the CPU they took. */
+/** Bodies between two readings of the CPU time. */
 const checkedAtOnce = 16;
 /** Fewer rows than this are read and dropped. */
 const leastSkipped = 20;
 /** Rows read ahead at a time. */
 const mostReadAhead = 2000;
-/** How much longer a walk may be than it were if what matches was spread evenly. */
+/** How much longer a walk may take than with evenly spread matches. */
 const unevenness = 20;
-/** A row that is kept to be sorted, against one that a walk passes. */
+/** Cost of a row that is kept to be sorted, against one that a walk passes. */
 const collectCost = 1.5;
-/** What one more statement costs, in postings. */
+/** Cost of one more statement, in postings. */
 const perIncarnation = 4;
-/** A walk that looks for parts of names and has found too little by then is given up for a way that reads all names. */
+/** A walk that looks for parts of names and has found too little by then is replaced by a scan of all names. */
 const patienceMs = 20;
 
 export class KeyStream {
@@ -59,22 +59,23 @@ export class KeyStream {
   readonly #offset: number;
   /** Of all types together. */
   readonly #looks: BodyLooks;
-  /** Rows before the first one that this gives. */
+  /** Rows of the query before the first one this stream gives. */
   readonly rowsBefore: number;
   #lanes: Lane[] | undefined;
   #plans: ReadonlyMap<string, TypePlan> = new Map();
-  /** By type; kept when the type has no more rows, since some of them were read ahead. */
+  /** By type; kept after its last row, because rows were read ahead. */
   readonly #rechecks = new Map<string, Matcher>();
   #given = 0;
   #readAhead: number;
   #checked = 0;
-  /** CPU of this thread: in slices that are over, when the slice began, and when it was last looked. */
+  /** CPU of this thread: of earlier slices, at the start of this one, and at the last reading. */
   readonly #cpu = { beforeUs: 0, fromUs: 0, untilUs: 0 };
   #last: KeyRow | undefined;
   #isCut = false;
 
   /**
-   * @param looks whether it is cut where too many bodies tell what matches; an order by paths of them is refused then
+   * @param looks the budget of bodies, and whether the stream is cut where it is spent; an order by paths is refused
+   *   then
    */
   constructor(question: Question, cursor: Cursor | undefined, { offset, limit }: Wanted, looks: BodyLooks) {
     this.#question = question;
@@ -85,7 +86,7 @@ export class KeyStream {
     this.rowsBefore = start?.rowsUpTo ?? 0;
     this.#offset = offset;
     looks.budget.isFor(this.order.paths.map(printPath));
-    // There, each reading of the walk is one of all rows.
+    // Each reading of this walk reads all rows.
     this.#readAhead = walkOf(this.order) === 'rv' ? mostReadAhead : recheckedAtOnce;
     this.#wanted = limit === undefined ? Number.POSITIVE_INFINITY : offset + limit + 1;
   }
@@ -103,7 +104,7 @@ export class KeyStream {
     this.#lanes ??= [...this.#plans.values()].flatMap((plan) => this.#lanesOf(session, plan));
   }
 
-  /** Passes over rows where that is cheaper than to read them; before anything was read. @returns how many */
+  /** Passes over rows where that is cheaper than reading them, before the first is read. @returns how many */
   skip(session: Session, count: number): number {
     const [lane, ...others] = this.#lanes!;
     const plan = lane && this.#plans.get(lane.type);
@@ -114,15 +115,15 @@ export class KeyStream {
     return skipped;
   }
 
-  /** The last row that was looked at, of a stream that ended before the last one because its budget was spent. */
+  /** The last row that was looked at, of a stream that ended early because its budget was spent. */
   get cutAt(): KeyRow | undefined {
     return this.#isCut ? this.#last : undefined;
   }
 
-  /** Some of the next rows, in order; undefined at the end. An empty list means that some were looked at in vain. */
+  /** Some of the next rows, in order; undefined at the end. An empty list means that none of those read matched. */
   next(session: Session): readonly KeyRow[] | undefined {
     if (this.#isCut) return undefined;
-    // Bodies that are read to be sorted are looked into then.
+    // An order by paths has checked bodies while it read them.
     const isRechecked = this.#rechecks.size > 0 && this.order.paths.length === 0;
     const wanted = Math.max(1, this.#wanted - this.#given);
     const rows = isRechecked
@@ -134,10 +135,10 @@ export class KeyStream {
     return kept;
   }
 
-  /** Of rows in order those that match, up to where the budget is spent. */
+  /** The rows that match, up to where the budget is spent. */
   #matching(session: Session, rows: readonly KeyRow[]): readonly KeyRow[] {
     const { budget, over } = this.#looks;
-    // As they are looked at in vain: each reading of a walk may cost as much as many rows.
+    // Reads further ahead when nothing matches: each reading of a walk may cost as much as many rows.
     this.#readAhead = Math.min(this.#readAhead * 4, mostReadAhead);
     if (over !== undefined) this.#readAhead = Math.max(recheckedAtOnce, Math.min(this.#readAhead, budget.left));
     const kept: KeyRow[] = [];
@@ -167,7 +168,7 @@ export class KeyStream {
     return recheck(body[0], matchKey(row));
   }
 
-  /** @param readAhead rows that a walk is asked for where it has none at hand */
+  /** @param readAhead rows that a walk with none left is asked for */
   #merged(session: Session, want: number, readAhead: number): readonly KeyRow[] | undefined {
     const lanes = this.#lanes!;
     const rows: KeyRow[] = [];
@@ -220,7 +221,7 @@ export class KeyStream {
       last: undefined,
       spentMs: 0,
     });
-    // Names or uids that were asked for may be fewer.
+    // Access by names or uids may have fewer rows.
     const isListed = plan.only !== undefined || (access.cost < plan.extent.rows && !access.isOfPostings);
     if (isOfSingles(plan.extent) && isOrderOfSingles(this.order) && !isListed) {
       return [lane(singlesWalk(this.order, this.#after))];
@@ -232,11 +233,11 @@ export class KeyStream {
       const walk = incarnationWalk(this.order, this.#after, access.isOfPostings);
       return [lane(walk), ...this.#singles(session, plan, lane)];
     }
-    if (kind !== 'places') return [lane(columnWalk(kind, this.order, this.#after))];
-    return [lane(placeWalk(this.order, this.#after)), ...this.#singles(session, plan, lane)];
+    if (kind !== 'slots') return [lane(columnWalk(kind, this.order, this.#after))];
+    return [lane(slotWalk(this.order, this.#after)), ...this.#singles(session, plan, lane)];
   }
 
-  /** Single objects are not in the places that are walked. */
+  /** Single objects are not in the slots that are walked. */
   #singles(session: Session, plan: TypePlan, lane: (walk: Walk) => Lane): Lane[] {
     const { rows } = plan.extent.singles;
     if (rows.length === 0) return [];
@@ -244,25 +245,25 @@ export class KeyStream {
     return [lane(sortedWalk(collect(session, plan, accessToSingles(plan, rows), this.order, this.#after)))];
   }
 
-  /** Whether rows, or those with a term, are many, and the first incarnations' will do. */
+  /** Whether there are many rows, so that the first incarnations alone may fill the page. */
   #goesByIncarnation(plan: TypePlan, access: Access): boolean {
     if (!access.isOfPostings && access.isOfExtent !== true) return false;
     if (!isByIncarnation(this.order) || this.#wanted === Number.POSITIVE_INFINITY) return false;
     return access.cost > perIncarnation * (incarnationsOf(plan).length + this.#wanted);
   }
 
-  /** Rows a walk has to look at, if what matches is spread evenly. */
+  /** Rows a walk has to look at, if matches are spread evenly. */
   #walkCost(session: Session, plan: TypePlan): number {
     const { extent, conditions, only } = plan;
     if (only !== undefined) return Number.POSITIVE_INFINITY;
     const share = conditions.best === undefined ? 1 : conditions.best.postings / Math.max(1, extent.typeRows);
     const matching = Math.max(1, Math.min(1, share) * extent.rows);
     // A walk along a column passes rows outside of the extent too.
-    const all = walkOf(this.order) === 'places' ? extent.rows : extent.typeRows;
+    const all = walkOf(this.order) === 'slots' ? extent.rows : extent.typeRows;
     const isPassed = this.#after === undefined && isPassedInMemory(session, plan, this.order, this.#offset);
     const wanted = isPassed ? this.#wanted - this.#offset : this.#wanted;
     const passed = (Math.min(wanted, matching) * all) / matching;
-    // Labels follow names and clusters: what matches may all stand at the end.
+    // Labels correlate with names and clusters: all matches may be at the end.
     return conditions.best === undefined ? passed : Math.min(all, passed * unevenness);
   }
 }

@@ -6,14 +6,14 @@ import type { PathStep } from '../../../../lib/json/path-step.ts';
 import type { ListQuery, OrderKey } from '../../../query/list-query.ts';
 import type { TypeKey } from '../../../types.ts';
 import type { Cursor } from '../../store.ts';
-import type { Place } from '../catalog.ts';
+import type { NamespaceSlot } from '../catalog.ts';
 import { compareText } from '../text-order.ts';
 
-/** What of a row is known before its body is read. */
+/** The keys of a row, known before its body is read. */
 export interface KeyRow {
   readonly id: number;
   readonly type: TypeKey;
-  readonly place: Place;
+  readonly slot: NamespaceSlot;
   readonly name: string;
   readonly created: number;
   readonly rv: string;
@@ -76,9 +76,9 @@ function comparatorOf(by: SortKey['by']): (one: KeyRow, other: KeyRow) => number
   if (typeof by === 'object') return (one, other) => compareSort(one.sort[by.sort]!, other.sort[by.sort]!);
   switch (by) {
     case 'cluster':
-      return (one, other) => comparePlaceClusters(one.place, other.place);
+      return (one, other) => compareSlotClusters(one.slot, other.slot);
     case 'namespace':
-      return (one, other) => compareText(one.place.namespace, other.place.namespace);
+      return (one, other) => compareText(one.slot.namespace, other.slot.namespace);
     case 'name':
       return (one, other) => compareText(one.name, other.name);
     case 'type':
@@ -90,8 +90,8 @@ function comparatorOf(by: SortKey['by']): (one: KeyRow, other: KeyRow) => number
   }
 }
 
-/** By cluster, then incarnation: two of one name are there only while one replaces the other. */
-export function comparePlaceClusters(one: Place, other: Place): number {
+/** By cluster, then incarnation: two of one name exist only while one replaces the other. */
+export function compareSlotClusters(one: NamespaceSlot, other: NamespaceSlot): number {
   if (one.incarnation === other.incarnation) return 0;
   return (
     compareText(one.incarnation.cluster, other.incarnation.cluster) ||
@@ -114,7 +114,7 @@ export function sortValue(text: string | null | undefined): SortValue {
 }
 
 /**
- * The keys of a row in the query's order, then how many rows stand before the next.
+ * The keys of a row in the query's order, then how many rows come before the next.
  * @param rowsUpTo rows of the query up to this one and with it
  */
 export function makeCursor(order: RowOrder, row: KeyRow, rowsUpTo: number): Cursor {
@@ -122,9 +122,9 @@ export function makeCursor(order: RowOrder, row: KeyRow, rowsUpTo: number): Curs
     if (typeof by === 'object') return row.sort[by.sort]!;
     switch (by) {
       case 'cluster':
-        return [row.place.incarnation.cluster, row.place.incarnation.id];
+        return [row.slot.incarnation.cluster, row.slot.incarnation.id];
       case 'namespace':
-        return [row.place.namespace];
+        return [row.slot.namespace];
       case 'name':
         return [row.name];
       case 'type':
@@ -164,10 +164,10 @@ export function readCursor(order: RowOrder, cursor: Cursor): { readonly row: Key
   const rowsUpTo = number();
   if (rest.length > 0) refuseCursor();
   const incarnation = { number: -1, id, cluster: String(found.cluster) };
-  const place = { number: -1, incarnation, namespace: String(found.namespace) };
+  const slot = { number: -1, incarnation, namespace: String(found.namespace) };
   const created = Number(found.created_at ?? 0);
   const rv = String(found.resource_version ?? '');
-  return { row: { id: -1, type: String(found.type), place, name: String(found.name), created, rv, sort }, rowsUpTo };
+  return { row: { id: -1, type: String(found.type), slot, name: String(found.name), created, rv, sort }, rowsUpTo };
 }
 
 function take(rest: (string | number)[], type: 'string' | 'number'): string | number {

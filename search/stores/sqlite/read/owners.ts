@@ -1,6 +1,5 @@
-// Follows owner references down: from an owner to what it owns, and on. Easy to get wrong: whatever stands between must
-// be visible to the caller too, and a uid means an object only together with its cluster, since a restored cluster has
-// the uids of the one it was restored from.
+// Follows owner references down: from an owner to what it owns, and on. Every object in between must be visible to the
+// caller. A uid means an object only together with its cluster, since a restored cluster has the uids of the original.
 import type { OwnerQuery } from '../../../query/list-query.ts';
 import type { Grant } from '../../../rights/scope.ts';
 import { typeKey, type TypeKey } from '../../../types.ts';
@@ -8,7 +7,7 @@ import { incarnationOf, type Catalog } from '../catalog.ts';
 import type { Grants } from './extents.ts';
 import type { Sql } from '../sql.ts';
 
-type Row = readonly [id: number, t: number, place: number, name: string, uid: string];
+type Row = readonly [id: number, t: number, slot: number, name: string, uid: string];
 
 const columns = 'o.id, o.t, o.place, o.name, o.uid';
 
@@ -25,16 +24,16 @@ export function ownedIds(sql: Sql, catalog: Catalog, owner: OwnerQuery, grants: 
 
 function children(sql: Sql, owners: readonly Row[]): readonly Row[] {
   const incarnations = new Map<string, Set<number>>();
-  for (const [, , place, , uid] of owners) {
-    incarnations.set(uid, (incarnations.get(uid) ?? new Set()).add(incarnationOf(place)));
+  for (const [, , slot, , uid] of owners) {
+    incarnations.set(uid, (incarnations.get(uid) ?? new Set()).add(incarnationOf(slot)));
   }
   return sql
     .all<readonly [...Row, string]>(
       `SELECT ${columns}, o.owner FROM json_each(?) j CROSS JOIN obj o INDEXED BY obj_owner ON o.owner = j.value`,
       [JSON.stringify([...incarnations.keys()])],
     )
-    .filter(([, , place, , , uid]) => incarnations.get(uid)!.has(incarnationOf(place)))
-    .map(([id, t, place, name, uid]) => [id, t, place, name, uid]);
+    .filter(([, , slot, , , uid]) => incarnations.get(uid)!.has(incarnationOf(slot)))
+    .map(([id, t, slot, name, uid]) => [id, t, slot, name, uid]);
 }
 
 function namedOwners(sql: Sql, catalog: Catalog, { name, type, namespaces }: OwnerQuery): readonly Row[] {
@@ -47,13 +46,13 @@ function namedOwners(sql: Sql, catalog: Catalog, { name, type, namespaces }: Own
         ? []
         : sql.all<Row>(`SELECT ${columns} FROM obj o INDEXED BY obj_name WHERE o.t = ? AND o.name = ?`, [t, name]),
     )
-    .filter(([, , place]) => wanted === undefined || wanted.has(catalog.place(place).namespace));
+    .filter(([, , slot]) => wanted === undefined || wanted.has(catalog.slot(slot).namespace));
 }
 
 function visibility(catalog: Catalog, grants: Grants): (row: Row) => boolean {
   const tests = new Map<Grant, (namespace: string, name: string) => boolean>();
-  return ([, t, place, name]) => {
-    const { incarnation, namespace } = catalog.place(place);
+  return ([, t, slot, name]) => {
+    const { incarnation, namespace } = catalog.slot(slot);
     const grant = grants.get(incarnation.id)?.get(catalog.typeKeys.get(t) as TypeKey);
     if (grant === undefined || grant === 'all') return grant === 'all';
     let test = tests.get(grant);

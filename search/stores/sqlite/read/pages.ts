@@ -1,5 +1,5 @@
-// Makes a page: keys first, bodies last. Easy to get wrong: keys of a long list take several transactions; each slice
-// ends before the next question may run, and the page says the state its first slice saw.
+// Makes a page: keys first, bodies last. The keys of a long list take several transactions, between which other
+// questions run; the page's resourceVersion is that of the first of them.
 import type { Cursor, PageRequest } from '../../store.ts';
 import { BodyBudget, TooManyBodies, type BodyLimits } from './body-budget.ts';
 import { countRows } from './counts.ts';
@@ -29,73 +29,106 @@ export async function readPage<First>(
   question: Question,
   page: PageRequest,
   bodyLimits: BodyLimits | undefined,
-  readFirst: (session: Session, ids: Float64Array, sequence: number) => First,
+  readFirst: ReadFirst<First>,
 ): Promise<KeyPage & { readonly first: First }> {
-  const { slice, pause } = turns;
-  const { limit, offset = 0, after, withRemaining = false } = page;
-  if (after === undefined) await prepareSkip(turns, question, offset);
-  const budget = new BodyBudget(question.query.types, bodyLimits);
-  const over = overBudgetOf(page);
-  const stream = new KeyStream(question, after, { offset, limit }, { budget, over });
-  const ids: number[] = [];
-  let sequence: number | undefined;
-  let skipped = 0;
-  let isFirst = true;
-  let last: KeyRow | undefined;
-  let hasMore = false;
-  let read: { readonly ids: Float64Array; readonly first: First } | undefined;
-  /** Whether that is enough. */
-  const take = (rows: readonly KeyRow[]): boolean => {
+  if (page.after === undefined) await prepareSkip(turns, question, page.offset ?? 0);
+  const reading = new PageReading(question, page, bodyLimits);
+  for (;;) {
+    const found = turns.slice((session) => reading.goOn(session, readFirst));
+    if (found !== undefined) return { ...(await reading.finish(turns)), ...found };
+    await turns.pause();
+  }
+}
+
+type ReadFirst<First> = (session: Session, ids: Float64Array, sequence: number) => First;
+
+/** The keys of one page, collected over several transactions. */
+class PageReading {
+  readonly #question: Question;
+  readonly #page: PageRequest;
+  readonly #budget: BodyBudget;
+  readonly #over: PageRequest['overBudget'];
+  readonly #stream: KeyStream;
+  readonly #ids: number[] = [];
+  #sequence: number | undefined;
+  #skipped: number | undefined;
+  #last: KeyRow | undefined;
+  #hasMore = false;
+
+  constructor(question: Question, page: PageRequest, bodyLimits: BodyLimits | undefined) {
+    const { limit, offset = 0, after } = page;
+    this.#question = question;
+    this.#page = page;
+    this.#budget = new BodyBudget(question.query.types, bodyLimits);
+    this.#over = overBudgetOf(page);
+    this.#stream = new KeyStream(question, after, { offset, limit }, { budget: this.#budget, over: this.#over });
+  }
+
+  /** Reads keys for a slice of time; undefined when that was not enough. @throws TooManyBodies */
+  goOn<First>(
+    session: Session,
+    readFirst: ReadFirst<First>,
+  ): { readonly ids: Float64Array; readonly first: First } | undefined {
+    const stream = this.#stream;
+    this.#sequence ??= session.sequence;
+    const untilMs = performance.now() + sliceMs;
+    stream.enter(session);
+    this.#skipped ??= stream.skip(session, this.#page.offset ?? 0);
+    do {
+      const rows = stream.next(session);
+      if (rows !== undefined && !this.#take(rows)) continue;
+      if (this.#over === 'refuse' && stream.cutAt !== undefined && this.#isShort) throw this.#budget.tooManyForPage();
+      const ids = Float64Array.from(this.#ids);
+      return { ids, first: readFirst(session, ids, this.#sequence) };
+    } while (performance.now() < untilMs);
+    return undefined;
+  }
+
+  /** What the page says beside its keys. */
+  async finish(turns: Turns<Session>): Promise<Omit<KeyPage, 'ids'>> {
+    const stream = this.#stream;
+    const rowsUpTo = stream.rowsBefore + this.#skipped! + this.#ids.length;
+    const end = this.#hasMore ? this.#last : stream.cutAt;
+    const next = end === undefined ? undefined : makeCursor(stream.order, end, rowsUpTo);
+    const warnings: string[] = [];
+    if (!this.#hasMore && next !== undefined && this.#isShort) warnings.push(this.#budget.endedText());
+    let remaining: number | undefined;
+    if (this.#page.withRemaining === true) {
+      remaining = next === undefined ? 0 : await this.#remainingAfter(turns, rowsUpTo);
+      if (remaining === undefined) warnings.push(this.#budget.uncountedText());
+    }
+    const keys = { sequence: this.#sequence!, next, remaining };
+    return warnings.length === 0 ? keys : { ...keys, warnings };
+  }
+
+  get #isShort(): boolean {
+    return this.#ids.length < this.#page.limit!;
+  }
+
+  /** Whether the page is full and there is at least one row more. */
+  #take(rows: readonly KeyRow[]): boolean {
+    const { limit, offset = 0 } = this.#page;
     for (const row of rows) {
-      if (skipped < offset) skipped++;
-      else if (limit !== undefined && ids.length >= limit) {
-        hasMore = true;
+      if (this.#skipped! < offset) this.#skipped!++;
+      else if (limit !== undefined && this.#ids.length >= limit) {
+        this.#hasMore = true;
         return true;
       } else {
-        ids.push(row.id);
-        last = row;
+        this.#ids.push(row.id);
+        this.#last = row;
       }
     }
     return false;
-  };
-  while (read === undefined) {
-    read = slice((session) => {
-      sequence ??= session.sequence;
-      const untilMs = performance.now() + sliceMs;
-      stream.enter(session);
-      if (isFirst) skipped = stream.skip(session, offset);
-      isFirst = false;
-      do {
-        const rows = stream.next(session);
-        if (rows !== undefined && !take(rows)) continue;
-        if (over === 'refuse' && stream.cutAt !== undefined && ids.length < limit!) throw budget.tooManyForPage();
-        const found = Float64Array.from(ids);
-        return { ids: found, first: readFirst(session, found, sequence) };
-      } while (performance.now() < untilMs);
-      return undefined;
-    });
-    if (read === undefined) await pause();
   }
-  const rowsUpTo = stream.rowsBefore + skipped + ids.length;
-  const end = hasMore ? last : stream.cutAt;
-  const next = end === undefined ? undefined : makeCursor(stream.order, end, rowsUpTo);
-  const warnings: string[] = [];
-  if (!hasMore && next !== undefined && ids.length < limit!) warnings.push(budget.endedText());
-  const remaining = withRemaining ? (next === undefined ? 0 : await remainingAfter(rowsUpTo)) : undefined;
-  const keys = { sequence: sequence!, ids: read.ids, next, remaining, first: read.first };
-  return warnings.length === 0 ? keys : { ...keys, warnings };
 
-  async function remainingAfter(rows: number): Promise<number | undefined> {
-    if (stream.cutAt !== undefined) {
-      warnings.push(budget.uncountedText());
-      return undefined;
-    }
+  /** Undefined where counting would read more bodies than a question may. */
+  async #remainingAfter(turns: Turns<Session>, rows: number): Promise<number | undefined> {
+    if (this.#stream.cutAt !== undefined) return undefined;
     try {
-      const all = await countRows(turns, question, { budget, over });
+      const all = await countRows(turns, this.#question, { budget: this.#budget, over: this.#over });
       return Math.max(1, all - rows);
     } catch (error) {
       if (!(error instanceof TooManyBodies)) throw error;
-      warnings.push(budget.uncountedText());
       return undefined;
     }
   }

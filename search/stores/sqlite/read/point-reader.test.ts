@@ -114,7 +114,7 @@ describe('an object read on the thread that asks', () => {
     assert.deepEqual([page.next, page.remaining], [undefined, 0]);
   });
 
-  test('is seen as soon as its commit is answered, in a place that is new, and not after its deletion', async () => {
+  test('is seen as soon as its commit is answered, in a slot that is new, and not after its deletion', async () => {
     const late = row(0, 'made-later', 'web');
     const query = keyed('one', 'made-later', 'web');
     assert.deepEqual(points.find(query, scopeOf('all'), {})?.rows, []);

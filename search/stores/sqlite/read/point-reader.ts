@@ -1,6 +1,6 @@
-// Reads one object by its whole key on the thread that asks: a look-up takes some ten microseconds, less than asking
-// another thread for it. Easy to get wrong: the main thread may not stall, so nothing here waits for a lock, reads a
-// large body or sorts; whatever is more is left to the readers.
+// Reads one object by its whole key on the main thread: a look-up takes some ten microseconds, less than asking another
+// thread. The main thread may not stall, so nothing here waits for a lock, reads a large body or sorts; questions that
+// need more are left to the readers.
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
 import type { ListQuery } from '../../../query/list-query.ts';
@@ -9,7 +9,7 @@ import type { RowScope } from '../../../rights/scope.ts';
 import { typeKey } from '../../../types.ts';
 import type { PageRequest, RowRead } from '../../store.ts';
 import { Catalog, type IncarnationRecord } from '../catalog.ts';
-import { metaKey, placesPerIncarnation } from '../schema.ts';
+import { metaKey, slotsPerIncarnation } from '../schema.ts';
 
 /** What was found at one moment. */
 export interface PointRead {
@@ -24,15 +24,15 @@ export interface PointReader {
    * Undefined for what a reader must be asked: other questions, large bodies, several objects, a file that is slow or
    * cannot be read.
    */
-  readonly find: (query: ListQuery, scope: RowScope, page: PageRequest) => PointRead | undefined;
-  readonly close: () => void;
+  find(query: ListQuery, scope: RowScope, page: PageRequest): PointRead | undefined;
+  close(): void;
 }
 
-/** The upper levels of the trees it walks. */
+/** Holds the upper levels of the indexes. */
 const cacheBytes = 8 << 20;
-/** A larger body is read where waiting for it hurts nobody. */
+/** A larger body is left to the readers, who may wait for the disk. */
 const mostBytes = 64 << 10;
-/** Of one name in a cluster's namespaces; the readers know how to order them. */
+/** With so many objects of one name in a cluster the readers are asked, who know how to order them. */
 const mostNamed = 4;
 /**
  * A look-up that took so long waited for a disk or a processor; after so many in a row the readers are asked for a
@@ -45,13 +45,13 @@ const restMs = 5000;
 type Found = readonly [
   sequence: number,
   catalogVersion: number,
-  place: number | null,
+  slot: number | null,
   uid: string,
   bytes: number,
   raw: Uint8Array | null,
 ];
 
-/** One object's key, or its name in whatever namespace. */
+/** One object's key; without a namespace its name in any of them. */
 interface Point {
   readonly type: string;
   readonly cluster: string;
@@ -60,56 +60,96 @@ interface Point {
 }
 
 /**
- * Opens a connection of its own; a file that cannot be read is left to the readers, who tell of it. @param nowMs of a
- * monotonic clock
+ * Opens a connection of its own. A file that cannot be read is left to the readers, which report it.
+ * @param nowMs of a monotonic clock
  */
 export function openPointReader(file: string, nowMs: () => number = () => performance.now()): PointReader {
   try {
-    return openConnection(file, nowMs);
+    return new PointConnection(file, nowMs);
   } catch {
     return { find: () => undefined, close: () => undefined };
   }
 }
 
-function openConnection(file: string, nowMs: () => number): PointReader {
-  const db = new DatabaseSync(file, { readOnly: true });
-  // No waiting for locks: a look-up that meets one is left to the readers.
-  db.exec(`PRAGMA busy_timeout = 0; PRAGMA wal_autocheckpoint = 0; PRAGMA trusted_schema = OFF`);
-  db.exec(`PRAGMA cache_size = -${cacheBytes >> 10}`);
-  const byKey = prepare(db, 'INDEXED BY obj_key ON o.t = ? AND o.place = ? AND o.name = ?');
-  const byName = prepare(db, 'INDEXED BY obj_name ON o.t = ? AND o.name = ? AND o.place >= ? AND o.place < ?');
-  const version = db.prepare(`SELECT value FROM meta WHERE key = '${metaKey.catalog}'`);
-  let catalog = new Catalog();
-  let slowInARow = 0;
-  let restUntilMs = Number.NEGATIVE_INFINITY;
+class PointConnection implements PointReader {
+  readonly #db: DatabaseSync;
+  readonly #byKey: StatementSync;
+  readonly #byName: StatementSync;
+  readonly #catalogVersion: StatementSync;
+  readonly #nowMs: () => number;
+  #catalog = new Catalog();
+  #slowInARow = 0;
+  #restUntilMs = Number.NEGATIVE_INFINITY;
 
-  const refresh = (): void => {
-    db.exec('BEGIN');
+  constructor(file: string, nowMs: () => number) {
+    const db = new DatabaseSync(file, { readOnly: true });
+    // No waiting for locks: a look-up that meets one is left to the readers.
+    db.exec(`PRAGMA busy_timeout = 0; PRAGMA wal_autocheckpoint = 0; PRAGMA trusted_schema = OFF`);
+    db.exec(`PRAGMA cache_size = -${cacheBytes >> 10}`);
+    this.#db = db;
+    this.#nowMs = nowMs;
+    this.#byKey = prepare(db, 'INDEXED BY obj_key ON o.t = ? AND o.place = ? AND o.name = ?');
+    this.#byName = prepare(db, 'INDEXED BY obj_name ON o.t = ? AND o.name = ? AND o.place >= ? AND o.place < ?');
+    this.#catalogVersion = db.prepare(`SELECT value FROM meta WHERE key = '${metaKey.catalog}'`);
+  }
+
+  find(query: ListQuery, scope: RowScope, page: PageRequest): PointRead | undefined {
+    const point = pointOf(query, page);
+    const startedMs = this.#nowMs();
+    if (point === undefined || startedMs < this.#restUntilMs) return undefined;
     try {
-      catalog.refresh(db, version.get()!.value as number);
+      const read = this.#look(point, scope);
+      if (read !== undefined) return read;
+      this.#refresh();
+      return this.#look(point, scope);
+    } catch {
+      // A lock, or a fault that the readers meet as well and know how to report.
+      return undefined;
+    } finally {
+      this.#noteTime(startedMs);
+    }
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #noteTime(startedMs: number): void {
+    const endedMs = this.#nowMs();
+    this.#slowInARow = endedMs - startedMs > slowMs ? this.#slowInARow + 1 : 0;
+    if (this.#slowInARow < mostSlow) return;
+    this.#slowInARow = 0;
+    this.#restUntilMs = endedMs + restMs;
+  }
+
+  #refresh(): void {
+    this.#db.exec('BEGIN');
+    try {
+      this.#catalog.refresh(this.#db, this.#catalogVersion.get()!.value as number);
     } catch (error) {
-      // It may hold half of what was added.
-      catalog = new Catalog();
+      // The catalog may hold half of what was added.
+      this.#catalog = new Catalog();
       throw error;
     } finally {
-      db.exec('COMMIT');
+      this.#db.exec('COMMIT');
     }
-  };
-  /** All statements of it see one state, or it is made again by a reader. */
-  const look = (point: Point, scope: RowScope): PointRead | undefined => {
-    const t = catalog.types.get(point.type) ?? none;
+  }
+
+  /** Undefined when its statements did not all see one state, or when there is more to read than belongs here. */
+  #look(point: Point, scope: RowScope): PointRead | undefined {
+    const t = this.#catalog.types.get(point.type) ?? none;
     let sequence: number | undefined;
     const rows: RowRead[] = [];
-    for (const incarnation of catalog.ofCluster(point.cluster)) {
+    for (const incarnation of this.#catalog.ofCluster(point.cluster)) {
       const grant = scope.grants.get(incarnation.id)?.get(point.type) ?? noGrant;
       const isOutside = point.namespace !== undefined && !grantAllows(grant, point.namespace, point.name);
-      const found = lookUp(isOutside ? none : t, incarnation, point);
+      const found = this.#lookUp(isOutside ? none : t, incarnation, point);
       // The catalog is old, or there was a commit between two statements.
-      if (found[0]![1] !== catalog.version || (sequence ??= found[0]![0]) !== found[0]![0]) return undefined;
+      if (found[0]![1] !== this.#catalog.version || (sequence ??= found[0]![0]) !== found[0]![0]) return undefined;
       if (found.length === mostNamed) return undefined;
-      for (const [, , place, uid, , raw] of found) {
-        if (place === null) continue;
-        const { namespace } = catalog.place(place);
+      for (const [, , slot, uid, , raw] of found) {
+        if (slot === null) continue;
+        const { namespace } = this.#catalog.slot(slot);
         if (!grantAllows(grant, namespace, point.name)) continue;
         if (raw === null || rows.length > 0) return undefined;
         const { id, cluster } = incarnation;
@@ -117,45 +157,22 @@ function openConnection(file: string, nowMs: () => number): PointReader {
       }
     }
     return sequence === undefined ? undefined : { sequence, rows };
-  };
-  const lookUp = (t: number, { number }: IncarnationRecord, { namespace, name }: Point): readonly Found[] => {
+  }
+
+  #lookUp(t: number, { number }: IncarnationRecord, { namespace, name }: Point): readonly Found[] {
     if (namespace === undefined) {
-      const first = number * placesPerIncarnation;
-      return byName.all(t, name, first, first + placesPerIncarnation) as unknown as readonly Found[];
+      const first = number * slotsPerIncarnation;
+      return this.#byName.all(t, name, first, first + slotsPerIncarnation) as unknown as readonly Found[];
     }
-    const place = catalog.placesOf.get(number)!.get(namespace)?.number ?? none;
-    return byKey.all(t, place, name) as unknown as readonly Found[];
-  };
-  return {
-    find: (query, scope, page) => {
-      const point = pointOf(query, page);
-      const startedMs = nowMs();
-      if (point === undefined || startedMs < restUntilMs) return undefined;
-      try {
-        const read = look(point, scope);
-        if (read !== undefined) return read;
-        refresh();
-        return look(point, scope);
-      } catch {
-        // A lock, or a fault that the readers meet as well and know how to tell of.
-        return undefined;
-      } finally {
-        const endedMs = nowMs();
-        slowInARow = endedMs - startedMs > slowMs ? slowInARow + 1 : 0;
-        if (slowInARow === mostSlow) {
-          slowInARow = 0;
-          restUntilMs = endedMs + restMs;
-        }
-      }
-    },
-    close: () => db.close(),
-  };
+    const slot = this.#catalog.slotsOf.get(number)!.get(namespace)?.number ?? none;
+    return this.#byKey.all(t, slot, name) as unknown as readonly Found[];
+  }
 }
 
-/** Number of nothing. */
+/** No type and no slot has this number. */
 const none = -1;
 
-/** One row at least, whose place is null when there is no object: what else was true at that moment must be known. */
+/** Gives at least one row; where there is no object its slot is null, and it still says sequence and catalog. */
 function prepare(db: DatabaseSync, on: string): StatementSync {
   const statement = db.prepare(
     `SELECT s.value, (SELECT value FROM meta WHERE key = '${metaKey.catalog}'), o.place, o.uid, length(b.raw),
@@ -166,7 +183,7 @@ function prepare(db: DatabaseSync, on: string): StatementSync {
   return statement;
 }
 
-/** The one object a query can be about; undefined when it may be about more, or says more than which one. */
+/** The one object a query names; undefined when it may be about more, or has other conditions. */
 function pointOf(query: ListQuery, { limit, offset = 0, after }: PageRequest): Point | undefined {
   const { types, clusters, namespaces, names } = query;
   if (types.length !== 1 || clusters?.length !== 1 || names?.length !== 1) return undefined;

@@ -1,5 +1,5 @@
-// Answers questions from one read-only connection: every operation of a reader worker. Easy to get wrong: a transaction
-// is open only inside `slice`, which is synchronous; nothing may wait while it is.
+// Answers questions from one read-only connection: every operation of a reader worker. A transaction is open only
+// inside `slice`, which is synchronous, so that nothing waits while one is open.
 import { DatabaseSync } from 'node:sqlite';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -18,7 +18,7 @@ import { configure } from '../file.ts';
 import { readPage, type KeyPage } from './pages.ts';
 import { ReaderMemory } from '../memory/reader-memory.ts';
 import { indexVersionsOf, type IndexVersions } from '../../index-version.ts';
-import { metaKey, placesPerIncarnation, readStoreId } from '../schema.ts';
+import { metaKey, slotsPerIncarnation, readStoreId } from '../schema.ts';
 import type { Session } from '../session.ts';
 import { TermTestSets, type Slice, type Turns } from '../transaction.ts';
 import { type Question } from '../session.ts';
@@ -28,7 +28,7 @@ import { Sql } from '../sql.ts';
 export interface SentScope {
   readonly number: number;
   readonly grants: Grants | undefined;
-  /** Numbers that will not come again. */
+  /** Numbers the reader may forget. */
   readonly dropped: readonly number[];
 }
 
@@ -86,42 +86,15 @@ export function openReader(
   bodyLimits?: BodyLimits,
 ): Reader {
   configure(db, cacheBytes);
-  const sql = new Sql(db);
-  const tests = new TermTestSets();
-  db.function('holds', { deterministic: true }, (packed, number) =>
-    tests.holds(packed as Uint8Array, Number(number)) ? 1 : 0,
-  );
-  db.function('fold', { deterministic: true }, (text) => String(text).toLowerCase());
-  const scopes = new Map<number, Grants>();
-  const memory = new ReaderMemory();
-  let catalog = new Catalog();
-  // Not read on opening: a fault of the file has to show in an answer, where it is recognised as damage.
-  let versions: IndexVersions | undefined;
+  const connection = new ReaderConnection(db);
+  return { operations: operationsOf(connection, bodyLimits), close: () => db.close() };
+}
 
-  const slice: Slice<Session> = (work) => {
-    sql.all('BEGIN', []);
-    try {
-      const [sequence, version] = sql.first<[number, number]>(newest, [])!;
-      catalog.refresh(db, version);
-      tests.clear();
-      versions ??= indexVersionsOf(readStoreId(db));
-      return work({ sql, catalog, sequence, versions, tests, memory });
-    } catch (error) {
-      // It may hold half of what was added; not so where a question was refused.
-      if (!(error instanceof GatewayError)) catalog = new Catalog();
-      throw error;
-    } finally {
-      sql.all('COMMIT', []);
-    }
-  };
+function operationsOf(connection: ReaderConnection, bodyLimits: BodyLimits | undefined): ReaderOperations {
+  const { slice } = connection;
   const turns: Turns<Session> = { slice, pause: () => new Promise((resolve) => setImmediate(resolve)) };
-  const question = ({ query, scope }: Asked): Question => {
-    for (const number of scope.dropped) scopes.delete(number);
-    if (scope.grants !== undefined) scopes.set(scope.number, scope.grants);
-    return { query, grants: scopes.get(scope.number)! };
-  };
-
-  const operations: ReaderOperations = {
+  const question = (asked: Asked): Question => connection.question(asked);
+  return {
     list: async (asked) => {
       const { ids, ...page } = await readPage(turns, question(asked), asked.page, bodyLimits, readBodies);
       const { done } = page.first;
@@ -134,18 +107,62 @@ export function openReader(
     },
     facets: (asked) => readFacets(turns, question(asked), asked.by, asked.limit, bodyLimits),
     values: (asked) => readFacetValues(turns, question(asked), asked.by, asked, bodyLimits),
-    types: () => slice(() => storedTypes(sql)),
+    types: () => slice(({ sql }) => storedTypes(sql)),
     versions: ({ incarnation, type }) =>
-      slice((session) => {
-        const t = session.catalog.types.get(typeKey(type));
-        const inc = session.catalog.incarnations.get(incarnation)?.number;
-        return versionColumns(session.sql, session.catalog, t, inc);
+      slice(({ sql, catalog }) => {
+        const t = catalog.types.get(typeKey(type));
+        return versionColumns(sql, catalog, t, catalog.incarnations.get(incarnation)?.number);
       }),
     oldest: () => slice(oldestSequence),
     isInLog: ({ timeUs }) => slice((session) => isInLog(session, timeUs)),
     changes: ({ sinceUs, types, limit }) => slice((session) => readChanges(session, sinceUs, types, limit)),
   };
-  return { operations, close: () => db.close() };
+}
+
+/** One read-only connection with what it remembers between questions. */
+class ReaderConnection {
+  readonly #db: DatabaseSync;
+  readonly #sql: Sql;
+  readonly #tests = new TermTestSets();
+  readonly #scopes = new Map<number, Grants>();
+  readonly #memory = new ReaderMemory();
+  #catalog = new Catalog();
+  /** Not read on opening: a fault of the file has to show in an answer, where it is recognised as damage. */
+  #versions: IndexVersions | undefined;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+    this.#sql = new Sql(db);
+    db.function('holds', { deterministic: true }, (packed, number) =>
+      this.#tests.holds(packed as Uint8Array, Number(number)) ? 1 : 0,
+    );
+    db.function('fold', { deterministic: true }, (text) => String(text).toLowerCase());
+  }
+
+  readonly slice: Slice<Session> = (work) => {
+    const sql = this.#sql;
+    sql.all('BEGIN', []);
+    try {
+      const [sequence, version] = sql.first<[number, number]>(newest, [])!;
+      this.#catalog.refresh(this.#db, version);
+      this.#tests.clear();
+      this.#versions ??= indexVersionsOf(readStoreId(this.#db));
+      const [catalog, versions] = [this.#catalog, this.#versions];
+      return work({ sql, catalog, sequence, versions, tests: this.#tests, memory: this.#memory });
+    } catch (error) {
+      // The catalog may hold half of what was added; not so where a question was refused.
+      if (!(error instanceof GatewayError)) this.#catalog = new Catalog();
+      throw error;
+    } finally {
+      sql.all('COMMIT', []);
+    }
+  };
+
+  question({ query, scope }: Asked): Question {
+    for (const number of scope.dropped) this.#scopes.delete(number);
+    if (scope.grants !== undefined) this.#scopes.set(scope.number, scope.grants);
+    return { query, grants: this.#scopes.get(scope.number)! };
+  }
 }
 
 function storedTypes(sql: Sql): readonly StoredType[] {
@@ -169,16 +186,16 @@ function versionColumns(
   t: number | undefined,
   incarnation: number | undefined,
 ): VersionColumns {
-  const first = (incarnation ?? 0) * placesPerIncarnation;
+  const first = (incarnation ?? 0) * slotsPerIncarnation;
   const rows =
     t === undefined || incarnation === undefined
       ? []
       : sql.all<[number, string, string, string]>(
           'SELECT place, name, uid, rv FROM obj INDEXED BY obj_key WHERE t = ? AND place BETWEEN ? AND ?',
-          [t, first, first + placesPerIncarnation - 1],
+          [t, first, first + slotsPerIncarnation - 1],
         );
   return {
-    namespaces: rows.map(([place]) => catalog.place(place).namespace),
+    namespaces: rows.map(([slot]) => catalog.slot(slot).namespace),
     names: rows.map(([, name]) => name),
     uids: rows.map(([, , uid]) => uid),
     resourceVersions: rows.map(([, , , rv]) => rv),

@@ -1,6 +1,5 @@
-// Sends a scope to each reader once, then by number: grants of a user over many clusters are large, and asked with
-// again and again. Easy to get wrong: a digest stands for all grants, but only those of the asked types are sent, so
-// the types are part of what is remembered.
+// Sends a scope to each reader once, then by number, because the grants of a user over many clusters are large. Only
+// the grants of the asked types are sent, so the types are part of the key.
 import { LRUCache } from 'lru-cache';
 
 import type { ListQuery } from '../../../query/list-query.ts';
@@ -32,7 +31,7 @@ export class SentScopes {
 
   /** What to send to a reader with a query. */
   send(scope: RowScope, query: ListQuery, reader: number): SentScope {
-    // Whoever stands between an owner and what it owns may be of any type.
+    // Objects between an owner and what it owns may be of any type.
     const types = query.owner === undefined ? query.types.map(typeKey).toSorted() : undefined;
     const key = JSON.stringify([scope.digest, types]);
     let known = this.#known.get(key);

@@ -1,9 +1,8 @@
-// The ways to the rows of one type that a query can be about, each with the index it takes. Easy to get wrong: the ways
-// of one plan never overlap, so that a row is neither listed nor counted twice, and a way that cannot be narrowed by an
-// index says so by its cost.
+// The access paths to the rows of one type, each with the index it uses and what it costs. The paths of one plan never
+// overlap, so that no row is listed or counted twice.
 import type { ListQuery } from '../../../query/list-query.ts';
 import { incarnationOf } from '../catalog.ts';
-import { placesPerIncarnation } from '../schema.ts';
+import { slotsPerIncarnation } from '../schema.ts';
 import type { Extent } from './extents.ts';
 import type { KeyRow } from './order.ts';
 import type { TypePlan } from '../session.ts';
@@ -13,27 +12,27 @@ import type { TermSet } from './term-sets.ts';
 /**
  * `FROM` and conditions of a statement over `o` (the row) or, where nothing of the row is needed, over `x` (a posting).
  */
-export interface Way {
+export interface AccessPath {
   readonly from: Piece;
   readonly where: readonly Piece[];
   /** Whether a row may come several times, once for each of its terms. */
   readonly repeats: boolean;
 }
 
-const shift = Math.log2(placesPerIncarnation);
+const shift = Math.log2(slotsPerIncarnation);
 
 /** Membership in the extent of a row or posting named by `alias`; undefined when everything is in it. */
 export function inExtent(extent: Extent, alias: 'o' | 'x'): Piece | undefined {
   if (extent.isWhole) return undefined;
   const { ids, singles } = extent;
-  const any = placesPieces(extent, alias);
+  const any = slotsPieces(extent, alias);
   if (ids.length > 0) any.push({ text: `${alias}.id IN (SELECT value FROM json_each(?))`, values: [singles.idsJson] });
   return anyOf(any);
 }
 
-/** The same without single objects: of a counter's place, or of a posting's. */
-export function inPlaces(extent: Extent, alias: 'x'): Piece | undefined {
-  return extent.isWhole ? undefined : anyOf(placesPieces(extent, alias));
+/** The same without single objects, for a counter or a posting. */
+export function inSlots(extent: Extent, alias: 'x'): Piece | undefined {
+  return extent.isWhole ? undefined : anyOf(slotsPieces(extent, alias));
 }
 
 function anyOf(any: readonly Piece[]): Piece {
@@ -41,9 +40,9 @@ function anyOf(any: readonly Piece[]): Piece {
   return { text: `(${any.map(({ text }) => text).join(' OR ')})`, values: any.flatMap(({ values }) => values) };
 }
 
-/** A place is not looked up in an index by them: a list of thousands were read once for each term. */
-function placesPieces(extent: Extent, alias: 'o' | 'x'): Piece[] {
-  const { incarnations, incarnationsJson, except, exceptJson, places, placesJson } = extent;
+/** Written so that SQLite uses no index for them: it would read a list of thousands once for each term. */
+function slotsPieces(extent: Extent, alias: 'o' | 'x'): Piece[] {
+  const { incarnations, incarnationsJson, except, exceptJson, slots, slotsJson } = extent;
   const any: Piece[] = [];
   if (incarnations.length > 0) {
     const text = `(${alias}.place >> ${shift}) IN (SELECT value FROM json_each(?))`;
@@ -52,84 +51,84 @@ function placesPieces(extent: Extent, alias: 'o' | 'x'): Piece[] {
     if (except.size === 0) any.push({ text, values });
     else any.push({ text: `(${text} AND ${not})`, values: [...values, exceptJson] });
   }
-  if (places.length > 0) {
-    any.push({ text: `+${alias}.place IN (SELECT value FROM json_each(?))`, values: [placesJson] });
+  if (slots.length > 0) {
+    any.push({ text: `+${alias}.place IN (SELECT value FROM json_each(?))`, values: [slotsJson] });
   }
   return any;
 }
 
-/** All rows of the extent, by places. */
-export function byExtent(extent: Extent): readonly Way[] {
-  const { t, incarnations, incarnationsJson, except, exceptJson, places, placesJson, ids } = extent;
-  const ways: Way[] = [];
+/** All rows of the extent, by slots. */
+export function byExtent(extent: Extent): readonly AccessPath[] {
+  const { t, incarnations, incarnationsJson, except, exceptJson, slots, slotsJson, ids } = extent;
+  const paths: AccessPath[] = [];
   if (extent.isWhole) {
-    return [way({ text: 'obj o INDEXED BY obj_key', values: [] }, { text: 'o.t = ?', values: [t] })];
+    return [accessPath({ text: 'obj o INDEXED BY obj_key', values: [] }, { text: 'o.t = ?', values: [t] })];
   }
   if (incarnations.length > 0) {
     const text = `json_each(?) j CROSS JOIN obj o INDEXED BY obj_key
       ON o.t = ? AND o.place >= (j.value << ${shift}) AND o.place < ((j.value + 1) << ${shift})`;
     const not = { text: 'o.place NOT IN (SELECT value FROM json_each(?))', values: [exceptJson] };
-    ways.push(way({ text, values: [incarnationsJson, t] }, ...(except.size === 0 ? [] : [not])));
+    paths.push(accessPath({ text, values: [incarnationsJson, t] }, ...(except.size === 0 ? [] : [not])));
   }
-  if (places.length > 0) {
+  if (slots.length > 0) {
     const text = 'json_each(?) j CROSS JOIN obj o INDEXED BY obj_key ON o.t = ? AND o.place = j.value';
-    ways.push(way({ text, values: [placesJson, t] }));
+    paths.push(accessPath({ text, values: [slotsJson, t] }));
   }
-  if (ids.length > 0) ways.push(byIds(extent.singles.idsJson, t));
-  return ways;
+  if (ids.length > 0) paths.push(byIds(extent.singles.idsJson, t));
+  return paths;
 }
 
-export function byIds(idsJson: string, t: number, ...where: readonly Piece[]): Way {
+export function byIds(idsJson: string, t: number, ...where: readonly Piece[]): AccessPath {
   const text = 'json_each(?) j CROSS JOIN obj o NOT INDEXED ON o.id = j.value';
-  return way({ text, values: [idsJson] }, { text: 'o.t = ?', values: [t] }, ...where);
+  return accessPath({ text, values: [idsJson] }, { text: 'o.t = ?', values: [t] }, ...where);
 }
 
 /** By whole values of a column: names or uids. */
-function byValues(extent: Extent, column: 'name' | 'uid', values: readonly string[]): Way {
+function byValues(extent: Extent, column: 'name' | 'uid', values: readonly string[]): AccessPath {
   const on = { name: 'obj_name ON o.t = ? AND o.name = j.value', uid: 'obj_uid ON o.t = ? AND o.uid = j.value' };
   const text = `json_each(?) j CROSS JOIN obj o INDEXED BY ${on[column]}`;
   const member = inExtent(extent, 'o');
-  return way({ text, values: [JSON.stringify(values), extent.t] }, ...(member === undefined ? [] : [member]));
+  return accessPath({ text, values: [JSON.stringify(values), extent.t] }, ...(member === undefined ? [] : [member]));
 }
 
 /** Every name of the type, read from the index alone. */
-function byNameScan(extent: Extent): Way {
+function byNameScan(extent: Extent): AccessPath {
   const member = inExtent(extent, 'o');
-  return way(
+  return accessPath(
     { text: 'obj o INDEXED BY obj_name', values: [] },
     { text: 'o.t = ?', values: [extent.t] },
     ...(member === undefined ? [] : [member]),
   );
 }
 
-function byTerms(extent: Extent, ids: readonly number[], postings: number): Way {
+function byTerms(extent: Extent, ids: readonly number[], postings: number): AccessPath {
   const member = inExtent(extent, 'x');
-  const probes = extent.places.length * ids.length;
+  const probes = extent.slots.length * ids.length;
   const isProbed = extent.incarnations.length === 0 && extent.ids.length === 0 && probes * 4 < postings;
   const text = isProbed
     ? `json_each(?) j CROSS JOIN json_each(?) p CROSS JOIN posting x ON x.term = j.value AND x.place = p.value`
     : 'json_each(?) j CROSS JOIN posting x ON x.term = j.value';
-  const values = [JSON.stringify(ids), ...(isProbed ? [extent.placesJson] : [])];
+  const values = [JSON.stringify(ids), ...(isProbed ? [extent.slotsJson] : [])];
   const where = isProbed || member === undefined ? [] : [member];
   return { from: { text, values }, where, repeats: ids.length > 1 };
 }
 
-/** A set of ways with what they cost: rows or postings they look at. */
+/** A set of paths with their cost: rows or postings they look at. */
 export interface Access {
-  readonly ways: readonly Way[];
-  /** Conditions the ways do not see to by themselves. */
+  readonly paths: readonly AccessPath[];
+  /** Conditions that the paths do not check. */
   readonly rest: readonly Piece[];
   readonly cost: number;
-  /** The ways are over postings; `joined` gives them the row. */
+  /** The paths are over postings; {@link joined} adds the row. */
   readonly isOfPostings: boolean;
-  /** The ways are to every row of the extent. */
+  /** The paths reach every row of the extent. */
   readonly isOfExtent?: boolean;
 }
 
-/** Looking up a posting's row, against reading the next row of an index. */
+/** Cost of looking up a posting's row, against reading the next row of an index. */
 const lookUpCost = 2;
 
-/** The cheapest way to all rows of a plan. */
+/** The cheapest access to all rows of a plan. */
 export function cheapestAccess(plan: TypePlan, { names, uids }: ListQuery): Access {
   const { extent, conditions, only } = plan;
   const { t } = extent;
@@ -137,12 +136,12 @@ export function cheapestAccess(plan: TypePlan, { names, uids }: ListQuery): Acce
   const member = inExtent(extent, 'o');
   const members = member === undefined ? [] : [member];
   if (only !== undefined)
-    return { ways: [byIds(JSON.stringify(only), t, ...members)], rest, cost: only.length, isOfPostings: false };
+    return { paths: [byIds(JSON.stringify(only), t, ...members)], rest, cost: only.length, isOfPostings: false };
   const { best } = conditions;
-  const byPlace: Access = isOfSingles(extent)
+  const bySlot: Access = isOfSingles(extent)
     ? accessToSingles(plan, extent.singles.rows)
     : {
-        ways: conditions.scansNames && extent.isWhole ? [byNameScan(extent)] : byExtent(extent),
+        paths: conditions.scansNames && extent.isWhole ? [byNameScan(extent)] : byExtent(extent),
         rest,
         cost: extent.rows,
         isOfPostings: false,
@@ -151,92 +150,92 @@ export function cheapestAccess(plan: TypePlan, { names, uids }: ListQuery): Acce
   const listed = (column: 'name' | 'uid', list: readonly string[] | undefined): readonly Access[] => {
     if (list === undefined) return [];
     const values = [...new Set(list)];
-    return [{ ways: [byValues(extent, column, values)], rest, cost: values.length * lookUpCost, isOfPostings: false }];
+    return [{ paths: [byValues(extent, column, values)], rest, cost: values.length * lookUpCost, isOfPostings: false }];
   };
   const termed =
     best === undefined
       ? []
       : [
           {
-            ways: [byTerms(extent, best.ids, best.postings)],
+            paths: [byTerms(extent, best.ids, best.postings)],
             rest: rest.filter(({ terms }) => terms !== best),
             cost: best.postings * lookUpCost,
             isOfPostings: true,
           },
         ];
-  const all = [byPlace, ...listed('name', names), ...listed('uid', uids), ...termed];
+  const all = [bySlot, ...listed('name', names), ...listed('uid', uids), ...termed];
   return all.reduce((one, other) => (other.cost < one.cost ? other : one));
 }
 
 /** All rows of one incarnation; single objects of the extent are not among them. */
 export function rowsOfIncarnation({ extent, conditions }: TypePlan, incarnation: number): Access {
-  const { t, rows, incarnations, except, exceptJson, places } = extent;
-  const first = incarnation * placesPerIncarnation;
+  const { t, rows, incarnations, except, exceptJson, slots } = extent;
+  const first = incarnation * slotsPerIncarnation;
   const rest = conditions.pieces;
   if (!incarnations.includes(incarnation)) {
-    const here = places.filter((place) => incarnationOf(place) === incarnation);
+    const here = slots.filter((slot) => incarnationOf(slot) === incarnation);
     const text = 'json_each(?) j CROSS JOIN obj o INDEXED BY obj_key ON o.t = ? AND o.place = j.value';
-    return { ways: [way({ text, values: [JSON.stringify(here), t] })], rest, cost: rows, isOfPostings: false };
+    return { paths: [accessPath({ text, values: [JSON.stringify(here), t] })], rest, cost: rows, isOfPostings: false };
   }
-  const all = { text: 'o.t = ? AND o.place >= ? AND o.place < ?', values: [t, first, first + placesPerIncarnation] };
+  const all = { text: 'o.t = ? AND o.place >= ? AND o.place < ?', values: [t, first, first + slotsPerIncarnation] };
   const not = { text: 'o.place NOT IN (SELECT value FROM json_each(?))', values: [exceptJson] };
   const from = { text: 'obj o INDEXED BY obj_key', values: [] };
-  return { ways: [way(from, all, ...(except.size === 0 ? [] : [not]))], rest, cost: rows, isOfPostings: false };
+  return { paths: [accessPath(from, all, ...(except.size === 0 ? [] : [not]))], rest, cost: rows, isOfPostings: false };
 }
 
 /** By terms, of one incarnation; single objects of the extent are not among them. */
 export function termsInIncarnation({ extent, conditions }: TypePlan, best: TermSet, incarnation: number): Access {
-  const { incarnations, except, exceptJson, places } = extent;
-  const first = incarnation * placesPerIncarnation;
+  const { incarnations, except, exceptJson, slots } = extent;
+  const first = incarnation * slotsPerIncarnation;
   const text =
     'json_each(?) j CROSS JOIN posting x ON x.term = j.value AND x.place >= ? AND x.place < ? CROSS JOIN obj o NOT INDEXED ON o.id = x.id';
   const where: Piece[] = [];
   if (!incarnations.includes(incarnation)) {
-    const here = places.filter((place) => incarnationOf(place) === incarnation);
+    const here = slots.filter((slot) => incarnationOf(slot) === incarnation);
     where.push({ text: 'x.place IN (SELECT value FROM json_each(?))', values: [JSON.stringify(here)] });
   } else if (except.size > 0) {
     where.push({ text: 'x.place NOT IN (SELECT value FROM json_each(?))', values: [exceptJson] });
   }
-  const values = [JSON.stringify(best.ids), first, first + placesPerIncarnation];
+  const values = [JSON.stringify(best.ids), first, first + slotsPerIncarnation];
   const rest = conditions.pieces.filter(({ terms }) => terms !== best);
-  const way = { from: { text, values }, where, repeats: best.ids.length > 1 };
-  return { ways: [way], rest, cost: best.postings, isOfPostings: false };
+  const path = { from: { text, values }, where, repeats: best.ids.length > 1 };
+  return { paths: [path], rest, cost: best.postings, isOfPostings: false };
 }
 
 /** Whether an extent is nothing but single objects. */
-export function isOfSingles({ incarnations, places }: Extent): boolean {
-  return incarnations.length === 0 && places.length === 0;
+export function isOfSingles({ incarnations, slots }: Extent): boolean {
+  return incarnations.length === 0 && slots.length === 0;
 }
 
 /** More terms than this are not looked up for each object. */
 const mostTermsProbed = 8;
 
-/** Some of an extent's single objects: those without a wanted term are not looked at. */
+/** Access to some of an extent's single objects, without those that lack a wanted term. */
 export function accessToSingles({ extent, conditions }: TypePlan, rows: readonly KeyRow[]): Access {
   const { best, pieces } = conditions;
   const cost = rows.length;
   if (best === undefined || best.ids.length > mostTermsProbed) {
     const ids = rows === extent.singles.rows ? extent.singles.idsJson : JSON.stringify(rows.map(({ id }) => id));
-    return { ways: [byIds(ids, extent.t)], rest: pieces, cost, isOfPostings: false };
+    return { paths: [byIds(ids, extent.t)], rest: pieces, cost, isOfPostings: false };
   }
   const text = `json_each(?) j CROSS JOIN posting x
     ON x.term IN (${best.ids.map(() => '?').join(', ')}) AND x.place = j.value ->> 0 AND x.id = j.value ->> 1
     CROSS JOIN obj o NOT INDEXED ON o.id = x.id`;
-  const from = { text, values: [JSON.stringify(rows.map(({ id, place }) => [place.number, id])), ...best.ids] };
-  const ways = [{ from, where: [], repeats: best.ids.length > 1 }];
-  return { ways, rest: pieces.filter(({ terms }) => terms !== best), cost, isOfPostings: false };
+  const from = { text, values: [JSON.stringify(rows.map(({ id, slot }) => [slot.number, id])), ...best.ids] };
+  const paths = [{ from, where: [], repeats: best.ids.length > 1 }];
+  return { paths, rest: pieces.filter(({ terms }) => terms !== best), cost, isOfPostings: false };
 }
 
-/** A way over postings, as one over their rows. */
-export function joined(access: Access): readonly Way[] {
-  if (!access.isOfPostings) return access.ways;
-  return access.ways.map(({ from, where, repeats }) => ({
+/** Paths over postings as paths over their rows. */
+export function joined(access: Access): readonly AccessPath[] {
+  if (!access.isOfPostings) return access.paths;
+  return access.paths.map(({ from, where, repeats }) => ({
     from: { text: `${from.text} CROSS JOIN obj o NOT INDEXED ON o.id = x.id`, values: from.values },
     where,
     repeats,
   }));
 }
 
-function way(from: Piece, ...where: readonly Piece[]): Way {
+function accessPath(from: Piece, ...where: readonly Piece[]): AccessPath {
   return { from, where, repeats: false };
 }

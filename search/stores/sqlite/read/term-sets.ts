@@ -1,6 +1,5 @@
-// Which terms of the dictionary a condition on a label or an indexed path is about. Easy to get wrong: what a condition
-// means is decided by search/query/match.ts alone, which is asked about each value here wherever it is more than
-// equality.
+// Which terms of the dictionary a condition on a label or an indexed path matches. search/query/match.ts alone decides
+// what a condition means, and is asked about each value unless the condition is plain equality.
 import { compileMatcher } from '../../../query/match.ts';
 import { allOf, type FieldRequirement, type LabelRequirement } from '../../../query/list-query.ts';
 import type { Sql } from '../sql.ts';
@@ -9,12 +8,12 @@ import { fieldPath, labelPath } from '../terms.ts';
 /** Rows that have one of these terms, or with `isNegative` none of them. */
 export interface TermSet {
   readonly ids: readonly number[];
-  /** Postings of them together: no fewer than rows. */
+  /** Their postings together, at least as many as rows. */
   readonly postings: number;
   readonly isNegative: boolean;
 }
 
-/** A path with more values than this is not enumerated: the bodies are read instead. */
+/** The values of a path with more are not enumerated; bodies are read instead. */
 const mostEnumerated = 100_000;
 
 type TermRow = readonly [id: number, n: number, value: string];

@@ -1,8 +1,9 @@
-// What the main thread and the workers send each other. Easy to get wrong: bodies of a batch travel in one buffer that
-// is handed over, and the rest of its rows as one JSON text, since cloning thousands of small arrays costs the main
-// thread more than the write costs the worker.
+// What the main thread and the workers send each other. Bodies of a batch travel in one buffer that is handed over, the
+// rest of its rows as one JSON text: cloning thousands of small arrays would cost the main thread more than the write
+// costs the worker.
 import type { ObjectKey, TypeInfo, Incarnation } from '../../../types.ts';
 import type { RowWrite, SyncPosition, WriteBatch } from '../../store.ts';
+import { compareKeys } from '../text-order.ts';
 
 /** One row of {@link PackedBatch.rows}; the last is the length of its body. */
 export type PackedRow = readonly [
@@ -52,11 +53,7 @@ export function unpackRows({ rows, bodies }: PackedBatch): readonly RowWrite[] {
       at += bytes;
       return { namespace, name, uid, resourceVersion, ownerUid, createdAtMs, labels, terms, raw };
     })
-    .toSorted((one, other) => order(one.namespace, other.namespace) || order(one.name, other.name));
-}
-
-function order(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
+    .toSorted(compareKeys);
 }
 
 /** A call of a worker and its answer. */
@@ -78,12 +75,12 @@ export type WorkerEvent =
   | { readonly kind: 'damaged'; readonly message: string }
   | { readonly kind: 'stopped'; readonly types: readonly string[] };
 
-/** An error as it crosses the threads. */
+/** An error as it is sent between threads. */
 export interface Failure {
-  /** Of a GatewayError; absent means an error nobody expected. */
+  /** Of a GatewayError; absent for an unexpected error. */
   readonly code?: string;
   readonly message: string;
   readonly stack?: string;
-  /** The type an index is too full for. */
+  /** The type of an IndexFullError. */
   readonly full?: string;
 }

@@ -1,12 +1,11 @@
-// A thread that reads: each has its own connection. Easy to get wrong: bodies are handed over, not copied, so nothing
-// here may keep them.
+// A thread that reads, with a connection of its own. Bodies are handed over, not copied, so nothing here keeps them.
 import { workerData } from 'node:worker_threads';
 
 import type { BodyChunk } from '../read/bodies.ts';
 import type { BodyLimits } from '../read/body-budget.ts';
 import { markDamaged } from '../file.ts';
 import { openReader } from '../read/reader.ts';
-import { Handover, serve, tell } from './worker-port.ts';
+import { Handover, report, serve } from './worker-port.ts';
 
 /** What the thread is started with. */
 export interface ReaderData {
@@ -40,6 +39,6 @@ serve(
   (error) => {
     const message = (error as Error).message;
     markDamaged(file, message);
-    tell({ kind: 'damaged', message });
+    report({ kind: 'damaged', message });
   },
 );

@@ -1,5 +1,5 @@
-// The main thread's end of the calls to a worker. Easy to get wrong: a worker that ends must fail every call that waits
-// for it, and each later one, or a request hangs for ever.
+// The main thread's end of the calls to a worker. A worker that ends fails every call that waits for it and each later
+// one, so that no request hangs.
 import { extname } from 'node:path';
 import { Worker, type Transferable } from 'node:worker_threads';
 
@@ -16,11 +16,11 @@ export interface WorkerCalls {
 }
 
 export interface WorkerOptions {
-  /** Its file, without its ending: of this file's folder, TypeScript or JavaScript as this file is. */
+  /** File name in this folder without its ending, which is that of this file (.ts or .js). */
   readonly name: string;
   readonly data: unknown;
   readonly onEvent: (event: WorkerEvent) => void;
-  /** Told once when it ended without being asked. */
+  /** Called once when it ends without being asked. */
   readonly onDeath: (error: unknown) => void;
 }
 

@@ -1,5 +1,5 @@
-// The worker's end of the calls: runs operations by name and answers each, whatever it throws. Easy to get wrong: an
-// error class does not survive the way between threads, so what it means is sent as data.
+// The worker's end of the calls: runs operations by name and answers each, whatever it throws. Error classes do not
+// survive the message, so the class is sent as data.
 import { parentPort, type Transferable } from 'node:worker_threads';
 
 import { GatewayError } from '../../../../cache/model/errors.ts';
@@ -38,7 +38,7 @@ export function serve(operations: Readonly<Record<string, Operation>>, onDamage:
   });
 }
 
-export function tell(event: WorkerEvent): void {
+export function report(event: WorkerEvent): void {
   parentPort!.postMessage({ id: 0, event } satisfies AnswerMessage, []);
 }
 

@@ -1,11 +1,11 @@
-// The thread that writes: opens the file, then commits whatever has come while the last commit ran as one transaction.
-// Easy to get wrong: a commit is answered only when it is in the file.
+// The thread that writes: opens the file, then commits what has arrived during the last commit as one transaction. A
+// commit is answered only when it is in the file.
 import { workerData } from 'node:worker_threads';
 
 import type { LogLimits } from '../write/change-log.ts';
 import { isContradicted, isDamage, markDamaged, openIndexFile, type IndexFile } from '../file.ts';
 import type { PackedBatch } from './messages.ts';
-import { serve, tell } from './worker-port.ts';
+import { report, serve } from './worker-port.ts';
 import { Writer } from '../write/writer.ts';
 import type { Commit } from '../../store.ts';
 
@@ -28,24 +28,24 @@ interface Waiting {
 const mostBytes = 64 << 20;
 
 const data = workerData as WriterData;
-// With digits below the millisecond two stores that commit in the same one seldom issue the same version.
+// Microseconds make it unlikely that two stores issue the same version in one millisecond.
 const nowUs = (): number => Date.now() * 1000 + (Math.floor(performance.now() * 1000) % 1000);
 const { index, writer } = open() ?? open() ?? fail();
 let queue: Waiting[] = [];
 let isScheduled = false;
 
 /**
- * Undefined when the file proved damaged as soon as it was read: it is marked, so that the next opening sets it aside.
+ * Undefined when the file is damaged; it is marked, so that the next opening sets it aside.
  */
 function open(): { readonly index: IndexFile; readonly writer: Writer } | undefined {
-  const index = openIndexFile({ ...data, nowUs, onSetAside: (message) => tell({ kind: 'set-aside', message }) });
+  const index = openIndexFile({ ...data, nowUs, onSetAside: (message) => report({ kind: 'set-aside', message }) });
   try {
     const writer = new Writer(index.db, index.file, {
       log: data.log,
       maxBytes: data.maxBytes,
       nowUs,
-      onStopped: (types) => tell({ kind: 'stopped', types }),
-      onTrouble: (message) => tell({ kind: 'trouble', message }),
+      onStopped: (types) => report({ kind: 'stopped', types }),
+      onTrouble: (message) => report({ kind: 'trouble', message }),
     });
     return { index, writer };
   } catch (error) {
@@ -80,7 +80,7 @@ function commit(): void {
   try {
     results = writer.apply(queue.slice(0, count).map(({ batch }) => batch));
   } catch (error) {
-    // A file so damaged that not even a rollback works: told as the answer to each, which marks it.
+    // The file is so damaged that not even a rollback works: each batch fails, which marks the file.
     results = queue.slice(0, count).map(() => ({ error }));
   }
   const now = queue.splice(0, results.length);
@@ -98,7 +98,7 @@ function commit(): void {
 function onDamage(error: unknown): void {
   const message = (error as Error).message;
   markDamaged(index.file, message);
-  tell({ kind: 'damaged', message });
+  report({ kind: 'damaged', message });
 }
 
 function countOfNext(): number {

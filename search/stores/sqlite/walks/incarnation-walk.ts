@@ -1,8 +1,8 @@
-// Rows incarnation by incarnation, all or those that have a term: the first page of an order that begins with the
-// cluster looks at no more than the first clusters' rows. Easy to get wrong: the rows of one incarnation are all there
-// before they are sorted, and the next is not begun while there are enough.
+// Rows incarnation by incarnation, all or those that have a term, so that the first page of an order by cluster looks
+// only at the first clusters' rows. The rows of one incarnation are all read before they are sorted, and the next is
+// not begun while there are enough.
 import { incarnationOf } from '../catalog.ts';
-import { comparePlaceClusters, type KeyRow, type RowOrder } from '../read/order.ts';
+import { compareSlotClusters, type KeyRow, type RowOrder } from '../read/order.ts';
 import type { Session, TypePlan } from '../session.ts';
 import { rowsOfIncarnation, termsInIncarnation } from '../read/sources.ts';
 import { atOnceMs, collect, type Walk } from './walks.ts';
@@ -14,7 +14,7 @@ export function isByIncarnation({ keys, paths }: RowOrder): boolean {
 
 /** Incarnations in which an extent has more than single objects. */
 export function incarnationsOf({ extent }: TypePlan): readonly number[] {
-  return [...new Set([...extent.incarnations, ...extent.places.map(incarnationOf)])];
+  return [...new Set([...extent.incarnations, ...extent.slots.map(incarnationOf)])];
 }
 
 /** @param isByTerms the plan has a condition on terms, by which rows are found */
@@ -46,8 +46,8 @@ export function incarnationWalk(order: RowOrder, after: KeyRow | undefined, isBy
 function inOrder({ catalog }: Session, plan: TypePlan, order: RowOrder, after: KeyRow | undefined): readonly number[] {
   const { direction } = order.keys[0]!;
   return incarnationsOf(plan)
-    .flatMap((number) => catalog.placesOf.get(number)!.values().next().value ?? [])
-    .filter((place) => after === undefined || direction * comparePlaceClusters(place, after.place) >= 0)
-    .sort((one, other) => direction * comparePlaceClusters(one, other))
+    .flatMap((number) => catalog.slotsOf.get(number)!.values().next().value ?? [])
+    .filter((slot) => after === undefined || direction * compareSlotClusters(slot, after.slot) >= 0)
+    .sort((one, other) => direction * compareSlotClusters(one, other))
     .map(({ incarnation }) => incarnation.number);
 }

@@ -1,6 +1,6 @@
-// Objects that were granted one by one, in a query's order: what is known of them is in memory, and only what a query's
-// conditions ask is looked up, as many at a time as are wanted. Easy to get wrong: they may come and go between two
-// transactions, so a walk goes on after its last row, not at a position.
+// Objects that were granted one by one, in a query's order. Their keys are in memory; conditions are looked up for as
+// many as are wanted. Objects may come and go between two transactions, so a walk goes on after its last row, not at a
+// position.
 import type { KeyRow, RowOrder } from '../read/order.ts';
 import type { SingleList } from '../memory/single-rows.ts';
 import { accessToSingles } from '../read/sources.ts';

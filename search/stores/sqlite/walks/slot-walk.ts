@@ -1,84 +1,86 @@
-// Rows place by place, in the order of clusters and namespaces: what most questions are answered by. Easy to get wrong:
-// a place may hold more rows than are wanted at a time, and the walk goes on within it in the next transaction.
-import { incarnationOf, type Catalog, type Place } from '../catalog.ts';
+// Rows slot by slot, in the order of clusters and namespaces: answers most pages, and row a of the bench (50 of a
+// namespace) by users of 3,000 namespaces, which took 1.4 ms of CPU before several slots were read by one statement and
+// 0.7 since (docs/performance.md). A slot may hold more rows than are wanted at a time; the walk then goes on within it
+// in the next transaction.
+import { incarnationOf, type Catalog, type NamespaceSlot } from '../catalog.ts';
 import { compareText } from '../text-order.ts';
-import { comparePlaceClusters, type KeyRow, type RowOrder, type SortKey } from '../read/order.ts';
-import { placesPerIncarnation } from '../schema.ts';
+import { compareSlotClusters, type KeyRow, type RowOrder, type SortKey } from '../read/order.ts';
+import { slotsPerIncarnation } from '../schema.ts';
 import { whereOf, type Session, type TypePlan } from '../session.ts';
 import type { Piece } from '../sql.ts';
 import { atOnceMs, columnsOf, keyRow, type KeyColumns, type Walk } from './walks.ts';
 
-/** Places that are read by one statement at first, and at most. */
+/** Slots that are read by one statement at first, and at most. */
 const firstBatch = 4;
 const mostInBatch = 256;
-/** A statement that takes longer is followed by one over fewer places. */
+/** A statement that takes longer is followed by one over fewer slots. */
 const batchMs = 3;
 
-/** Place by place, in the order of clusters and namespaces. */
-export function placeWalk(order: RowOrder, after: KeyRow | undefined): Walk {
+/** Slot by slot, in the order of clusters and namespaces. */
+export function slotWalk(order: RowOrder, after: KeyRow | undefined): Walk {
   const [, , third] = order.keys;
   const isByName = third!.by === 'name';
   const direction = third!.direction;
-  let places: Iterator<Place> | undefined;
-  let queue: readonly Place[] = [];
+  let slots: Iterator<NamespaceSlot> | undefined;
+  let queue: readonly NamespaceSlot[] = [];
   let batch = firstBatch;
   let from: NameRange['from'];
   let isFirst = after !== undefined;
-  /** As many rows of the places in the queue as are wanted. */
+  /** As many rows of the slots in the queue as are wanted. */
   const readBatch = (session: Session, plan: TypePlan, want: number): readonly KeyRow[] => {
     const startedMs = performance.now();
-    const rows = rowsOfPlaces(session, plan, order, queue, want + 1);
+    const rows = rowsOfSlots(session, plan, order, queue, want + 1);
     batch = performance.now() - startedMs < batchMs ? Math.min(batch * 2, mostInBatch) : Math.max(1, batch >> 1);
     const last = rows.length > want ? rows.at(-1)! : undefined;
-    queue = last === undefined ? [] : queue.slice(queue.indexOf(last.place));
+    queue = last === undefined ? [] : queue.slice(queue.indexOf(last.slot));
     if (last !== undefined) from = { name: last.name, isAfter: true };
     return rows;
   };
-  const readOne = (session: Session, plan: TypePlan, place: Place, want: number): readonly KeyRow[] => {
-    const isAfterPlace = isFirst && samePlace(place, after!);
+  const readOne = (session: Session, plan: TypePlan, slot: NamespaceSlot, want: number): readonly KeyRow[] => {
+    const isAfterSlot = isFirst && sameSlot(slot, after!);
     // Another type may have an object of the same name that comes later.
-    if (isAfterPlace && isByName) from ??= { name: after!.name, isAfter: false };
+    if (isAfterSlot && isByName) from ??= { name: after!.name, isAfter: false };
     const limit = want + 1;
-    const found = rowsOfPlace(session, plan, order, place, isByName ? { direction, from, limit } : undefined);
+    const found = rowsOfSlot(session, plan, order, slot, isByName ? { direction, from, limit } : undefined);
     if (isByName && found.length === limit) from = { name: found.at(-1)!.name, isAfter: true };
     else {
       queue = queue.slice(1);
       from = undefined;
       isFirst = false;
     }
-    const wanted = isAfterPlace ? found.filter((row) => order.compare(row, after!) > 0) : found;
+    const wanted = isAfterSlot ? found.filter((row) => order.compare(row, after!) > 0) : found;
     return isByName ? wanted : wanted.sort(order.compare);
   };
   return {
     next: (session, plan, want) => {
-      places ??= placesInOrder(session, plan, order, after);
+      slots ??= slotsInOrder(session, plan, order, after);
       const rows: KeyRow[] = [];
       const untilMs = performance.now() + atOnceMs;
       while (rows.length < want && performance.now() < untilMs) {
-        if (queue.length === 0) queue = take(places, batch);
-        const [place] = queue;
-        if (place === undefined) return rows.length === 0 ? undefined : rows;
-        const isPlain = isByName && direction === 1 && from === undefined && !(isFirst && samePlace(place, after!));
+        if (queue.length === 0) queue = take(slots, batch);
+        const [slot] = queue;
+        if (slot === undefined) return rows.length === 0 ? undefined : rows;
+        const isPlain = isByName && direction === 1 && from === undefined && !(isFirst && sameSlot(slot, after!));
         const left = want - rows.length;
-        rows.push(...(isPlain ? readBatch(session, plan, left) : readOne(session, plan, place, left)));
+        rows.push(...(isPlain ? readBatch(session, plan, left) : readOne(session, plan, slot, left)));
       }
       return rows;
     },
   };
 }
 
-function take(places: Iterator<Place>, count: number): readonly Place[] {
-  const taken: Place[] = [];
+function take(slots: Iterator<NamespaceSlot>, count: number): readonly NamespaceSlot[] {
+  const taken: NamespaceSlot[] = [];
   while (taken.length < count) {
-    const next = places.next();
+    const next = slots.next();
     if (next.done === true) break;
     taken.push(next.value);
   }
   return taken;
 }
 
-function samePlace(place: Place, { place: other }: KeyRow): boolean {
-  return place.incarnation.id === other.incarnation.id && place.namespace === other.namespace;
+function sameSlot(slot: NamespaceSlot, { slot: other }: KeyRow): boolean {
+  return slot.incarnation.id === other.incarnation.id && slot.namespace === other.namespace;
 }
 
 interface NameRange {
@@ -88,28 +90,28 @@ interface NameRange {
   readonly limit: number;
 }
 
-/** In the order of the places and by name: the statement reads them so, there is nothing to sort. */
-function rowsOfPlaces(
+/** In the order of the slots and by name, as the index has them. */
+function rowsOfSlots(
   session: Session,
   plan: TypePlan,
   order: RowOrder,
-  places: readonly Place[],
+  slots: readonly NamespaceSlot[],
   limit: number,
 ): readonly KeyRow[] {
   const where = whereOf(plan.conditions.pieces);
   const text = `SELECT ${columnsOf(order)} FROM json_each(?) j CROSS JOIN obj o INDEXED BY obj_key
     ON o.t = ? AND o.place = j.value WHERE ${where.text} LIMIT ?`;
-  const numbers = JSON.stringify(places.map(({ number }) => number));
+  const numbers = JSON.stringify(slots.map(({ number }) => number));
   return session.sql
     .all<KeyColumns>(text, [numbers, plan.extent.t, ...where.values, limit])
     .map((row) => keyRow(session, plan, row));
 }
 
-function rowsOfPlace(
+function rowsOfSlot(
   session: Session,
   plan: TypePlan,
   order: RowOrder,
-  place: Place,
+  slot: NamespaceSlot,
   range: NameRange | undefined,
 ): KeyRow[] {
   const { t } = plan.extent;
@@ -123,7 +125,7 @@ function rowsOfPlace(
           },
         ];
   const where = whereOf([
-    { text: 'o.t = ? AND o.place = ?', values: [t, place.number] },
+    { text: 'o.t = ? AND o.place = ?', values: [t, slot.number] },
     ...after,
     ...plan.conditions.pieces,
   ]);
@@ -139,105 +141,109 @@ function rowsOfPlace(
   return rows.map((row) => keyRow(session, plan, row));
 }
 
-/** Places that have rows of the type, from that of `after` on; the extent's single objects are not among them. */
-function placesInOrder(session: Session, plan: TypePlan, order: RowOrder, after: KeyRow | undefined): Iterator<Place> {
+/** Slots that have rows of the type, from that of `after` on; the extent's single objects are not among them. */
+function slotsInOrder(
+  session: Session,
+  plan: TypePlan,
+  order: RowOrder,
+  after: KeyRow | undefined,
+): Iterator<NamespaceSlot> {
   const [first, second] = order.keys as readonly [SortKey, SortKey];
   const by = ({ by: column, direction }: SortKey) =>
     column === 'cluster'
-      ? (one: Place, other: Place) => direction * comparePlaceClusters(one, other)
-      : (one: Place, other: Place) => direction * compareText(one.namespace, other.namespace);
+      ? (one: NamespaceSlot, other: NamespaceSlot) => direction * compareSlotClusters(one, other)
+      : (one: NamespaceSlot, other: NamespaceSlot) => direction * compareText(one.namespace, other.namespace);
   const byFirst = by(first);
   const bySecond = by(second);
-  const compare = (one: Place, other: Place): number => byFirst(one, other) || bySecond(one, other);
-  const isWanted = (place: Place): boolean => after === undefined || compare(place, after.place) >= 0;
+  const compare = (one: NamespaceSlot, other: NamespaceSlot): number => byFirst(one, other) || bySecond(one, other);
+  const isWanted = (slot: NamespaceSlot): boolean => after === undefined || compare(slot, after.slot) >= 0;
   const catalog = session.catalog;
   if (first.by === 'cluster') {
     const key = `${first.direction} ${second.direction}`;
     return perIncarnation(session, plan, { key, byFirst, compare, isWanted, ascending: second.direction === 1 });
   }
-  const numbers = plan.extent.incarnations.flatMap((number) => [...catalog.placesOf.get(number)!.values()]);
-  const places = [...numbers.filter(({ number }) => !plan.extent.except.has(number)), ...listed(catalog, plan)];
-  return places.filter(isWanted).sort(compare)[Symbol.iterator]();
+  const numbers = plan.extent.incarnations.flatMap((number) => [...catalog.slotsOf.get(number)!.values()]);
+  const slots = [...numbers.filter(({ number }) => !plan.extent.except.has(number)), ...listed(catalog, plan)];
+  return slots.filter(isWanted).sort(compare)[Symbol.iterator]();
 }
 
-function listed(catalog: Catalog, { extent }: TypePlan): readonly Place[] {
-  return extent.places.map((number) => catalog.place(number));
+function listed(catalog: Catalog, { extent }: TypePlan): readonly NamespaceSlot[] {
+  return extent.slots.map((number) => catalog.slot(number));
 }
 
 /** An incarnation a walk comes to. */
 interface Stop {
   readonly incarnation: number;
-  /** Numbers of its places, in order; undefined for all. */
+  /** Numbers of its slots, in order; undefined for all. */
   readonly listed: readonly number[] | undefined;
 }
 
 /**
- * By the list of places of an extent, which is one array for all questions of a user about the same places, then by
- * direction.
+ * By the list of slots of an extent, then by direction. The list is the same array for all questions of a user about
+ * the same slots.
  */
 const knownStops = new WeakMap<readonly number[], Map<string, readonly Stop[]>>();
 
-function stopsOf({ catalog }: Session, plan: TypePlan, { key, byFirst, compare }: PlaceOrder): readonly Stop[] {
-  const { incarnations, places } = plan.extent;
-  const known = knownStops.get(places) ?? new Map<string, readonly Stop[]>();
-  knownStops.set(places, known);
+function stopsOf({ catalog }: Session, plan: TypePlan, { key, byFirst, compare }: SlotOrder): readonly Stop[] {
+  const { incarnations, slots } = plan.extent;
+  const known = knownStops.get(slots) ?? new Map<string, readonly Stop[]>();
+  knownStops.set(slots, known);
   let stops = known.get(key);
   if (stops === undefined) {
     const single = Map.groupBy(listed(catalog, plan), ({ number }) => incarnationOf(number));
     const heads = [
-      ...incarnations.map((number) => catalog.placesOf.get(number)!.values().next().value),
-      ...[...single.values()].map(([place]) => place),
-    ].filter((place) => place !== undefined);
+      ...incarnations.map((number) => catalog.slotsOf.get(number)!.values().next().value),
+      ...[...single.values()].map(([slot]) => slot),
+    ].filter((slot) => slot !== undefined);
     stops = heads.sort(byFirst).map(({ incarnation: { number } }) => ({
       incarnation: number,
       listed: single
         .get(number)
         ?.sort(compare)
-        .map((place) => place.number),
+        .map((slot) => slot.number),
     }));
     known.set(key, stops);
   }
   return stops;
 }
 
-interface PlaceOrder {
-  /** Says both directions. */
+interface SlotOrder {
+  /** Both directions, as the key of {@link knownStops}. */
   readonly key: string;
-  readonly byFirst: (one: Place, other: Place) => number;
-  readonly compare: (one: Place, other: Place) => number;
-  readonly isWanted: (place: Place) => boolean;
+  readonly byFirst: (one: NamespaceSlot, other: NamespaceSlot) => number;
+  readonly compare: (one: NamespaceSlot, other: NamespaceSlot) => number;
+  readonly isWanted: (slot: NamespaceSlot) => boolean;
   /** By namespace within a cluster. */
   readonly ascending: boolean;
 }
 
-/** One incarnation's places are read when the walk comes to it. */
-function* perIncarnation(session: Session, plan: TypePlan, order: PlaceOrder): Generator<Place> {
+/** One incarnation's slots are read when the walk comes to it. */
+function* perIncarnation(session: Session, plan: TypePlan, order: SlotOrder): Generator<NamespaceSlot> {
   const { catalog, sql } = session;
   const { t, except } = plan.extent;
   const { isWanted, ascending } = order;
   for (const { incarnation, listed: listedHere } of stopsOf(session, plan, order)) {
     if (listedHere === undefined) yield* wholeIncarnation(incarnation);
-    else yield* listedHere.map((number) => catalog.place(number)).filter((place) => isWanted(place));
+    else yield* listedHere.map((number) => catalog.slot(number)).filter((slot) => isWanted(slot));
   }
   /**
-   * Most questions are answered from the first places, so which of the others have rows is looked up once they are
-   * needed.
+   * Most questions are answered from the first slots; only then it is looked up which of the others have rows.
    */
-  function* wholeIncarnation(number: number): Generator<Place> {
+  function* wholeIncarnation(number: number): Generator<NamespaceSlot> {
     const inOrder = ascending ? catalog.inOrder(number) : catalog.inOrder(number).toReversed();
-    const wanted = inOrder.filter((place) => !except.has(place.number) && isWanted(place));
+    const wanted = inOrder.filter((slot) => !except.has(slot.number) && isWanted(slot));
     yield* wanted.slice(0, firstBatch);
     if (wanted.length <= firstBatch) return;
     const withRows = nonEmpty(number);
-    for (const place of wanted.slice(firstBatch)) if (withRows.has(place.number)) yield place;
+    for (const slot of wanted.slice(firstBatch)) if (withRows.has(slot.number)) yield slot;
   }
   function nonEmpty(number: number): ReadonlySet<number> {
-    const start = number * placesPerIncarnation;
+    const start = number * slotsPerIncarnation;
     const rows = sql.all<[number]>('SELECT place FROM counter WHERE t = ? AND place BETWEEN ? AND ?', [
       t,
       start,
-      start + placesPerIncarnation - 1,
+      start + slotsPerIncarnation - 1,
     ]);
-    return new Set(rows.map(([place]) => place));
+    return new Set(rows.map(([slot]) => slot));
   }
 }

@@ -1,6 +1,6 @@
 // Streams of rows in the query's order, one type at a time, resumable after any row: along an index where the order
-// allows, else collected and sorted. Easy to get wrong: no statement stays open between two calls, and rows equal in
-// the leading key must all be there before they are sorted.
+// allows, else collected and sorted. No statement is open between two calls, and rows that are equal in the leading key
+// are all there before they are sorted.
 import { readDocument, documentPaths } from '../../../query/document.ts';
 import type { RowKey } from '../../../query/match.ts';
 import type { BodyBudget } from '../read/body-budget.ts';
@@ -13,22 +13,22 @@ import type { Piece } from '../sql.ts';
 /** Gives rows after a row, in order, some at a time; undefined when there are no more. */
 export interface Walk {
   /**
-   * Passes over rows from the very first on, at most so many. @returns how many; more may be left to be read and
-   * dropped
+   * Passes over at most `count` rows from the very first on, and returns how many. The caller reads and drops the
+   * rest.
    */
-  readonly skip?: (session: Session, plan: TypePlan, count: number) => number;
-  readonly next: (session: Session, plan: TypePlan, want: number) => readonly KeyRow[] | undefined;
+  skip?(session: Session, plan: TypePlan, count: number): number;
+  next(session: Session, plan: TypePlan, want: number): readonly KeyRow[] | undefined;
 }
 
 /** A walk pauses after so long, whether or not it has found anything. */
 export const atOnceMs = 15;
 
 /** A row as it is read for its keys. */
-export type KeyColumns = readonly [id: number, place: number, name: string, created: number, rv: string];
+export type KeyColumns = readonly [id: number, slot: number, name: string, created: number, rv: string];
 
 /**
- * What an order does not compare is not read: the indexes of places and names hold the rest, so that no row is looked
- * up.
+ * Columns the order does not compare are not read: the indexes of slots and names hold the others, so that no row has
+ * to be looked up.
  */
 export function columnsOf({ keys }: RowOrder): string {
   const has = (column: SortKey['by']): boolean => keys.some(({ by }) => by === column);
@@ -36,14 +36,14 @@ export function columnsOf({ keys }: RowOrder): string {
   return `o.id, o.place, o.name, ${created}, ${has('resource_version') ? 'o.rv' : "''"}`;
 }
 
-export function keyRow({ catalog }: Session, plan: TypePlan, [id, place, name, created, rv]: KeyColumns): KeyRow {
-  return { id, type: plan.type, place: catalog.place(place), name, created, rv, sort: [] };
+export function keyRow({ catalog }: Session, plan: TypePlan, [id, slot, name, created, rv]: KeyColumns): KeyRow {
+  return { id, type: plan.type, slot: catalog.slot(slot), name, created, rv, sort: [] };
 }
 
 /**
  * All rows of an access that come after a row, sorted at once.
- * @param budget for an order by paths of the object, which reads each row's body and then leaves out what that tells is
- *   not wanted
+ * @param budget for an order by paths of the object, which reads each row's body and drops rows whose body does not
+ *   match
  */
 export function collect(
   session: Session,
@@ -54,12 +54,12 @@ export function collect(
   budget?: BodyBudget,
 ): KeyRow[] {
   const rows: KeyRow[] = [];
-  for (const way of joined(access)) {
-    const all = whereOf([...way.where, ...access.rest]);
-    // Each is read, so there is nothing to be had from more than may be.
+  for (const path of joined(access)) {
+    const all = whereOf([...path.where, ...access.rest]);
+    // One more than may be read is enough to refuse.
     const limit = budget === undefined ? '' : ` LIMIT ${budget.left + 1}`;
-    const text = `SELECT ${way.repeats ? 'DISTINCT ' : ''}${columnsOf(order)} FROM ${way.from.text} WHERE ${all.text}${limit}`;
-    for (const row of session.sql.all<KeyColumns>(text, [...way.from.values, ...all.values])) {
+    const text = `SELECT ${path.repeats ? 'DISTINCT ' : ''}${columnsOf(order)} FROM ${path.from.text} WHERE ${all.text}${limit}`;
+    for (const row of session.sql.all<KeyColumns>(text, [...path.from.values, ...all.values])) {
       rows.push(keyRow(session, plan, row));
     }
     budget?.expect(rows.length);
@@ -86,12 +86,12 @@ function withSortValues(
   });
 }
 
-/** A row as a matcher wants to know where it stands. */
-export function matchKey({ type, place, name }: KeyRow): RowKey {
-  return { cluster: place.incarnation.cluster, type, namespace: place.namespace, name };
+/** The key of a row, for a matcher. */
+export function matchKey({ type, slot, name }: KeyRow): RowKey {
+  return { cluster: slot.incarnation.cluster, type, namespace: slot.namespace, name };
 }
 
-/** Rows that are already there. */
+/** A walk over rows that are already read. */
 export function sortedWalk(rows: readonly KeyRow[]): Walk {
   let at = 0;
   return {
@@ -105,14 +105,14 @@ export function sortedWalk(rows: readonly KeyRow[]): Walk {
 }
 
 /** Whether an order can be followed without looking at all rows, and how. */
-export function walkOf(order: RowOrder): 'places' | Column | undefined {
+export function walkOf(order: RowOrder): 'slots' | Column | undefined {
   if (order.paths.length > 0) return undefined;
   const [first, second] = order.keys.map(({ by }) => by);
   if (first === 'name') return 'name';
   if (first === 'created_at') return 'created';
   if (first === 'resource_version') return 'rv';
-  const isOfPlaces = (by: SortKey['by'] | undefined): boolean => by === 'cluster' || by === 'namespace';
-  return isOfPlaces(first) && isOfPlaces(second) ? 'places' : undefined;
+  const isOfSlots = (by: SortKey['by'] | undefined): boolean => by === 'cluster' || by === 'namespace';
+  return isOfSlots(first) && isOfSlots(second) ? 'slots' : undefined;
 }
 
 /** A column that rows can be read in the order of. */
@@ -126,19 +126,83 @@ const columnReads: Readonly<Record<Column, { readonly index: string; readonly ke
   rv: { index: 'obj_key', keys: ['length(o.rv)', 'o.rv'] },
 };
 
-/** Along a column: whole groups of equal ones. */
+/** Along a column, in whole groups of rows that are equal in it. */
 export function columnWalk(column: Column, order: RowOrder, after: KeyRow | undefined): Walk {
-  const { direction } = order.keys[0]!;
-  const compare = direction === 1 ? '>' : '<';
-  const { index, keys } = columnReads[column];
-  const isAsc = direction === 1;
-  const orderBy = keys.map((key) => `${key} ${isAsc ? 'ASC' : 'DESC'}`).join(', ');
-  const valuesOf = (value: string | number): readonly (string | number)[] =>
-    column === 'rv' ? [String(value).length, value] : [value];
-  let from: { readonly value: string | number; readonly isAfter: boolean } | undefined =
-    after === undefined ? undefined : { value: after[column], isAfter: false };
-  let isOver = false;
-  const whereFrom = (plan: TypePlan, start: readonly Piece[]): Piece => {
+  return new ColumnWalk(column, order, after);
+}
+
+class ColumnWalk implements Walk {
+  readonly #column: Column;
+  readonly #order: RowOrder;
+  readonly #after: KeyRow | undefined;
+  readonly #isAscending: boolean;
+  readonly #rows: string;
+  readonly #orderBy: string;
+  /** Where it goes on; `isAfter` excludes the rows of this value. */
+  #from: { readonly value: string | number; readonly isAfter: boolean } | undefined;
+  #isOver = false;
+
+  constructor(column: Column, order: RowOrder, after: KeyRow | undefined) {
+    const { index, keys } = columnReads[column];
+    this.#column = column;
+    this.#order = order;
+    this.#after = after;
+    this.#isAscending = order.keys[0]!.direction === 1;
+    this.#rows = `FROM obj o INDEXED BY ${index} WHERE`;
+    this.#orderBy = keys.map((key) => `${key} ${this.#isAscending ? 'ASC' : 'DESC'}`).join(', ');
+    if (after !== undefined) this.#from = { value: after[column], isAfter: false };
+  }
+
+  skip(session: Session, plan: TypePlan, count: number): number {
+    if (this.#column === 'rv') return 0;
+    const passed = passInMemory(session, plan, this.#order, count);
+    if (passed !== undefined) {
+      if (passed.created === undefined) this.#isOver = true;
+      else this.#from = { value: passed.created, isAfter: false };
+      return passed.before;
+    }
+    const all = this.#where(plan, []);
+    const text = `SELECT o.${this.#column} ${this.#rows} ${all.text} ORDER BY ${this.#orderBy} LIMIT 1 OFFSET ?`;
+    const found = session.sql.first<[string | number]>(text, [...all.values, count]);
+    if (found === undefined) return 0;
+    const before = this.#where(plan, [this.#startAt(this.#isAscending ? '<' : '>', found[0])]);
+    this.#from = { value: found[0], isAfter: false };
+    return session.sql.first<[number]>(`SELECT count(*) ${this.#rows} ${before.text}`, before.values)![0];
+  }
+
+  next(session: Session, plan: TypePlan, want: number): readonly KeyRow[] | undefined {
+    if (this.#isOver) return undefined;
+    const [column, order, after] = [this.#column, this.#order, this.#after];
+    const where = this.#where(plan, this.#start());
+    const text = `SELECT ${columnsOf(order)} ${this.#rows} ${where.text} ORDER BY ${this.#orderBy} LIMIT ?`;
+    for (let limit = want + 16; ; limit *= 4) {
+      const rows = session.sql.all<KeyColumns>(text, [...where.values, limit]).map((row) => keyRow(session, plan, row));
+      const last = rows.at(-1);
+      // The last group may go on beyond the limit.
+      const whole = rows.length < limit ? rows : rows.filter((row) => row[column] !== last![column]);
+      if (whole.length === 0 && rows.length === limit) continue;
+      this.#isOver = rows.length < limit;
+      if (whole.length > 0) this.#from = { value: whole.at(-1)![column], isAfter: true };
+      const wanted = after === undefined ? whole : whole.filter((row) => order.compare(row, after) > 0);
+      return wanted.sort(order.compare);
+    }
+  }
+
+  #start(): readonly Piece[] {
+    if (this.#from === undefined) return [];
+    const { value, isAfter } = this.#from;
+    return [this.#startAt(`${this.#isAscending ? '>' : '<'}${isAfter ? '' : '='}`, value)];
+  }
+
+  #startAt(operator: string, value: string | number): Piece {
+    const { keys } = columnReads[this.#column];
+    return {
+      text: `(${keys.join(', ')}) ${operator} (${keys.map(() => '?').join(', ')})`,
+      values: this.#column === 'rv' ? [String(value).length, value] : [value],
+    };
+  }
+
+  #where(plan: TypePlan, start: readonly Piece[]): Piece {
     const member = inExtent(plan.extent, 'o');
     return whereOf([
       { text: 'o.t = ?', values: [plan.extent.t] },
@@ -146,47 +210,5 @@ export function columnWalk(column: Column, order: RowOrder, after: KeyRow | unde
       ...(member === undefined ? [] : [member]),
       ...plan.conditions.pieces,
     ]);
-  };
-  const startAt = (operator: string, value: string | number): Piece => ({
-    text: `(${keys.join(', ')}) ${operator} (${keys.map(() => '?').join(', ')})`,
-    values: valuesOf(value),
-  });
-  return {
-    skip: (session, plan, count) => {
-      if (column === 'rv') return 0;
-      const passed = passInMemory(session, plan, order, count);
-      if (passed !== undefined) {
-        if (passed.created === undefined) isOver = true;
-        else from = { value: passed.created, isAfter: false };
-        return passed.before;
-      }
-      const all = whereFrom(plan, []);
-      const rows = `FROM obj o INDEXED BY ${index} WHERE`;
-      const text = `SELECT o.${column} ${rows} ${all.text} ORDER BY ${orderBy} LIMIT 1 OFFSET ?`;
-      const found = session.sql.first<[string | number]>(text, [...all.values, count]);
-      if (found === undefined) return 0;
-      const before = whereFrom(plan, [startAt(isAsc ? '<' : '>', found[0])]);
-      from = { value: found[0], isAfter: false };
-      return session.sql.first<[number]>(`SELECT count(*) ${rows} ${before.text}`, before.values)![0];
-    },
-    next: (session, plan, want) => {
-      if (isOver) return undefined;
-      const start = from === undefined ? [] : [startAt(`${compare}${from.isAfter ? '' : '='}`, from.value)];
-      const where = whereFrom(plan, start);
-      const text = `SELECT ${columnsOf(order)} FROM obj o INDEXED BY ${index} WHERE ${where.text} ORDER BY ${orderBy} LIMIT ?`;
-      for (let limit = want + 16; ; limit *= 4) {
-        const rows = session.sql
-          .all<KeyColumns>(text, [...where.values, limit])
-          .map((row) => keyRow(session, plan, row));
-        const last = rows.at(-1);
-        // The last group may go on beyond the limit.
-        const whole = rows.length < limit ? rows : rows.filter((row) => row[column] !== last![column]);
-        if (whole.length === 0 && rows.length === limit) continue;
-        isOver = rows.length < limit;
-        if (whole.length > 0) from = { value: whole.at(-1)![column], isAfter: true };
-        const wanted = after === undefined ? whole : whole.filter((row) => order.compare(row, after) > 0);
-        return wanted.sort(order.compare);
-      }
-    },
-  };
+  }
 }

@@ -1,6 +1,5 @@
-// The log of changes as the writer keeps it: one entry a change, with the body before it, trimmed from its old end.
-// Easy to get wrong: entries hold no newer body, which is in the object's next entry or its row, so an entry is written
-// before the row is.
+// The log of changes as the writer keeps it: one entry a change, with the body before it, trimmed at its old end.
+// Entries hold no newer body, so an entry is written before its row is.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import { changeKind, metaKey } from '../schema.ts';
@@ -8,19 +7,19 @@ import { changeKind, metaKey } from '../schema.ts';
 /** What is kept of the log; the first bound that is reached trims it. */
 export interface LogLimits {
   readonly entries: number;
-  /** Of the bodies before changes. */
+  /** Of the bodies kept in entries. */
   readonly bytes: number;
   readonly ageMs: number;
 }
 
 export const defaultLogLimits: LogLimits = { entries: 100_000, bytes: 64 << 20, ageMs: 24 * 3600_000 };
 
-/** Entries are removed so many at least at a time. */
+/** Fewer entries are not worth a removal. */
 const leastTrimmed = 500;
 
 export interface ChangedRow {
   readonly t: number;
-  readonly place: number;
+  readonly slot: number;
   readonly name: string;
   readonly uid: string;
   readonly id: number;
@@ -49,7 +48,7 @@ export class ChangeLog {
     this.reset();
   }
 
-  /** The last change's. */
+  /** Sequence of the last change. */
   get sequence(): number {
     return this.#sequence;
   }
@@ -57,7 +56,7 @@ export class ChangeLog {
   /** @param bytes of the body before, which is still stored; 0 for an added object */
   append(kind: keyof typeof changeKind, row: ChangedRow, bytes: number): void {
     this.#sequence = Math.max(this.#sequence + 1, this.#nowUs());
-    this.#insert.run(this.#sequence, changeKind[kind], row.t, row.place, row.name, row.uid, row.id);
+    this.#insert.run(this.#sequence, changeKind[kind], row.t, row.slot, row.name, row.uid, row.id);
     this.#entries++;
     if (kind === 'added') return;
     this.#keepBody.run(this.#sequence, row.id);
@@ -70,7 +69,7 @@ export class ChangeLog {
     this.#trim();
   }
 
-  /** Reads what the file says, at first and after a transaction was rolled back. */
+  /** Reads the state from the file, at first and after a rollback. */
   reset(): void {
     const one = (sql: string): number => Number(Object.values(this.#db.prepare(sql).get()!)[0] ?? 0);
     this.#sequence = one(`SELECT value FROM meta WHERE key = '${metaKey.sequence}'`);
@@ -86,7 +85,7 @@ export class ChangeLog {
     const oldest = this.#sequenceAt(1);
     const tooOldUs = this.#nowUs() - ageMs * 1000;
     if (oldest !== 0 && oldest < tooOldUs) {
-      // As many as are removed at a time: more will go with the next transactions.
+      // A bounded number; the next transactions remove the rest.
       const row = this.#db
         .prepare(
           'SELECT max(sequence) AS s FROM (SELECT sequence FROM change WHERE sequence < ? ORDER BY sequence LIMIT 5000)',
@@ -108,7 +107,7 @@ export class ChangeLog {
     return Number(row?.sequence ?? 0);
   }
 
-  /** Up to where bodies of at least so many bytes are. */
+  /** The sequence up to which bodies have at least so many bytes. */
   #bodiesUpTo(excess: number): number {
     let sum = 0;
     for (const row of this.#db

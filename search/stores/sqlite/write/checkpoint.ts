@@ -1,6 +1,6 @@
 // Moves the write-ahead log into the database file so that a damaged log can never leave half of it there. Easy to get
-// wrong: SQLite drops a log's damaged tail, but pages of that tail may have been copied already; the record beside the
-// file tells whether they had, and what must be intact.
+// wrong: SQLite drops a log's damaged tail, but pages of that tail may have been copied before. The record beside the
+// file says whether they were, and what must be intact.
 import {
   closeSync,
   existsSync,
@@ -16,7 +16,7 @@ import {
 import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 
-/** What was about to be copied, or has been, of which log. */
+/** Which part of which log is being copied or was copied. */
 interface CheckpointRecord {
   /** `begun`: pages may be in both files. `done`: the database holds all of these bytes of the log. */
   readonly state: 'begun' | 'done';
@@ -43,7 +43,7 @@ export function checkpoint(db: DatabaseSync, file: string): void {
   const { busy, log: frames, checkpointed } = db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() as unknown as Result;
   if (busy !== 0 || frames !== checkpointed) return;
   writeRecord(file, { ...record, state: 'done' });
-  // Emptying waits for readers that are in the log; they are short, and another time will do.
+  // Emptying waits for readers of the log; if they take longer, the next checkpoint empties it.
   db.exec('PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = 10000');
 }
 
@@ -53,7 +53,7 @@ interface Result {
   readonly checkpointed: number;
 }
 
-/** What the record says of the log; to be asked before SQLite opens the file. */
+/** The state of the log by its record; must be called before SQLite opens the file. */
 export function examineLog(file: string): LogState {
   const record = readRecord(file);
   if (record === undefined) return 'sound';
@@ -64,7 +64,7 @@ export function examineLog(file: string): LogState {
   return record.state === 'done' ? 'drop-log' : 'mixed';
 }
 
-/** Files that belong to a database and go where it goes. */
+/** The files that belong to a database file and move with it. */
 export function companions(file: string): readonly string[] {
   return [`${file}-wal`, `${file}-shm`, recordFile(file)];
 }

@@ -1,8 +1,8 @@
-// Which types may still grow when the index nears its size limit. Easy to get wrong: nothing is evicted, so a type that
-// was stopped stays stopped until there is clearly room again; else it would start and stop at every deletion.
+// Which types may still grow when the index nears its size limit. Nothing is evicted: a stopped type starts again only
+// when there is clearly room, or it would start and stop at every deletion.
 
 export interface QuotaState {
-  /** In use in the file, free pages not counted; the log beside it is bounded and comes on top. */
+  /** Used in the file, without free pages; the write-ahead log comes on top and is bounded. */
   readonly usedBytes: number;
   readonly maxBytes: number;
   /** Bodies by number of the type. */
@@ -14,7 +14,7 @@ export interface QuotaState {
 /** Room that must be free before anything starts again. */
 const resumeShare = 0.95;
 /**
- * With each such share above the limit one more type stops; the rest is for deletions, the log of changes and
+ * One more type stops with each such share above the limit; the rest is for deletions, the log of changes and
  * positions.
  */
 const stepShare = 0.01;

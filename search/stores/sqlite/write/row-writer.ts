@@ -1,6 +1,5 @@
-// Writes single rows with all that hangs on them: body, postings, counters and the entry in the log. Easy to get wrong:
-// the log takes the body before it is overwritten, and postings and counters are only gathered here, to be written in
-// order at the end of the transaction.
+// Writes single rows with their body, postings, counters and log entry. The log takes the old body before it is
+// overwritten; postings and counters are gathered and written in order at the end of the transaction.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 import type { RowWrite } from '../../store.ts';
@@ -21,12 +20,12 @@ interface FoundRow {
 
 interface Posting {
   readonly term: number;
-  readonly place: number;
+  readonly slot: number;
   readonly id: number;
   readonly isAdded: boolean;
 }
 
-/** What became of a row. */
+/** What a write did to a row. */
 export type Outcome = 'unchanged' | 'written' | 'deleted';
 
 /** What a change adds to an incarnation's type. */
@@ -53,35 +52,35 @@ export class RowWriter {
   }
 
   /** Inserts or updates; an object of another uid is a deletion and an addition. */
-  upsert(t: number, place: number, row: RowWrite): { readonly outcome: Outcome; readonly growth: Growth } {
-    const found = this.#statements.find.get(row.raw, t, place, row.name) as FoundRow | undefined;
-    if (found === undefined) return this.#insert(t, place, row);
+  upsert(t: number, slot: number, row: RowWrite): { readonly outcome: Outcome; readonly growth: Growth } {
+    const found = this.#statements.find.get(row.raw, t, slot, row.name) as FoundRow | undefined;
+    if (found === undefined) return this.#insert(t, slot, row);
     if (found.uid !== row.uid) {
-      const removed = this.#remove(t, place, row.name, found);
-      const { growth } = this.#insert(t, place, row);
+      const removed = this.#remove(t, slot, row.name, found);
+      const { growth } = this.#insert(t, slot, row);
       return { outcome: 'written', growth: sum(removed, growth) };
     }
     if (found.same === 1) {
-      this.#setUnseen(t, place, row, found);
+      this.#setUnseen(t, slot, row, found);
       return { outcome: 'unchanged', growth: { objects: 0, bytes: 0 } };
     }
-    return this.#update(t, place, row, found);
+    return this.#update(t, slot, row, found);
   }
 
-  delete(t: number, place: number, name: string): { readonly outcome: Outcome; readonly growth: Growth } {
-    const found = this.#statements.find.get(null, t, place, name) as FoundRow | undefined;
+  delete(t: number, slot: number, name: string): { readonly outcome: Outcome; readonly growth: Growth } {
+    const found = this.#statements.find.get(null, t, slot, name) as FoundRow | undefined;
     if (found === undefined) return { outcome: 'unchanged', growth: { objects: 0, bytes: 0 } };
-    return { outcome: 'deleted', growth: this.#remove(t, place, name, found) };
+    return { outcome: 'deleted', growth: this.#remove(t, slot, name, found) };
   }
 
   /** Writes what was gathered. */
   flush(): void {
     this.#flushPostings();
-    for (const [t, places] of this.#counters) {
-      for (const [place, added] of [...places].toSorted(([one], [other]) => one - other)) {
+    for (const [t, slots] of this.#counters) {
+      for (const [slot, added] of [...slots].toSorted(([one], [other]) => one - other)) {
         if (added === 0) continue;
-        const { n } = this.#statements.count.get(t, place, added) as { n: number };
-        if (n === 0) this.#statements.dropCounter.run(t, place);
+        const { n } = this.#statements.count.get(t, slot, added) as { n: number };
+        if (n === 0) this.#statements.dropCounter.run(t, slot);
       }
     }
     this.#counters.clear();
@@ -91,81 +90,81 @@ export class RowWriter {
   reset(): void {
     this.#postings = [];
     this.#counters.clear();
-    // Numbers of deleted objects stand in the log and must not come again.
+    // The log holds the ids of deleted objects, so they must not be given again.
     const row = this.#db
       .prepare('SELECT max(coalesce((SELECT max(id) FROM obj), 0), coalesce((SELECT max(id) FROM change), 0)) AS n')
       .get() as { n: number };
     this.#nextId = row.n + 1;
   }
 
-  #insert(t: number, place: number, row: RowWrite): { readonly outcome: Outcome; readonly growth: Growth } {
+  #insert(t: number, slot: number, row: RowWrite): { readonly outcome: Outcome; readonly growth: Growth } {
     const id = this.#nextId++;
     const terms = this.#terms.packedTermsOf(t, row);
     const owner = row.ownerUid === '' ? null : row.ownerUid;
     const { name, uid, createdAtMs, resourceVersion } = row;
-    this.#log.append('added', { t, place, name, uid, id }, 0);
-    this.#statements.insertRow.run(id, t, place, name, uid, owner, createdAtMs, resourceVersion, terms);
+    this.#log.append('added', { t, slot, name, uid, id }, 0);
+    this.#statements.insertRow.run(id, t, slot, name, uid, owner, createdAtMs, resourceVersion, terms);
     this.#statements.insertBody.run(id, row.raw);
-    for (const term of unpackTerms(terms)) this.#post(term, place, id, true);
-    this.#count(t, place, 1);
+    for (const term of unpackTerms(terms)) this.#post(term, slot, id, true);
+    this.#count(t, slot, 1);
     return { outcome: 'written', growth: { objects: 1, bytes: row.raw.byteLength } };
   }
 
   #update(
     t: number,
-    place: number,
+    slot: number,
     row: RowWrite,
     found: FoundRow,
   ): { readonly outcome: Outcome; readonly growth: Growth } {
     const { id } = found;
-    this.#log.append('modified', { t, place, name: row.name, uid: row.uid, id }, found.bytes);
-    this.#setRow(place, row, found, this.#terms.packedTermsOf(t, row));
+    this.#log.append('modified', { t, slot, name: row.name, uid: row.uid, id }, found.bytes);
+    this.#setRow(slot, row, found, this.#terms.packedTermsOf(t, row));
     this.#statements.updateBody.run(row.raw, id);
     return { outcome: 'written', growth: { objects: 0, bytes: row.raw.byteLength - found.bytes } };
   }
 
-  /** What is not in the body changes without a word: nobody can have seen it. */
-  #setUnseen(t: number, place: number, row: RowWrite, found: FoundRow): void {
+  /** Columns that are not in the body change without an entry in the log: nobody can have seen them. */
+  #setUnseen(t: number, slot: number, row: RowWrite, found: FoundRow): void {
     const terms = this.#terms.packedTermsOf(t, row);
     if (found.rv === row.resourceVersion && Buffer.compare(terms, found.terms) === 0) return;
-    this.#setRow(place, row, found, terms);
+    this.#setRow(slot, row, found, terms);
   }
 
-  #setRow(place: number, row: RowWrite, found: FoundRow, terms: Uint8Array): void {
+  #setRow(slot: number, row: RowWrite, found: FoundRow, terms: Uint8Array): void {
     const owner = row.ownerUid === '' ? null : row.ownerUid;
     this.#statements.updateRow.run(owner, row.createdAtMs, row.resourceVersion, terms, found.id);
     const before = new Set(unpackTerms(found.terms));
     const after = new Set(unpackTerms(terms));
-    for (const term of before) if (!after.has(term)) this.#post(term, place, found.id, false);
-    for (const term of after) if (!before.has(term)) this.#post(term, place, found.id, true);
+    for (const term of before) if (!after.has(term)) this.#post(term, slot, found.id, false);
+    for (const term of after) if (!before.has(term)) this.#post(term, slot, found.id, true);
   }
 
-  #remove(t: number, place: number, name: string, found: FoundRow): Growth {
+  #remove(t: number, slot: number, name: string, found: FoundRow): Growth {
     const { id, uid, bytes } = found;
-    this.#log.append('deleted', { t, place, name, uid, id }, bytes);
+    this.#log.append('deleted', { t, slot, name, uid, id }, bytes);
     this.#statements.deleteRow.run(id);
     this.#statements.deleteBody.run(id);
-    for (const term of unpackTerms(found.terms)) this.#post(term, place, id, false);
-    this.#count(t, place, -1);
+    for (const term of unpackTerms(found.terms)) this.#post(term, slot, id, false);
+    this.#count(t, slot, -1);
     return { objects: -1, bytes: -bytes };
   }
 
-  #post(term: number, place: number, id: number, isAdded: boolean): void {
-    this.#postings.push({ term, place, id, isAdded });
+  #post(term: number, slot: number, id: number, isAdded: boolean): void {
+    this.#postings.push({ term, slot, id, isAdded });
     this.#terms.count(term, isAdded ? 1 : -1);
   }
 
-  #count(t: number, place: number, added: number): void {
-    const places = this.#counters.get(t) ?? new Map<number, number>();
-    if (places.size === 0) this.#counters.set(t, places);
-    places.set(place, (places.get(place) ?? 0) + added);
+  #count(t: number, slot: number, added: number): void {
+    const slots = this.#counters.get(t) ?? new Map<number, number>();
+    if (slots.size === 0) this.#counters.set(t, slots);
+    slots.set(slot, (slots.get(slot) ?? 0) + added);
   }
 
-  /** Sorted, which makes them neighbours; the sort is stable, so that of one posting the last word counts. */
+  /** Sorted, so that neighbours are written together; the sort is stable, so the last change of a posting wins. */
   #flushPostings(): void {
-    const postings = this.#postings.toSorted((a, b) => a.term - b.term || a.place - b.place || a.id - b.id);
-    for (const { term, place, id, isAdded } of postings) {
-      (isAdded ? this.#statements.addPosting : this.#statements.dropPosting).run(term, place, id);
+    const postings = this.#postings.toSorted((a, b) => a.term - b.term || a.slot - b.slot || a.id - b.id);
+    for (const { term, slot, id, isAdded } of postings) {
+      (isAdded ? this.#statements.addPosting : this.#statements.dropPosting).run(term, slot, id);
     }
     this.#postings = [];
   }

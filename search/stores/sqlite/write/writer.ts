@@ -1,6 +1,5 @@
 // The one writer: commits batches of rows with their positions and log entries, several batches in one transaction.
-// Easy to get wrong: when one batch fails, the others of its transaction must not, and nothing remembered in memory may
-// outlive the rollback.
+// When one batch fails the others still commit, and nothing of a rolled back transaction is remembered.
 import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
@@ -15,7 +14,7 @@ import { checkpoint } from './checkpoint.ts';
 import { unpackRows, type PackedBatch } from '../threads/messages.ts';
 import { stoppedTypes } from './quota.ts';
 import { RowWriter, type Growth } from './row-writer.ts';
-import { metaKey, placesPerIncarnation, readPragma, readStoreId } from '../schema.ts';
+import { metaKey, slotsPerIncarnation, readPragma, readStoreId } from '../schema.ts';
 import { TermDictionary } from '../terms.ts';
 
 export interface WriterOptions {
@@ -23,18 +22,17 @@ export interface WriterOptions {
   /** Of the file; undefined for no limit. */
   readonly maxBytes: number | undefined;
   readonly nowUs: () => number;
-  /** Told the types that are refused from now on; none when there is room again. */
+  /** Called with the types that are refused from now on; none when there is room again. */
   readonly onStopped: (types: readonly string[]) => void;
-  /** Told what went wrong beside a commit. */
+  /** Called with faults that do not fail a commit. */
   readonly onTrouble: (message: string) => void;
 }
 
-/** What a batch came to: a commit, or why not. */
+/** Result of a batch: a commit or an error. */
 export type Result = { readonly commit: Commit } | { readonly error: unknown };
 
 /**
- * No more batches join a transaction after so long: the more do, the fewer pages are written twice, but everybody
- * waits.
+ * No more batches join a transaction after so long. More batches write fewer pages twice, but all callers wait.
  */
 const transactionMs = 400;
 /** Copied into the file when the write-ahead log is this large. */
@@ -79,7 +77,7 @@ export class Writer {
     return this.#log.sequence;
   }
 
-  /** Commits the first of them together, as many as are written in the time; should one fail, each by itself. */
+  /** Commits the first batches together, as many as fit in the time; if one fails, each by itself. */
   apply(batches: readonly PackedBatch[]): readonly Result[] {
     const untilMs = performance.now() + transactionMs;
     const tried: PackedBatch[] = [];
@@ -118,15 +116,15 @@ export class Writer {
     const types = followed.map(({ t }) => t).filter((t) => onlyType === undefined || t === onlyType);
     let deleted = 0;
     for (const t of types) {
-      // First, so that whatever interrupts the deletion leaves a type that must be listed anew.
+      // First, so that an interrupted deletion leaves a type that must be listed again.
       this.#statements.clearPosition.run(t, inc);
-      const first = inc * placesPerIncarnation;
+      const first = inc * slotsPerIncarnation;
       const left = forgottenAtOnce - deleted;
-      const rows = this.#statements.rowsOf.all(t, first, first + placesPerIncarnation - 1, left) as {
+      const rows = this.#statements.rowsOf.all(t, first, first + slotsPerIncarnation - 1, left) as {
         place: number;
         name: string;
       }[];
-      for (const { place, name } of rows) this.#grow(t, inc, this.#rows.delete(t, place, name).growth);
+      for (const { place: slot, name } of rows) this.#grow(t, inc, this.#rows.delete(t, slot, name).growth);
       deleted += rows.length;
       if (rows.length === left) return { commit: this.#commitOf(0, deleted), isDone: false };
       this.#growth.delete(`${t} ${inc}`);
@@ -144,14 +142,14 @@ export class Writer {
     let written = 0;
     let deleted = 0;
     for (const { namespace, name } of batch.deletes) {
-      const place = this.#catalog.placesOf.get(inc)?.get(namespace);
-      if (place === undefined) continue;
-      const { outcome, growth } = this.#rows.delete(t, place.number, name);
+      const slot = this.#catalog.slotsOf.get(inc)?.get(namespace);
+      if (slot === undefined) continue;
+      const { outcome, growth } = this.#rows.delete(t, slot.number, name);
       if (outcome === 'deleted') deleted++;
       this.#grow(t, inc, growth);
     }
     for (const row of unpackRows(batch)) {
-      const { outcome, growth } = this.#rows.upsert(t, this.#numberOfPlace(incarnation, row.namespace), row);
+      const { outcome, growth } = this.#rows.upsert(t, this.#numberOfSlot(incarnation, row.namespace), row);
       if (outcome === 'written') written++;
       this.#grow(t, inc, growth);
     }
@@ -215,7 +213,7 @@ export class Writer {
     try {
       checkpoint(this.#db, this.#file);
     } catch (error) {
-      // What was committed is committed; the log grows until it can be copied.
+      // The commit stands; the log grows until it can be copied.
       this.#options.onTrouble(`its log cannot be copied into the file: ${(error as Error).message}`);
     }
     const left = statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
@@ -250,7 +248,7 @@ export class Writer {
     const info = JSON.stringify(type);
     const known = this.#statements.info.get(t, inc) as { info: string } | undefined;
     if (known?.info !== info) this.#statements.follow.run(t, inc, info);
-    // Who saw everything of the type may not see this incarnation's.
+    // A remembered extent of the whole type does not have this incarnation yet.
     if (known === undefined) this.#catalogGrew = true;
   }
 
@@ -273,20 +271,20 @@ export class Writer {
     return number;
   }
 
-  #numberOfPlace({ id }: Incarnation, namespace: string): number {
+  #numberOfSlot({ id }: Incarnation, namespace: string): number {
     const incarnation = this.#catalog.incarnations.get(id)!;
-    const places = this.#catalog.placesOf.get(incarnation.number)!;
-    const known = places.get(namespace);
+    const slots = this.#catalog.slotsOf.get(incarnation.number)!;
+    const known = slots.get(namespace);
     if (known !== undefined) return known.number;
-    if (places.size >= placesPerIncarnation - 1) {
+    if (slots.size >= slotsPerIncarnation - 1) {
       throw new GatewayError(
         'INDEX_UNAVAILABLE',
         `cluster "${incarnation.cluster}" has more namespaces than are indexed`,
       );
     }
-    const number = incarnation.number * placesPerIncarnation + places.size;
-    this.#statements.addPlace.run(number, namespace, this.#catalog.version + 1);
-    this.#catalog.addPlace({ number, incarnation, namespace });
+    const number = incarnation.number * slotsPerIncarnation + slots.size;
+    this.#statements.addSlot.run(number, namespace, this.#catalog.version + 1);
+    this.#catalog.addSlot({ number, incarnation, namespace });
     this.#catalogGrew = true;
     return number;
   }
@@ -298,7 +296,7 @@ function prepareAll(
   Record<
     | 'addType'
     | 'addIncarnation'
-    | 'addPlace'
+    | 'addSlot'
     | 'info'
     | 'follow'
     | 'followed'
@@ -317,7 +315,7 @@ function prepareAll(
       `INSERT INTO incarnation (incarnation, cluster) VALUES (?, ?)
       ON CONFLICT (incarnation) DO UPDATE SET cluster = excluded.cluster RETURNING id`,
     ),
-    addPlace: db.prepare('INSERT INTO place (id, namespace, added) VALUES (?, ?, ?)'),
+    addSlot: db.prepare('INSERT INTO place (id, namespace, added) VALUES (?, ?, ?)'),
     info: db.prepare('SELECT info FROM follow WHERE t = ? AND inc = ?'),
     follow: db.prepare(
       `INSERT INTO follow (t, inc, info, version, confirmed, objects, bytes) VALUES (?, ?, ?, '', 0, 0, 0)

@@ -1,0 +1,86 @@
+// Finds the end of one JSON value whose bytes come in chunks, by brackets and quotes alone. The grammar inside is left
+// to the reader of the whole value.
+import { byte, skipSpace } from './json-scan.ts';
+
+/** One scan at a time: `begin`, then `find` on each chunk until it gives a position. */
+export class ValueEnd {
+  #isOpen = false;
+  #isScalar = false;
+  #depth = 0;
+  #inString = false;
+  #isEscaped = false;
+
+  /** Whether a value has begun and not ended. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** @param first byte of the value, which {@link find} is given as well */
+  begin(first: number): void {
+    this.#isOpen = true;
+    this.#isScalar = first !== byte.quote && first !== byte.openObject && first !== byte.openList;
+    this.#depth = 0;
+    this.#inString = false;
+    this.#isEscaped = false;
+  }
+
+  /** The position after the value's last byte, or -1 when it goes on in the next chunk. */
+  find(bytes: Buffer, from: number): number {
+    const end = this.#isScalar ? endOfScalar(bytes, from) : this.#endOfNested(bytes, from);
+    if (end >= 0) this.#isOpen = false;
+    return end;
+  }
+
+  #endOfNested(bytes: Buffer, from: number): number {
+    // Local, because this loop sees every byte of every list.
+    let depth = this.#depth;
+    let inString = this.#inString;
+    let isEscaped = this.#isEscaped;
+    const { length } = bytes;
+    let end = -1;
+    let i = from;
+    while (i < length) {
+      if (inString) {
+        // Most bytes are inside of strings: nothing else is asked of them.
+        let c = bytes[i]!;
+        if (isEscaped) isEscaped = false;
+        else {
+          while (c !== 0x22 && c !== 0x5c && i + 1 < length) {
+            i += 1;
+            c = bytes[i]!;
+          }
+          if (c === 0x22) inString = false;
+          else if (c === 0x5c) isEscaped = true;
+        }
+        i += 1;
+      } else {
+        const c = bytes[i]!;
+        i += 1;
+        if (c === 0x22) {
+          inString = true;
+          continue;
+        }
+        if (c < 0x5b) continue;
+        if (c === byte.openObject || c === byte.openList) depth += 1;
+        else if (c === byte.closeObject || c === byte.closeList) depth -= 1;
+      }
+      if (depth === 0 && !inString) {
+        end = i;
+        break;
+      }
+    }
+    this.#depth = depth;
+    this.#inString = inString;
+    this.#isEscaped = isEscaped;
+    return end;
+  }
+}
+
+function endOfScalar(bytes: Buffer, from: number): number {
+  for (let i = from; i < bytes.length; i += 1) {
+    const c = bytes[i]!;
+    if (c === byte.comma || c === byte.closeList || c === byte.closeObject || c === byte.colon) return i;
+    if (skipSpace(bytes, i) !== i) return i;
+  }
+  return -1;
+}
