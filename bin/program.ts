@@ -4,7 +4,7 @@
 import { basename } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addCompletionCommand } from '../cli/completion/completion.ts';
-import { describeFailure, exitCodeOf, exitCodes } from '../cli/failure.ts';
+import { describeFailure, exitCodeOf, exitCodes, Failure } from '../cli/failure.ts';
 import { addGenerateCommand } from '../cli/member-access/generate-member-access.ts';
 import { addGetCommand } from '../cli/get-clusters.ts';
 import { addKubeconfigCommand } from '../cli/kubeconfig/kubeconfig.ts';
@@ -123,10 +123,24 @@ export async function main(argv: readonly string[]): Promise<number> {
   // Loaded on use: the verbs that only ask a gateway should not pay for a gateway.
   const verbs: LongRunningVerbs = {
     serve: async (options) => (await import('../gateway/main.ts')).serve(options),
-    demo: async (options) => (await import('./demo.ts')).demo(options),
+    demo: async (options) => (await loadDemo()).demo(options),
     check: (options) => check(options, processTerminal()),
   };
   return run(argv.slice(2), verbs, processTerminal(), isPlugin ? 'kubectl portcullis' : 'portcullis');
+}
+
+/** @throws Failure (rejects) in the image, which carries no simulator. */
+async function loadDemo(): Promise<typeof import('./demo.ts')> {
+  try {
+    return await import('./demo.ts');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
+    throw new Failure(
+      'the demo is not part of this installation',
+      'Run it from the npm package (portcullis demo) or from a checkout (npm ci && npm start).',
+      { cause: error },
+    );
+  }
 }
 
 function addDemo(program: Command, verbs: LongRunningVerbs): void {

@@ -1,6 +1,6 @@
-// `portcullis serve`: reads the configuration, starts the gateway, waits for a signal, ends in good order, and chooses
-// the exit code.
-import { createRequire } from 'node:module';
+// `portcullis serve`: reads the configuration, starts the gateway, waits for a signal, ends in good order, chooses the
+// exit code; nothing else.
+import { createRequire, findPackageJSON } from 'node:module';
 import { ConfigurationError } from '../lib/configuration-error.ts';
 import { GatewayError } from '../cache/model/errors.ts';
 import { readConfig } from './config/config.ts';
@@ -44,7 +44,9 @@ export async function serve(flags: ConfigInput): Promise<number> {
 
 /** Version of the package. */
 export function portcullisVersion(): string {
-  const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
+  // The nearest one above: a checkout has it one folder up, a release two.
+  const file = findPackageJSON(import.meta.url)!;
+  const { version } = createRequire(import.meta.url)(file) as { version: string };
   return version;
 }
 
