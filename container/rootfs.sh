@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts together the root file system of the image: rootfs.sh APP TARGET. APP holds the sources and production modules. Easy to get wrong: a library
-# that is missing shows only when the process starts, so everything ldd names is copied, and a name it cannot find ends the build.
+# Puts together the root file system of the image: rootfs.sh APP TARGET. APP holds the built program and production modules.
+# A missing library shows only when the process starts, so everything ldd names is copied, and a name it cannot find ends the build.
 set -eu
 app=$1
 target=$2
@@ -19,12 +19,12 @@ echo "$libraries" | grep -o '/[^ ]*' | while read -r library; do
   cp -L "$library" "$target$library"
 done
 
-for part in package.json LICENSE auth bin cache cli gateway http lib routing search sim node_modules; do
+for part in package.json LICENSE bin dist node_modules; do
   cp -R "$app/$part" "$target/app/$part"
 done
-# The binary is in /nodejs already; its package, npm's shims and the tests are of no use at run time.
+# The binary is in /nodejs already. Its package and npm's shims are of no use at run time, nor is the demo with its simulator.
 rm -rf "$target/app/node_modules"/node-linux-* "$target/app/node_modules/.bin"
-find "$target/app" -path "$target/app/node_modules" -prune -o \( -name '*.test.ts' -o -name '*.fixture.ts' \) -type f -print | xargs -r rm --
+rm -rf "$target/app/dist/sim" "$target/app/dist/bin"/demo*.js
 
 cp /etc/ssl/certs/ca-certificates.crt "$target/etc/ssl/certs/ca-certificates.crt"
 echo 'hosts: files dns' >"$target/etc/nsswitch.conf"
