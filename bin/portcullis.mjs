@@ -2,16 +2,19 @@
 // The executable: makes sure the right Node runs, then hands over to program.ts. Easy to get wrong: this file must load on very old
 // Nodes, or their users get a syntax error in place of the sentence that helps them. Hence no imports above and plain syntax.
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 // Type stripping is on by default from 22.18; the rest of the code is tested on 24 and 26.
 const oldestMajor = 24;
-const pinned = fileURLToPath(new URL('../node_modules/.bin/node', import.meta.url));
+// Below this package, or beside it when npm installs it into a project. That may be another Node, which must not call itself for ever.
+const pinned = ['../node_modules/.bin/node', '../../.bin/node']
+  .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+  .find((file) => existsSync(file) && realpathSync(file) !== realpathSync(process.execPath));
 
 if (Number(process.versions.node.split('.')[0]) >= oldestMajor) {
   await start();
-} else if (existsSync(pinned)) {
+} else if (pinned !== undefined) {
   runPinned();
 } else {
   process.stderr.write(

@@ -104,6 +104,13 @@ test('the installed program says its version, under both names, on its own Node 
   assert.match(await run(join(prefix, 'bin/kubectl-portcullis'), ['get', '--help']), /^Usage: kubectl portcullis get/);
 });
 
+test('the program runs from a project that depends on it', async () => {
+  const project = join(folder, 'project');
+  mkdirSync(project);
+  await run('npm', ['install', '--no-audit', '--no-fund', tarball], project);
+  assert.equal(await run(join(project, 'node_modules/.bin/portcullis'), ['--version']), `${version}\n`);
+});
+
 test('help and completion of the installed program are those of the checkout', async () => {
   const checkout = join(root, 'bin/portcullis.mjs');
   for (const args of [['--help'], ['serve', '--help'], ['completion', 'bash']])
