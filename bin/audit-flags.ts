@@ -1,5 +1,5 @@
-// The flags of `serve` for the audit log, named as kube-apiserver names them. Easy to get wrong: their defaults are
-// told here from the one place that has them, so that --help cannot say something else than what holds.
+// The flags of `serve` for the audit log, named as kube-apiserver names them. The defaults in --help are the
+// constants of the configuration.
 import type { Command } from 'commander';
 import { auditDefaults } from '../gateway/audit/config.ts';
 

@@ -1,6 +1,5 @@
-// `portcullis check`: the flags of serve, what is weak in what they mean, and how it is printed. Easy to get wrong: a
-// flag of serve must never be refused here, or somebody checks another configuration than the one that runs; so they
-// are serve's own, not written down again.
+// `portcullis check`: the flags of serve, what is weak in what they mean, and how it is printed. It takes serve's
+// own flags, so that a configuration that runs is never refused here.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { checkExitCode, checkJson, checkSummary, checkTable } from '../cli/check-report.ts';

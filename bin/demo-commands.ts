@@ -1,5 +1,5 @@
-// The text the demo prints: what runs, and commands that can be copied. Easy to get wrong: a command with a name that
-// does not exist in the simulated cluster; all names come from the clusters' own objects.
+// The text the demo prints: what runs, and commands that can be copied. All names in them come from the clusters'
+// own objects, so that each command works as it stands.
 import type { Gateway } from '../gateway/start/gateway.ts';
 import type { Simulator } from '../sim/server.ts';
 import { demoUsers } from '../sim/workloads/workloads.ts';

@@ -1,4 +1,4 @@
-// Names of the demo's clusters. Easy to get wrong: they are DNS labels and must differ for any number of clusters.
+// Names of the demo's clusters: DNS labels, all different for any number of clusters.
 const names = ['frankfurt', 'virginia', 'staging'];
 
 /** Name of the demo cluster with that index. */

@@ -1,5 +1,5 @@
-// `portcullis demo`: simulated clusters and a gateway in one process, a kubeconfig, and commands to try. Easy to get
-// wrong: the printed commands must work as they stand, so every name in them is taken from what really runs.
+// `portcullis demo`: simulated clusters and a gateway in one process, a kubeconfig, and commands to try. The names
+// in the printed commands are taken from what runs.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -1,6 +1,5 @@
 // The flags of `serve` that concern a hub and the identity that goes out, and the second spellings that
-// cluster-gateway's users bring. Easy to get wrong: a second spelling is accepted but not shown in --help, so that
-// there is one documented way.
+// cluster-gateway's users bring. A second spelling is accepted but not shown in --help.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { sourceNames } from '../gateway/config/source-names.ts';

@@ -1,5 +1,4 @@
-// The flags of `serve` for the index. Easy to get wrong: their defaults are told here from the one place that has them,
-// so that --help cannot say something else than what holds.
+// The flags of `serve` for the index. The defaults in --help are the constants of the configuration.
 import type { Command } from 'commander';
 import { indexDefaults } from '../gateway/config/index-config.ts';
 

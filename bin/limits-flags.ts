@@ -1,5 +1,5 @@
-// The flags of `serve` that bound what users, clusters and clients may take. Easy to get wrong: their defaults are told
-// here from the one place that has them, so that --help cannot say something else than what holds.
+// The flags of `serve` that bound what users, clusters and clients may take. The defaults in --help are the
+// constants of the configuration.
 import type { Command } from 'commander';
 import { defaultLimits } from '../gateway/config/limits-config.ts';
 

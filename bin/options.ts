@@ -1,5 +1,5 @@
-// Flags of `serve` and `demo` as typed by the person: text, unchecked, undefined where not given. Easy to get wrong: no
-// default is filled in for `serve`, because a value in --config must win over a default and lose to a flag.
+// Flags of `serve` and `demo` as typed: text, unchecked, undefined where not given. `serve` gets no defaults here,
+// because a value in --config wins over a default and loses to a flag.
 import type { ConfigInput } from '../gateway/config/written.ts';
 
 /** Raw flags of `portcullis serve`; `HOST:PORT` and paths are checked with the rest of the configuration. */

@@ -1,6 +1,6 @@
-// The command line as one commander program: which verbs there are, what they print for --help, and how they exit. Easy
-// to get wrong: 0 is done, 1 is failed, 2 is a wrong flag or configuration; commander's own 1 for usage faults is
-// turned into 2 here.
+// The command line as one commander program: which verbs there are, what they print for --help, and how they exit.
+// Exit codes are 0 for done, 1 for failed, 2 for a wrong flag or configuration; commander's own 1 for usage faults
+// becomes 2.
 import { basename } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { addCompletionCommand } from '../cli/completion/completion.ts';

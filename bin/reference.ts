@@ -1,5 +1,5 @@
-// The page docs/reference/command-line.md as text, made from the program itself. Easy to get wrong: it quotes --help
-// word for word, so a change there needs `node bin/write-reference.ts`; a test says so.
+// The page docs/reference/command-line.md as text, made from the program itself. It quotes --help word for word:
+// after a change there, run `node bin/write-reference.ts`. A test compares the two.
 import type { Command } from 'commander';
 import { makeProgram } from './program.ts';
 

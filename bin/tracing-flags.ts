@@ -1,5 +1,5 @@
-// The flags of `serve` for traces. Easy to get wrong: the environment variables of OpenTelemetry ask for them as well,
-// so both are told here.
+// The flags of `serve` for traces. OpenTelemetry's environment variables turn traces on as well, so the help names
+// both.
 import type { Command } from 'commander';
 
 /** Adds them; what was typed is checked with the rest of the configuration. */

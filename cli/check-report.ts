@@ -1,5 +1,5 @@
-// Prints what `portcullis check` found. Easy to get wrong: names of clusters and words of members are somebody else's,
-// so control characters must not reach the terminal.
+// Prints what `portcullis check` found. Names of clusters and messages of members are foreign text: control
+// characters in them are made visible before they reach the terminal.
 import { printable } from './failure.ts';
 import { align } from './table.ts';
 

@@ -1,5 +1,4 @@
-// Ages as kubectl prints them. Easy to get wrong: kubectl drops precision in steps (119s, 2m, 9m59s, 10m, 179m, 3h), it
-// does not round.
+// Ages as kubectl prints them. Kubectl drops precision in steps (119s, 2m, 9m59s, 10m, 179m, 3h), it does not round.
 
 const minuteMs = 60_000;
 

@@ -1,5 +1,5 @@
-// The one error type the command line throws on purpose: a message and the next step to take. Easy to get wrong: the
-// message is printed as it is, so it must never carry a token or a key.
+// The one error type the command line throws on purpose: a message and the next step to take. Messages are printed
+// as they are, so they never carry a token or a key.
 
 /** What a process of ours may exit with: done, tried and failed, or asked for something impossible. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2 } as const;

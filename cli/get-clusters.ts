@@ -1,6 +1,5 @@
-// `portcullis get clusters`: the clusters behind a gateway, with their state, as the server's own Table says it. Easy
-// to get wrong: json and yaml print the list as received; a reader's version must not drop fields that a newer gateway
-// adds.
+// `portcullis get clusters`: the clusters behind a gateway, with their state, as the server's own Table says it.
+// With json and yaml the list is printed as received: fields that a newer gateway adds are kept.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';

@@ -1,6 +1,5 @@
-// Prints a `meta.k8s.io/v1` Table as kubectl does. Easy to get wrong: columns come from the server, in its order; a
-// priority above 0 is only for `wide`; and cells are someone else's text, so control characters must not reach the
-// terminal.
+// Prints a `meta.k8s.io/v1` Table as kubectl does. Columns come from the server, in its order; a priority above 0 is
+// for `wide` only. Cells are foreign text: control characters in them are made visible.
 import { humanDuration } from './duration.ts';
 import { printable } from './failure.ts';
 import { isJsonObject } from './connection/http.ts';

@@ -1,5 +1,5 @@
-// Everything a verb may touch of the process it runs in, passed in so that tests need no process. Easy to get wrong:
-// results go to `print` (stdout, others parse it), everything for people goes to `note` (stderr).
+// Everything a verb may touch of its process, passed in so that tests need no process. Results go to `print`
+// (stdout, which others parse), everything for people goes to `note` (stderr).
 import { homedir } from 'node:os';
 
 /** The surroundings of one run of the command line. */

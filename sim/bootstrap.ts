@@ -1,5 +1,5 @@
-// What exists before anybody asks: the namespaces, the default roles and bindings, the kubernetes Service. Easy to get
-// wrong: the aggregated roles (view, edit, admin) are empty until their parts are collected.
+// What exists at start: the namespaces, the default roles and bindings, the kubernetes Service. The aggregated roles
+// (view, edit, admin) are empty until the controller has collected their rules.
 import { syncAggregatedRoles } from './controllers/aggregation.ts';
 import type { Cluster } from './cluster.ts';
 import type { KubernetesSpec } from './schema/spec.ts';

@@ -1,5 +1,5 @@
-// What every handler of one simulated API server shares, and one request as handlers see it. Easy to get wrong:
-// handlers take time and timers from here only, so that closing the simulator leaves nothing running.
+// What every handler of one simulated API server shares, and one request as handlers see it. Handlers take time and
+// timers from here only, so that closing the simulator leaves nothing running.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authorize } from './access/authorize.ts';
 import type { Negotiated } from './wire/negotiate.ts';

@@ -1,6 +1,5 @@
 // A small in-memory Kubernetes API server that real kubectl works on: for the demo and for tests of the gateway.
-// `startSimulator` joins the parts. Easy to get wrong: everything it starts (port, timers, streams) must end with
-// close().
+// `startSimulator` joins the parts; close() ends everything it started (port, timers, streams).
 import { randomBytes } from 'node:crypto';
 import { createAuditLog, type AuditLog } from './access/audit.ts';
 import { createAuthorizer } from './access/authorize.ts';

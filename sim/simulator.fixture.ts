@@ -1,5 +1,5 @@
-// A simulator for one test and a small HTTPS client for it. Easy to get wrong: the client keeps connections, so it is
-// closed before the simulator.
+// A simulator for one test and a small HTTPS client for it. The client keeps connections, so it is closed before the
+// simulator.
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import type { TestContext } from 'node:test';

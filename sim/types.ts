@@ -1,5 +1,5 @@
-// The shapes every file of the simulator shares: objects, metadata, users. Easy to get wrong: stored objects are frozen
-// by agreement, never mutated in place; a change is a new object with a new resourceVersion.
+// The shapes every file of the simulator shares: objects, metadata, users. Stored objects are never mutated in
+// place: a change is a new object with a new resourceVersion.
 
 /** Any JSON object; the simulator handles kinds it has no types for. */
 export type JsonObject = Record<string, any>;

@@ -1,5 +1,5 @@
-// What the shells must know of the commander program: words, flags and what may follow them. Easy to get wrong: whether
-// a flag takes a file is read from its placeholder, so a new flag for a file must say <file>, <pem>, <csv> or <dir>.
+// What the shells must know of the commander program: words, flags and what may follow them. A flag takes a file
+// when its placeholder is <file>, <pem>, <csv> or <dir>.
 import type { Command, Option } from 'commander';
 
 /** What may follow a flag. */

@@ -1,5 +1,5 @@
-// The bash completion script. Easy to get wrong: it must run without the bash-completion package and on bash 3.2
-// (macOS), and bash cuts words at "=", so that `--output=wide` arrives as three.
+// The bash completion script. It runs without the bash-completion package and on bash 3.2 (macOS). Bash splits words
+// at "=", so `--output=wide` arrives as three words.
 import { everyCommand, programNames } from './command-shape.ts';
 import type { CommandShape, ValueKind } from './command-shape.ts';
 

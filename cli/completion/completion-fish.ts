@@ -1,5 +1,4 @@
-// The fish completion script. Easy to get wrong: without -f fish offers file names everywhere, also where only a
-// command can stand.
+// The fish completion script. Without -f fish offers file names everywhere, also where only a command can stand.
 import { everyCommand, programNames } from './command-shape.ts';
 import type { CommandShape, FlagShape } from './command-shape.ts';
 

@@ -1,5 +1,5 @@
-// The zsh completion script, for `_arguments`. Easy to get wrong: in its specifications `[`, `]` and `:` have a meaning
-// of their own, so descriptions are escaped for _arguments first and quoted for the shell after.
+// The zsh completion script, for `_arguments`. In its specifications `[`, `]` and `:` have a meaning of their own,
+// so descriptions are escaped for _arguments first and quoted for the shell after.
 import { everyCommand, programNames } from './command-shape.ts';
 import type { CommandShape, FlagShape, ValueKind } from './command-shape.ts';
 

@@ -1,6 +1,5 @@
-// `portcullis completion`: scripts for bash, zsh and fish, made from the very commander program that parses the flags,
-// so that they cannot disagree. Easy to get wrong: descriptions and choices become shell source; they are quoted here
-// and nowhere else.
+// `portcullis completion`: scripts for bash, zsh and fish, made from the commander program that parses the flags, so
+// that they cannot disagree. Descriptions and choices become shell source and are quoted here.
 import { Argument } from 'commander';
 import type { Command } from 'commander';
 import { commandShape } from './command-shape.ts';

@@ -1,5 +1,5 @@
-// Builds the connection to the gateway from flags or from a kubeconfig. Easy to get wrong: with --server the kubeconfig
-// is left alone, so that the token of one server is never sent to another.
+// Builds the connection to the gateway from flags or from a kubeconfig. With --server the kubeconfig is not read, so
+// that the token of one server is never sent to another.
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { usageFailure } from '../failure.ts';

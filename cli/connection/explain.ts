@@ -1,5 +1,5 @@
-// Turns what went wrong on the way to the gateway into a sentence and a next step. Easy to get wrong: Node reports the
-// same mistake of a person (the wrong CA) under half a dozen codes, depending on where the chain breaks.
+// Turns what went wrong on the way to the gateway into a sentence and a next step. Node reports one mistake (the
+// wrong CA) under half a dozen codes, depending on where the chain breaks.
 import { Failure } from '../failure.ts';
 import type { Connection } from './gateway-connection.ts';
 

@@ -1,6 +1,5 @@
-// URLs of the gateway: its root from any address a kubeconfig may hold, and the address of one cluster below it. Easy
-// to get wrong: a root may itself have a path (a gateway behind another one), so only a trailing `…/<name>/proxy` of
-// ours is cut off.
+// URLs of the gateway: its root from any address a kubeconfig may hold, and the address of one cluster below it. A
+// root may have a path (a gateway behind another one), so only a trailing `…/<name>/proxy` of ours is cut off.
 import { usageFailure } from '../failure.ts';
 
 /** Path of the cluster list below the gateway's root. */

@@ -1,5 +1,5 @@
-// A small HTTPS client for the gateway and members: one request, one JSON object or one Failure that says what to do.
-// Easy to get wrong: a redirect is never followed, because the token would go along.
+// A small HTTPS client for the gateway: one GET, one JSON object or one Failure that says what to do. A redirect is
+// never followed, because the token would go along.
 import { Agent, request } from 'node:https';
 import { getCACertificates } from 'node:tls';
 import { explainConnection, explainStatus } from './explain.ts';

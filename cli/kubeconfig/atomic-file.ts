@@ -1,5 +1,5 @@
 // Replaces a whole file so that a reader sees the old text or the new one, never half of it, with mode 0600. Easy to
-// get wrong: a rename over a symbolic link would replace the link, and people keep their kubeconfig as a link into a
+// get wrong: a rename over a symbolic link replaces the link, and people keep their kubeconfig as a link into a
 // dotfiles repository.
 import { randomBytes } from 'node:crypto';
 import {

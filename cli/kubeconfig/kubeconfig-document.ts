@@ -1,5 +1,5 @@
-// Puts our entries into the text of a kubeconfig and leaves everything else, comments included, as it was. Easy to get
-// wrong: names are not proof of ownership; only an entry whose server is this gateway is ours to change or remove.
+// Puts our entries into the text of a kubeconfig and leaves everything else, comments included, as it was. A name is
+// no proof of ownership: only an entry whose server is this gateway is ours to change or remove.
 import { isMap, isScalar, isSeq, parseDocument } from 'yaml';
 import type { Document, ParsedNode, YAMLMap, YAMLSeq } from 'yaml';
 import { usageFailure } from '../failure.ts';

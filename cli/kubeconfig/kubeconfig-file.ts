@@ -1,6 +1,6 @@
-// Reads kubeconfig files the way kubectl does and finds the connection of one context. Easy to get wrong: in a
-// KUBECONFIG list the first file wins for every name, and relative paths are relative to the file that holds them, not
-// to the working directory.
+// Reads kubeconfig files the way kubectl does and finds the connection of one context. In a KUBECONFIG list the
+// first file wins for every name, and relative paths are relative to the file that holds them, not to the working
+// directory.
 import { readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { parseDocument } from 'yaml';

@@ -1,6 +1,5 @@
-// `portcullis kubeconfig`: one kubectl context for every cluster behind a gateway, as a new file, on stdout, or merged
-// into an existing file. Easy to get wrong: the result holds the caller's credential, so it is written 0600 and named
-// nowhere else.
+// `portcullis kubeconfig`: one kubectl context for every cluster behind a gateway, as a new file, on stdout, or
+// merged into an existing file. The result holds the caller's credential, so files get mode 0600.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { editFile, readIfPresent, replaceFile } from './atomic-file.ts';

@@ -1,6 +1,6 @@
-// `portcullis generate member-access`: prints the RBAC that a member cluster needs, to be read and applied there, or
-// applies it. Easy to get wrong: it is the whole right the gateway gets, so what is printed must say how to check it
-// and nothing may be granted that was not asked for.
+// `portcullis generate member-access`: prints the RBAC that a member cluster needs, to be read and applied there. It
+// is all the gateway may do in that cluster: nothing is granted that was not asked for, and the output says how to
+// check it.
 import { Option } from 'commander';
 import type { Command } from 'commander';
 import { stringify } from 'yaml';

@@ -1,6 +1,5 @@
-// The rights that following a member for the index needs there: of the user `portcullis:index`, whom the gateway
-// impersonates. Easy to get wrong: Secrets are readable only when somebody has chosen them, and a star among the
-// resources chooses them, too.
+// The rights that the index needs in a member: those of the user `portcullis:index`, whom the gateway impersonates.
+// Secrets are readable only when they were chosen; a star among the resources chooses them, too.
 import { usageFailure } from '../failure.ts';
 import type { PolicyRule } from './policy-rule.ts';
 

@@ -1,7 +1,7 @@
-// The least RBAC a member cluster must give the gateway's credential: to impersonate, and to ask what it may. Easy to
-// get wrong: in the read-only form a WebSocket exec is a `get`, so resources are named one by one and nothing that
-// opens a stream is among them; and RBAC has no patterns for verbs, so "impersonate-on:user-info:*" would mean nothing
-// and "*" everything.
+// The least RBAC a member cluster must give the gateway's credential: to impersonate, and to ask what it may do.
+// Easy to get wrong: to RBAC a WebSocket exec is a `get`, so the read-only form lists resources one by one and none
+// that opens a stream. RBAC has no patterns for verbs either: "impersonate-on:user-info:*" would mean nothing and
+// "*" everything.
 import { indexRules, reviewRules } from './index-access.ts';
 import type { MemberResource } from './member-discovery.ts';
 import type { PolicyRule } from './policy-rule.ts';

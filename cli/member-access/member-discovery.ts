@@ -1,6 +1,5 @@
-// What a cluster serves, from its own discovery: asked of the cluster, or in a file that somebody saved there. Easy to
-// get wrong: the list that `kubectl api-resources` prints has no subresources, so without them read-only access would
-// have no logs.
+// What a cluster serves, from its own discovery: asked of the cluster, or in a file that was saved there. `kubectl
+// api-resources` is no substitute: it prints no subresources, and read-only access would have no logs.
 import { parseAllDocuments } from 'yaml';
 import { Failure, usageFailure } from '../failure.ts';
 import { getJson, isJsonObject } from '../connection/http.ts';

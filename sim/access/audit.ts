@@ -1,6 +1,5 @@
-// Who asked for what, as this API server saw it: one entry a request, kept in memory, for tests of what stands in front
-// of it. Easy to get wrong: the entry exists from the moment the caller is known, its `code` only once the answer
-// began.
+// Who asked for what, as this API server saw it: one entry for each request, kept in memory, for tests of a gateway
+// in front of it. An entry exists from the moment the caller is known; its `code` is set once the answer began.
 import type { SimUser } from '../types.ts';
 
 /** One request as received. */

@@ -1,5 +1,5 @@
 // Who is calling: bearer tokens, ServiceAccount tokens made by the simulator, client certificates of its CA, else
-// system:anonymous. Easy to get wrong: a bearer token nobody knows is 401, not anonymous.
+// system:anonymous. An unknown bearer token is 401, not anonymous.
 import { X509Certificate } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';

@@ -1,6 +1,5 @@
-// RBAC as kube-apiserver evaluates it, over the Role, ClusterRole and binding objects in the store. Easy to get wrong:
-// a rule with resourceNames never allows a request without a name (list, create), and `*` in resources also covers
-// subresources.
+// RBAC as kube-apiserver evaluates it, over the Role, ClusterRole and binding objects in the store. A rule with
+// resourceNames never allows a request without a name (list, create); `*` in resources also covers subresources.
 import type { Store } from '../store/store.ts';
 import { forbidden, type StatusError } from '../api/status-error.ts';
 import type { JsonObject, KubeObject, SimUser } from '../types.ts';

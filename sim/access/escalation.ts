@@ -1,5 +1,5 @@
-// Nobody may grant more than they hold: writes to Roles and bindings are compared with the caller's own rules
-// (registry/rbac/escalation_check.go). Easy to get wrong: verb escalate (roles) or bind (bindings) lifts the check.
+// Users may grant only what they hold: writes to Roles and bindings are compared with the caller's own rules
+// (registry/rbac/escalation_check.go). The verb escalate (roles) or bind (bindings) lifts the check.
 import { ruleAllows, rulesFor, type Attributes } from './authorize.ts';
 import type { Call } from '../cluster.ts';
 import type { Resource } from '../store/resources.ts';

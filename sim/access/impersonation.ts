@@ -1,6 +1,6 @@
-// `Impersonate-*` by kube-apiserver's rules (apiserver/pkg/endpoints/filters/impersonation/impersonation.go, the legacy
-// mode all versions share). Easy to get wrong: given groups are authoritative, but system:authenticated is still added
-// unless one of system:authenticated / system:unauthenticated is among them.
+// `Impersonate-*` by kube-apiserver's rules (apiserver/pkg/endpoints/filters/impersonation/impersonation.go, the
+// legacy mode all versions share). Given groups are authoritative, but system:authenticated is still added unless
+// one of system:authenticated / system:unauthenticated is among them.
 import type { Attributes, Authorize } from './authorize.ts';
 import { forbiddenBy } from './authorize.ts';
 import { headerValues, utf8 } from '../wire/headers.ts';

@@ -1,5 +1,5 @@
-// The certificates of one simulator: its own CA, a serving certificate for the listen address, and client certificates
-// on request. Easy to get wrong: clients verify the IP in subjectAltName, a common name is ignored.
+// The certificates of one simulator: its own CA, a serving certificate for the listen address, and client
+// certificates on request. Clients verify the IP in subjectAltName and ignore the common name.
 import 'reflect-metadata';
 import {
   AuthorityKeyIdentifierExtension,

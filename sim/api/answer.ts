@@ -1,6 +1,5 @@
-// Writing answers: JSON or YAML bodies with the headers of a kube-apiserver, gzip for large ones, Status for failures.
-// Easy to get wrong: a large list is written piece by piece and waits for the client, so that one slow reader costs no
-// memory.
+// Writes answers: JSON or YAML bodies with the headers of a kube-apiserver, gzip for large ones, Status for
+// failures. A large list is written piece by piece and waits for the client, so that a slow reader costs no memory.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createGzip } from 'node:zlib';

@@ -1,5 +1,5 @@
-// One request from its head to its answer: parse → authenticate → impersonate → record → faults → authorize → dispatch.
-// Easy to get wrong: the audit entry is written before any refusal, so that tests see refused requests too.
+// One request from its head to its answer: parse → authenticate → impersonate → record → faults → authorize →
+// dispatch. The audit entry is written before any refusal, so that tests see refused requests too.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';

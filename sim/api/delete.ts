@@ -1,6 +1,6 @@
 // Deletion: of one object, of a collection, graceful for pods, held back by finalizers, with propagation (apiserver
-// pkg/registry/generic/registry/store.go, rest/delete.go). Easy to get wrong: an object with finalizers is only marked;
-// it goes away with the write that removes the last one.
+// pkg/registry/generic/registry/store.go, rest/delete.go). An object with finalizers is only marked; it goes away
+// with the write that removes the last one.
 import { sendObject, sendPieces, successStatus } from './answer.ts';
 import { readObject } from '../wire/body.ts';
 import type { Call, Cluster } from '../cluster.ts';

@@ -1,5 +1,5 @@
-// Discovery documents: /api, /apis, group and version lists, the aggregated form (KEP-3352), /version. Easy to get
-// wrong: kubectl asks for the aggregated form first, and a server that answers it must say so in the content type.
+// Discovery documents: /api, /apis, group and version lists, the aggregated form (KEP-3352), /version. kubectl asks
+// for the aggregated form first; an answer in that form says so in its content type.
 import { createHash } from 'node:crypto';
 import { sendObject, sendPieces } from './answer.ts';
 import type { Call, Cluster } from '../cluster.ts';

@@ -1,5 +1,5 @@
-// Which handler answers: resource, subresource and verb on one side, discovery, health and OpenAPI on the other. Easy
-// to get wrong: a known resource with a verb it does not have is 405, an unknown one 404.
+// Which handler answers: resource, subresource and verb on one side, discovery, health and OpenAPI on the other. A
+// known resource with a verb it does not have is 405, an unknown one 404.
 import { sendObject } from './answer.ts';
 import type { Call } from '../cluster.ts';
 import { deleteMany, deleteOne } from './delete.ts';

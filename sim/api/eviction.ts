@@ -1,5 +1,5 @@
-// pods/eviction: a deletion that a PodDisruptionBudget may refuse. Easy to get wrong: the refusal is 429 with a
-// DisruptionBudget cause, which kubectl drain retries.
+// pods/eviction: a deletion that a PodDisruptionBudget may refuse. The refusal is 429 with a DisruptionBudget cause,
+// which kubectl drain retries.
 import { sendObject } from './answer.ts';
 import { readKind } from '../wire/body.ts';
 import type { Call } from '../cluster.ts';

@@ -1,6 +1,5 @@
 // GET of one object and of a list: selectors, chunks, resourceVersion rules (apimachinery ValidateListOptions,
-// storage/cacher). Easy to get wrong: later chunks show the state at the first chunk's resourceVersion, rebuilt here
-// from the history.
+// storage/cacher). Later chunks show the state at the first chunk's resourceVersion, rebuilt from the history.
 import { sendObject, sendPieces } from './answer.ts';
 import type { Call, Cluster } from '../cluster.ts';
 import { fieldGettersOf, type Resource } from '../store/resources.ts';

@@ -1,5 +1,5 @@
-// The socket side: one TLS port, ALPN to HTTP/2 or HTTP/1.1, every connection tracked so that closing is complete. Easy
-// to get wrong: no ALPN means HTTP/1.1, and a closed http server does not close the TLS sockets it was handed.
+// The TLS port: ALPN to HTTP/2 or HTTP/1.1, every connection tracked so that closing is complete. A client without
+// ALPN gets HTTP/1.1. A closed http server does not close the TLS sockets it was handed, so the listener does.
 import { createServer as createHttp1, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttp2 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';

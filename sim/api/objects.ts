@@ -1,5 +1,5 @@
-// The store as code outside the server uses it: objects by kind or plural, written without asking who. Easy to get
-// wrong: objects returned are the stored ones; copy before changing.
+// The store as code outside the server uses it: objects by kind or plural, written without authorization. Returned
+// objects are the stored ones: copy before changing.
 import type { Cluster } from '../cluster.ts';
 import { toStored } from '../wire/conversion.ts';
 import { admit, createDefaults, updateDefaults } from '../defaults/defaults.ts';

@@ -1,6 +1,6 @@
-// OpenAPI v3: the index and one document per group-version, made from the schemas of the specification. Easy to get
-// wrong: kubectl looks in the PATCH operation of a kind for fieldValidation before it asks the server to validate, and
-// for strategic merge in its content types.
+// OpenAPI v3: the index and one document per group-version, made from the schemas of the specification. kubectl
+// looks in the PATCH operation of a kind: for fieldValidation before it asks the server to validate, and for
+// strategic merge among its content types.
 import { createHash } from 'node:crypto';
 import { commonHeaders, sendPieces } from './answer.ts';
 import type { Call, Cluster } from '../cluster.ts';

@@ -1,6 +1,6 @@
 // What a request asks for, read from method, path and query exactly as kube-apiserver's RequestInfoFactory does
-// (apiserver/pkg/endpoints/request/requestinfo.go). Easy to get wrong: `namespaces/x` is the namespace object itself,
-// but `namespaces/x/pods` is a pod list.
+// (apiserver/pkg/endpoints/request/requestinfo.go). `namespaces/x` is the namespace object itself, but
+// `namespaces/x/pods` is a pod list.
 
 /** The attributes of one request. */
 export interface RequestInfo {

@@ -1,5 +1,5 @@
-// The questions about identity and rights: SelfSubjectReview, the access reviews, TokenReview, TokenRequest. Easy to
-// get wrong: they answer 201 and store nothing, and a SelfSubjectReview tells the impersonated user, not the caller.
+// The questions about identity and rights: SelfSubjectReview, the access reviews, TokenReview, TokenRequest. They
+// answer 201 and store nothing. A SelfSubjectReview names the impersonated user, not the caller.
 import { createHash } from 'node:crypto';
 import { rulesFor, type Attributes } from '../access/authorize.ts';
 import { readKind } from '../wire/body.ts';

@@ -1,5 +1,5 @@
-// The scale subresource: an `autoscaling/v1` Scale read from and written to spec.replicas. Easy to get wrong: its
-// resourceVersion is that of the object behind it.
+// The scale subresource: an `autoscaling/v1` Scale read from and written to spec.replicas. Its resourceVersion is
+// that of the object behind it.
 import { sendObject } from './answer.ts';
 import { asKind, readKind } from '../wire/body.ts';
 import type { Call } from '../cluster.ts';

@@ -1,6 +1,6 @@
-// The failures the simulated API server answers with, each with the reason, message and details a kube-apiserver gives
-// (apimachinery/pkg/api/errors). Easy to get wrong: `details.kind` holds the resource's plural in most of them, and
-// kubectl prints the message, so wording matters.
+// The failures the simulated API server answers with, each with the reason, message and details a kube-apiserver
+// gives (apimachinery/pkg/api/errors). `details.kind` holds the resource's plural in most of them. kubectl prints
+// the message, so its words are those of kube-apiserver.
 import type { JsonObject } from '../types.ts';
 
 /** A group and a plural resource name. */

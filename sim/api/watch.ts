@@ -1,6 +1,5 @@
 // Watches: the stream of changes of a collection from a resourceVersion on, with bookmarks and initial events
-// (KEP-3157). Easy to get wrong: an object that leaves the selector is DELETED for this watcher, one that enters it is
-// ADDED.
+// (KEP-3157). An object that leaves the selector is DELETED for this watcher, one that enters it is ADDED.
 import { commonHeaders } from './answer.ts';
 import type { Call } from '../cluster.ts';
 import { checkResourceVersion, includeObjectOf, numberOf, stateAt } from './list.ts';

@@ -1,6 +1,6 @@
 // Create and update: metadata, optimistic concurrency, status split, dry run
-// (apiserver/pkg/registry/generic/registry/store.go). Easy to get wrong: a write to the main resource keeps the stored
-// status, a write to /status keeps everything but the status.
+// (apiserver/pkg/registry/generic/registry/store.go). A write to the main resource keeps the stored status, a write
+// to /status keeps everything but the status.
 import { sendObject } from './answer.ts';
 import { sendShaped } from './list.ts';
 import { readKind } from '../wire/body.ts';

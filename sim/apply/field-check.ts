@@ -1,6 +1,6 @@
 // Checks a written object against the schema of its kind: unknown fields (dropped, warned about or refused, by
-// fieldValidation), wrong types, missing required fields. Easy to get wrong: unknown fields are dropped even when
-// nobody is told.
+// fieldValidation), wrong types, missing required fields. Unknown fields are dropped even where fieldValidation asks
+// for no warning.
 import type { Call } from '../cluster.ts';
 import { badRequest, invalid, requiredField, type FieldFault } from '../api/status-error.ts';
 import type { Resource } from '../store/resources.ts';

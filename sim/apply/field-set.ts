@@ -1,5 +1,5 @@
-// Sets of field paths, as managedFields holds them (`fieldsV1`; sigs.k8s.io/structured-merge-diff fieldpath). Easy to
-// get wrong: a path is a member only where `self` is set; `{"f:a":{"f:b":{}}}` holds a.b but not a.
+// Sets of field paths, as managedFields holds them (`fieldsV1`; sigs.k8s.io/structured-merge-diff fieldpath). A path
+// is in the set only where `self` is set; `{"f:a":{"f:b":{}}}` holds a.b but not a.
 import { canonical } from '../store/store.ts';
 import type { JsonObject } from '../types.ts';
 

@@ -1,5 +1,5 @@
-// `metadata.managedFields` of updates and the whole of server-side apply, in terms of one request. Easy to get wrong: a
-// client that sends an empty list asks to reset it, and nothing is tracked on an object that never had a list.
+// `metadata.managedFields` of updates and the whole of server-side apply, in terms of one request. A client that
+// sends an empty list resets it. An object that never had a list gets none.
 import { decodeManagers, encodeManagers, type Manager } from './managers.ts';
 import { applyConfig, recordUpdate, type Write } from './ownership.ts';
 import type { Call } from '../cluster.ts';

@@ -1,5 +1,5 @@
-// `metadata.managedFields` as a table of who owns what, and back. Easy to get wrong: an entry is known by manager,
-// operation, version and subresource together, never by its time.
+// `metadata.managedFields` as a table of who owns what, and back. An entry is identified by manager, operation,
+// version and subresource together, never by its time.
 import type { JsonObject } from '../types.ts';
 import { decodeFields, encodeFields, isEmpty, union, type FieldSet } from './field-set.ts';
 

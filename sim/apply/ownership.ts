@@ -1,5 +1,5 @@
-// Who owns which field after a write: updates take what they change, applies own what they say (structured-merge-diff
-// merge/update.go). Easy to get wrong: an apply conflicts only where the value would really change.
+// Who owns which field after a write: updates own what they change, applies own what they name
+// (structured-merge-diff merge/update.go). An apply conflicts only where the value would change.
 import type { Schema } from '../schema/spec.ts';
 import { StatusError } from '../api/status-error.ts';
 import type { JsonObject, KubeObject } from '../types.ts';

@@ -1,5 +1,4 @@
-// JSON patch (RFC 6902) with pointers of RFC 6901. Easy to get wrong: `~1` before `~0`, and `-` is only an index for
-// add.
+// JSON patch (RFC 6902) with pointers of RFC 6901. `~1` is decoded before `~0`, and `-` is an index for add only.
 import { StatusError, badRequest } from '../api/status-error.ts';
 import { canonical } from '../store/store.ts';
 import { copy, type JsonObject } from '../types.ts';

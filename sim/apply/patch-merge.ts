@@ -1,4 +1,4 @@
-// JSON merge patch (RFC 7386). Easy to get wrong: null removes a member, and arrays are replaced whole.
+// JSON merge patch (RFC 7386). Null removes a member, and arrays are replaced whole.
 
 /** The target after the patch; neither argument is changed. */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {

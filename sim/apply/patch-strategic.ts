@@ -1,6 +1,6 @@
-// Strategic merge patch (apimachinery/pkg/util/strategicpatch), steered by the merge keys of the schemas. Easy to get
-// wrong: a list without a merge strategy is replaced whole, and the order of a merged list follows `$setElementOrder`,
-// server-only items in place.
+// Strategic merge patch (apimachinery/pkg/util/strategicpatch), steered by the merge keys of the schemas. A list
+// without a merge strategy is replaced whole. The order of a merged list follows `$setElementOrder`; items that only
+// the server has keep their position.
 import { resolve, type Schema } from '../schema/spec.ts';
 import { badRequest, unexplained } from '../api/status-error.ts';
 import { canonical } from '../store/store.ts';

@@ -1,5 +1,5 @@
-// PATCH in its five forms; each turns the current object and the patch into the next object. Easy to get wrong: the
-// body is read first and everything after happens at once, so no other write can come between.
+// PATCH in its five forms; each turns the current object and the patch into the next object. The body is read first
+// and the rest happens in one turn, so no other write can come between.
 import { asKind, contentTypeOf, parseObject, readBody } from '../wire/body.ts';
 import type { Call } from '../cluster.ts';
 import { toVersion } from '../wire/conversion.ts';

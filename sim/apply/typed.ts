@@ -1,5 +1,5 @@
 // Objects seen through their schema: which fields exist, what differs, merging and removing (structured-merge-diff
-// typed). Easy to get wrong: a list without a list type is atomic, it changes owner as a whole.
+// typed). A list without a list type is atomic: it changes its owner as a whole.
 import { inOrder } from './patch-strategic.ts';
 import { resolve, type Schema } from '../schema/spec.ts';
 import { canonical } from '../store/store.ts';

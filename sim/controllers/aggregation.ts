@@ -1,5 +1,5 @@
-// Aggregated ClusterRoles: the rules of every ClusterRole whose labels an aggregationRule selects. Easy to get wrong:
-// edit is a part of admin, so one pass is not enough.
+// Aggregated ClusterRoles: the rules of every ClusterRole whose labels an aggregationRule selects. One pass is not
+// enough, since edit is a part of admin.
 import type { Cluster } from '../cluster.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import { canonical } from '../store/store.ts';

@@ -1,5 +1,5 @@
-// What happens to a pod when one of its containers ends: restarted, or the pod ends with its last container. Easy to
-// get wrong: an ephemeral container is never restarted and never ends its pod.
+// What happens to a pod when one of its containers ends: restarted, or the pod ends with its last container. An
+// ephemeral container is never restarted and never ends its pod.
 import type { Cluster } from '../cluster.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import { edit } from './objects.ts';

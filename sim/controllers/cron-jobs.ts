@@ -1,5 +1,5 @@
-// CronJobs: a Job at each time the schedule names, old ones removed. Easy to get wrong: day of month and day of week
-// are alternatives when both are restricted.
+// CronJobs: a Job at each time the schedule names, old ones removed. Day of month and day of week are alternatives
+// when both are restricted.
 import type { Cluster } from '../cluster.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import { createOwned, edit, ownedBy, ownedObjects, recordEvent, removeOwned } from './objects.ts';

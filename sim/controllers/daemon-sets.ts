@@ -1,5 +1,4 @@
-// DaemonSets: one pod on each node that fits. Easy to get wrong: cordoned nodes keep and get their pods, unlike other
-// workloads.
+// DaemonSets: one pod on each node that fits. Cordoned nodes keep and get their pods, unlike other workloads.
 import type { Cluster } from '../cluster.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import type { KubeObject } from '../types.ts';

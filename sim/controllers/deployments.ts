@@ -1,5 +1,5 @@
-// Deployments: one ReplicaSet a revision, moved from old to new within maxSurge and maxUnavailable. Easy to get wrong:
-// rolling back means finding the ReplicaSet whose template is the wanted one, not making another.
+// Deployments: one ReplicaSet for each revision, moved from old to new within maxSurge and maxUnavailable. Rolling
+// back finds the ReplicaSet whose template is the wanted one and makes no other.
 import type { Cluster } from '../cluster.ts';
 import { canonical } from '../store/store.ts';
 import type { JsonObject, KubeObject } from '../types.ts';

@@ -1,4 +1,4 @@
-// PodDisruptionBudgets: how many pods may go now. Easy to get wrong: a percentage of minAvailable is rounded up.
+// PodDisruptionBudgets: how many pods may go now. A percentage of minAvailable is rounded up.
 import type { Cluster } from '../cluster.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import type { KubeObject } from '../types.ts';

@@ -1,5 +1,5 @@
-// Endpoints and EndpointSlices of Services with a selector. Easy to get wrong: a target port may be a name that each
-// pod resolves for itself.
+// Endpoints and EndpointSlices of Services with a selector. A target port may be a name that each pod resolves for
+// itself.
 import type { Cluster } from '../cluster.ts';
 import { matchesLabels } from '../store/selectors.ts';
 import type { JsonObject, KubeObject } from '../types.ts';

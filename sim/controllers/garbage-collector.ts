@@ -1,5 +1,5 @@
-// The garbage collector: dependents follow their owners, by the propagation the deletion asked for. Easy to get wrong:
-// an object with another living owner stays and only loses the reference.
+// The garbage collector: dependents follow their owners, by the propagation the deletion asked for. An object with
+// another living owner stays and only loses the reference.
 import type { Cluster } from '../cluster.ts';
 import { startDeletion, finishDeletion } from '../api/delete.ts';
 import type { Resource } from '../store/resources.ts';

@@ -1,5 +1,5 @@
-// Jobs: pods until enough of them succeeded, or too many failed. Easy to get wrong: the pods of a finished Job stay, so
-// that their logs can be read.
+// Jobs: pods until enough of them succeeded, or too many failed. The pods of a finished Job are kept, so that their
+// logs can be read.
 import type { Cluster } from '../cluster.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import { isOver, isReady, ownedObjects, randomSuffix, recordEvent, removeOwned, setStatus } from './objects.ts';

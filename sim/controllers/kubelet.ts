@@ -1,5 +1,5 @@
-// Scheduler and kubelet in one: pods get a node, start, run, end and go away, each after a short while. Easy to get
-// wrong: a pod whose status somebody else wrote (seeded, or by a test) is left as it is.
+// Scheduler and kubelet in one: pods get a node, start, run, end and go away, each after a short while. A pod whose
+// status was written by others (seeded, or by a test) is not touched.
 import type { Cluster } from '../cluster.ts';
 import { startDeletion } from '../api/delete.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';

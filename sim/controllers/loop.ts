@@ -1,6 +1,6 @@
-// The controllers of a simulated cluster: what makes Deployments become running Pods, owners clean up and namespaces
-// end. Easy to get wrong: a reconciler must read the newest state and write only what differs, or two of them chase
-// each other for ever.
+// The controllers of a simulated cluster: Deployments become running Pods, owners clean up and namespaces end. Easy
+// to get wrong: a reconciler reads the newest state and writes only what differs, or two of them change the same
+// object for ever.
 import type { Cluster } from '../cluster.ts';
 import type { KubeObject } from '../types.ts';
 import { watchAggregatedRoles } from './aggregation.ts';

@@ -1,5 +1,4 @@
-// Namespaces: what each gets when it is made, and how it ends. Easy to get wrong: it is gone only when nothing is left
-// in it.
+// Namespaces: what each gets when it is made, and how it ends. A namespace is gone only when nothing is left in it.
 import type { Cluster } from '../cluster.ts';
 import { finishDeletion, startDeletion } from '../api/delete.ts';
 import type { KubeObject } from '../types.ts';

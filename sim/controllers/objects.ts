@@ -1,5 +1,5 @@
-// What controllers do to objects: create what they own, set status, record events. Easy to get wrong: a status is
-// written onto the newest object, never onto the one the reconciler began with.
+// What controllers do to objects: create what they own, set status, record events. A status is written onto the
+// newest object, never onto the one the reconciler began with.
 import { randomBytes } from 'node:crypto';
 import type { Cluster } from '../cluster.ts';
 import { admit, createDefaults } from '../defaults/defaults.ts';

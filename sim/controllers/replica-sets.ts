@@ -1,4 +1,4 @@
-// ReplicaSets: as many pods as asked for. Easy to get wrong: pods that are going away or have ended do not count.
+// ReplicaSets: as many pods as asked for. Pods that are going away or have ended do not count.
 import type { Cluster } from '../cluster.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import {

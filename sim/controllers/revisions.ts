@@ -1,5 +1,5 @@
-// ControllerRevisions, which StatefulSets and DaemonSets keep so that a rollout can be undone. Easy to get wrong: going
-// back to an old template gives its old revision a new, higher number.
+// ControllerRevisions, which StatefulSets and DaemonSets keep so that a rollout can be undone. Going back to an old
+// template gives its old revision a new, higher number.
 import type { Cluster } from '../cluster.ts';
 import { canonical } from '../store/store.ts';
 import type { KubeObject } from '../types.ts';

@@ -1,5 +1,5 @@
-// StatefulSets: numbered pods with their claims, made in order and updated from the highest number down. Easy to get
-// wrong: with OrderedReady the next pod waits until the one before is ready.
+// StatefulSets: numbered pods with their claims, made in order and updated from the highest number down. With
+// OrderedReady the next pod waits until the one before is ready.
 import type { Cluster } from '../cluster.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { createOwned, isReady, ownedObjects, recordEvent, removeOwned, setStatus } from './objects.ts';

@@ -1,5 +1,5 @@
-// Timers of one simulator, all cleared when it closes. Easy to get wrong: a controller that schedules after close would
-// keep the process alive, so a closed set ignores new timers.
+// Timers of one simulator, all cleared when it closes. A closed set ignores new timers: one that a controller sets
+// after close would keep the process alive.
 
 /** Timers with one owner. */
 export interface Timers {

@@ -1,5 +1,4 @@
-// PersistentVolumeClaims: each gets a volume of its size at once. Easy to get wrong: a claim that names a volume keeps
-// that one.
+// PersistentVolumeClaims: each gets a volume of its size at once. A claim that names a volume keeps that one.
 import type { Cluster } from '../cluster.ts';
 import type { KubeObject } from '../types.ts';
 import { createOwned, edit } from './objects.ts';

@@ -1,5 +1,5 @@
-// Defaults and value rules of custom resources, both from the schema in their definition. Easy to get wrong: a default
-// fills a field that is missing, also inside objects that are there only because of another default.
+// Defaults and value rules of custom resources, both from the schema in their definition. A default fills a field
+// that is missing, also inside objects that are there only because of another default.
 import { resolve, type Schema } from '../schema/spec.ts';
 import type { FieldFault } from '../api/status-error.ts';
 import { copy, type JsonObject } from '../types.ts';

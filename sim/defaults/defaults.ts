@@ -1,5 +1,5 @@
-// What the server fills in when an object is written: generation, defaults of the kind, first status. Easy to get
-// wrong: clients may send a status with a create; for kinds that have a status subresource it is dropped.
+// What the server fills in when an object is written: generation, defaults of the kind, first status. Clients may
+// send a status with a create; for kinds that have a status subresource it is dropped.
 import type { Cluster } from '../cluster.ts';
 import type { Resource } from '../store/resources.ts';
 import type { KubeObject } from '../types.ts';

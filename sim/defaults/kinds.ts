@@ -1,5 +1,4 @@
-// The defaults of each kind, by storage key. Easy to get wrong: they run on every write, so they must only add what is
-// missing.
+// The defaults of each kind, by storage key. They run on every write, so they must only add what is missing.
 import type { Cluster } from '../cluster.ts';
 import type { Resource } from '../store/resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';

@@ -1,5 +1,5 @@
-// Defaults of pods and pod templates (kubernetes pkg/apis/core/v1/defaults.go). Easy to get wrong: an image without a
-// tag, or with :latest, is always pulled; any other only when absent.
+// Defaults of pods and pod templates (kubernetes pkg/apis/core/v1/defaults.go). An image without a tag, or with
+// :latest, is always pulled; any other only when absent.
 import type { JsonObject } from '../types.ts';
 
 const defaultMode = 0o644;

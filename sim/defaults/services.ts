@@ -1,5 +1,5 @@
-// Defaults of Services, with addresses and node ports handed out. Easy to get wrong: an update that leaves the address
-// out keeps the old one.
+// Defaults of Services, with addresses and node ports handed out. An update that leaves the address out keeps the
+// old one.
 import type { Cluster } from '../cluster.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import type { Defaulter } from './defaulter.ts';

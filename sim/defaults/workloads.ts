@@ -1,5 +1,5 @@
-// Defaults of apps, batch and autoscaling kinds (kubernetes pkg/apis/{apps,batch}/v1/defaults.go). Easy to get wrong: a
-// Job gets its selector and the labels of its pods from its own uid, so the uid must exist before it is stored.
+// Defaults of apps, batch and autoscaling kinds (kubernetes pkg/apis/{apps,batch}/v1/defaults.go). A Job gets its
+// selector and the labels of its pods from its own uid, so the uid must exist before it is stored.
 import { randomUUID } from 'node:crypto';
 import { canonical } from '../store/store.ts';
 import type { JsonObject, KubeObject } from '../types.ts';

@@ -1,6 +1,6 @@
 // The two faults that let an answer begin and spoil its body: cut after so many bytes, and sent slowly. They replace
-// `write` and `end` of one response object. Easy to get wrong: the bytes before the cut must really leave the process
-// before the connection is broken.
+// `write` and `end` of one response object. The bytes before the cut leave the process before the connection is
+// broken.
 import type { ServerResponse } from 'node:http';
 import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
 

@@ -1,6 +1,5 @@
-// Fault switches of a simulated API server, settable while it runs: which requests go wrong, how, and how often. Easy
-// to get wrong: a fault must leave other connections alone, and a fault with a count must stop after exactly that many
-// requests.
+// Fault switches of a simulated API server, settable while it runs: which requests fail, how, and how often. A fault
+// does not touch other connections, and a fault with a count stops after exactly that many requests.
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { paceBody, truncateBody } from './fault-bodies.ts';

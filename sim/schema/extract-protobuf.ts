@@ -1,7 +1,6 @@
 // Reads the protobuf form of Kubernetes types out of a source tree, for extract.ts: fields from generated.proto, and
-// from the Go structs what protobuf does not say. Easy to get wrong: an embedded struct is a message of its own in
-// protobuf but no level in JSON, and a zero of a non-pointer `omitempty` field is always sent, though JSON would not
-// have it.
+// from the Go structs what protobuf does not say. An embedded struct is a message of its own in protobuf but no
+// level in JSON. A zero of a non-pointer `omitempty` field is always sent in protobuf, though not in JSON.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProtobufField } from './spec.ts';

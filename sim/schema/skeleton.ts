@@ -1,5 +1,5 @@
-// What an object of a kind has when nothing was set: the fields Go always writes. Easy to get wrong: a struct is always
-// there, a pointer or list only where its tag does not say omitempty, and then as null.
+// What an object of a kind has when nothing was set: the fields Go always writes. A struct is always there, a
+// pointer or list only where its tag does not say omitempty, and then as null.
 import type { JsonObject } from '../types.ts';
 import type { KubernetesSpec } from './spec.ts';
 

@@ -1,6 +1,6 @@
-// What the simulator knows of Kubernetes: the resources it serves and their schemas, read from kubernetes.json.gz (made
-// by extract.ts from the real specification). Easy to get wrong: a property's schema may sit behind `allOf: [{$ref}]`;
-// always go through `resolve`.
+// What the simulator knows of Kubernetes: the resources it serves and their schemas, read from kubernetes.json.gz
+// (made by extract.ts from the real specification). Easy to get wrong: a property's schema may sit behind `allOf:
+// [{$ref}]`; always go through `resolve`.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';

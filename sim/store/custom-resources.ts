@@ -1,5 +1,5 @@
-// CustomResourceDefinitions: each one adds its resources to the registry while it exists. Easy to get wrong: the
-// definition must be served the moment it is stored, and its objects must be gone before the definition is.
+// CustomResourceDefinitions: each one adds its resources to the registry while it exists. A definition is served the
+// moment it is stored, and its objects are removed before it is.
 import type { Cluster } from '../cluster.ts';
 import { startDeletion, finishDeletion } from '../api/delete.ts';
 import type { Resource } from './resources.ts';

@@ -1,6 +1,5 @@
 // Names, labels and annotations: what kube-apiserver accepts (apimachinery/pkg/util/validation, pkg/api/validation).
-// Easy to get wrong: RBAC object names may hold colons, Services and Namespaces are DNS labels, most others DNS
-// subdomains.
+// RBAC object names may hold colons, Services and Namespaces are DNS labels, most others DNS subdomains.
 import type { Resource } from './resources.ts';
 import { invalidField, requiredField, type FieldFault } from '../api/status-error.ts';
 import type { ObjectMeta } from '../types.ts';

@@ -1,5 +1,5 @@
-// Which resources this server has: the built-in ones of the specification, and those of CustomResourceDefinitions while
-// they exist. Easy to get wrong: several versions of a group share one storage key, so an object is found under each.
+// Which resources this server has: the built-in ones of the specification, and those of CustomResourceDefinitions
+// while they exist. Several versions of a group share one storage key, so an object is found under each.
 import type { KubernetesSpec, ResourceSpec, Schema } from '../schema/spec.ts';
 import { keyOf } from './store.ts';
 import type { KubeObject } from '../types.ts';

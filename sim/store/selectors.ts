@@ -1,5 +1,5 @@
-// Label and field selectors: parsing and matching (apimachinery/pkg/labels, pkg/fields). Easy to get wrong:
-// `key!=value` and `key notin (…)` match objects that lack the key.
+// Label and field selectors: parsing and matching (apimachinery/pkg/labels, pkg/fields). `key!=value` and `key notin
+// (…)` match objects that lack the key.
 import { badRequest } from '../api/status-error.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 

@@ -1,6 +1,6 @@
-// The simulator's etcd: every object of every resource, one revision counter, and a bounded history that watches start
-// from. Easy to get wrong: an object that was handed out must never change, so writers pass a fresh copy and readers
-// never mutate.
+// The simulator's etcd: every object of every resource, one revision counter, and a bounded history that watches
+// start from. Easy to get wrong: an object that was handed out never changes, so writers pass a fresh copy and
+// readers never mutate.
 import { randomUUID } from 'node:crypto';
 import { timestamp, type KubeObject } from '../types.ts';
 

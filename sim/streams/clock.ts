@@ -1,5 +1,4 @@
-// Time as the streams see it, so that tests can turn the hands. Easy to get wrong: whoever asks for a timer must also
-// cancel it.
+// Time as the streams see it, so that tests can set it. Code that asks for a timer must also cancel it.
 
 /** Now, and once later. */
 export interface Clock {

@@ -1,6 +1,5 @@
-// How the end of an exec or attach is told to the client: a `metav1.Status` on the error stream (remotecommand v4 and
-// v5), or a line of text before that. Easy to get wrong: success is a Status too, and without one kubectl waits or
-// reports a broken protocol.
+// How a client learns the end of an exec or attach: a `metav1.Status` on the error stream (remotecommand v4 and v5),
+// or a line of text before that. Success is a Status too: without one kubectl waits or reports a broken protocol.
 
 /** The end of a command. */
 export type CommandEnd =

@@ -1,6 +1,5 @@
-// The streams of one exec or attach, the same whether they come over WebSocket channels or SPDY streams. Easy to get
-// wrong: the status must be the last thing sent, after every byte of output has left, and only then may the connection
-// end.
+// The streams of one exec or attach, the same over WebSocket channels and over SPDY streams. The status is sent
+// last, after every byte of output has left, and only then may the connection end.
 import { Readable, Writable, type Duplex } from 'node:stream';
 import { errorStreamBytes, type CommandEnd } from './command-status.ts';
 import { SpdySession } from './spdy/spdy-session.ts';

@@ -1,5 +1,5 @@
-// exec and attach of a pretend container: connects the program or the log to the streams of the client and tells how it
-// ended. Easy to get wrong: whatever goes wrong inside, the client must get a status, or it waits for ever.
+// exec and attach of a pretend container: connects the program or the log to the streams of the client and reports
+// how it ended. Whatever fails inside, the client gets a status, or it would wait for ever.
 import { Readable, Writable } from 'node:stream';
 import type { CommandEnd } from './command-status.ts';
 import type { CommandStreams } from './command-streams.ts';

@@ -1,6 +1,5 @@
-// What pretend containers write to their log: each line is a pure function of pod, container, restart and line number.
-// Easy to get wrong: two readers at different times must see the same old lines, so no line may depend on when it is
-// read.
+// What pretend containers write to their log: each line is a pure function of pod, container, restart and line
+// number. Two readers at different times see the same old lines, so no line may depend on when it is read.
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../types.ts';
 import { containerSpec, containerStatus, restartCountOf } from './shell/containers.ts';

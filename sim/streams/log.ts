@@ -1,5 +1,5 @@
 // `pods/log`: the options of PodLogOptions applied to the pretend log of a container, and new lines while following.
-// Easy to get wrong: a follower owns a timer, which must die with the client.
+// A follower owns a timer, which ends with the client.
 import type { LogRequest } from './stream-hooks.ts';
 import type { KubeObject } from '../types.ts';
 import type { Clock } from './clock.ts';

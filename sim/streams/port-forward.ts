@@ -1,6 +1,6 @@
-// Port-forward: pairs of data and error streams over SPDY (alone or in a WebSocket tunnel), or numbered channels over
-// WebSocket. Easy to get wrong: the error stream must end for every connection, with or without a text, or the client
-// waits for it for ever.
+// Port-forward: pairs of data and error streams over SPDY (alone or in a WebSocket tunnel), or numbered channels
+// over WebSocket. The error stream ends for every connection, with or without a text, since the client waits for
+// that.
 import { Duplex } from 'node:stream';
 import { servePort } from './port-server.ts';
 import { SpdySession } from './spdy/spdy-session.ts';

@@ -1,6 +1,6 @@
-// What listens behind a declared container port: a tiny HTTP server that echoes, and for anything that is not HTTP the
-// same bytes back. Easy to get wrong: ten megabytes must flow both ways at once, so nothing is collected, everything is
-// passed on under back-pressure.
+// What listens behind a declared container port: a tiny HTTP server that echoes, and for anything that is not HTTP
+// the same bytes back. Ten megabytes must flow both ways at once, so bytes are passed on under back-pressure and
+// never collected.
 import type { Duplex } from 'node:stream';
 
 /** Answers on one forwarded connection until either side ends. `name` is shown to HTTP clients. */

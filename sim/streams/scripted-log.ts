@@ -1,6 +1,5 @@
-// The log of a container whose command the pretend shell can run (`echo hello`, `sh -c '…'`): what that command prints.
-// Easy to get wrong: a command that cannot be run here must not show our own complaints, such a container gets invented
-// lines instead.
+// The log of a container whose command the pretend shell can run (`echo hello`, `sh -c '…'`): what that command
+// prints. A container whose command cannot be run here gets invented lines, not our error message.
 import { Readable, Writable } from 'node:stream';
 import type { KubeObject } from '../types.ts';
 import { createContainers } from './shell/containers.ts';

@@ -1,6 +1,6 @@
 // The border between the API half of the simulator and its streams (streams/*): what exec, attach, port-forward and
-// logs are handed once the request is authenticated, authorized and the pod is found. Easy to get wrong: after
-// serveUpgrade the socket is theirs.
+// logs are handed once the request is authenticated, authorized and the pod is found. After serveUpgrade the socket
+// belongs to the streams.
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { KubeObject } from '../types.ts';

@@ -1,6 +1,6 @@
 // Logs, exec, attach and port-forward up to the moment bytes flow: finds the pod and container and refuses what a
-// kube-apiserver refuses. Easy to get wrong: a WebSocket upgrade is a GET, yet it needs the right to create (kubernetes
-// 1.35, PR 134577).
+// kube-apiserver refuses. A WebSocket upgrade is a GET, yet it needs the right to create (kubernetes 1.35, PR
+// 134577).
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { commonHeaders } from '../api/answer.ts';

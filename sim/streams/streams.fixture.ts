@@ -1,6 +1,5 @@
 // A pod, and a bare HTTP server that hands its upgrades and log requests to the stream hooks: what unit tests of the
-// streams run against. Easy to get wrong: every connection must be destroyed at the end, or the test process never
-// ends.
+// streams run against. Every connection must be destroyed at the end, or the test process never ends.
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';

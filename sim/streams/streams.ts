@@ -1,6 +1,5 @@
 // The stream half of one simulator behind the hooks the server calls: logs, exec, attach, port-forward, with the
-// containers they share. Easy to get wrong: one instance a simulator, or what `kubectl cp` put in would be gone for the
-// next exec.
+// containers they share. There is one instance for a simulator, so that the next exec sees what `kubectl cp` put in.
 import type { StreamHooks } from './stream-hooks.ts';
 import type { KubeObject } from '../types.ts';
 import { createClock, type Clock } from './clock.ts';

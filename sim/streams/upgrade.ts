@@ -1,5 +1,5 @@
-// Answers upgrade requests of exec, attach and port-forward as kube-apiserver and kubelet do, then hands the connection
-// on. Easy to get wrong: a refusal is written on a bare socket, so it must carry its own length and end the connection.
+// Answers upgrade requests of exec, attach and port-forward as kube-apiserver and kubelet do, then hands the
+// connection on. A refusal is written on a bare socket, so it carries its own length and ends the connection.
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';

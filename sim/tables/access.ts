@@ -1,5 +1,4 @@
-// Tables of RBAC, leases, storage classes and definitions. Easy to get wrong: Roles show when they were created, not
-// how old they are.
+// Tables of RBAC, leases, storage classes and definitions. Roles show when they were created, not how old they are.
 import type { Column } from './column.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { ageColumn, integer, nameColumn, text, wide } from './cells.ts';

@@ -1,5 +1,5 @@
-// What many columns share: ages, label texts, container lists. Easy to get wrong: ages are computed when the table is
-// made, by kubectl's own rounding.
+// What many columns share: ages, label texts, container lists. Ages are computed when the table is made, with
+// kubectl's rounding.
 import type { Column } from './column.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 

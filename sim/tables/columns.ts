@@ -1,5 +1,5 @@
-// Which columns a resource has, by storage key (kubernetes pkg/printers/internalversion/printers.go). Easy to get
-// wrong: a custom resource's columns come from its definition, and Age is added only when it names none at all.
+// Which columns a resource has, by storage key (kubernetes pkg/printers/internalversion/printers.go). A custom
+// resource's columns come from its definition, and Age is added only when it names none at all.
 import type { Resource } from '../store/resources.ts';
 import type { Column } from './column.ts';
 import { accessColumns } from './access.ts';

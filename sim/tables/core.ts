@@ -1,5 +1,4 @@
-// Tables of the core group but pods, services and endpoints. Easy to get wrong: DATA of a ConfigMap counts data and
-// binaryData.
+// Tables of the core group but pods, services and endpoints. DATA of a ConfigMap counts data and binaryData.
 import type { Column } from './column.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { age, ageColumn, integer, labelText, nameColumn, text, wide } from './cells.ts';

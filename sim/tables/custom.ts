@@ -1,5 +1,5 @@
-// Tables of custom resources, from `additionalPrinterColumns`. Easy to get wrong: a date column is the time since, and
-// a path that finds nothing is an empty cell.
+// Tables of custom resources, from `additionalPrinterColumns`. A date column is the time since, and a path that
+// finds nothing is an empty cell.
 import type { Resource } from '../store/resources.ts';
 import type { Column } from './column.ts';
 import type { KubeObject } from '../types.ts';

@@ -1,5 +1,4 @@
-// Tables of services, endpoints and ingresses. Easy to get wrong: three endpoints at most are named, the rest is
-// counted.
+// Tables of services, endpoints and ingresses. At most three endpoints are named; the rest is counted.
 import type { Column } from './column.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { ageColumn, labelText, nameColumn, orNone, selectorCell, text, wide } from './cells.ts';

@@ -1,5 +1,5 @@
-// Turns objects into `meta.k8s.io/v1` Tables with the columns a kube-apiserver gives. Easy to get wrong: columns of
-// priority 1 are always sent, the client hides them unless asked for wide.
+// Turns objects into `meta.k8s.io/v1` Tables with the columns a kube-apiserver gives. Columns of priority 1 are
+// always sent, the client hides them unless asked for wide.
 import type { Resource } from '../store/resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { nameColumn } from './cells.ts';

@@ -1,5 +1,5 @@
-// Tables of apps, batch, autoscaling and policy. Easy to get wrong: a Deployment's READY is ready/desired as text, a
-// ReplicaSet's are three numbers.
+// Tables of apps, batch, autoscaling and policy. A Deployment's READY is ready/desired as text, a ReplicaSet's are
+// three numbers.
 import type { Column } from './column.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import {

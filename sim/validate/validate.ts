@@ -1,5 +1,5 @@
-// Rules of single kinds that a schema cannot say. Easy to get wrong: the field path in the message is what people
-// search for.
+// Rules of single kinds that a schema cannot express. Field paths in messages are those of kube-apiserver, since
+// people search for them.
 import type { Resource } from '../store/resources.ts';
 import { matchesSelectorObject } from '../store/selectors.ts';
 import { invalidField, requiredField, type FieldFault } from '../api/status-error.ts';

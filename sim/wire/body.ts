@@ -1,6 +1,6 @@
-// Reading request bodies: the 3 MiB limit of kube-apiserver, JSON, YAML and protobuf, and what kind of object was sent.
-// Easy to get wrong: a body that is too long is refused while it still arrives, so the answer goes out before the
-// client finished sending.
+// Reads request bodies: the 3 MiB limit of kube-apiserver, JSON, YAML and protobuf, and what kind of object was
+// sent. A body that is too long is refused while it still arrives, so the answer goes out before the client finished
+// sending.
 import { parse } from 'yaml';
 import type { Call } from '../cluster.ts';
 import { headerValue } from './headers.ts';

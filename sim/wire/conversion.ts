@@ -1,6 +1,6 @@
-// Between the version an object is stored in and the version asked for. Only events and autoscalers differ in more than
-// their apiVersion. Easy to get wrong: an Event written through events.k8s.io is the same object as the core one, so
-// both must map without loss.
+// Converts between the version an object is stored in and the version asked for. Only events and autoscalers differ
+// in more than their apiVersion. An Event written through events.k8s.io is the same object as the core one, so both
+// map without loss.
 import { apiVersionOf, type Resource } from '../store/resources.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 

@@ -1,5 +1,5 @@
-// Reading raw header arrays, as every identity header must be read. Easy to get wrong: Node's `headers` object joins
-// and drops repeated headers, so it is never used here.
+// Reads raw header arrays, as every identity header must be read. Node's `headers` object joins and drops repeated
+// headers, so it is never used here.
 
 /** A raw header array without HTTP/2 pseudo headers. */
 export function plainHeaders(raw: readonly string[]): string[] {

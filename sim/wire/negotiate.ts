@@ -1,6 +1,5 @@
 // Which form of answer the client accepts: JSON or YAML; the object itself, a Table of it, or its metadata only
-// (apiserver/pkg/endpoints/handlers/negotiation). Easy to get wrong: the first clause that we can serve wins, protobuf
-// is none.
+// (apiserver/pkg/endpoints/handlers/negotiation). The first clause that can be served wins; protobuf cannot.
 import { notAcceptable } from '../api/status-error.ts';
 
 /** The form to answer in. */

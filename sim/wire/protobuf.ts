@@ -1,6 +1,6 @@
-// Decodes `application/vnd.kubernetes.protobuf` bodies into the JSON form, since kubectl sends typed objects that way.
-// Answers are never protobuf. Easy to get wrong: Go always sends the zero of a non-pointer field, so the specification
-// says which zeros to drop.
+// Decodes `application/vnd.kubernetes.protobuf` bodies into the JSON form, since kubectl sends typed objects that
+// way. Answers are never protobuf. Go always sends the zero of a non-pointer field, so the specification says which
+// zeros to drop.
 import type { KubernetesSpec, ProtobufField } from '../schema/spec.ts';
 import { badRequest } from '../api/status-error.ts';
 import type { JsonObject } from '../types.ts';

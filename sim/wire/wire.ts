@@ -1,5 +1,5 @@
 // How a stored object looks on the wire: converted to the version asked for, whole, as metadata only, or as a table
-// row. Easy to get wrong: a JSON text is kept per stored object, so that a hundred watchers cost one serialisation.
+// row. The JSON text is kept for each stored object, so that a hundred watchers cost one serialisation.
 import type { Negotiated } from './negotiate.ts';
 import { apiVersionOf, type Resource } from '../store/resources.ts';
 import { tableHead, tableRow } from '../tables/table.ts';

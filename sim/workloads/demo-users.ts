@@ -1,5 +1,5 @@
-// The two users of the demo and their rights in a simulated cluster. Easy to get wrong: the rights are bound to user
-// names, so a gateway that forwarded another name would be told no.
+// The two users of the demo and their rights in a simulated cluster. The rights are bound to user names, so a
+// gateway that forwarded another name would be refused.
 import type { JsonObject } from '../types.ts';
 import { sharedNamespace } from './workload-catalog.ts';
 

@@ -1,4 +1,4 @@
-// The nodes of a simulated cluster. Easy to get wrong: without a Ready condition kubectl shows a node as Unknown.
+// The nodes of a simulated cluster. Without a Ready condition kubectl shows a node as Unknown.
 import { timestamp, type JsonObject } from '../types.ts';
 
 const conditions: readonly (readonly [type: string, status: string, reason: string, message: string])[] = [

@@ -1,5 +1,5 @@
-// Numbers that look random and are the same for the same seed, so that a simulated cluster can be made twice. Easy to
-// get wrong: this is not for secrets.
+// Numbers that look random and are the same for the same seed, so that a simulated cluster can be made twice. Not
+// for secrets.
 
 /** Draws numbers and choices. */
 export interface Random {

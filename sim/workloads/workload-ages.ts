@@ -1,5 +1,5 @@
-// Gives the first pods of a seeded cluster a past: created days ago, some restarted since. Easy to get wrong: pods are
-// made by the simulator's controllers, so this waits until each runs, and touches it once.
+// Gives the first pods of a seeded cluster a past: created days ago, some restarted since. Pods are made by the
+// simulator's controllers, so this waits until each runs, and changes it once.
 import type { Random } from './random.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';
 import type { WorkloadStore } from './workload-store.ts';

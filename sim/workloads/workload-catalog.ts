@@ -1,5 +1,5 @@
-// What plausible clusters are filled with: well-known software by namespace, with versions to roll between. Easy to get
-// wrong: versions are in release order, since the demo rolls forward through them and starts again.
+// What plausible clusters are filled with: well-known software by namespace, with versions to roll between. Versions
+// are in release order, since the demo rolls forward through them and starts again.
 
 /** One workload of a namespace. */
 export interface AppTemplate {

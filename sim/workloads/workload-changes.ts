@@ -1,6 +1,5 @@
-// The changes of a living cluster, one at a call: a container restarts, a Deployment rolls to its next version or
-// scales, a pod is evicted, a probe fails. Easy to get wrong: a workload that somebody else changed is left alone from
-// then on.
+// The changes of a living cluster, one for each call: a container restarts, a Deployment rolls to its next version
+// or scales, a pod is evicted, a probe fails. A workload that somebody else changed is left alone from then on.
 import type { Random } from './random.ts';
 import type { Clock } from '../streams/clock.ts';
 import { timestamp, type JsonObject, type KubeObject } from '../types.ts';

@@ -1,5 +1,5 @@
-// The objects of a plausible workload: Deployment, StatefulSet or DaemonSet with its Service and ConfigMap. Easy to get
-// wrong: a label that changes with a rollout must not be in the selector.
+// The objects of a plausible workload: Deployment, StatefulSet or DaemonSet with its Service and ConfigMap. A label
+// that changes with a rollout must not be in the selector.
 import type { JsonObject } from '../types.ts';
 import type { AppTemplate } from './workload-catalog.ts';
 

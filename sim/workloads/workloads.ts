@@ -1,6 +1,5 @@
 // Fills a simulated cluster with plausible workloads, different for each cluster and the same for the same seed, and
-// lets them change by themselves. Easy to get wrong: what people made or changed is theirs, so only objects nobody else
-// touched are changed here.
+// lets them change by themselves. Objects that people made or changed are never touched.
 import { createRandom, type Random } from './random.ts';
 import { createClock, type Clock } from '../streams/clock.ts';
 import { timestamp, type JsonObject } from '../types.ts';

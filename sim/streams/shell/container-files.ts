@@ -1,5 +1,5 @@
-// The files of one pretend container, in memory. Easy to get wrong: paths are normalised before anything else, so that
-// `..` never leaves the tree and `/tmp/` and `/tmp` are one place.
+// The files of one pretend container, in memory. Paths are normalised first, so that `..` never leaves the tree and
+// `/tmp/` is the same as `/tmp`.
 import { posix } from 'node:path';
 
 /** One entry of the tree. Times are Unix milliseconds. */

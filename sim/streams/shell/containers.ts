@@ -1,6 +1,6 @@
 // The pretend containers of one simulator: what programs in them see (files, environment, host name) and what lasts
-// between two execs. Easy to get wrong: a restarted container starts with fresh files, so the key holds the pod's uid
-// and the restart count.
+// between two execs. A restarted container starts with fresh files: the key holds the pod's uid and the restart
+// count.
 import type { JsonObject, KubeObject } from '../../types.ts';
 import { createContainerFiles, type ContainerFiles } from './container-files.ts';
 

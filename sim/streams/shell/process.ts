@@ -1,5 +1,5 @@
-// A program running in a pretend container: its arguments, its streams, its end. Easy to get wrong: every write waits
-// for the reader, so that ten megabytes of output never sit in memory twice.
+// A program running in a pretend container: its arguments, its streams, its end. Every write waits for the reader,
+// so that ten megabytes of output never sit in memory twice.
 import type { Readable, Writable } from 'node:stream';
 import type { Container } from './containers.ts';
 

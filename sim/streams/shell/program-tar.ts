@@ -1,5 +1,5 @@
-// `tar` of a pretend container: `cf -` and `xf -` as `kubectl cp` calls them, and with named archives. Easy to get
-// wrong: member names lose their leading `/` on the way in and out, and `..` may not lead out of the target directory.
+// `tar` of a pretend container: `cf -` and `xf -` as `kubectl cp` calls them, and with named archives. Member names
+// lose their leading `/` on the way in and out, and `..` may not lead out of the target directory.
 import { posix } from 'node:path';
 import { resolvePath, type ContainerFiles } from './container-files.ts';
 import { put, readAll, type Process } from './process.ts';

@@ -1,5 +1,5 @@
-// The programs of a pretend container, each a few lines of what its namesake does. Easy to get wrong: exit codes and
-// messages go to scripts, so they follow busybox; an option that is not simulated is refused, not ignored.
+// The programs of a pretend container, each a few lines of what its namesake does. Exit codes and messages go to
+// scripts, so they follow busybox; an option that is not simulated is refused, not ignored.
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import { resolvePath, type FileNode } from './container-files.ts';

@@ -1,6 +1,6 @@
-// The language of the pretend shell: words with quotes and variables, pipelines, `&&`, `||`, `;`, redirections. Easy to
-// get wrong: it is a small part of sh; what it does not know (loops, `if`, subshells, here-documents) it refuses by
-// name and never half runs.
+// The language of the pretend shell: words with quotes and variables, pipelines, `&&`, `||`, `;`, redirections. It
+// is a small part of sh: what it does not know (loops, `if`, subshells, here-documents) it refuses by name before
+// anything runs.
 
 /** A piece of a word. Unquoted results of variables and commands are split at white space. */
 export type WordPart =

@@ -1,6 +1,6 @@
-// Runs programs and scripts in a pretend container: `sh -c`, `sh` reading commands from stdin, and an interactive `sh`
-// on a terminal. Easy to get wrong: the exit code of a script is that of its last command, `exit` ends only this shell,
-// and 127 means "not found".
+// Runs programs and scripts in a pretend container: `sh -c`, `sh` reading commands from stdin, and an interactive
+// `sh` on a terminal. The exit code of a script is that of its last command, `exit` ends only this shell, and 127
+// means "not found".
 import { once } from 'node:events';
 import { posix } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';

@@ -1,5 +1,5 @@
-// A tiny tar reader and writer, enough for `kubectl cp` both ways: ustar, PAX and GNU long names, files, directories,
-// symbolic links. Easy to get wrong: every entry is padded to 512 bytes, and sizes of directories and links must be
+// A tiny tar reader and writer, enough for `kubectl cp` both ways: ustar, PAX and GNU long names, files,
+// directories, symbolic links. Every entry is padded to 512 bytes, and sizes of directories and links must be
 // ignored.
 
 /** One member of an archive. */

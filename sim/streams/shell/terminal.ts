@@ -1,6 +1,5 @@
-// The line discipline between raw keystrokes and programs: echo, editing, Ctrl-C, Ctrl-D, and `\n` turned into `\r\n`
-// on the way out. Easy to get wrong: keys typed while a program runs are echoed at once but belong to whoever reads
-// next.
+// The line discipline between raw keystrokes and programs: echo, editing, Ctrl-C, Ctrl-D, and `\n` turned into
+// `\r\n` on the way out. Keys typed while a program runs are echoed at once and kept for the next reader.
 import { StringDecoder } from 'node:string_decoder';
 import { Readable, Writable } from 'node:stream';
 import type { Terminal, TerminalSize } from './process.ts';

@@ -1,5 +1,5 @@
-// SPDY/3.1 frames as pure functions: bytes in, frames out, and back. Header blocks stay compressed here. Easy to get
-// wrong: the control bit and the 15-bit version share a word, flags and the 24-bit length share the next.
+// SPDY/3.1 frames as pure functions: bytes in, frames out, and back. Header blocks stay compressed here. The control
+// bit and the 15-bit version share a word, flags and the 24-bit length share the next.
 
 /** Version in every control frame; 3 stands for SPDY/3 and SPDY/3.1 alike. */
 const version = 3;

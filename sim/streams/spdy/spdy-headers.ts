@@ -1,6 +1,6 @@
-// Header blocks of SPDY/3.1: name/value pairs, compressed with one zlib stream a direction that starts from a fixed
-// dictionary. Easy to get wrong: the stream lives as long as the connection, so every block must be (de)compressed,
-// also of refused frames.
+// Header blocks of SPDY/3.1: name/value pairs, compressed with one zlib stream for each direction that starts from a
+// fixed dictionary. Easy to get wrong: the stream lives as long as the connection, so every block must be
+// (de)compressed, also those of refused frames.
 import zlib from 'node:zlib';
 
 /** Names are lower case; several values of a name are kept apart. */

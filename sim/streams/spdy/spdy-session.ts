@@ -1,6 +1,6 @@
-// A SPDY/3.1 connection: many streams over one Duplex, as moby/spdystream (kubectl, kubelet, kube-apiserver) speaks it.
-// Easy to get wrong: that library neither sends nor heeds WINDOW_UPDATE, so flow control starts only once a peer shows
-// that it does.
+// A SPDY/3.1 connection: many streams over one Duplex, as moby/spdystream (kubectl, kubelet, kube-apiserver) speaks
+// it. That library neither sends nor heeds WINDOW_UPDATE, so flow control starts only once a peer shows that it uses
+// it.
 import type { Duplex } from 'node:stream';
 import {
   createSpdyFrameReader,

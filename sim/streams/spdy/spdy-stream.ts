@@ -1,6 +1,5 @@
-// One SPDY stream as a Node Duplex with back-pressure both ways. Easy to get wrong: a reset or a lost connection must
-// not become an 'error' event nobody listens to; it is the end of the readable side plus `wasReset`, and what is
-// written then goes nowhere.
+// One SPDY stream as a Node Duplex with back-pressure both ways. A reset or a lost connection is no 'error' event,
+// which could go unheard: the readable side ends, `wasReset` is true, and later writes are dropped.
 import { Duplex } from 'node:stream';
 import type { SpdyHeaders } from './spdy-headers.ts';
 

@@ -1,6 +1,6 @@
-// A WebSocket connection after the 101: messages out of fragments, ping and pong, the close handshake, back-pressure.
-// Easy to get wrong: a socket closed with unread bytes in it sends RST, which can destroy our last message on its way;
-// so we end, then drain.
+// A WebSocket connection after the 101: messages out of fragments, ping and pong, the close handshake,
+// back-pressure. Easy to get wrong: a socket closed with unread bytes in it sends RST, which can destroy our last
+// message on its way; so we end, then drain.
 import type { Duplex } from 'node:stream';
 import {
   closeCodes,

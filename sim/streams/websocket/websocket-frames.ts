@@ -1,5 +1,5 @@
-// WebSocket frames (RFC 6455 section 5.2) as pure functions: bytes in, frames out, and back. Easy to get wrong: clients
-// mask every frame and servers none, and a receiver must refuse the other way round.
+// WebSocket frames (RFC 6455 section 5.2) as pure functions: bytes in, frames out, and back. Clients mask every
+// frame and servers none, and a receiver must refuse the other way round.
 import { randomBytes } from 'node:crypto';
 
 /** The opcodes of RFC 6455; 8 and above are control frames. */

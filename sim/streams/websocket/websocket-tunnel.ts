@@ -1,5 +1,5 @@
-// A byte stream inside WebSocket binary messages: what `SPDY/3.1+portforward.k8s.io` runs SPDY on (KEP-4006). Easy to
-// get wrong: message borders mean nothing here, Go's SPDY framer writes every field of a frame as a message of its own.
+// A byte stream inside WebSocket binary messages: what `SPDY/3.1+portforward.k8s.io` runs SPDY on (KEP-4006).
+// Message borders mean nothing here: Go's SPDY framer writes every field of a frame as a message of its own.
 import { Duplex } from 'node:stream';
 import { closeCodes } from './websocket-frames.ts';
 import { WebSocketConnection, type WebSocketOptions } from './websocket-connection.ts';
