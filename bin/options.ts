@@ -18,7 +18,7 @@ export interface DemoOptions {
 }
 
 /**
- * What runs a gateway until it is told to stop. Resolves with the exit code; a rejection is printed and its `exitCode`
+ * Runs a gateway until it gets a signal. Resolves with the exit code; a rejection is printed and its `exitCode`
  * used, else 1.
  */
 export interface LongRunningVerbs {

@@ -1,13 +1,15 @@
 #!/usr/bin/env node
-// The executable: makes sure the right Node runs, then hands over to program.ts. Easy to get wrong: this file must load on very old
-// Nodes, or their users get a syntax error in place of the sentence that helps them. Hence no imports above and plain syntax.
+// The executable: makes sure that a suitable Node runs, then hands over to program.ts. Easy to get wrong: this file must
+// load on very old Nodes, whose users would see a syntax error in place of the message. So it imports nothing of ours and
+// uses plain syntax.
 import { spawn } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 // Type stripping is on by default from 22.18; the rest of the code is tested on 24 and 26.
 const oldestMajor = 24;
-// Below this package, or beside it when npm installs it into a project. That may be another Node, which must not call itself for ever.
+// Below this package, or beside it when npm installs it into a project. The latter may be any Node: one that runs this
+// already is left out, or it would start itself for ever.
 const pinned = ['../node_modules/.bin/node', '../../.bin/node']
   .map((path) => fileURLToPath(new URL(path, import.meta.url)))
   .find((file) => existsSync(file) && realpathSync(file) !== realpathSync(process.execPath));
@@ -31,7 +33,7 @@ async function start() {
   // Node strips no types below node_modules, so an installed package carries dist in place of the sources.
   const { main } = await import(existsSync(source) ? source.href : built.href);
   process.exitCode = await main(process.argv);
-  // When nothing is left to do. Taking the handles down one by one, Node 26 has been seen to spin for ever over a socket that was reset.
+  // When nothing is left to do. While it closes handles one by one, Node 26 was seen to loop for ever over a reset socket.
   process.once('beforeExit', () => process.exit());
 }
 
@@ -41,7 +43,7 @@ function runPinned() {
   // Before the child exists: a signal in between would end this process and leave the child behind.
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT']) {
     process.on(signal, () => {
-      // Ctrl-C in a terminal reaches the whole process group: the child has it already, and twice means "at once" to some.
+      // Ctrl-C in a terminal reaches the whole process group: the child has it already, and a second one means "at once".
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
     });
   }

@@ -12,7 +12,7 @@ export interface ReportedWeakness {
   readonly fix: string;
 }
 
-/** What a check tells. */
+/** The result of a check. */
 export interface CheckReport {
   readonly weaknesses: readonly ReportedWeakness[];
   /** What could not be looked at. */

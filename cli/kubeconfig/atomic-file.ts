@@ -47,7 +47,7 @@ export function replaceFile(path: string, text: string): void {
 /**
  * Reads, edits and replaces a file while holding `<path>.lock`, the lock kubectl takes when it changes a kubeconfig
  * (k8s.io/client-go/tools/clientcmd/config.go). A file that does not exist is edited as ''.
- * @throws Failure when the lock is taken or the file cannot be read or written; whatever `edit` throws is passed on
+ * @throws Failure when the lock is taken or the file cannot be read or written; errors of `edit` are passed on
  */
 export function editFile(path: string, edit: (text: string) => string): void {
   const lock = `${path}.lock`;

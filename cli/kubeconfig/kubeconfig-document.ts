@@ -111,7 +111,7 @@ export function hasForeignEntries(text: string, prefix: string, file: string): b
   return names.some((name) => name !== prefix && name?.startsWith(`${prefix}-`) !== true);
 }
 
-/** Credential fields that may not stay beside ours: client-go would prefer or combine them. */
+/** Credential fields that are removed when ours is set: client-go would prefer or combine them. */
 const credentialFields = {
   token: undefined,
   tokenFile: undefined,
@@ -171,7 +171,7 @@ function refuseConflicts({ clusters, contexts }: Sections, entries: GatewayEntri
 }
 
 /**
- * Removes what is ours and gone; a cluster that a context of the person's own still uses stays. Returns removed
+ * Removes what is ours and gone; a cluster is kept while a context of the user's own uses it. Returns removed
  * contexts.
  */
 function removeGone(clusters: YAMLSeq, contexts: YAMLSeq, entries: GatewayEntries): readonly string[] {

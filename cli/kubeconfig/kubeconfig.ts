@@ -136,7 +136,7 @@ function listedClusters(list: JsonObject, connection: Connection, terminal: Term
   }
   return items.flatMap((item: unknown) => {
     const name = isJsonObject(item) && isJsonObject(item['metadata']) ? item['metadata']['name'] : undefined;
-    // A name becomes a path and a YAML value; anything but a Kubernetes name is somebody's mistake or worse.
+    // A name becomes a path and a YAML value; anything but a Kubernetes name is refused.
     if (typeof name === 'string' && name.length <= 253 && /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/.test(name)) {
       return [{ name, unusable: nameConflict(item) }];
     }

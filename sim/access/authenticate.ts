@@ -7,7 +7,7 @@ import { headerValue } from '../wire/headers.ts';
 import { unauthorized } from '../api/status-error.ts';
 import type { SimUser } from '../types.ts';
 
-/** Looks a bearer token up; undefined when nobody knows it. */
+/** Looks a bearer token up; undefined for an unknown one. */
 export type TokenLookup = (token: string) => SimUser | undefined;
 
 const anonymous: SimUser = { name: 'system:anonymous', groups: ['system:unauthenticated'] };

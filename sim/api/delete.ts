@@ -23,7 +23,7 @@ export interface DeleteOptions {
 const orphanFinalizer = 'orphan';
 const foregroundFinalizer = 'foregroundDeletion';
 
-/** Kinds whose dependents stay unless the client says otherwise. */
+/** Kinds whose dependents are kept unless the client asks for their deletion. */
 const orphansByDefault = new Set(['batch/jobs', '/replicationcontrollers']);
 /** Kinds that answer a finished deletion with the object instead of a Status. */
 const returnsObject = new Set([
@@ -179,7 +179,7 @@ function isNamespace(resource: Resource): boolean {
   return resource.key === '/namespaces';
 }
 
-/** Removes an object whose deletion has nothing left to wait for; undefined when it stays. */
+/** Removes an object whose deletion waits for nothing more; undefined when it has to wait. */
 export function finishDeletion(cluster: Cluster, resource: Resource, object: KubeObject): KubeObject | undefined {
   const { metadata } = object;
   if (metadata.deletionTimestamp === undefined || (metadata.finalizers ?? []).length > 0) return undefined;

@@ -29,7 +29,7 @@ export interface ListenerOptions {
 /** A running listener. */
 export interface Listener {
   readonly port: number;
-  /** Stops listening and destroys every connection; the port stays ours to listen on again. */
+  /** Stops listening and destroys every connection; start() listens on the same port again. */
   stop(): Promise<void>;
   /** Listens again on the same port after {@link stop}. */
   start(): Promise<void>;

@@ -85,7 +85,7 @@ export function notFound(resource: GroupResource, name: string): StatusError {
   return new StatusError(404, 'NotFound', `${qualified(resource)} "${name}" not found`, detailsOf(resource, name));
 }
 
-/** 404 for a resource or subresource nobody serves. */
+/** 404 for a resource or subresource that does not exist. */
 export function noSuchResource(): StatusError {
   return new StatusError(404, 'NotFound', 'the server could not find the requested resource', {});
 }

@@ -13,7 +13,7 @@ export interface Manager {
   readonly fields: FieldSet;
 }
 
-/** What tells two entries apart. */
+/** The identity of an entry. */
 export function managerKey(entry: Pick<Manager, 'manager' | 'operation' | 'apiVersion' | 'subresource'>): string {
   return JSON.stringify([entry.manager, entry.operation, entry.apiVersion, entry.subresource]);
 }

@@ -26,7 +26,7 @@ export function applyJsonPatch(document: unknown, operations: unknown): unknown 
   return root;
 }
 
-/** kube-apiserver tells the client no more than this; `why` is for whoever debugs the simulator. */
+/** kube-apiserver says no more than this to the client; `why` is for debugging the simulator. */
 function failed(why: string): StatusError {
   const failure = new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
   failure.cause = why;

@@ -75,7 +75,7 @@ function fillJobSpec(spec: JsonObject): void {
 
 const job: Defaulter = (object) => fillJobSpec((object['spec'] ??= {}));
 
-/** Gives a new Job the selector and labels that tell its pods from all others. */
+/** Gives a new Job the selector and labels that only its own pods have. */
 export function labelJob(object: KubeObject): void {
   const { spec } = object as JsonObject;
   if (spec.manualSelector === true) return;

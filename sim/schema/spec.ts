@@ -90,7 +90,7 @@ export function loadKubernetesSpec(): KubernetesSpec {
 const refPrefix = '#/components/schemas/';
 
 /**
- * Follows `$ref` and single `allOf`; the outer schema's own extensions (list type, merge key) stay on the outer one.
+ * Follows `$ref` and single `allOf`; the outer schema's own extensions (list type, merge key) are kept.
  */
 export function resolve(schemas: Readonly<Record<string, Schema>>, schema: Schema | undefined): Schema | undefined {
   let current = schema;

@@ -25,7 +25,7 @@ export interface CommandStreams {
   onResize(listener: (size: { readonly Width: number; readonly Height: number }) => void): void;
   /** Aborted when the client went away. */
   readonly gone: AbortSignal;
-  /** Flushes the output, tells the end, closes the connection. */
+  /** Flushes the output, sends the status, closes the connection. */
   finish(end: CommandEnd): Promise<void>;
 }
 

@@ -8,14 +8,14 @@ import { ProgramNotFound, put, type Process, type TerminalSize } from './shell/p
 import { runProgram } from './shell/shell.ts';
 import { createTerminal } from './shell/terminal.ts';
 
-/** Runs a program with the client's streams; resolves when the client was told how it ended. */
+/** Runs a program with the client's streams; resolves when its status was sent. */
 export async function runExec(streams: CommandStreams, container: Container, argv: readonly string[]): Promise<void> {
   await streams.finish(await execute(streams, container, argv));
 }
 
 /**
  * Attaches to a container. One whose spec asks for `stdin` runs its command now, or a shell: what `kubectl run -it` and
- * `kubectl debug -it` expect; `onExit` is told its exit code. Any other shows its log as it grows and echoes what is
+ * `kubectl debug -it` expect; `onExit` gets its exit code. Any other shows its log as it grows and echoes what is
  * typed.
  */
 export async function runAttach(

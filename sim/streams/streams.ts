@@ -12,7 +12,7 @@ export interface StreamOptions {
   readonly clock?: Clock;
   /** Average time between two log lines of a container, default 2 s. */
   readonly logPeriodMs?: number;
-  /** A container somebody was attached to (`kubectl run -it`) ended: its pod should say so. */
+  /** A container with an attached client (`kubectl run -it`) ended: the status of its pod changes. */
   readonly onContainerExit?: (pod: KubeObject, container: string, exitCode: number) => void;
 }
 

@@ -21,7 +21,7 @@ export interface UpgradeOptions {
   readonly clock: Clock;
   /** Average time between two log lines of an attach. */
   readonly logPeriodMs: number;
-  /** A container somebody was attached to (`kubectl run -it`) ended with this code. */
+  /** A container with an attached client (`kubectl run -it`) ended with this code. */
   readonly onContainerExit?: (pod: KubeObject, container: string, exitCode: number) => void;
 }
 

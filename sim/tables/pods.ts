@@ -1,4 +1,4 @@
-// The pod table. STATUS is not the phase but the most telling container reason, and Terminating wins over it.
+// The pod table. STATUS is not the phase but the most specific reason of a container; Terminating wins over it.
 import type { Column } from './column.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 import { age, ageColumn, nameColumn, orNone, text, wide } from './cells.ts';

@@ -35,7 +35,7 @@ export function ageFirstPods(
     }
   };
   const end = store.subscribe('Pod', (type, pod) => {
-    // Not inside the change that told us: its other listeners must see changes in order.
+    // Later, not inside the listener: other listeners must see the changes in order.
     if (type !== 'DELETED') queueMicrotask(() => age(pod));
   });
   const stop = (): void => end();

@@ -20,7 +20,7 @@ const extraReplicas = 1;
 
 /** Makes the function that changes one thing, or nothing when there is nothing it may change. */
 export function createChanges(store: WorkloadStore, random: Random, clock: Clock): () => void {
-  /** Generation each workload had after our last change: another one means somebody else changed it. */
+  /** Generation of each workload after our last change. Another one means that it was changed by others. */
   const generations = new Map<string, number>();
 
   function own(kind: 'Deployment' | 'StatefulSet'): readonly KubeObject[] {

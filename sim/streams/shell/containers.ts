@@ -14,7 +14,7 @@ export interface Container {
   readonly files: ContainerFiles;
   /** `command` and `args` of its spec; empty when the image decides. */
   readonly argv: readonly string[];
-  /** The spec asks for a stdin that stays open: a shell somebody attaches to. */
+  /** The spec asks for an open stdin: a shell to attach to. */
   readonly hasStdin: boolean;
   readonly hasTerminal: boolean;
 }

@@ -17,7 +17,7 @@ export interface Terminal {
    * over.
    */
   readLine(prompt: string): Promise<string | undefined>;
-  /** Input for one program; released, what was not read stays for the next reader. */
+  /** Input for one program; when released, unread input is left to the next reader. */
   openInput(): { readonly stdin: Readable; release(): void };
   /** Told of every Ctrl-C. Returns the end. */
   onInterrupt(listener: () => void): () => void;

@@ -157,7 +157,7 @@ async function runSimple(process: Process, state: ShellState, command: SimpleCom
   const argv: string[] = [];
   for (const word of command.words) argv.push(...(await expand(process, state, word)));
   const [name] = argv;
-  // Alone, assignments stay and each sees the one before; in front of a program they are only for it.
+  // Alone, assignments last, and each sees the one before; in front of a program they hold for that program only.
   const assigned = name === undefined ? state.environment : new Map<string, string>();
   for (const { name: key, value } of command.assignments) {
     assigned.set(key, (await expand(process, state, value)).join(' '));

@@ -121,7 +121,7 @@ function text(block: Buffer, offset: number, length: number): string {
 }
 
 function sizeOf(block: Buffer): number {
-  // GNU writes sizes of 8 GiB and more in binary; the high bit tells.
+  // GNU writes sizes of 8 GiB and more in binary; the high bit says so.
   if ((block.readUInt8(124) & 0x80) !== 0) return Number(block.readBigUInt64BE(128));
   return Number.parseInt(text(block, 124, 12).trim() || '0', 8);
 }

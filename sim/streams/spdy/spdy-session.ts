@@ -24,7 +24,7 @@ export interface SpdySessionOptions {
    * Asked for every stream the peer opens; false resets it, true sends SYN_REPLY. Without it every stream is refused.
    */
   readonly onStream?: (stream: SpdyStream) => boolean;
-  /** Once, when the connection is over, whoever ended it. */
+  /** Called once, when either side has ended the connection. */
   readonly onClose?: () => void;
   /**
    * 'announce' sends SETTINGS first and keeps to windows; 'follow' (default) does so once the peer sent SETTINGS or
@@ -88,7 +88,7 @@ export class SpdySession {
     }
     // Put back, not handled here: the owner's callbacks must not run before it holds this session.
     if (options.head !== undefined && options.head.length > 0) transport.unshift(options.head);
-    // A listener alone does not start a socket that somebody had paused.
+    // A listener alone does not start a paused socket.
     transport.resume();
   }
 
@@ -207,7 +207,7 @@ export class SpdySession {
         this.#receiveWindow(frame.streamId, frame.delta);
         return;
       case 'goAway':
-        // Go's peer stops reading as soon as it has sent this; what we might still write reaches nobody.
+        // Go's peer stops reading as soon as it has sent this; later writes would be lost.
         this.#finish();
         this.#transport.end();
         return;

@@ -14,7 +14,7 @@ import {
 /** How long a closed connection waits for the peer to close too. */
 const lingerMs = 5_000;
 
-/** What the owner of a connection is told. */
+/** Callbacks to the owner of a connection. */
 export interface WebSocketEvents {
   /** A whole message. `isText` is false for binary ones. */
   onMessage(data: Buffer, isText: boolean): void;
@@ -75,7 +75,7 @@ export class WebSocketConnection {
     });
     // Put back, not handled here: the owner's callbacks must not run before it holds this connection.
     if (options.head !== undefined && options.head.length > 0) socket.unshift(Buffer.from(options.head));
-    // A listener alone does not start a socket that somebody had paused.
+    // A listener alone does not start a paused socket.
     socket.resume();
   }
 

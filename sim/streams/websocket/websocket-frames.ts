@@ -84,7 +84,7 @@ export function createFrameReader(options: {
         neededBytes = head.neededBytes;
         if (rest.length < neededBytes) break;
         const payload = rest.subarray(head.headLength, neededBytes);
-        // The mask is undone in place: the chunk is ours, nobody else reads these bytes.
+        // The mask is undone in place: the chunk belongs to this reader alone.
         if (head.key !== undefined) applyMask(payload, head.key);
         frames.push({ fin: head.fin, opcode: head.opcode, payload });
         rest = rest.subarray(neededBytes);
