@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// The executable: makes sure that a suitable Node runs, then hands over to program.ts. Easy to get wrong: this file must
-// load on very old Nodes, whose users would see a syntax error in place of the message. So it imports nothing of ours and
-// uses plain syntax.
+// The executable: makes sure that a suitable Node runs, then hands over to program.ts. Easy to get wrong: this file
+// must load on very old Nodes, whose users would see a syntax error in place of the message. So it imports nothing of
+// ours and uses plain syntax.
 import { spawn } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -33,7 +33,7 @@ async function start() {
   // Node strips no types below node_modules, so an installed package carries dist in place of the sources.
   const { main } = await import(existsSync(source) ? source.href : built.href);
   process.exitCode = await main(process.argv);
-  // When nothing is left to do. While it closes handles one by one, Node 26 was seen to loop for ever over a reset socket.
+  // When nothing is left to do. While closing handles one by one, Node 26 was seen to loop for ever over a reset socket.
   process.once('beforeExit', () => process.exit());
 }
 
@@ -43,7 +43,7 @@ function runPinned() {
   // Before the child exists: a signal in between would end this process and leave the child behind.
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT']) {
     process.on(signal, () => {
-      // Ctrl-C in a terminal reaches the whole process group: the child has it already, and a second one means "at once".
+      // Ctrl-C in a terminal reaches the whole process group: the child has it already, and a second means "at once".
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
     });
   }

@@ -3,97 +3,128 @@
 import type { Cluster } from '../cluster.ts';
 import { startDeletion, finishDeletion } from '../api/delete.ts';
 import type { Resource } from '../store/resources.ts';
+import type { StoreEvent } from '../store/store.ts';
 import type { KubeObject } from '../types.ts';
+
+/** Where a dependent is stored: storage key, namespace, name. */
+type Position = readonly [string, string, string];
 
 /** Starts collecting. */
 export function startGarbageCollector(cluster: Cluster): void {
-  const { store, registry, timers } = cluster;
-  /** Dependents by uid of their owner: storage key, namespace, name. */
-  const dependents = new Map<string, Map<string, readonly [string, string, string]>>();
-  const waiting = new Map<string, () => void>();
+  const collector = new GarbageCollector(cluster);
+  const { store, registry } = cluster;
+  for (const key of new Set(registry.all().map((resource) => resource.key)))
+    for (const object of store.list(key)) collector.index(key, object, false);
+  store.subscribe('*', (event) => collector.follow(event));
+}
 
-  const later = (id: string, run: () => void): void => {
-    if (waiting.size === 0) timers.after(2, flush);
-    waiting.set(id, run);
-  };
-  const flush = (): void => {
-    const jobs = [...waiting.values()];
-    waiting.clear();
-    for (const job of jobs) job();
-  };
-  const resourceOf = (key: string): Resource | undefined => {
-    const slash = key.indexOf('/');
-    return registry.findPlural(key.slice(0, slash), key.slice(slash + 1));
-  };
-  const index = (key: string, object: KubeObject, isGone: boolean): void => {
+class GarbageCollector {
+  readonly #cluster: Cluster;
+  readonly #dependents = new Map<string, Map<string, Position>>();
+  /** What is to be done next, each once however often it was asked for. */
+  readonly #waiting = new Map<string, () => void>();
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  /** Remembers whose dependent an object is, or forgets it. */
+  index(key: string, object: KubeObject, isGone: boolean): void {
     const { namespace = '', name } = object.metadata;
     for (const owner of object.metadata.ownerReferences ?? []) {
-      let entries = dependents.get(owner.uid);
-      if (entries === undefined) dependents.set(owner.uid, (entries = new Map()));
+      let entries = this.#dependents.get(owner.uid);
+      if (entries === undefined) this.#dependents.set(owner.uid, (entries = new Map()));
       if (isGone) entries.delete(`${key} ${namespace}/${name}`);
       else entries.set(`${key} ${namespace}/${name}`, [key, namespace, name]);
-      if (entries.size === 0) dependents.delete(owner.uid);
+      if (entries.size === 0) this.#dependents.delete(owner.uid);
     }
-  };
-  const dependentsOf = (uid: string): (readonly [string, KubeObject])[] =>
-    [...(dependents.get(uid)?.values() ?? [])].flatMap(([key, namespace, name]) => {
-      const object = store.get(key, namespace, name);
+  }
+
+  follow({ type, key, object, previous }: StoreEvent): void {
+    if (previous !== undefined) this.index(key, previous, true);
+    if (type !== 'DELETED') this.index(key, object, false);
+    const { uid } = object.metadata;
+    if (type === 'DELETED') {
+      this.#later(`gone ${uid}`, () => this.#collect(uid));
+      for (const { uid: owner } of object.metadata.ownerReferences ?? []) this.#recheck(owner, object);
+    } else if (object.metadata.deletionTimestamp !== undefined)
+      this.#later(`process ${uid}`, () => this.#process(key, object));
+  }
+
+  #later(id: string, run: () => void): void {
+    if (this.#waiting.size === 0) this.#cluster.timers.after(2, () => this.#flush());
+    this.#waiting.set(id, run);
+  }
+
+  #flush(): void {
+    const jobs = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const job of jobs) job();
+  }
+
+  #resourceOf(key: string): Resource | undefined {
+    const slash = key.indexOf('/');
+    return this.#cluster.registry.findPlural(key.slice(0, slash), key.slice(slash + 1));
+  }
+
+  #dependentsOf(uid: string): (readonly [string, KubeObject])[] {
+    return [...(this.#dependents.get(uid)?.values() ?? [])].flatMap(([key, namespace, name]) => {
+      const object = this.#cluster.store.get(key, namespace, name);
       const isStill = object?.metadata.ownerReferences?.some((owner) => owner.uid === uid);
       return object !== undefined && isStill === true ? [[key, object] as const] : [];
     });
-  const dropReference = (key: string, object: KubeObject, uid: string): void => {
+  }
+
+  #dropReference(key: string, object: KubeObject, uid: string): void {
     const ownerReferences = (object.metadata.ownerReferences ?? []).filter((owner) => owner.uid !== uid);
     const metadata = { ...object.metadata, ownerReferences };
     if (ownerReferences.length === 0) delete (metadata as Partial<typeof metadata>).ownerReferences;
-    store.replace(key, { ...object, metadata });
-  };
-  const dropFinalizer = (key: string, object: KubeObject, finalizer: string): void => {
+    this.#cluster.store.replace(key, { ...object, metadata });
+  }
+
+  #dropFinalizer(key: string, object: KubeObject, finalizer: string): void {
+    const { store } = this.#cluster;
     const { namespace = '', name } = object.metadata;
     const current = store.get(key, namespace, name);
-    const resource = resourceOf(key);
+    const resource = this.#resourceOf(key);
     if (current === undefined || resource === undefined) return;
     const finalizers = (current.metadata.finalizers ?? []).filter((entry) => entry !== finalizer);
     const metadata = { ...current.metadata, finalizers };
     if (finalizers.length === 0) delete (metadata as Partial<typeof metadata>).finalizers;
-    finishDeletion(cluster, resource, store.replace(key, { ...current, metadata }));
-  };
-  const collect = (uid: string): void => {
-    for (const [key, object] of dependentsOf(uid)) {
+    finishDeletion(this.#cluster, resource, store.replace(key, { ...current, metadata }));
+  }
+
+  /** The owner is gone: so are its dependents, unless they have another one. */
+  #collect(uid: string): void {
+    for (const [key, object] of this.#dependentsOf(uid)) {
       const isShared = (object.metadata.ownerReferences ?? []).some((owner) => owner.uid !== uid);
-      const resource = resourceOf(key);
-      if (isShared) dropReference(key, object, uid);
-      else if (resource !== undefined) startDeletion(cluster, resource, object, { propagationPolicy: 'Background' });
+      const resource = this.#resourceOf(key);
+      if (isShared) this.#dropReference(key, object, uid);
+      else if (resource !== undefined)
+        startDeletion(this.#cluster, resource, object, { propagationPolicy: 'Background' });
     }
-  };
-  const process = (key: string, object: KubeObject): void => {
+  }
+
+  /** The owner is being deleted and waits for what its finalizer asks. */
+  #process(key: string, object: KubeObject): void {
     const { uid, finalizers = [] } = object.metadata;
     if (finalizers.includes('orphan')) {
-      for (const [dependentKey, dependent] of dependentsOf(uid)) dropReference(dependentKey, dependent, uid);
-      dropFinalizer(key, object, 'orphan');
+      for (const [dependentKey, dependent] of this.#dependentsOf(uid))
+        this.#dropReference(dependentKey, dependent, uid);
+      this.#dropFinalizer(key, object, 'orphan');
     } else if (finalizers.includes('foregroundDeletion')) {
-      const blocking = dependentsOf(uid);
-      for (const [dependentKey, dependent] of blocking) {
-        const resource = resourceOf(dependentKey);
+      for (const [dependentKey, dependent] of this.#dependentsOf(uid)) {
+        const resource = this.#resourceOf(dependentKey);
         if (resource !== undefined && dependent.metadata.deletionTimestamp === undefined)
-          startDeletion(cluster, resource, dependent, { propagationPolicy: 'Foreground' });
+          startDeletion(this.#cluster, resource, dependent, { propagationPolicy: 'Foreground' });
       }
-      if (dependentsOf(uid).length === 0) dropFinalizer(key, object, 'foregroundDeletion');
+      if (this.#dependentsOf(uid).length === 0) this.#dropFinalizer(key, object, 'foregroundDeletion');
     }
-  };
+  }
 
-  for (const key of new Set(registry.all().map((resource) => resource.key)))
-    for (const object of store.list(key)) index(key, object, false);
-  store.subscribe('*', ({ type, key, object, previous }) => {
-    if (previous !== undefined) index(key, previous, true);
-    if (type !== 'DELETED') index(key, object, false);
-    const { uid } = object.metadata;
-    if (type === 'DELETED') {
-      later(`gone ${uid}`, () => collect(uid));
-      for (const { uid: owner } of object.metadata.ownerReferences ?? []) recheck(owner, object);
-    } else if (object.metadata.deletionTimestamp !== undefined) later(`process ${uid}`, () => process(key, object));
-  });
   /** A dependent went away: its owner may be waiting for that. */
-  const recheck = (ownerUid: string, dependent: KubeObject): void => {
+  #recheck(ownerUid: string, dependent: KubeObject): void {
+    const { store, registry } = this.#cluster;
     for (const reference of dependent.metadata.ownerReferences ?? []) {
       if (reference.uid !== ownerUid) continue;
       const slash = reference.apiVersion.indexOf('/');
@@ -103,7 +134,7 @@ export function startGarbageCollector(cluster: Cluster): void {
       const namespace = resource.namespaced ? (dependent.metadata.namespace ?? '') : '';
       const owner = store.get(resource.key, namespace, reference.name);
       if (owner?.metadata.deletionTimestamp !== undefined)
-        later(`process ${ownerUid}`, () => process(resource.key, owner));
+        this.#later(`process ${ownerUid}`, () => this.#process(resource.key, owner));
     }
-  };
+  }
 }

@@ -20,62 +20,91 @@ const extraReplicas = 1;
 
 /** Makes the function that changes one thing, or nothing when there is nothing it may change. */
 export function createChanges(store: WorkloadStore, random: Random, clock: Clock): () => void {
-  /** Generation of each workload after our last change. Another one means that it was changed by others. */
-  const generations = new Map<string, number>();
+  const changes = new Changes(store, random, clock);
+  return () => changes.next();
+}
 
-  function own(kind: 'Deployment' | 'StatefulSet'): readonly KubeObject[] {
-    return store.list(kind).filter((object) => {
+class Changes {
+  readonly #store: WorkloadStore;
+  readonly #random: Random;
+  readonly #clock: Clock;
+  /** Generation of each workload after our last change. Another one means that it was changed by others. */
+  readonly #generations = new Map<string, number>();
+
+  constructor(store: WorkloadStore, random: Random, clock: Clock) {
+    this.#store = store;
+    this.#random = random;
+    this.#clock = clock;
+  }
+
+  next(): void {
+    this.#forgetOldEvents();
+    const change = this.#random.pick([
+      this.#restart,
+      this.#rollOut,
+      this.#rollOut,
+      this.#scale,
+      this.#scale,
+      this.#evict,
+      this.#failProbe,
+      this.#failProbe,
+    ]);
+    change.call(this);
+  }
+
+  #own(kind: 'Deployment' | 'StatefulSet'): readonly KubeObject[] {
+    return this.#store.list(kind).filter((object) => {
       if (object.metadata.labels?.[liveLabel] !== 'true' || object.metadata.deletionTimestamp !== undefined)
         return false;
       const { uid, generation = 1 } = object.metadata;
-      const expected = generations.get(uid) ?? generation;
-      generations.set(uid, expected);
+      const expected = this.#generations.get(uid) ?? generation;
+      this.#generations.set(uid, expected);
       return expected === generation;
     });
   }
 
-  function changeSpec(object: KubeObject, change: (spec: JsonObject, next: KubeObject) => void): void {
+  #changeSpec(object: KubeObject, change: (spec: JsonObject, next: KubeObject) => void): void {
     const { namespace = '', name, uid } = object.metadata;
-    store.update(object.kind, namespace, name, (next) => {
+    this.#store.update(object.kind, namespace, name, (next) => {
       next.metadata.generation = (next.metadata.generation ?? 1) + 1;
-      generations.set(uid, next.metadata.generation);
+      this.#generations.set(uid, next.metadata.generation);
       change(next['spec'] as JsonObject, next);
     });
   }
 
-  function somePod(): KubeObject | undefined {
-    const owned = new Set([...own('Deployment'), ...own('StatefulSet')].map(placeOf));
-    const pods = store
+  #somePod(): KubeObject | undefined {
+    const owned = new Set([...this.#own('Deployment'), ...this.#own('StatefulSet')].map(placeOf));
+    const pods = this.#store
       .list('Pod')
       .filter((pod) => pod['status']?.phase === 'Running' && pod.metadata.deletionTimestamp === undefined)
       .filter((pod) => owned.has(`${pod.metadata.namespace ?? ''}/${pod.metadata.labels?.['app'] ?? ''}`));
-    return pods.length === 0 ? undefined : random.pick(pods);
+    return pods.length === 0 ? undefined : this.#random.pick(pods);
   }
 
-  function restart(): void {
-    const pod = somePod();
+  #restart(): void {
+    const pod = this.#somePod();
     if (pod === undefined) return;
     const { namespace = '', name } = pod.metadata;
-    const now = timestamp(new Date(clock.now()));
-    store.update('Pod', namespace, name, (next) => {
+    const now = timestamp(new Date(this.#clock.now()));
+    this.#store.update('Pod', namespace, name, (next) => {
       const [entry] = (next['status'].containerStatuses ?? []) as JsonObject[];
       const startedAt: unknown = entry?.['state']?.running?.startedAt;
       if (entry === undefined || startedAt === undefined) return;
-      const [exitCode, reason] = random.pick([[137, 'OOMKilled'] as const, [1, 'Error'] as const]);
+      const [exitCode, reason] = this.#random.pick([[137, 'OOMKilled'] as const, [1, 'Error'] as const]);
       entry['restartCount'] = Number(entry['restartCount'] ?? 0) + 1;
       entry['lastState'] = { terminated: { exitCode, reason, startedAt, finishedAt: now } };
       entry['state'] = { running: { startedAt: now } };
     });
-    say(pod, 'Normal', 'Started', `Started container ${pod['spec'].containers[0].name}`, 'kubelet');
+    this.#say(pod, 'Normal', 'Started', `Started container ${pod['spec'].containers[0].name}`, 'kubelet');
   }
 
-  function rollOut(): void {
-    const deployments = own('Deployment').filter((object) => (templateOf(object)?.versions.length ?? 0) > 1);
+  #rollOut(): void {
+    const deployments = this.#own('Deployment').filter((object) => (templateOf(object)?.versions.length ?? 0) > 1);
     if (deployments.length === 0) return;
-    const deployment = random.pick(deployments);
+    const deployment = this.#random.pick(deployments);
     const app = templateOf(deployment);
     if (app === undefined) return;
-    changeSpec(deployment, (spec, next) => {
+    this.#changeSpec(deployment, (spec, next) => {
       const [container] = spec['template'].spec.containers as JsonObject[];
       const current = String(container?.['image']).slice(app.image.length + 1);
       const version = app.versions[(app.versions.indexOf(current) + 1) % app.versions.length] ?? current;
@@ -88,42 +117,42 @@ export function createChanges(store: WorkloadStore, random: Random, clock: Clock
     });
   }
 
-  function scale(): void {
-    const workloads = own('Deployment');
+  #scale(): void {
+    const workloads = this.#own('Deployment');
     if (workloads.length === 0) return;
-    const workload = random.pick(workloads);
+    const workload = this.#random.pick(workloads);
     const app = templateOf(workload);
     if (app === undefined) return;
     const [least, most] = app.replicas;
     const replicas = Number(workload['spec'].replicas);
-    const wanted = replicas > most || (replicas > least && random.next() < 0.5) ? replicas - 1 : replicas + 1;
+    const wanted = replicas > most || (replicas > least && this.#random.next() < 0.5) ? replicas - 1 : replicas + 1;
     if (wanted > most + extraReplicas) return;
-    changeSpec(workload, (spec) => (spec['replicas'] = wanted));
+    this.#changeSpec(workload, (spec) => (spec['replicas'] = wanted));
     const direction = wanted > replicas ? 'above' : 'below';
     const message = `New size: ${wanted}; reason: cpu resource utilization (percentage of request) ${direction} target`;
-    say(workload, 'Normal', 'SuccessfulRescale', message, 'horizontal-pod-autoscaler');
+    this.#say(workload, 'Normal', 'SuccessfulRescale', message, 'horizontal-pod-autoscaler');
   }
 
-  function evict(): void {
-    const pod = somePod();
+  #evict(): void {
+    const pod = this.#somePod();
     if (pod === undefined) return;
-    say(pod, 'Normal', 'Evicted', 'The node was low on resource: memory.', 'kubelet');
-    store.remove('Pod', pod.metadata.namespace ?? '', pod.metadata.name);
+    this.#say(pod, 'Normal', 'Evicted', 'The node was low on resource: memory.', 'kubelet');
+    this.#store.remove('Pod', pod.metadata.namespace ?? '', pod.metadata.name);
   }
 
-  function failProbe(): void {
-    const pod = somePod();
+  #failProbe(): void {
+    const pod = this.#somePod();
     const message = 'Readiness probe failed: HTTP probe failed with statuscode: 503';
-    if (pod !== undefined) say(pod, 'Warning', 'Unhealthy', message, 'kubelet');
+    if (pod !== undefined) this.#say(pod, 'Warning', 'Unhealthy', message, 'kubelet');
   }
 
-  function say(about: KubeObject, type: string, reason: string, message: string, component: string): void {
+  #say(about: KubeObject, type: string, reason: string, message: string, component: string): void {
     const { namespace = 'default', name, uid, resourceVersion } = about.metadata;
-    const now = timestamp(new Date(clock.now()));
-    store.apply({
+    const now = timestamp(new Date(this.#clock.now()));
+    this.#store.apply({
       apiVersion: 'v1',
       kind: 'Event',
-      metadata: { name: `${name}.${Math.floor(random.next() * 2 ** 48).toString(16)}`, namespace },
+      metadata: { name: `${name}.${Math.floor(this.#random.next() * 2 ** 48).toString(16)}`, namespace },
       involvedObject: { apiVersion: about.apiVersion, kind: about.kind, name, namespace, uid, resourceVersion },
       type,
       reason,
@@ -138,18 +167,12 @@ export function createChanges(store: WorkloadStore, random: Random, clock: Clock
     });
   }
 
-  function forgetOldEvents(): void {
-    for (const event of store.list('Event')) {
-      if (clock.now() - Date.parse(String(event['lastTimestamp'] ?? '')) < eventTtlMs) continue;
-      store.remove('Event', event.metadata.namespace ?? '', event.metadata.name);
+  #forgetOldEvents(): void {
+    for (const event of this.#store.list('Event')) {
+      if (this.#clock.now() - Date.parse(String(event['lastTimestamp'] ?? '')) < eventTtlMs) continue;
+      this.#store.remove('Event', event.metadata.namespace ?? '', event.metadata.name);
     }
   }
-
-  const changes = [restart, rollOut, rollOut, scale, scale, evict, failProbe, failProbe];
-  return () => {
-    forgetOldEvents();
-    random.pick(changes)();
-  };
 }
 
 function placeOf(object: KubeObject): string {

@@ -38,7 +38,7 @@ export interface ContainerFiles {
   /** Names in a directory, sorted. */
   list(path: string): readonly string[];
   read(path: string): Buffer;
-  write(path: string, data: Buffer, options?: { readonly mode?: number; readonly modifiedAtMs?: number }): void;
+  write(path: string, data: Buffer, details?: FileDetails): void;
   append(path: string, data: Buffer): void;
   makeDirectory(path: string, options?: { readonly parents?: boolean; readonly mode?: number }): void;
   makeLink(path: string, target: string): void;
@@ -50,116 +50,132 @@ export function resolvePath(workingDirectory: string, path: string): string {
   return posix.resolve('/', workingDirectory, path);
 }
 
+interface FileDetails {
+  readonly mode?: number;
+  readonly modifiedAtMs?: number;
+}
+
 /** An empty tree holding at most `capacityBytes` of file data. */
 export function createContainerFiles(options: {
   readonly now: () => number;
   readonly capacityBytes?: number;
 }): ContainerFiles {
-  const capacityBytes = options.capacityBytes ?? 256 * 1024 * 1024;
-  const nodes = new Map<string, FileNode>([['/', { kind: 'directory', mode: 0o755, modifiedAtMs: options.now() }]]);
-  let usedBytes = 0;
+  return new FileTree(options.now, options.capacityBytes ?? 256 * 1024 * 1024);
+}
 
-  /** Real path with links followed in every part but, unless asked, the last. */
-  function locate(path: string, followLast: boolean, depth = 0): string {
-    if (depth > 16) throw new FileFault('ELOOP');
-    let at = '/';
-    const parts = resolvePath('/', path).split('/').filter(Boolean);
-    for (const [i, part] of parts.entries()) {
-      const next = posix.join(at, part);
-      const node = nodes.get(next);
-      const isLast = i === parts.length - 1;
-      at =
-        node?.kind === 'symlink' && (followLast || !isLast)
-          ? locate(posix.resolve(at, node.target), true, depth + 1)
-          : next;
-    }
-    return at;
+class FileTree implements ContainerFiles {
+  readonly #now: () => number;
+  readonly #capacityBytes: number;
+  readonly #nodes: Map<string, FileNode>;
+  #usedBytes = 0;
+
+  constructor(now: () => number, capacityBytes: number) {
+    this.#now = now;
+    this.#capacityBytes = capacityBytes;
+    this.#nodes = new Map([['/', { kind: 'directory', mode: 0o755, modifiedAtMs: now() }]]);
   }
 
-  function parentOf(path: string): string {
-    const parent = posix.dirname(path);
-    const node = nodes.get(parent);
+  find(path: string): FileNode | undefined {
+    return this.#nodes.get(this.#locate(path, true));
+  }
+
+  findLink(path: string): FileNode | undefined {
+    return this.#nodes.get(this.#locate(path, false));
+  }
+
+  list(path: string): readonly string[] {
+    const real = this.#locate(path, true);
+    const node = this.#nodes.get(real);
     if (node === undefined) throw new FileFault('ENOENT');
     if (node.kind !== 'directory') throw new FileFault('ENOTDIR');
-    return parent;
+    const names = [...this.#nodes.keys()].filter((key) => key !== '/' && posix.dirname(key) === real);
+    return names.map((key) => posix.basename(key)).sort();
   }
 
-  function put(path: string, node: FileNode): void {
-    const before = nodes.get(path);
-    const size = (entry: FileNode | undefined): number => (entry?.kind === 'file' ? entry.data.length : 0);
-    const grown = usedBytes - size(before) + size(node);
-    if (grown > capacityBytes) throw new FileFault('ENOSPC');
-    usedBytes = grown;
-    nodes.set(path, node);
-  }
-
-  function write(
-    path: string,
-    data: Buffer,
-    how: { readonly mode?: number; readonly modifiedAtMs?: number } = {},
-  ): void {
-    const real = locate(path, true);
-    const before = nodes.get(real);
-    if (before?.kind === 'directory') throw new FileFault('EISDIR');
-    parentOf(real);
-    const mode = how.mode ?? before?.mode ?? 0o644;
-    put(real, { kind: 'file', data, mode, modifiedAtMs: how.modifiedAtMs ?? options.now() });
-  }
-
-  function read(path: string): Buffer {
-    const node = nodes.get(locate(path, true));
+  read(path: string): Buffer {
+    const node = this.find(path);
     if (node === undefined) throw new FileFault('ENOENT');
     if (node.kind !== 'file') throw new FileFault('EISDIR');
     return node.data;
   }
 
-  const files: ContainerFiles = {
-    find: (path) => nodes.get(locate(path, true)),
-    findLink: (path) => nodes.get(locate(path, false)),
-    list(path) {
-      const real = locate(path, true);
-      const node = nodes.get(real);
-      if (node === undefined) throw new FileFault('ENOENT');
-      if (node.kind !== 'directory') throw new FileFault('ENOTDIR');
-      const names = [...nodes.keys()].filter((key) => key !== '/' && posix.dirname(key) === real);
-      return names.map((key) => posix.basename(key)).sort();
-    },
-    read,
-    write,
-    append(path, data) {
-      const before = files.find(path);
-      write(path, before?.kind === 'file' ? Buffer.concat([before.data, data]) : data);
-    },
-    makeDirectory(path, how = {}) {
-      const real = locate(path, true);
-      const before = nodes.get(real);
-      if (before !== undefined) {
-        if (how.parents === true && before.kind === 'directory') return;
-        throw new FileFault('EEXIST');
-      }
-      if (how.parents === true) files.makeDirectory(posix.dirname(real), { parents: true });
-      parentOf(real);
-      put(real, { kind: 'directory', mode: how.mode ?? 0o755, modifiedAtMs: options.now() });
-    },
-    makeLink(path, target) {
-      const real = locate(path, false);
-      parentOf(real);
-      if (nodes.get(real)?.kind === 'directory') throw new FileFault('EEXIST');
-      put(real, { kind: 'symlink', target, mode: 0o777, modifiedAtMs: options.now() });
-    },
-    remove(path, how = {}) {
-      const real = locate(path, false);
-      const node = nodes.get(real);
-      if (node === undefined) throw new FileFault('ENOENT');
-      const below = [...nodes.keys()].filter((key) => key.startsWith(real === '/' ? '/' : `${real}/`) && key !== '/');
-      if (node.kind === 'directory' && how.recursive !== true)
-        throw new FileFault(below.length > 0 ? 'ENOTEMPTY' : 'EISDIR');
-      for (const key of [...below, real]) {
-        const gone = nodes.get(key);
-        if (gone?.kind === 'file') usedBytes -= gone.data.length;
-        if (key !== '/') nodes.delete(key);
-      }
-    },
-  };
-  return files;
+  write(path: string, data: Buffer, how: FileDetails = {}): void {
+    const real = this.#locate(path, true);
+    const before = this.#nodes.get(real);
+    if (before?.kind === 'directory') throw new FileFault('EISDIR');
+    this.#checkParent(real);
+    const mode = how.mode ?? before?.mode ?? 0o644;
+    this.#put(real, { kind: 'file', data, mode, modifiedAtMs: how.modifiedAtMs ?? this.#now() });
+  }
+
+  append(path: string, data: Buffer): void {
+    const before = this.find(path);
+    this.write(path, before?.kind === 'file' ? Buffer.concat([before.data, data]) : data);
+  }
+
+  makeDirectory(path: string, how: { readonly parents?: boolean; readonly mode?: number } = {}): void {
+    const real = this.#locate(path, true);
+    const before = this.#nodes.get(real);
+    if (before !== undefined) {
+      if (how.parents === true && before.kind === 'directory') return;
+      throw new FileFault('EEXIST');
+    }
+    if (how.parents === true) this.makeDirectory(posix.dirname(real), { parents: true });
+    this.#checkParent(real);
+    this.#put(real, { kind: 'directory', mode: how.mode ?? 0o755, modifiedAtMs: this.#now() });
+  }
+
+  makeLink(path: string, target: string): void {
+    const real = this.#locate(path, false);
+    this.#checkParent(real);
+    if (this.#nodes.get(real)?.kind === 'directory') throw new FileFault('EEXIST');
+    this.#put(real, { kind: 'symlink', target, mode: 0o777, modifiedAtMs: this.#now() });
+  }
+
+  remove(path: string, how: { readonly recursive?: boolean } = {}): void {
+    const real = this.#locate(path, false);
+    const node = this.#nodes.get(real);
+    if (node === undefined) throw new FileFault('ENOENT');
+    const prefix = real === '/' ? '/' : `${real}/`;
+    const below = [...this.#nodes.keys()].filter((key) => key.startsWith(prefix) && key !== '/');
+    if (node.kind === 'directory' && how.recursive !== true)
+      throw new FileFault(below.length > 0 ? 'ENOTEMPTY' : 'EISDIR');
+    for (const key of [...below, real]) {
+      const gone = this.#nodes.get(key);
+      if (gone?.kind === 'file') this.#usedBytes -= gone.data.length;
+      if (key !== '/') this.#nodes.delete(key);
+    }
+  }
+
+  /** Real path with links followed in every part but, unless asked, the last. */
+  #locate(path: string, followLast: boolean, depth = 0): string {
+    if (depth > 16) throw new FileFault('ELOOP');
+    let at = '/';
+    const parts = resolvePath('/', path).split('/').filter(Boolean);
+    for (const [i, part] of parts.entries()) {
+      const next = posix.join(at, part);
+      const node = this.#nodes.get(next);
+      const isLast = i === parts.length - 1;
+      at =
+        node?.kind === 'symlink' && (followLast || !isLast)
+          ? this.#locate(posix.resolve(at, node.target), true, depth + 1)
+          : next;
+    }
+    return at;
+  }
+
+  #checkParent(path: string): void {
+    const node = this.#nodes.get(posix.dirname(path));
+    if (node === undefined) throw new FileFault('ENOENT');
+    if (node.kind !== 'directory') throw new FileFault('ENOTDIR');
+  }
+
+  #put(path: string, node: FileNode): void {
+    const before = this.#nodes.get(path);
+    const size = (entry: FileNode | undefined): number => (entry?.kind === 'file' ? entry.data.length : 0);
+    const grown = this.#usedBytes - size(before) + size(node);
+    if (grown > this.#capacityBytes) throw new FileFault('ENOSPC');
+    this.#usedBytes = grown;
+    this.#nodes.set(path, node);
+  }
 }

@@ -19,7 +19,7 @@ export interface Terminal {
   readLine(prompt: string): Promise<string | undefined>;
   /** Input for one program; when released, unread input is left to the next reader. */
   openInput(): { readonly stdin: Readable; release(): void };
-  /** Told of every Ctrl-C. Returns the end. */
+  /** Calls the listener at every Ctrl-C. Returns a function that ends that. */
   onInterrupt(listener: () => void): () => void;
   readonly output: Writable;
 }

@@ -17,136 +17,169 @@ const keys = {
  * A terminal over the raw streams of an exec or attach with `tty`. `size` is asked whenever a program wants to know.
  */
 export function createTerminal(input: Readable | undefined, raw: Writable, size: () => TerminalSize): Terminal {
-  const decoder = new StringDecoder('utf8');
-  const committed: (string | undefined)[] = [];
-  const interruptListeners = new Set<() => void>();
-  let waiting: ((text: string | undefined) => void) | undefined;
-  let line = '';
-  let isInEscape = false;
-  let isOver = false;
+  return new LineDiscipline(input, raw, size);
+}
 
-  const output = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      // A terminal that is gone takes everything and shows nothing.
-      if (raw.destroyed || raw.writableEnded) done();
-      else raw.write(onTheWay(chunk), () => done());
-    },
-  });
+class LineDiscipline implements Terminal {
+  readonly output: Writable;
+  readonly size: () => TerminalSize;
+  readonly #raw: Writable;
+  readonly #lines = new LineQueue();
+  readonly #interruptListeners = new Set<() => void>();
+  #line = '';
+  #isInEscape = false;
 
-  function show(text: string): void {
-    if (!raw.destroyed && !raw.writableEnded) raw.write(text);
-  }
-
-  function commit(text: string | undefined): void {
-    const waiter = waiting;
-    waiting = undefined;
-    if (waiter === undefined) committed.push(text);
-    else waiter(text);
-  }
-
-  /**
-   * Hands over the next line, now or when it comes; undefined for the end of input. Returns the way to ask no longer.
-   */
-  function take(use: (text: string | undefined) => void): () => void {
-    if (committed.length > 0) use(committed.shift());
-    else if (isOver) use(undefined);
-    else waiting = use;
-    return () => {
-      if (waiting === use) waiting = undefined;
+  constructor(input: Readable | undefined, raw: Writable, size: () => TerminalSize) {
+    this.size = size;
+    this.#raw = raw;
+    this.output = new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        // A terminal that is gone takes everything and shows nothing.
+        if (raw.destroyed || raw.writableEnded) done();
+        else raw.write(onTheWay(chunk), () => done());
+      },
+    });
+    const decoder = new StringDecoder('utf8');
+    input?.on('data', (chunk: Buffer) => {
+      for (const key of decoder.write(chunk)) this.#press(key);
+    });
+    const finish = (): void => {
+      this.#lines.end(this.#line);
+      this.#line = '';
     };
+    input?.on('end', finish);
+    input?.on('close', finish);
+    if (input === undefined) finish();
   }
 
-  function press(key: string): void {
-    if (isInEscape) {
-      isInEscape = !/[A-Za-z~]/.test(key);
+  readLine(prompt: string): Promise<string | undefined> {
+    this.#show(prompt);
+    return new Promise((resolve) => this.#lines.take((text) => resolve(text?.replace(/\n$/, ''))));
+  }
+
+  openInput(): ReturnType<Terminal['openInput']> {
+    return openInput(this.#lines);
+  }
+
+  onInterrupt(listener: () => void): () => void {
+    this.#interruptListeners.add(listener);
+    return () => this.#interruptListeners.delete(listener);
+  }
+
+  #show(text: string): void {
+    if (!this.#raw.destroyed && !this.#raw.writableEnded) this.#raw.write(text);
+  }
+
+  #press(key: string): void {
+    if (this.#isInEscape) {
+      this.#isInEscape = !/[A-Za-z~]/.test(key);
       return;
     }
     switch (key) {
       case keys.escape:
-        isInEscape = true;
+        this.#isInEscape = true;
         return;
       case '\r':
       case '\n':
-        show('\r\n');
-        commit(`${line}\n`);
-        line = '';
+        this.#show('\r\n');
+        this.#commit(`${this.#line}\n`);
         return;
       case keys.backspace:
       case keys.delete:
-        if (line !== '') show('\b \b');
-        line = Array.from(line).slice(0, -1).join('');
+        if (this.#line !== '') this.#show('\b \b');
+        this.#line = Array.from(this.#line).slice(0, -1).join('');
         return;
       case keys.killLine:
-        show('\b \b'.repeat(Array.from(line).length));
-        line = '';
+        this.#show('\b \b'.repeat(Array.from(this.#line).length));
+        this.#line = '';
         return;
       case keys.interrupt:
-        show('^C\r\n');
-        line = '';
-        if (interruptListeners.size === 0) commit('\n');
-        for (const listener of interruptListeners) listener();
+        this.#interrupt();
         return;
       case keys.endOfInput:
-        commit(line === '' ? undefined : line);
-        line = '';
+        this.#commit(this.#line === '' ? undefined : this.#line);
         return;
       default:
         if (key < ' ' && key !== '\t') return;
-        line += key;
-        show(key);
+        this.#line += key;
+        this.#show(key);
     }
   }
 
-  input?.on('data', (chunk: Buffer) => {
-    for (const key of decoder.write(chunk)) press(key);
-  });
-  const finish = (): void => {
-    if (isOver) return;
-    isOver = true;
-    if (line !== '') commit(line);
-    line = '';
-    waiting?.(undefined);
-    waiting = undefined;
-  };
-  input?.on('end', finish);
-  input?.on('close', finish);
-  if (input === undefined) finish();
+  #commit(text: string | undefined): void {
+    this.#lines.commit(text);
+    this.#line = '';
+  }
 
-  return {
-    output,
-    size,
-    readLine(prompt) {
-      show(prompt);
-      return new Promise((resolve) => take((text) => resolve(text?.replace(/\n$/, ''))));
-    },
-    openInput() {
-      let ask = true;
-      let cancel = (): void => undefined;
-      const stdin = new Readable({
-        // One line at a time, so that little is ever taken from the next reader.
-        highWaterMark: 1,
-        read() {
-          if (!ask) return;
-          ask = false;
-          cancel = take((text) => {
-            ask = true;
-            stdin.push(text === undefined ? null : text);
-          });
-        },
+  #interrupt(): void {
+    this.#show('^C\r\n');
+    this.#line = '';
+    if (this.#interruptListeners.size === 0) this.#lines.commit('\n');
+    for (const listener of this.#interruptListeners) listener();
+  }
+}
+
+/** Lines that were typed, each for one reader; undefined is the end of input. */
+class LineQueue {
+  readonly #committed: (string | undefined)[] = [];
+  #waiting: ((text: string | undefined) => void) | undefined;
+  #isOver = false;
+
+  commit(text: string | undefined): void {
+    const waiter = this.#waiting;
+    this.#waiting = undefined;
+    if (waiter === undefined) this.#committed.push(text);
+    else waiter(text);
+  }
+
+  /** Hands over the next line, now or when it comes. Returns a function that stops waiting. */
+  take(use: (text: string | undefined) => void): () => void {
+    if (this.#committed.length > 0) use(this.#committed.shift());
+    else if (this.#isOver) use(undefined);
+    else this.#waiting = use;
+    return () => {
+      if (this.#waiting === use) this.#waiting = undefined;
+    };
+  }
+
+  /** What a reader did not use is the next one's. */
+  putBack(text: string): void {
+    this.#committed.unshift(text);
+  }
+
+  /** Ends the input after `rest`. */
+  end(rest: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (rest !== '') this.commit(rest);
+    this.#waiting?.(undefined);
+    this.#waiting = undefined;
+  }
+}
+
+/** The typed lines as the input of one program. */
+function openInput(lines: LineQueue): ReturnType<Terminal['openInput']> {
+  let ask = true;
+  let cancel = (): void => undefined;
+  const stdin = new Readable({
+    // One line at a time, so that little is ever taken from the next reader.
+    highWaterMark: 1,
+    read() {
+      if (!ask) return;
+      ask = false;
+      cancel = lines.take((text) => {
+        ask = true;
+        stdin.push(text === undefined ? null : text);
       });
-      return {
-        stdin,
-        release() {
-          cancel();
-          ask = false;
-          if (stdin.readableLength > 0) committed.unshift(String(stdin.read()));
-          stdin.destroy();
-        },
-      };
     },
-    onInterrupt(listener) {
-      interruptListeners.add(listener);
-      return () => interruptListeners.delete(listener);
+  });
+  return {
+    stdin,
+    release() {
+      cancel();
+      ask = false;
+      if (stdin.readableLength > 0) lines.putBack(String(stdin.read()));
+      stdin.destroy();
     },
   };
 }
