@@ -6,8 +6,15 @@ import { sourceNames } from '../gateway/config/source-names.ts';
 
 /** Adds them; what was typed is checked with the rest of the configuration. */
 export function addHubFlags(command: Command, note: (text: string) => void): Command {
-  const hidden = (flags: string, description: string): Option => new Option(flags, description).hideHelp();
-  return command
+  addHubObjectFlags(command);
+  addHubDecisionFlags(command);
+  addHubIdentityFlags(command);
+  return addSecondSpellings(command, note);
+}
+
+/** Where the hub is and which of its objects are read. */
+function addHubObjectFlags(command: Command): void {
+  command
     .option(
       '--hub-kubeconfig <file>',
       'hub whose objects are clusters and whose users are users (default in a pod: the cluster it runs in; "" for none)',
@@ -50,7 +57,12 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
       'Secret through which replicas share the certificate of the gateway; made and renewed by them',
     )
     .option('--serving-names <names>', 'DNS names and IP addresses of that certificate')
-    .option('--api-services <names>', 'APIServices that get its CA as caBundle')
+    .option('--api-services <names>', 'APIServices that get its CA as caBundle');
+}
+
+/** What the hub is asked about callers. */
+function addHubDecisionFlags(command: Command): void {
+  command
     .option('--authorize-verb <mode>', 'ask the hub about the real verb or the HTTP method: real, http (default: real)')
     .option('--subpath-authorization', 'ask the hub about the request inside the cluster, too')
     .option(
@@ -63,7 +75,12 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
       'how long a TokenReview is remembered (default: 10s)',
     )
     .option('--authorization-webhook-cache-authorized-ttl <duration>', 'how long a yes is remembered (default: 10s)')
-    .option('--authorization-webhook-cache-unauthorized-ttl <duration>', 'how long a no is remembered (default: 10s)')
+    .option('--authorization-webhook-cache-unauthorized-ttl <duration>', 'how long a no is remembered (default: 10s)');
+}
+
+/** Who goes out to the clusters, and through which tunnel. */
+function addHubIdentityFlags(command: Command): void {
+  command
     .option('--forward-system-masters', "let a hub's system:masters be system:masters in the clusters")
     .option(
       '--forward-reserved <names>',
@@ -85,7 +102,12 @@ export function addHubFlags(command: Command, note: (text: string) => void): Com
     .option('--proxy-port <port>', 'its port (default: 8090)')
     .option('--proxy-ca-cert <pem>', 'CA of its certificate')
     .option('--proxy-cert <pem>', 'certificate for it')
-    .option('--proxy-key <pem>', 'key of that certificate')
+    .option('--proxy-key <pem>', 'key of that certificate');
+}
+
+function addSecondSpellings(command: Command, note: (text: string) => void): Command {
+  const hidden = (flags: string, description: string): Option => new Option(flags, description).hideHelp();
+  return command
     .addOption(hidden('--cluster-gateway-proxy-config <file>', '--identity-exchange'))
     .addOption(hidden('--authorize-proxy-subpath', '--subpath-authorization'))
     .addOption(hidden('--ocm-integration', 'the source ocm, which is on by default'))

@@ -21,7 +21,7 @@ import type { StreamHooks } from './streams/stream-hooks.ts';
 import { isUpgradePath } from './streams/streams-calls.ts';
 import { createStreams } from './streams/streams.ts';
 import { createTimers } from './controllers/timers.ts';
-import { createAuthority, type KeyPair } from './access/tls.ts';
+import { createAuthority, type CertificateAuthority, type KeyPair } from './access/tls.ts';
 import type { JsonObject, SimUser } from './types.ts';
 
 /** How a simulator is to be; everything has a default. */
@@ -58,6 +58,9 @@ export interface SimulatorOptions {
 
 const defaultDelays: ControllerDelays = { podStartMs: 50, podStopMs: 50, jobRunMs: 100 };
 
+/** Names that every simulator's serving certificate has beside its listen address. */
+const servingNames = ['127.0.0.1', '::1', 'localhost', 'kubernetes', 'kubernetes.default.svc'];
+
 /** A running simulator. */
 export interface Simulator {
   readonly name: string;
@@ -86,38 +89,12 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const { name = 'sim', host = '127.0.0.1', version = 'v1.36.3' } = options;
   const now = options.now ?? (() => new Date());
   const spec = options.spec ?? loadKubernetesSpec();
-  const registry = createRegistry(spec);
-  const store = createStore({
-    now,
-    ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }),
-  });
-  const timers = createTimers();
-  const streams = new Set<() => void>();
   const adminToken = randomBytes(16).toString('hex');
   const tokens = new Map<string, SimUser>(Object.entries(options.tokens ?? {}));
   tokens.set(adminToken, { name: 'admin', groups: ['system:masters'] });
   const authority = await createAuthority(`${name} CA`);
-  const cluster: Cluster = {
-    name,
-    version,
-    store,
-    registry,
-    authorize: createAuthorizer(store),
-    timers,
-    messages: spec.messages,
-    now,
-    caPem: () => authority.caPem,
-    lookupToken: (token) => tokens.get(token),
-    issueToken(user) {
-      const token = randomBytes(24).toString('base64url');
-      tokens.set(token, user);
-      return token;
-    },
-    trackStream(end) {
-      streams.add(end);
-      return () => streams.delete(end);
-    },
-  };
+  const streams = new Set<() => void>();
+  const cluster = makeCluster({ name, version, now, spec, authority, tokens, streams }, options.historyLimit);
   const simulatedStreams = createStreams({
     ...(options.logPeriodMs === undefined ? {} : { logPeriodMs: options.logPeriodMs }),
     onContainerExit: (pod, container, code) => containerExited(cluster, pod, container, code),
@@ -138,14 +115,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     host,
     port: options.port ?? 0,
     http2: options.http2 ?? true,
-    keyPair: await authority.issueServer([
-      host,
-      '127.0.0.1',
-      '::1',
-      'localhost',
-      'kubernetes',
-      'kubernetes.default.svc',
-    ]),
+    keyPair: await authority.issueServer([host, ...servingNames]),
     caPem: authority.caPem,
     isUpgradePath,
     onRequest: (request, reply) => handleRequest(parts, request, reply),
@@ -167,10 +137,48 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     audit,
     faults,
     async close() {
-      timers.close();
+      cluster.timers.close();
       faults.close();
       for (const end of Array.from(streams)) end();
       await listener.close();
+    },
+  };
+}
+
+interface ClusterParts {
+  readonly name: string;
+  readonly version: string;
+  readonly now: () => Date;
+  readonly spec: KubernetesSpec;
+  readonly authority: CertificateAuthority;
+  /** Who each bearer token is; changed while the simulator runs. */
+  readonly tokens: Map<string, SimUser>;
+  /** How to end each open watch and stream. */
+  readonly streams: Set<() => void>;
+}
+
+function makeCluster(parts: ClusterParts, historyLimit: number | undefined): Cluster {
+  const { name, version, now, spec, authority, tokens, streams } = parts;
+  const store = createStore({ now, ...(historyLimit === undefined ? {} : { historyLimit }) });
+  return {
+    name,
+    version,
+    store,
+    registry: createRegistry(spec),
+    authorize: createAuthorizer(store),
+    timers: createTimers(),
+    messages: spec.messages,
+    now,
+    caPem: () => authority.caPem,
+    lookupToken: (token) => tokens.get(token),
+    issueToken(user) {
+      const token = randomBytes(24).toString('base64url');
+      tokens.set(token, user);
+      return token;
+    },
+    trackStream(end) {
+      streams.add(end);
+      return () => streams.delete(end);
     },
   };
 }

@@ -1,10 +1,15 @@
 // The TLS port: ALPN to HTTP/2 or HTTP/1.1, every connection tracked so that closing is complete. A client without
 // ALPN gets HTTP/1.1. A closed http server does not close the TLS sockets it was handed, so the listener does.
-import { createServer as createHttp1, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createServer as createHttp2 } from 'node:http2';
+import {
+  createServer as createHttp1,
+  type IncomingMessage,
+  type Server as Http1Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createHttp2, type Http2Server } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createServer as createTls, type TLSSocket } from 'node:tls';
+import { createServer as createTls, type Server as TlsServer, type TLSSocket } from 'node:tls';
 import type { KeyPair } from '../access/tls.ts';
 
 const headerBytesLimit = 1024 * 1024;
@@ -40,49 +45,9 @@ export interface Listener {
 /** Opens the port. Rejects when it is taken. */
 export async function listen(options: ListenerOptions): Promise<Listener> {
   const sockets = new Set<Socket>();
-  const http1 = createHttp1({
-    maxHeaderSize: headerBytesLimit,
-    requestTimeout: 0,
-    headersTimeout: 60_000,
-    keepAliveTimeout: 90_000,
-    shouldUpgradeCallback: (request) => options.isUpgradePath((request.url ?? '').split('?', 1)[0] ?? ''),
-  });
-  http1.maxHeadersCount = 0;
-  http1.timeout = 0;
-  http1.on('request', options.onRequest);
-  http1.on('upgrade', options.onUpgrade);
-  http1.on('clientError', (_error, socket) => {
-    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
-    else socket.destroy();
-  });
-  const http2 = createHttp2({
-    maxHeaderListPairs: 20_000,
-    maxSendHeaderBlockLength: headerBytesLimit,
-    settings: { maxConcurrentStreams: 100, maxHeaderListSize: headerBytesLimit, initialWindowSize: 256 * 1024 },
-  });
-  http2.on('request', (request, response) =>
-    options.onRequest(request as unknown as IncomingMessage, response as unknown as ServerResponse),
-  );
-  http2.on('sessionError', () => {});
-  http2.on('session', (session) => session.on('error', () => {}));
-
-  const tls = createTls({
-    cert: options.keyPair.certPem,
-    key: options.keyPair.keyPem,
-    ca: options.caPem,
-    requestCert: true,
-    rejectUnauthorized: false,
-    ALPNProtocols: options.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
-    minVersion: 'TLSv1.2',
-  });
-  tls.on('connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.setNoDelay(true);
-    socket.once('close', () => sockets.delete(socket));
-    socket.on('error', () => {});
-    options.onConnection?.(socket);
-  });
-  tls.on('tlsClientError', (_error, socket) => socket.destroy());
+  const http1 = makeHttp1(options);
+  const http2 = makeHttp2(options);
+  const tls = makeTls(options, sockets);
   tls.on('secureConnection', (socket: TLSSocket) => {
     socket.on('error', () => {});
     (socket.alpnProtocol === 'h2' ? http2 : http1).emit('connection', socket);
@@ -115,4 +80,59 @@ export async function listen(options: ListenerOptions): Promise<Listener> {
       http2.close();
     },
   };
+}
+
+function makeHttp1(options: ListenerOptions): Http1Server {
+  const http1 = createHttp1({
+    maxHeaderSize: headerBytesLimit,
+    requestTimeout: 0,
+    headersTimeout: 60_000,
+    keepAliveTimeout: 90_000,
+    shouldUpgradeCallback: (request) => options.isUpgradePath((request.url ?? '').split('?', 1)[0] ?? ''),
+  });
+  http1.maxHeadersCount = 0;
+  http1.timeout = 0;
+  http1.on('request', options.onRequest);
+  http1.on('upgrade', options.onUpgrade);
+  http1.on('clientError', (_error, socket) => {
+    if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+    else socket.destroy();
+  });
+  return http1;
+}
+
+function makeHttp2(options: ListenerOptions): Http2Server {
+  const http2 = createHttp2({
+    maxHeaderListPairs: 20_000,
+    maxSendHeaderBlockLength: headerBytesLimit,
+    settings: { maxConcurrentStreams: 100, maxHeaderListSize: headerBytesLimit, initialWindowSize: 256 * 1024 },
+  });
+  http2.on('request', (request, response) =>
+    options.onRequest(request as unknown as IncomingMessage, response as unknown as ServerResponse),
+  );
+  http2.on('sessionError', () => {});
+  http2.on('session', (session) => session.on('error', () => {}));
+  return http2;
+}
+
+/** The TLS side; `sockets` holds every open connection. */
+function makeTls(options: ListenerOptions, sockets: Set<Socket>): TlsServer {
+  const tls = createTls({
+    cert: options.keyPair.certPem,
+    key: options.keyPair.keyPem,
+    ca: options.caPem,
+    requestCert: true,
+    rejectUnauthorized: false,
+    ALPNProtocols: options.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
+    minVersion: 'TLSv1.2',
+  });
+  tls.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.setNoDelay(true);
+    socket.once('close', () => sockets.delete(socket));
+    socket.on('error', () => {});
+    options.onConnection?.(socket);
+  });
+  tls.on('tlsClientError', (_error, socket) => socket.destroy());
+  return tls;
 }

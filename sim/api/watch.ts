@@ -17,45 +17,16 @@ const defaultTimeoutSeconds = 1800;
 
 /** Answers a watch; returns once the stream was begun, the rest happens in callbacks. */
 export function watchMany(call: Call, resource: Resource): void {
-  const { cluster, query, reply, info } = call;
+  const { cluster, query, reply } = call;
   const { store } = cluster;
-  const matchesQuery = matcherOf(query, resource.key, fieldGettersOf(resource));
-  const selects = (object: KubeObject): boolean =>
-    (info.namespace === '' || object.metadata.namespace === info.namespace) &&
-    (info.name === '' || object.metadata.name === info.name) &&
-    matchesQuery(object);
-  const hasBookmarks = isTrue(query.get('allowWatchBookmarks'));
   const wanted = query.get('resourceVersion') ?? '';
   const sendsInitial = query.get('sendInitialEvents');
+  const watch = new Watch(call, resource);
   checkWatchOptions(sendsInitial, query.get('resourceVersionMatch') ?? '');
   const from = checkResourceVersion(cluster, wanted);
-  const timeoutSeconds = numberOf(query.get('timeoutSeconds')) || defaultTimeoutSeconds;
 
   reply.writeHead(200, commonHeaders(call, 'application/json'));
   reply.flushHeaders();
-  const sentHeads = { table: false };
-  const send = (type: string, object: KubeObject): void => {
-    const text =
-      call.accept.shape === 'object' ? objectText(resource, object) : shapedText(call, resource, object, sentHeads);
-    write(`{"type":"${type}","object":${text}}\n`);
-  };
-  const write = (line: string): void => {
-    if (reply.destroyed) return;
-    reply.write(line);
-    if (reply.writableLength > backlogLimitBytes) reply.destroy();
-  };
-  const bookmark = (isEndOfInitial: boolean): void => {
-    const metadata: JsonObject = { resourceVersion: String(store.revision), creationTimestamp: null };
-    if (isEndOfInitial) metadata['annotations'] = { 'k8s.io/initial-events-end': 'true' };
-    send('BOOKMARK', { kind: resource.kind, apiVersion: apiVersionOf(resource), metadata } as unknown as KubeObject);
-  };
-  const relay = (event: StoreEvent): void => {
-    const is = event.type !== 'DELETED' && selects(event.object);
-    const was = event.previous !== undefined && selects(event.previous);
-    if (is) send(was ? 'MODIFIED' : 'ADDED', event.object);
-    else if (was) send('DELETED', event.type === 'DELETED' ? event.object : gone(event));
-  };
-
   const startsFresh = sendsInitial === null ? wanted === '' || wanted === '0' : isTrue(sendsInitial);
   const missed = startsFresh ? [] : store.since(resource.key, from === 0 ? store.revision : from);
   if (missed === undefined) {
@@ -63,26 +34,86 @@ export function watchMany(call: Call, resource: Resource): void {
     reply.end(`{"type":"ERROR","object":${JSON.stringify(status)}}\n`);
     return;
   }
-  if (startsFresh)
-    for (const object of stateAt(cluster, resource.key, store.revision)) if (selects(object)) send('ADDED', object);
-  for (const event of missed) relay(event);
-  if (hasBookmarks && isTrue(sendsInitial)) bookmark(true);
+  if (startsFresh) for (const object of stateAt(cluster, resource.key, store.revision)) watch.begin(object);
+  for (const event of missed) watch.relay(event);
+  if (isTrue(sendsInitial)) watch.bookmark(true);
+  watch.follow(numberOf(query.get('timeoutSeconds')) || defaultTimeoutSeconds);
+}
 
-  const ends: (() => void)[] = [];
-  const finish = (): void => {
-    for (const end of ends.splice(0)) end();
-    if (!reply.writableEnded) reply.end();
-  };
-  ends.push(store.subscribe(resource.key, relay));
-  if (hasBookmarks) ends.push(cluster.timers.every(bookmarkPeriodMs, () => bookmark(false)));
-  ends.push(
-    cluster.timers.after(timeoutSeconds * 1000, () => {
-      if (hasBookmarks) bookmark(false);
-      finish();
-    }),
-  );
-  ends.push(cluster.trackStream(finish));
-  reply.once('close', finish);
+/** The events of one watch on their way to its client. */
+class Watch {
+  readonly #call: Call;
+  readonly #resource: Resource;
+  readonly #selects: (object: KubeObject) => boolean;
+  readonly #hasBookmarks: boolean;
+  readonly #sentHeads = { table: false };
+
+  constructor(call: Call, resource: Resource) {
+    this.#call = call;
+    this.#resource = resource;
+    const { query, info } = call;
+    const matchesQuery = matcherOf(query, resource.key, fieldGettersOf(resource));
+    this.#selects = (object) =>
+      (info.namespace === '' || object.metadata.namespace === info.namespace) &&
+      (info.name === '' || object.metadata.name === info.name) &&
+      matchesQuery(object);
+    this.#hasBookmarks = isTrue(query.get('allowWatchBookmarks'));
+  }
+
+  /** Sends an object of the initial state. */
+  begin(object: KubeObject): void {
+    if (this.#selects(object)) this.#send('ADDED', object);
+  }
+
+  /** Sends a change as it looks through the selector. */
+  relay(event: StoreEvent): void {
+    const is = event.type !== 'DELETED' && this.#selects(event.object);
+    const was = event.previous !== undefined && this.#selects(event.previous);
+    if (is) this.#send(was ? 'MODIFIED' : 'ADDED', event.object);
+    else if (was) this.#send('DELETED', event.type === 'DELETED' ? event.object : gone(event));
+  }
+
+  /** Sends the present revision, if the client asked for bookmarks. */
+  bookmark(isEndOfInitial: boolean): void {
+    if (!this.#hasBookmarks) return;
+    const { kind } = this.#resource;
+    const resourceVersion = String(this.#call.cluster.store.revision);
+    const metadata: JsonObject = { resourceVersion, creationTimestamp: null };
+    if (isEndOfInitial) metadata['annotations'] = { 'k8s.io/initial-events-end': 'true' };
+    const object = { kind, apiVersion: apiVersionOf(this.#resource), metadata };
+    this.#send('BOOKMARK', object as unknown as KubeObject);
+  }
+
+  /** Sends what happens from now on, until the time is over, the client leaves or the simulator closes. */
+  follow(timeoutSeconds: number): void {
+    const { cluster, reply } = this.#call;
+    const ends: (() => void)[] = [];
+    const finish = (): void => {
+      for (const end of ends.splice(0)) end();
+      if (!reply.writableEnded) reply.end();
+    };
+    ends.push(cluster.store.subscribe(this.#resource.key, (event) => this.relay(event)));
+    if (this.#hasBookmarks) ends.push(cluster.timers.every(bookmarkPeriodMs, () => this.bookmark(false)));
+    ends.push(
+      cluster.timers.after(timeoutSeconds * 1000, () => {
+        this.bookmark(false);
+        finish();
+      }),
+    );
+    ends.push(cluster.trackStream(finish));
+    reply.once('close', finish);
+  }
+
+  #send(type: string, object: KubeObject): void {
+    const { reply, accept } = this.#call;
+    const text =
+      accept.shape === 'object'
+        ? objectText(this.#resource, object)
+        : shapedText(this.#call, this.#resource, object, this.#sentHeads);
+    if (reply.destroyed) return;
+    reply.write(`{"type":"${type}","object":${text}}\n`);
+    if (reply.writableLength > backlogLimitBytes) reply.destroy();
+  }
 }
 
 /** The object as it left the selector: its last selected state, at the revision of the change. */

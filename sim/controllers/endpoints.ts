@@ -7,7 +7,7 @@ import { createOwned, edit, isOver, isReady, ownedBy } from './objects.ts';
 
 /** Writes the endpoints of one Service. */
 export function reconcileEndpoints(cluster: Cluster, service: KubeObject): void {
-  const { name, namespace = '', deletionTimestamp } = service.metadata;
+  const { namespace = '', deletionTimestamp } = service.metadata;
   const selector: Record<string, string> | undefined = service['spec']?.selector;
   if (deletionTimestamp !== undefined || selector === undefined || Object.keys(selector).length === 0) return;
   const requirements = Object.entries(selector).map(([key, value]) => ({
@@ -25,37 +25,39 @@ export function reconcileEndpoints(cluster: Cluster, service: KubeObject): void 
     port: numberOf(port, pods[0]),
     protocol: port['protocol'] ?? 'TCP',
   }));
-  const ready = pods.filter(isReady);
-  const target = (pod: KubeObject): JsonObject => ({
-    kind: 'Pod',
-    name: pod.metadata.name,
-    namespace,
-    uid: pod.metadata.uid,
-  });
-  const address = (pod: KubeObject): JsonObject => ({
+  write(cluster, '/endpoints', endpointsOf(service, pods.filter(isReady), ports));
+  write(cluster, 'discovery.k8s.io/endpointslices', sliceOf(service, pods, ports));
+}
+
+function endpointsOf(service: KubeObject, ready: readonly KubeObject[], ports: readonly JsonObject[]): JsonObject {
+  const { name, namespace = '', labels } = service.metadata;
+  const addresses = ready.map((pod) => ({
     ip: pod['status'].podIP,
     nodeName: pod['spec']?.nodeName,
-    targetRef: target(pod),
-  });
-  const subsets = ready.length === 0 ? undefined : [{ addresses: ready.map(address), ports }];
-  write(cluster, '/endpoints', {
+    targetRef: targetOf(pod),
+  }));
+  return {
     apiVersion: 'v1',
     kind: 'Endpoints',
     metadata: {
       name,
       namespace,
-      labels: { ...service.metadata.labels, 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' },
+      labels: { ...labels, 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' },
     },
-    ...(subsets && { subsets }),
-  });
-  write(cluster, 'discovery.k8s.io/endpointslices', {
+    ...(addresses.length === 0 ? {} : { subsets: [{ addresses, ports }] }),
+  };
+}
+
+function sliceOf(service: KubeObject, pods: readonly KubeObject[], ports: readonly JsonObject[]): JsonObject {
+  const { name, namespace = '', uid, labels } = service.metadata;
+  return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata: {
-      name: `${name}-${service.metadata.uid.slice(0, 5)}`,
+      name: `${name}-${uid.slice(0, 5)}`,
       namespace,
       labels: {
-        ...service.metadata.labels,
+        ...labels,
         'kubernetes.io/service-name': name,
         'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
       },
@@ -70,10 +72,15 @@ export function reconcileEndpoints(cluster: Cluster, service: KubeObject): void 
         terminating: pod.metadata.deletionTimestamp !== undefined,
       },
       nodeName: pod['spec']?.nodeName,
-      targetRef: target(pod),
+      targetRef: targetOf(pod),
     })),
     ports: ports.map((port) => ({ name: '', ...port })),
-  });
+  };
+}
+
+function targetOf(pod: KubeObject): JsonObject {
+  const { name, namespace = '', uid } = pod.metadata;
+  return { kind: 'Pod', name, namespace, uid };
 }
 
 function numberOf(port: JsonObject, pod: KubeObject | undefined): number {

@@ -50,100 +50,125 @@ export function keyOf(resource: { readonly group: string; readonly plural: strin
   return `${resource.group}/${resource.plural}`;
 }
 
-/** Makes an empty store. `historyLimit` counts events over all resources. */
-export function createStore(options: { readonly now: () => Date; readonly historyLimit?: number }): Store {
-  const limit = options.historyLimit ?? 20_000;
-  const tables = new Map<string, Map<string, KubeObject>>();
-  const ordered = new Map<string, readonly KubeObject[]>();
-  const listeners = new Map<string, Set<(event: StoreEvent) => void>>();
-  let history: StoreEvent[] = [];
-  let revision = 1;
-  let oldest = 1;
+interface StoreOptions {
+  readonly now: () => Date;
+  readonly historyLimit?: number;
+}
 
-  function table(key: string): Map<string, KubeObject> {
-    let rows = tables.get(key);
-    if (rows === undefined) tables.set(key, (rows = new Map()));
+/** Makes an empty store. `historyLimit` counts events over all resources. */
+export function createStore(options: StoreOptions): Store {
+  return new MemoryStore(options);
+}
+
+class MemoryStore implements Store {
+  readonly #now: () => Date;
+  readonly #limit: number;
+  readonly #tables = new Map<string, Map<string, KubeObject>>();
+  readonly #ordered = new Map<string, readonly KubeObject[]>();
+  readonly #listeners = new Map<string, Set<(event: StoreEvent) => void>>();
+  #history: StoreEvent[] = [];
+  #revision = 1;
+  #oldest = 1;
+
+  constructor({ now, historyLimit = 20_000 }: StoreOptions) {
+    this.#now = now;
+    this.#limit = historyLimit;
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get oldest(): number {
+    return this.#oldest;
+  }
+
+  get(key: string, namespace: string, name: string): KubeObject | undefined {
+    return this.#tables.get(key)?.get(`${namespace}/${name}`);
+  }
+
+  list(key: string, namespace = ''): readonly KubeObject[] {
+    let all = this.#ordered.get(key);
+    if (all === undefined) {
+      all = [...this.#table(key).entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+      this.#ordered.set(key, all);
+    }
+    return namespace === '' ? all : all.filter((object) => object.metadata.namespace === namespace);
+  }
+
+  insert(key: string, object: NewObject): KubeObject {
+    const { uid, creationTimestamp } = object.metadata;
+    const stored = this.#withRevision({
+      ...object,
+      metadata: {
+        ...object.metadata,
+        uid: uid ?? randomUUID(),
+        creationTimestamp: creationTimestamp ?? timestamp(this.#now()),
+      },
+    });
+    this.#table(key).set(pathOf(stored), stored);
+    this.#publish({ type: 'ADDED', key, object: stored, previous: undefined, revision: this.#revision });
+    return stored;
+  }
+
+  replace(key: string, object: KubeObject): KubeObject {
+    const previous = this.#table(key).get(pathOf(object));
+    if (previous !== undefined && isSame(previous, object)) return previous;
+    const stored = this.#withRevision(object);
+    this.#table(key).set(pathOf(stored), stored);
+    this.#publish({ type: 'MODIFIED', key, object: stored, previous, revision: this.#revision });
+    return stored;
+  }
+
+  remove(key: string, namespace: string, name: string): KubeObject | undefined {
+    const previous = this.#table(key).get(`${namespace}/${name}`);
+    if (previous === undefined) return undefined;
+    const last = this.#withRevision(previous);
+    this.#table(key).delete(`${namespace}/${name}`);
+    this.#publish({ type: 'DELETED', key, object: last, previous, revision: this.#revision });
+    return last;
+  }
+
+  since(key: string, after: number): readonly StoreEvent[] | undefined {
+    if (after < this.#oldest) return undefined;
+    let start = this.#history.length;
+    while (start > 0 && (this.#history[start - 1]?.revision ?? 0) > after) start -= 1;
+    return this.#history.slice(start).filter((event) => event.key === key);
+  }
+
+  subscribe(key: string, listener: (event: StoreEvent) => void): () => void {
+    let set = this.#listeners.get(key);
+    if (set === undefined) this.#listeners.set(key, (set = new Set()));
+    set.add(listener);
+    return () => set.delete(listener);
+  }
+
+  compact(): void {
+    this.#history = [];
+    this.#oldest = this.#revision;
+  }
+
+  #table(key: string): Map<string, KubeObject> {
+    let rows = this.#tables.get(key);
+    if (rows === undefined) this.#tables.set(key, (rows = new Map()));
     return rows;
   }
 
-  function publish(event: StoreEvent): void {
-    ordered.delete(event.key);
-    history.push(event);
-    if (history.length > limit * 2) {
-      oldest = history[limit - 1]?.revision ?? revision;
-      history = history.slice(limit);
+  #publish(event: StoreEvent): void {
+    this.#ordered.delete(event.key);
+    this.#history.push(event);
+    if (this.#history.length > this.#limit * 2) {
+      this.#oldest = this.#history[this.#limit - 1]?.revision ?? this.#revision;
+      this.#history = this.#history.slice(this.#limit);
     }
-    for (const name of [event.key, '*']) for (const listener of Array.from(listeners.get(name) ?? [])) listener(event);
+    for (const name of [event.key, '*'])
+      for (const listener of Array.from(this.#listeners.get(name) ?? [])) listener(event);
   }
 
-  function withRevision(object: KubeObject | NewObject): KubeObject {
-    revision += 1;
-    return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } } as KubeObject;
+  #withRevision(object: KubeObject | NewObject): KubeObject {
+    this.#revision += 1;
+    return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#revision) } } as KubeObject;
   }
-
-  return {
-    get revision() {
-      return revision;
-    },
-    get oldest() {
-      return oldest;
-    },
-    get: (key, namespace, name) => tables.get(key)?.get(`${namespace}/${name}`),
-    list(key, namespace = '') {
-      let all = ordered.get(key);
-      if (all === undefined) {
-        all = [...table(key).entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
-        ordered.set(key, all);
-      }
-      return namespace === '' ? all : all.filter((object) => object.metadata.namespace === namespace);
-    },
-    insert(key, object) {
-      const { uid, creationTimestamp } = object.metadata;
-      const stored = withRevision({
-        ...object,
-        metadata: {
-          ...object.metadata,
-          uid: uid ?? randomUUID(),
-          creationTimestamp: creationTimestamp ?? timestamp(options.now()),
-        },
-      });
-      table(key).set(pathOf(stored), stored);
-      publish({ type: 'ADDED', key, object: stored, previous: undefined, revision });
-      return stored;
-    },
-    replace(key, object) {
-      const previous = table(key).get(pathOf(object));
-      if (previous !== undefined && isSame(previous, object)) return previous;
-      const stored = withRevision(object);
-      table(key).set(pathOf(stored), stored);
-      publish({ type: 'MODIFIED', key, object: stored, previous, revision });
-      return stored;
-    },
-    remove(key, namespace, name) {
-      const previous = table(key).get(`${namespace}/${name}`);
-      if (previous === undefined) return undefined;
-      const last = withRevision(previous);
-      table(key).delete(`${namespace}/${name}`);
-      publish({ type: 'DELETED', key, object: last, previous, revision });
-      return last;
-    },
-    since(key, after) {
-      if (after < oldest) return undefined;
-      let start = history.length;
-      while (start > 0 && (history[start - 1]?.revision ?? 0) > after) start -= 1;
-      return history.slice(start).filter((event) => event.key === key);
-    },
-    subscribe(key, listener) {
-      let set = listeners.get(key);
-      if (set === undefined) listeners.set(key, (set = new Set()));
-      set.add(listener);
-      return () => set.delete(listener);
-    },
-    compact() {
-      history = [];
-      oldest = revision;
-    },
-  };
 }
 
 function pathOf(object: { metadata: { namespace?: string; name: string } }): string {

@@ -80,12 +80,12 @@ export function openChannels(socket: Duplex, options: ChannelOptions): CommandSt
       })
     : undefined;
 
-  function send(channel: number, data: Buffer, written?: () => void): void {
+  const send: SendOnChannel = (channel, data, written) => {
     const payload = isBase64
       ? Buffer.from(`${channel}${data.toString('base64')}`)
       : Buffer.concat([Buffer.from([channel]), data]);
     connection.send(payload, () => written?.(), isBase64 ? opcodes.text : opcodes.binary);
-  }
+  };
 
   function receive(message: Buffer): void {
     const [first] = message;
@@ -101,20 +101,6 @@ export function openChannels(socket: Duplex, options: ChannelOptions): CommandSt
     if (data.length > 0 && !stdin.push(data)) connection.pause();
   }
 
-  function outlet(channel: number): Writable {
-    return new Writable({
-      highWaterMark: 64 * 1024,
-      write: (chunk: Buffer, _encoding, done) => {
-        const pieceBytes = 32 * 1024;
-        for (let offset = 0; offset < chunk.length; offset += pieceBytes) {
-          const isLast = offset + pieceBytes >= chunk.length;
-          send(channel, chunk.subarray(offset, offset + pieceBytes), isLast ? done : undefined);
-        }
-        if (chunk.length === 0) done();
-      },
-    });
-  }
-
   const connection: WebSocketConnection = new WebSocketConnection(
     socket,
     {
@@ -126,8 +112,8 @@ export function openChannels(socket: Duplex, options: ChannelOptions): CommandSt
     },
     { role: 'server', head: options.head },
   );
-  const stdout = wanted.stdout ? outlet(channels.stdout) : undefined;
-  const stderr = wanted.stderr && !wanted.tty ? outlet(channels.stderr) : undefined;
+  const stdout = wanted.stdout ? outlet(channels.stdout, send) : undefined;
+  const stderr = wanted.stderr && !wanted.tty ? outlet(channels.stderr, send) : undefined;
   // An empty message on the lowest writable channel tells the client that it is connected (as kubelet and
   // kube-apiserver do).
   send(
@@ -151,6 +137,23 @@ export function openChannels(socket: Duplex, options: ChannelOptions): CommandSt
       connection.close();
     },
   };
+}
+
+type SendOnChannel = (channel: number, data: Buffer, written?: () => void) => void;
+
+/** A stream whose bytes go to one channel, in messages of at most 32 KiB. */
+function outlet(channel: number, send: SendOnChannel): Writable {
+  return new Writable({
+    highWaterMark: 64 * 1024,
+    write: (chunk: Buffer, _encoding, done) => {
+      const pieceBytes = 32 * 1024;
+      for (let offset = 0; offset < chunk.length; offset += pieceBytes) {
+        const isLast = offset + pieceBytes >= chunk.length;
+        send(channel, chunk.subarray(offset, offset + pieceBytes), isLast ? done : undefined);
+      }
+      if (chunk.length === 0) done();
+    },
+  });
 }
 
 /** Settings of an exec over SPDY. */
