@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
+import type { Config } from '../gateway/config/configuration.ts';
 import { defaultDataDir } from '../gateway/config/process-config.ts';
 import { readIdentityConfig } from '../gateway/config/identity-config.ts';
 import { startGateway } from '../gateway/start/gateway.ts';
@@ -76,26 +77,10 @@ export async function demo(options: DemoOptions): Promise<number> {
     // Of this run only: a second demo that finds its port taken must not change the tokens of the first.
     const runDir = mkdtempSync(join(dataDir, 'run-'));
     closers.push(() => rmSync(runDir, { recursive: true, force: true }));
-    const simulators: Simulator[] = [];
-    const memberTokens = new Map<string, string>();
-    for (let i = 0; i < options.clusters; i++) {
-      const name = demoClusterName(i);
-      const token = secret();
-      const simulator = await startSimulator({
-        name,
-        tokens: { [token]: { name: memberUser, groups: [] } },
-        seed: memberAccess,
-      });
-      closers.push(() => simulator.close());
-      const seeded = seedWorkloads(simulator.store, { name, seed: i + 1 });
-      closers.push(() => seeded.close());
-      const live = liveWorkloads(simulator.store, { name, seed: i + 1 });
-      closers.push(() => live.close());
-      memberTokens.set(name, token);
-      simulators.push(simulator);
-    }
+    const members = await startMembers(options.clusters, closers);
+    const simulators = members.map(({ simulator }) => simulator);
     const membersFile = join(runDir, 'members.kubeconfig');
-    writeWhole(membersFile, membersKubeconfig(simulators, memberTokens), 0o600);
+    writeWhole(membersFile, membersKubeconfig(members), 0o600);
     const users = demoUsers.map(({ name, groups }) => ({ name, groups, token: secret() }));
     const tokenFile = join(runDir, 'tokens.csv');
     writeWhole(
@@ -103,42 +88,8 @@ export async function demo(options: DemoOptions): Promise<number> {
       users.map(({ token, name, groups }) => `${token},${name},demo-${name},"${groups.join(',')}"\n`).join(''),
       0o600,
     );
-
-    const gateway = await startGateway(
-      {
-        listen,
-        opsListen,
-        dataDir,
-        kubeconfigs: [membersFile],
-        tokenAuthFile: tokenFile,
-        clientCaFile: undefined,
-        authentication: { configFile: undefined, anonymousAuth: undefined },
-        authorizationRules: undefined,
-        identity: 'impersonate',
-        clusterDomain: undefined,
-        tls: undefined,
-        logLevel: 'error',
-        shutdownDelayMs: 0,
-        shutdownGraceMs: 500,
-        firstByteTimeoutMs: 60_000,
-        probeIntervalMs: 10_000,
-        timeScale: 1,
-        outgoing: readIdentityConfig({}, () => undefined),
-        limits: readLimitsConfig({}, () => undefined),
-        audit: undefined,
-        hub: undefined,
-        index: {
-          resources: ['*'],
-          clusters: undefined,
-          maxBytes: Infinity,
-          rightsMaxAgeMs: 600_000,
-          folder: join(runDir, 'index'),
-          startsAtOnce: true,
-        },
-      },
-      makeLog('error'),
-      portcullisVersion(),
-    );
+    const config = gatewayConfig({ listen, opsListen, dataDir, runDir, membersFile, tokenFile });
+    const gateway = await startGateway(config, makeLog('error'), portcullisVersion());
     const kubeconfig = resolve(options.kubeconfigOut ?? join(dataDir, 'kubeconfig'));
     writeWhole(kubeconfig, usersKubeconfig(gateway, simulators, users), 0o600);
     process.stdout.write(demoCommands({ gateway, simulators, kubeconfig }));
@@ -150,6 +101,77 @@ export async function demo(options: DemoOptions): Promise<number> {
   } finally {
     await Promise.all(closers.toReversed().map((close) => close()));
   }
+}
+
+interface Member {
+  readonly simulator: Simulator;
+  /** The gateway's token there. */
+  readonly token: string;
+}
+
+/** Starts the simulated clusters, full of workloads; what ends them is added to `closers`. */
+async function startMembers(count: number, closers: (() => void | Promise<void>)[]): Promise<readonly Member[]> {
+  const members: Member[] = [];
+  for (let i = 0; i < count; i++) {
+    const name = demoClusterName(i);
+    const token = secret();
+    const simulator = await startSimulator({
+      name,
+      tokens: { [token]: { name: memberUser, groups: [] } },
+      seed: memberAccess,
+    });
+    closers.push(() => simulator.close());
+    const seeded = seedWorkloads(simulator.store, { name, seed: i + 1 });
+    closers.push(() => seeded.close());
+    const live = liveWorkloads(simulator.store, { name, seed: i + 1 });
+    closers.push(() => live.close());
+    members.push({ simulator, token });
+  }
+  return members;
+}
+
+/** Where this run listens and keeps its files. */
+interface RunSettings {
+  readonly listen: HostPort;
+  readonly opsListen: HostPort;
+  readonly dataDir: string;
+  readonly runDir: string;
+  readonly membersFile: string;
+  readonly tokenFile: string;
+}
+
+function gatewayConfig({ listen, opsListen, dataDir, runDir, membersFile, tokenFile }: RunSettings): Config {
+  return {
+    listen,
+    opsListen,
+    dataDir,
+    kubeconfigs: [membersFile],
+    tokenAuthFile: tokenFile,
+    clientCaFile: undefined,
+    authentication: { configFile: undefined, anonymousAuth: undefined },
+    authorizationRules: undefined,
+    identity: 'impersonate',
+    clusterDomain: undefined,
+    tls: undefined,
+    logLevel: 'error',
+    shutdownDelayMs: 0,
+    shutdownGraceMs: 500,
+    firstByteTimeoutMs: 60_000,
+    probeIntervalMs: 10_000,
+    timeScale: 1,
+    outgoing: readIdentityConfig({}, () => undefined),
+    limits: readLimitsConfig({}, () => undefined),
+    audit: undefined,
+    hub: undefined,
+    index: {
+      resources: ['*'],
+      clusters: undefined,
+      maxBytes: Infinity,
+      rightsMaxAgeMs: 600_000,
+      folder: join(runDir, 'index'),
+      startsAtOnce: true,
+    },
+  };
 }
 
 function address(flag: string, text: string): HostPort {
@@ -164,16 +186,16 @@ function secret(): string {
 }
 
 /** What the gateway reads: one context a simulated cluster. */
-function membersKubeconfig(simulators: readonly Simulator[], tokens: ReadonlyMap<string, string>): string {
+function membersKubeconfig(members: readonly Member[]): string {
   return stringify({
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: simulators.map(({ name, url, caPem }) => ({
+    clusters: members.map(({ simulator: { name, url, caPem } }) => ({
       name,
       cluster: { server: url, 'certificate-authority-data': Buffer.from(caPem).toString('base64') },
     })),
-    users: simulators.map(({ name }) => ({ name, user: { token: tokens.get(name) } })),
-    contexts: simulators.map(({ name }, index) => ({
+    users: members.map(({ simulator: { name }, token }) => ({ name, user: { token } })),
+    contexts: members.map(({ simulator: { name } }, index) => ({
       name,
       context: {
         cluster: name,
@@ -186,7 +208,7 @@ function membersKubeconfig(simulators: readonly Simulator[], tokens: ReadonlyMap
         ],
       },
     })),
-    'current-context': simulators[0]?.name ?? '',
+    'current-context': members[0]?.simulator.name ?? '',
   });
 }
 

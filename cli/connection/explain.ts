@@ -35,6 +35,16 @@ export function explainConnection(error: unknown, connection: Connection, timeou
     const waited = code === 'ABORT_ERR' ? ` within ${timeoutMs / 1000} s` : '';
     return fail(`${root} did not answer${waited}`, 'Check the address, and firewalls or a VPN on the way.');
   }
+  return explainTls(error, code, fail, root);
+}
+
+/** The second half of {@link explainConnection}: the connection is there, TLS fails on it, or something else does. */
+function explainTls(
+  error: unknown,
+  code: string | undefined,
+  fail: (message: string, nextStep: string) => Failure,
+  root: string,
+): Failure {
   if (code !== undefined && untrustedCodes.has(code)) {
     return fail(`the certificate of ${root} is not signed by a CA you trust (${code})`, caStep);
   }

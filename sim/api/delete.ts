@@ -70,7 +70,20 @@ async function readOptions(call: Call, resource: Resource): Promise<DeleteOption
   const body: JsonObject = (await readObject(call)) ?? {};
   const { query } = call;
   const grace = body['gracePeriodSeconds'] ?? query.get('gracePeriodSeconds') ?? undefined;
-  const policy = body['propagationPolicy'] ?? query.get('propagationPolicy') ?? undefined;
+  const propagationPolicy = policyOf(body, query) ?? (orphansByDefault.has(resource.key) ? 'Orphan' : undefined);
+  if (grace !== undefined && !/^-?\d+$/.test(String(grace)))
+    throw badRequest(`gracePeriodSeconds: invalid value ${String(grace)}`);
+  return {
+    ...(grace === undefined ? {} : { gracePeriodSeconds: Math.max(Number(grace), Number(grace) < 0 ? 1 : 0) }),
+    ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+    ...(body['preconditions'] === undefined ? {} : { preconditions: body['preconditions'] }),
+    ...(body['dryRun'] === undefined ? {} : { dryRun: body['dryRun'] }),
+  };
+}
+
+/** What becomes of the dependents, as the client asked; undefined when it did not. */
+function policyOf(body: JsonObject, query: URLSearchParams): string | undefined {
+  const policy: string | undefined = body['propagationPolicy'] ?? query.get('propagationPolicy') ?? undefined;
   if (policy !== undefined && !['Orphan', 'Background', 'Foreground'].includes(policy)) {
     const supported = 'supported values: "Background", "Foreground", "Orphan"';
     const fault = {
@@ -80,18 +93,9 @@ async function readOptions(call: Call, resource: Resource): Promise<DeleteOption
     };
     throw invalidOption('DeleteOptions', fault);
   }
-  if (grace !== undefined && !/^-?\d+$/.test(String(grace)))
-    throw badRequest(`gracePeriodSeconds: invalid value ${String(grace)}`);
   const orphans: unknown = body['orphanDependents'] ?? query.get('orphanDependents') ?? undefined;
-  const legacy = orphans === undefined ? undefined : String(orphans) === 'true' ? 'Orphan' : 'Background';
-  const propagationPolicy: string | undefined =
-    policy ?? legacy ?? (orphansByDefault.has(resource.key) ? 'Orphan' : undefined);
-  return {
-    ...(grace === undefined ? {} : { gracePeriodSeconds: Math.max(Number(grace), Number(grace) < 0 ? 1 : 0) }),
-    ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
-    ...(body['preconditions'] === undefined ? {} : { preconditions: body['preconditions'] }),
-    ...(body['dryRun'] === undefined ? {} : { dryRun: body['dryRun'] }),
-  };
+  if (policy !== undefined || orphans === undefined) return policy;
+  return String(orphans) === 'true' ? 'Orphan' : 'Background';
 }
 
 function checkPreconditions(resource: Resource, object: KubeObject, options: DeleteOptions): void {

@@ -21,10 +21,7 @@ import { watchMany } from './watch.ts';
 export async function dispatch(call: Call, streams: StreamHooks): Promise<void> {
   const { info } = call;
   if (!info.isResourceRequest) return servePath(call);
-  const resource = call.cluster.registry.find(info.group, info.version, info.resource);
-  if (resource === undefined || (info.namespace !== '' && !resource.namespaced && info.resource !== 'namespaces'))
-    throw noSuchResource();
-  if (info.parts.length > 3 && info.subresource !== 'proxy') throw noSuchResource();
+  const resource = resourceOf(call);
   if (info.subresource !== '') return serveSubresource(call, resource, streams);
   if (isReview(resource)) {
     if (info.verb !== 'create') throw methodNotAllowed();
@@ -53,6 +50,15 @@ export async function dispatch(call: Call, streams: StreamHooks): Promise<void> 
     default:
       throw methodNotAllowed();
   }
+}
+
+/** @throws StatusError 404 when the path names no resource of this server */
+function resourceOf({ cluster, info }: Call): Resource {
+  const resource = cluster.registry.find(info.group, info.version, info.resource);
+  if (resource === undefined || (info.namespace !== '' && !resource.namespaced && info.resource !== 'namespaces'))
+    throw noSuchResource();
+  if (info.parts.length > 3 && info.subresource !== 'proxy') throw noSuchResource();
+  return resource;
 }
 
 function isReview(resource: Resource): boolean {

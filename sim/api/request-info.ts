@@ -42,17 +42,10 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
     name: '',
     parts: [],
   };
-  let parts = path.replace(/^\/+|\/+$/g, '').split('/');
-  const prefix = parts[0];
-  if (parts.length < 3 || (prefix !== 'api' && prefix !== 'apis')) return none;
-  let group = '';
-  if (prefix === 'apis') {
-    if (parts.length < 4) return none;
-    group = parts[1] ?? '';
-    parts = parts.slice(1);
-  }
-  const version = parts[1] ?? '';
-  parts = parts.slice(2);
+  const api = splitApi(path);
+  if (api === undefined) return none;
+  const { group, version } = api;
+  let { parts } = api;
 
   let verb = verbs[method] ?? '';
   const viaPath = parts[0] === 'watch' || parts[0] === 'proxy';
@@ -60,20 +53,33 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
     verb = parts[0] ?? '';
     parts = parts.slice(1);
   }
-  let namespace = '';
-  if (parts[0] === 'namespaces' && parts.length > 1) {
-    namespace = parts[1] ?? '';
-    if (parts.length > 2 && !namespaceSubresources.has(parts[2] ?? '')) parts = parts.slice(2);
-  }
-  const resource = parts[0] ?? '';
-  let name = parts[1] ?? '';
-  const subresource = viaPath ? '' : (parts[2] ?? '');
+  const namespace = parts[0] === 'namespaces' ? (parts[1] ?? '') : '';
+  if (isInNamespace(parts)) parts = parts.slice(2);
+  const [resource = '', named = '', sub = ''] = parts;
+  const subresource = viaPath ? '' : sub;
+  let name = named;
   if (name === '' && verb === 'get') {
     verb = isTrue(query.get('watch')) ? 'watch' : 'list';
     name = exactName(query.get('fieldSelector'));
   }
   if (name === '' && verb === 'delete') verb = 'deletecollection';
   return { isResourceRequest: true, path, verb, group, version, namespace, resource, subresource, name, parts };
+}
+
+/** `namespaces/x/pods` and what is below it, but not the Namespace itself and its subresources. */
+function isInNamespace(parts: readonly string[]): boolean {
+  return parts[0] === 'namespaces' && parts.length > 2 && !namespaceSubresources.has(parts[2] ?? '');
+}
+
+/** Group, version and the segments after them; undefined for a path that is not below /api or /apis. */
+function splitApi(
+  path: string,
+): { readonly group: string; readonly version: string; readonly parts: readonly string[] } | undefined {
+  const [prefix, ...parts] = path.replace(/^\/+|\/+$/g, '').split('/');
+  if (prefix === 'api' && parts.length >= 2) return { group: '', version: parts[0] ?? '', parts: parts.slice(1) };
+  if (prefix === 'apis' && parts.length >= 3)
+    return { group: parts[0] ?? '', version: parts[1] ?? '', parts: parts.slice(2) };
+  return undefined;
 }
 
 /** Go's boolean query values: present and neither `false` nor `0`. */

@@ -67,19 +67,26 @@ function accessStatus(call: Call, user: SimUser, spec: JsonObject): JsonObject {
     const fault = { reason: 'FieldValueInvalid', message, field: 'spec.resourceAttributes' };
     throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', [fault]);
   }
+  const said = (field: string): string => asked?.[field] ?? '';
   const attributes: Attributes = {
     user,
-    verb: asked?.['verb'] ?? path?.['verb'] ?? '',
-    group: asked?.['group'] ?? '',
-    version: asked?.['version'] ?? '',
-    resource: asked?.['resource'] ?? '',
-    subresource: asked?.['subresource'] ?? '',
-    namespace: asked?.['namespace'] ?? '',
-    name: asked?.['name'] ?? '',
+    verb: asked === undefined ? (path?.['verb'] ?? '') : said('verb'),
+    group: said('group'),
+    version: said('version'),
+    resource: said('resource'),
+    subresource: said('subresource'),
+    namespace: said('namespace'),
+    name: said('name'),
     ...(path === undefined ? {} : { path: path['path'] ?? '' }),
   };
   const { isAllowed, reason } = call.cluster.authorize(attributes);
   return { allowed: isAllowed, ...(reason === '' ? {} : { reason }) };
+}
+
+function pick(object: JsonObject, fields: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    fields.filter((field) => object[field] !== undefined).map((field) => [field, object[field]]),
+  );
 }
 
 function rulesStatus(call: Call, namespace: string): JsonObject {
@@ -89,8 +96,6 @@ function rulesStatus(call: Call, namespace: string): JsonObject {
   const { rules, errors } = isMaster
     ? { rules: [all, { verbs: ['*'], nonResourceURLs: ['*'] }] as JsonObject[], errors: [] }
     : rulesFor(call.cluster.store, call.user, namespace);
-  const pick = (rule: JsonObject, fields: readonly string[]): JsonObject =>
-    Object.fromEntries(fields.filter((field) => rule[field] !== undefined).map((field) => [field, rule[field]]));
   return {
     resourceRules: rules
       .filter((rule) => (rule['resources'] ?? []).length > 0)

@@ -67,28 +67,37 @@ function checkValue(schemas: Schemas, outer: Schema, value: unknown, path: strin
   if (schema['x-kubernetes-int-or-string'] === true || schema.format === 'int-or-string')
     return typeof value === 'string' || typeof value === 'number' ? value : wrong('intstr.IntOrString');
   if (schema.oneOf !== undefined && schema.type === undefined) return checkChoice(schema, value, wrong);
+  if (scalarTypes.has(schema.type)) return isScalar(schema.type, value) ? value : wrong(goName(schema));
   switch (schema.type) {
-    case 'string':
-      return typeof value === 'string' ? value : wrong('string');
-    case 'boolean':
-      return typeof value === 'boolean' ? value : wrong('bool');
-    case 'integer':
-      return Number.isInteger(value) ? value : wrong(schema.format ?? 'integer');
-    case 'number':
-      return typeof value === 'number' ? value : wrong('number');
     case 'array':
       if (!Array.isArray(value)) return wrong('array');
       return value.map((item, i) =>
         schema.items === undefined ? item : checkValue(schemas, schema.items, item, `${path}[${i}]`, findings),
       );
     case 'object':
-      if (typeof value !== 'object' || Array.isArray(value)) return wrong('object');
-      return checkObject(schemas, schema, value as JsonObject, path, findings);
+      if (!isObject(value)) return wrong('object');
+      return checkObject(schemas, schema, value, path, findings);
     default:
-      return schema.properties !== undefined && typeof value === 'object' && !Array.isArray(value)
-        ? checkObject(schemas, schema, value as JsonObject, path, findings)
+      return schema.properties !== undefined && isObject(value)
+        ? checkObject(schemas, schema, value, path, findings)
         : value;
   }
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const scalarTypes = new Set<string | undefined>(['string', 'boolean', 'integer', 'number']);
+
+function isScalar(type: string | undefined, value: unknown): boolean {
+  return type === 'integer' ? Number.isInteger(value) : typeof value === type;
+}
+
+/** The type as Go's messages name it. */
+function goName({ type = '', format }: Schema): string {
+  if (type === 'boolean') return 'bool';
+  return type === 'integer' ? (format ?? type) : type;
 }
 
 /** Quantities and the like: a number becomes the text it stands for. */

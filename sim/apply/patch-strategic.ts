@@ -50,55 +50,61 @@ function mergeMap(
   const kept: unknown = patch[retainKeys];
   if (Array.isArray(kept)) for (const key of Object.keys(result)) if (!kept.includes(key)) delete result[key];
 
-  for (const [key, value] of Object.entries(patch)) {
-    if (key.startsWith(deletePrefix)) {
-      const field = key.slice(deletePrefix.length);
-      if (!Array.isArray(result[field]) || !Array.isArray(value)) continue;
-      const gone = new Set(value.map((item) => canonical(item)));
-      result[field] = result[field].filter((item: unknown) => !gone.has(canonical(item)));
-    }
-  }
+  removePrimitives(result, patch);
   for (const [key, value] of Object.entries(patch)) {
     if (isDirective(key)) continue;
-    if (value === null) {
-      delete result[key];
-      continue;
-    }
-    const field = fieldSchema(plain, key);
-    const strategy = (field?.['x-kubernetes-patch-strategy'] ?? '').split(',');
-    const before: unknown = result[key];
-    let merged: unknown;
-    if (isMap(value)) {
-      const start = isMap(before) && !strategy.includes('replace') ? before : {};
-      merged = mergeMap(schemas, field, start, value);
-    } else if (Array.isArray(value) && strategy.includes('merge')) {
-      const order: unknown = patch[orderPrefix + key];
-      const mergeKey = field?.['x-kubernetes-patch-merge-key'];
-      merged = mergeList(
-        schemas,
-        resolve(schemas, field)?.items,
-        mergeKey,
-        Array.isArray(before) ? before : [],
-        value,
-        order,
-      );
-    } else merged = withoutNulls(value);
+    const merged = value === null ? undefined : mergeField(schemas, plain, key, result[key], patch);
     if (merged === undefined) delete result[key];
     else Object.defineProperty(result, key, { value: merged, enumerable: true, configurable: true, writable: true });
   }
+  orderLists(result, current, patch, plain);
+  return result;
+}
+
+/** `$deleteFromPrimitiveList/<field>`: these values leave the list. */
+function removePrimitives(result: JsonObject, patch: JsonObject): void {
+  for (const [key, value] of Object.entries(patch)) {
+    if (!key.startsWith(deletePrefix)) continue;
+    const field = key.slice(deletePrefix.length);
+    if (!Array.isArray(result[field]) || !Array.isArray(value)) continue;
+    const gone = new Set(value.map((item) => canonical(item)));
+    result[field] = result[field].filter((item: unknown) => !gone.has(canonical(item)));
+  }
+}
+
+/** The new value of one field; undefined when the patch deletes it. */
+function mergeField(
+  schemas: Schemas,
+  schema: Schema | undefined,
+  key: string,
+  before: unknown,
+  patch: JsonObject,
+): unknown {
+  const value: unknown = patch[key];
+  const field = fieldSchema(schema, key);
+  const strategy = (field?.['x-kubernetes-patch-strategy'] ?? '').split(',');
+  if (isMap(value))
+    return mergeMap(schemas, field, isMap(before) && !strategy.includes('replace') ? before : {}, value);
+  if (!Array.isArray(value) || !strategy.includes('merge')) return withoutNulls(value);
+  return mergeList(
+    schemas,
+    resolve(schemas, field)?.items,
+    field?.['x-kubernetes-patch-merge-key'],
+    Array.isArray(before) ? before : [],
+    value,
+    patch[orderPrefix + key],
+  );
+}
+
+/** `$setElementOrder/<field>` of lists that the patch does not merge. */
+function orderLists(result: JsonObject, current: JsonObject, patch: JsonObject, schema: Schema | undefined): void {
   for (const [key, order] of Object.entries(patch)) {
+    if (!key.startsWith(orderPrefix) || !Array.isArray(order)) continue;
     const field = key.slice(orderPrefix.length);
-    if (
-      !key.startsWith(orderPrefix) ||
-      patch[field] !== undefined ||
-      !Array.isArray(result[field]) ||
-      !Array.isArray(order)
-    )
-      continue;
-    const mergeKey = fieldSchema(plain, field)?.['x-kubernetes-patch-merge-key'];
+    if (patch[field] !== undefined || !Array.isArray(result[field])) continue;
+    const mergeKey = fieldSchema(schema, field)?.['x-kubernetes-patch-merge-key'];
     result[field] = inOrder(result[field], current[field] ?? [], order, mergeKey);
   }
-  return result;
 }
 
 function fieldSchema(schema: Schema | undefined, key: string): Schema | undefined {

@@ -45,16 +45,20 @@ export function reconcileDaemonSet(cluster: Cluster, set: KubeObject): void {
   if (stale !== undefined && isSettled && set['spec'].updateStrategy?.type !== 'OnDelete')
     removeOwned(cluster, '/pods', stale);
 
+  writeStatus(cluster, set, names.size, hash);
+}
+
+function writeStatus(cluster: Cluster, set: KubeObject, desired: number, hash: string): void {
   const left = ownedObjects(cluster, '/pods', set).filter((pod) => pod.metadata.deletionTimestamp === undefined);
   const ready = left.filter(isReady).length;
   setStatus(cluster, 'apps/daemonsets', set, {
     currentNumberScheduled: left.length,
     numberMisscheduled: 0,
-    desiredNumberScheduled: names.size,
+    desiredNumberScheduled: desired,
     numberReady: ready,
     observedGeneration: set.metadata.generation ?? 1,
     updatedNumberScheduled: left.filter((pod) => pod.metadata.labels?.[revisionLabel] === hash).length,
     ...(ready === 0 ? {} : { numberAvailable: ready }),
-    ...(ready === names.size ? {} : { numberUnavailable: names.size - ready }),
+    ...(ready === desired ? {} : { numberUnavailable: desired - ready }),
   });
 }

@@ -147,31 +147,45 @@ export function share(value: unknown, total: number, round: (n: number) => numbe
   return text.endsWith('%') ? round((Number(text.slice(0, -1)) * total) / 100) : Number(text);
 }
 
+function isEmpty(set: KubeObject): boolean {
+  return (set['status']?.replicas ?? 0) === 0;
+}
+
 function roll(cluster: Cluster, deployment: KubeObject, newSet: KubeObject, oldSets: readonly KubeObject[]): void {
   const wanted: number = deployment['spec'].replicas;
   const have: number = newSet['spec']?.replicas ?? 0;
   const active = oldSets.filter((set) => (set['spec']?.replicas ?? 0) > 0);
-  if (active.length === 0 && deployment['spec'].strategy?.type !== 'Recreate')
-    return scale(cluster, deployment, newSet, wanted);
   if (deployment['spec'].strategy?.type === 'Recreate') {
     for (const set of active) scale(cluster, deployment, set, 0);
-    const isEmpty = oldSets.every((set) => (set['status']?.replicas ?? 0) === 0);
-    if (active.length === 0 && isEmpty) scale(cluster, deployment, newSet, wanted);
+    if (active.length === 0 && oldSets.every(isEmpty)) scale(cluster, deployment, newSet, wanted);
     return;
   }
+  if (active.length === 0) return scale(cluster, deployment, newSet, wanted);
   const { surge, unavailable } = limits(deployment);
   const all = [newSet, ...active];
   const total = count(all, (set) => set['spec']?.replicas);
   if (have > wanted) return scale(cluster, deployment, newSet, wanted);
   const room = wanted + surge - total;
   if (room > 0 && have < wanted) return scale(cluster, deployment, newSet, Math.min(wanted, have + room));
+  scaleDown(cluster, deployment, newSet, active, wanted - unavailable);
+}
+
+/** Takes from the old ReplicaSets, oldest first, what is above `least` available pods. */
+function scaleDown(
+  cluster: Cluster,
+  deployment: KubeObject,
+  newSet: KubeObject,
+  active: readonly KubeObject[],
+  least: number,
+): void {
+  const all = [newSet, ...active];
   const available = count(all, (set) => set['status']?.availableReplicas);
-  const newUnavailable = have - (newSet['status']?.availableReplicas ?? 0);
-  let spare = Math.min(total - (wanted - unavailable) - newUnavailable, Infinity);
+  const newUnavailable = Number(newSet['spec']?.replicas ?? 0) - (newSet['status']?.availableReplicas ?? 0);
+  let spare = count(all, (set) => set['spec']?.replicas) - least - newUnavailable;
   for (const set of active.toSorted((a, b) => revisionOf(a) - revisionOf(b))) {
     const replicas: number = set['spec'].replicas;
     const unhealthy = replicas - (set['status']?.availableReplicas ?? 0);
-    const healthySpare = Math.max(0, available - (wanted - unavailable));
+    const healthySpare = Math.max(0, available - least);
     const down = Math.min(replicas, Math.max(0, spare), unhealthy + healthySpare);
     if (down <= 0) continue;
     scale(cluster, deployment, set, replicas - down);

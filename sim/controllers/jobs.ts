@@ -9,64 +9,76 @@ const key = 'batch/jobs';
 
 /** Brings a Job one step nearer to its end. */
 export function reconcileJob(cluster: Cluster, job: KubeObject): void {
-  if (job.metadata.deletionTimestamp !== undefined) return;
-  const status: JsonObject = job['status'] ?? {};
-  const hasEnded = ((status['conditions'] ?? []) as JsonObject[]).some(
-    (c) => c['type'] === 'Complete' || c['type'] === 'Failed',
-  );
-  if (hasEnded) return;
-  const { completions, parallelism = 1, backoffLimit = 6, suspend } = job['spec'];
-  const now = timestamp(cluster.now());
+  if (job.metadata.deletionTimestamp !== undefined || hasEnded(job)) return;
+  const progress = progressOf(cluster, job);
+  if (progress.isSuspended || progress.hasFailed) for (const pod of progress.active) removeOwned(cluster, '/pods', pod);
+  else if (!progress.isComplete) makePods(cluster, job, progress);
+  announce(cluster, job, progress);
+  writeStatus(cluster, job, progress);
+}
+
+interface Progress {
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly active: readonly KubeObject[];
+  /** Pods that have to succeed. */
+  readonly needed: number;
+  readonly isSuspended: boolean;
+  readonly hasFailed: boolean;
+  readonly isComplete: boolean;
+}
+
+function conditionsOf(job: KubeObject): readonly JsonObject[] {
+  return job['status']?.conditions ?? [];
+}
+
+function hasEnded(job: KubeObject): boolean {
+  return conditionsOf(job).some((c) => c['type'] === 'Complete' || c['type'] === 'Failed');
+}
+
+function isActive(pod: KubeObject): boolean {
+  return !isOver(pod) && pod.metadata.deletionTimestamp === undefined;
+}
+
+function progressOf(cluster: Cluster, job: KubeObject): Progress {
+  const { completions, backoffLimit = 6, suspend } = job['spec'];
   const pods = ownedObjects(cluster, '/pods', job);
   const succeeded = pods.filter((pod) => pod['status']?.phase === 'Succeeded').length;
   const failed = pods.filter((pod) => pod['status']?.phase === 'Failed').length;
-  const active = pods.filter((pod) => !isOver(pod) && pod.metadata.deletionTimestamp === undefined);
+  const active = pods.filter(isActive);
   const needed: number = completions ?? (succeeded > 0 ? succeeded : 1);
-  const isSuspended = suspend === true;
   const hasFailed = failed > backoffLimit;
   const isComplete = !hasFailed && succeeded >= needed && (completions !== undefined || active.length === 0);
-  if (isSuspended || hasFailed) for (const pod of active) removeOwned(cluster, '/pods', pod);
-  else if (!isComplete) {
-    const open = Math.min(parallelism, completions === undefined ? parallelism : needed - succeeded) - active.length;
-    for (let i = 0; i < open; i++) {
-      const pod = createPod(cluster, job, `${job.metadata.name}-${randomSuffix()}`);
-      if (pod !== undefined)
-        recordEvent(cluster, job, 'Normal', 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`, 'job-controller');
-    }
+  return { succeeded, failed, active, needed, isSuspended: suspend === true, hasFailed, isComplete };
+}
+
+function makePods(cluster: Cluster, job: KubeObject, { succeeded, active, needed }: Progress): void {
+  const { completions, parallelism = 1 } = job['spec'];
+  const open = Math.min(parallelism, completions === undefined ? parallelism : needed - succeeded) - active.length;
+  for (let i = 0; i < open; i++) {
+    const pod = createPod(cluster, job, `${job.metadata.name}-${randomSuffix()}`);
+    if (pod !== undefined)
+      recordEvent(cluster, job, 'Normal', 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`, 'job-controller');
   }
-  const left = ownedObjects(cluster, '/pods', job).filter(
-    (pod) => !isOver(pod) && pod.metadata.deletionTimestamp === undefined,
-  );
-  const at = (type: string, reason: string, message: string, value = 'True'): JsonObject => ({
-    type,
-    status: value,
-    lastProbeTime: now,
-    lastTransitionTime: now,
-    reason,
-    message,
-  });
-  const conditions: JsonObject[] = ((status['conditions'] ?? []) as JsonObject[]).filter(
-    (c) => c['type'] !== 'Suspended' || isSuspended,
-  );
-  if (isSuspended && conditions.length === 0) conditions.push(at('Suspended', 'JobSuspended', 'Job suspended'));
-  if (isComplete) {
-    const message = 'Reached expected number of succeeded pods';
-    conditions.push(
-      at('SuccessCriteriaMet', 'CompletionsReached', message),
-      at('Complete', 'CompletionsReached', message),
-    );
-    recordEvent(cluster, job, 'Normal', 'Completed', 'Job completed', 'job-controller');
-  } else if (hasFailed) {
-    const message = 'Job has reached the specified backoff limit';
-    conditions.push(
-      at('FailureTarget', 'BackoffLimitExceeded', message),
-      at('Failed', 'BackoffLimitExceeded', message),
-    );
-    recordEvent(cluster, job, 'Warning', 'BackoffLimitExceeded', message, 'job-controller');
-  }
+}
+
+const completed = 'Reached expected number of succeeded pods';
+const givenUp = 'Job has reached the specified backoff limit';
+
+function announce(cluster: Cluster, job: KubeObject, { isComplete, hasFailed }: Progress): void {
+  if (isComplete) recordEvent(cluster, job, 'Normal', 'Completed', 'Job completed', 'job-controller');
+  else if (hasFailed) recordEvent(cluster, job, 'Warning', 'BackoffLimitExceeded', givenUp, 'job-controller');
+}
+
+function writeStatus(cluster: Cluster, job: KubeObject, progress: Progress): void {
+  const { succeeded, failed, isSuspended, hasFailed, isComplete } = progress;
+  const now = timestamp(cluster.now());
+  const left = ownedObjects(cluster, '/pods', job).filter(isActive);
+  const conditions = nextConditions(job, progress, now);
+  const startTime: unknown = job['status']?.startTime;
   const hasStopped = isComplete || hasFailed || isSuspended;
   setStatus(cluster, key, job, {
-    ...(status['startTime'] === undefined && isSuspended ? {} : { startTime: status['startTime'] ?? now }),
+    ...(startTime === undefined && isSuspended ? {} : { startTime: startTime ?? now }),
     ...(isComplete ? { completionTime: now } : {}),
     ...(left.length > 0 && !hasStopped ? { active: left.length } : {}),
     ...(succeeded > 0 ? { succeeded } : {}),
@@ -76,4 +88,29 @@ export function reconcileJob(cluster: Cluster, job: KubeObject): void {
     uncountedTerminatedPods: {},
     ...(conditions.length > 0 ? { conditions } : {}),
   });
+}
+
+function nextConditions(job: KubeObject, progress: Progress, now: string): readonly JsonObject[] {
+  const { isSuspended, hasFailed, isComplete } = progress;
+  const at = (type: string, reason: string, message: string): JsonObject => ({
+    type,
+    status: 'True',
+    lastProbeTime: now,
+    lastTransitionTime: now,
+    reason,
+    message,
+  });
+  const conditions = conditionsOf(job).filter((c) => c['type'] !== 'Suspended' || isSuspended);
+  if (isSuspended && conditions.length === 0) conditions.push(at('Suspended', 'JobSuspended', 'Job suspended'));
+  if (isComplete)
+    conditions.push(
+      at('SuccessCriteriaMet', 'CompletionsReached', completed),
+      at('Complete', 'CompletionsReached', completed),
+    );
+  else if (hasFailed)
+    conditions.push(
+      at('FailureTarget', 'BackoffLimitExceeded', givenUp),
+      at('Failed', 'BackoffLimitExceeded', givenUp),
+    );
+  return conditions;
 }

@@ -28,13 +28,19 @@ export function reconcileStatefulSet(cluster: Cluster, set: KubeObject): void {
   for (const [, pod] of isParallel ? surplus : surplus.slice(0, 1))
     if (pod.metadata.deletionTimestamp === undefined) removePod(cluster, set, pod);
   const isSettled = pods.size === wanted && [...pods.values()].every(isReady);
+  if (isSettled) replaceStale(cluster, set, pods, update.name);
+  writeStatus(cluster, set, update.name);
+}
+
+/** Removes the pod with the highest number that is not of the newest revision. */
+function replaceStale(cluster: Cluster, set: KubeObject, pods: ReadonlyMap<number, KubeObject>, newest: string): void {
+  const first: number = set['spec'].ordinals?.start ?? 0;
   const isRolling = set['spec'].updateStrategy?.type !== 'OnDelete';
   const partition: number = set['spec'].updateStrategy?.rollingUpdate?.partition ?? 0;
   const stale = [...pods]
-    .filter(([ordinal, pod]) => ordinal >= first + partition && pod.metadata.labels?.[revisionLabel] !== update.name)
+    .filter(([ordinal, pod]) => ordinal >= first + partition && pod.metadata.labels?.[revisionLabel] !== newest)
     .sort((a, b) => b[0] - a[0]);
-  if (isSettled && isRolling && stale[0] !== undefined) removePod(cluster, set, stale[0][1]);
-  writeStatus(cluster, set, update.name);
+  if (isRolling && stale[0] !== undefined) removePod(cluster, set, stale[0][1]);
 }
 
 function ordinalOf(pod: KubeObject): number {

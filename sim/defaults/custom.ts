@@ -55,11 +55,6 @@ export function valueFaults(schemas: Schemas, outer: Schema | undefined, value: 
 
 function boundFault(bounds: Bounds, value: unknown, field: string): FieldFault | undefined {
   const text = JSON.stringify(value);
-  const wrong = (why: string): FieldFault => ({
-    reason: 'FieldValueInvalid',
-    message: `Invalid value: ${text}: ${field} in body ${why}`,
-    field,
-  });
   if (bounds.enum !== undefined && !bounds.enum.includes(value)) {
     const list = bounds.enum.map((item) => JSON.stringify(item)).join(', ');
     return {
@@ -68,27 +63,28 @@ function boundFault(bounds: Bounds, value: unknown, field: string): FieldFault |
       field,
     };
   }
+  const why = boundBroken(bounds, value);
+  if (why === undefined) return undefined;
+  return { reason: 'FieldValueInvalid', message: `Invalid value: ${text}: ${field} in body ${why}`, field };
+}
+
+/** The bound that a value breaks, in the words of the API server's message. */
+function boundBroken(bounds: Bounds, value: unknown): string | undefined {
   if (typeof value === 'number') {
-    if (bounds.minimum !== undefined && value < bounds.minimum)
-      return wrong(`should be greater than or equal to ${bounds.minimum}`);
-    if (bounds.maximum !== undefined && value > bounds.maximum)
-      return wrong(`should be less than or equal to ${bounds.maximum}`);
+    const { minimum = -Infinity, maximum = Infinity } = bounds;
+    if (value < minimum) return `should be greater than or equal to ${minimum}`;
+    return value > maximum ? `should be less than or equal to ${maximum}` : undefined;
   }
   if (typeof value === 'string') {
-    if (bounds.pattern !== undefined && !matches(bounds.pattern, value))
-      return wrong(`should match '${bounds.pattern}'`);
-    if (bounds.minLength !== undefined && value.length < bounds.minLength)
-      return wrong(`should be at least ${bounds.minLength} chars long`);
-    if (bounds.maxLength !== undefined && value.length > bounds.maxLength)
-      return wrong(`should be at most ${bounds.maxLength} chars long`);
+    const { pattern, minLength = 0, maxLength = Infinity } = bounds;
+    if (pattern !== undefined && !matches(pattern, value)) return `should match '${pattern}'`;
+    if (value.length < minLength) return `should be at least ${minLength} chars long`;
+    return value.length > maxLength ? `should be at most ${maxLength} chars long` : undefined;
   }
-  if (Array.isArray(value)) {
-    if (bounds.minItems !== undefined && value.length < bounds.minItems)
-      return wrong(`should have at least ${bounds.minItems} items`);
-    if (bounds.maxItems !== undefined && value.length > bounds.maxItems)
-      return wrong(`should have at most ${bounds.maxItems} items`);
-  }
-  return undefined;
+  if (!Array.isArray(value)) return undefined;
+  const { minItems = 0, maxItems = Infinity } = bounds;
+  if (value.length < minItems) return `should have at least ${minItems} items`;
+  return value.length > maxItems ? `should have at most ${maxItems} items` : undefined;
 }
 
 /** Go's expressions are not all ours; one we cannot read is not checked. */

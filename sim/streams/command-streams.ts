@@ -70,22 +70,15 @@ export interface ChannelOptions {
 /** Exec and attach over WebSocket channels: the first byte of a message names the channel. */
 export function openChannels(socket: Duplex, options: ChannelOptions): CommandStreams {
   const { wanted, isBase64 } = options;
+  const opcode = isBase64 ? opcodes.text : opcodes.binary;
   const gone = new AbortController();
   const resizes = createResizeFeed();
   const stdin = wanted.stdin
-    ? new Readable({
-        highWaterMark: 1024 * 1024,
-        read: () => connection.resume(),
-        destroy: (_error, done) => done(null),
-      })
+    ? new Readable({ highWaterMark: 1024 * 1024, read: () => connection.resume(), destroy: (_, done) => done(null) })
     : undefined;
 
-  const send: SendOnChannel = (channel, data, written) => {
-    const payload = isBase64
-      ? Buffer.from(`${channel}${data.toString('base64')}`)
-      : Buffer.concat([Buffer.from([channel]), data]);
-    connection.send(payload, () => written?.(), isBase64 ? opcodes.text : opcodes.binary);
-  };
+  const send: SendOnChannel = (channel, data, written) =>
+    connection.send(payloadOf(channel, data, isBase64), () => written?.(), opcode);
 
   function receive(message: Buffer): void {
     const [first] = message;
@@ -94,8 +87,7 @@ export function openChannels(socket: Duplex, options: ChannelOptions): CommandSt
       if (message[1] === channels.stdin) stdin?.push(null);
       return;
     }
-    const channel = isBase64 ? first - 0x30 : first;
-    const data = isBase64 ? Buffer.from(message.toString('latin1', 1), 'base64') : message.subarray(1);
+    const { channel, data } = isBase64 ? fromBase64(message) : { channel: first, data: message.subarray(1) };
     if (channel === channels.resize) resizes.take(data.toString());
     if (channel !== channels.stdin || stdin === undefined || stdin.destroyed || stdin.readableEnded) return;
     if (data.length > 0 && !stdin.push(data)) connection.pause();
@@ -114,12 +106,8 @@ export function openChannels(socket: Duplex, options: ChannelOptions): CommandSt
   );
   const stdout = wanted.stdout ? outlet(channels.stdout, send) : undefined;
   const stderr = wanted.stderr && !wanted.tty ? outlet(channels.stderr, send) : undefined;
-  // An empty message on the lowest writable channel tells the client that it is connected (as kubelet and
-  // kube-apiserver do).
-  send(
-    stdout !== undefined ? channels.stdout : stderr !== undefined ? channels.stderr : channels.error,
-    Buffer.alloc(0),
-  );
+  // An empty message on the lowest writable channel says that the client is connected, as kubelet and kube-apiserver do.
+  send(stdout ? channels.stdout : stderr ? channels.stderr : channels.error, Buffer.alloc(0));
 
   return {
     stdin,
@@ -137,6 +125,15 @@ export function openChannels(socket: Duplex, options: ChannelOptions): CommandSt
       connection.close();
     },
   };
+}
+
+function payloadOf(channel: number, data: Buffer, isBase64: boolean): Buffer {
+  return isBase64 ? Buffer.from(`${channel}${data.toString('base64')}`) : Buffer.concat([Buffer.from([channel]), data]);
+}
+
+/** In the base64 form the channel is a digit and the rest is text. */
+function fromBase64(message: Buffer): { readonly channel: number; readonly data: Buffer } {
+  return { channel: (message[0] ?? 0) - 0x30, data: Buffer.from(message.toString('latin1', 1), 'base64') };
 }
 
 type SendOnChannel = (channel: number, data: Buffer, written?: () => void) => void;

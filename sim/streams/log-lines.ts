@@ -25,20 +25,24 @@ export const keptLines = 1_000;
 
 /** The run whose log is asked for; undefined when there is none (`previous` without a restart, not started yet). */
 export function containerRun(pod: KubeObject, container: string, isPrevious: boolean): ContainerRun | undefined {
-  const status = containerStatus(pod, container);
   const restarts = restartCountOf(pod, container);
-  const state = (isPrevious ? status?.['lastState'] : status?.['state']) as Record<string, any> | undefined;
+  const state = stateOf(pod, container, isPrevious);
   const image = String(containerSpec(pod, container)?.['image'] ?? '');
   const seed = `${pod.metadata.uid}/${container}/${isPrevious ? restarts - 1 : restarts}`;
   const ended = state?.['terminated'] as Record<string, any> | undefined;
   if (ended !== undefined) {
-    const finishedAtMs = Date.parse(String(ended['finishedAt'] ?? pod.metadata.creationTimestamp));
-    const startedAtMs = Date.parse(String(ended['startedAt'] ?? pod.metadata.creationTimestamp));
+    const [startedAtMs = NaN, finishedAtMs = NaN] = ['startedAt', 'finishedAt'].map((field) =>
+      Date.parse(String(ended[field] ?? pod.metadata.creationTimestamp)),
+    );
     return { seed, image, startedAtMs, finishedAtMs, exitCode: Number(ended['exitCode'] ?? 0) };
   }
   if (isPrevious || state?.['waiting'] !== undefined) return undefined;
   const startedAt = state?.['running']?.startedAt ?? pod['status']?.startTime ?? pod.metadata.creationTimestamp;
   return { seed, image, startedAtMs: Date.parse(String(startedAt)), finishedAtMs: undefined, exitCode: 0 };
+}
+
+function stateOf(pod: KubeObject, container: string, isPrevious: boolean): Record<string, any> | undefined {
+  return containerStatus(pod, container)?.[isPrevious ? 'lastState' : 'state'] as Record<string, any> | undefined;
 }
 
 /** Number of lines written by `nowMs`; the next one is due at {@link lineTime} of that number. */

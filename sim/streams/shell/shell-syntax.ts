@@ -117,12 +117,13 @@ function parseSimple(tokens: readonly Token[], start: number): readonly [SimpleC
     redirections.push(redirectionOf(token.text, words, target.word, isTouching(tokens, at)));
     at += 1;
   }
-  if (words.length === 0 && assignments.length === 0 && redirections.length === 0) {
-    const token = tokens[at];
-    const found = token === undefined ? 'end of file' : `"${token.kind === 'operator' ? token.text : 'word'}"`;
-    throw new ShellSyntaxFault(`syntax error: unexpected ${found}`);
-  }
+  if (words.length === 0 && assignments.length === 0 && redirections.length === 0) throw unexpected(tokens[at]);
   return [{ assignments, words, redirections }, at];
+}
+
+function unexpected(token: Token | undefined): ShellSyntaxFault {
+  const found = token === undefined ? 'end of file' : `"${token.kind === 'operator' ? token.text : 'word'}"`;
+  return new ShellSyntaxFault(`syntax error: unexpected ${found}`);
 }
 
 /** `2>` is a descriptor only when the digit touches the operator; the tokenizer marks such a word. */
