@@ -66,7 +66,7 @@ function get(url: string, ca: Buffer, token?: string): Promise<{ readonly status
 before(async () => {
   mkdirSync(empty);
   await run('npm', ['pack', '--pack-destination', folder], root);
-  await run('npm', ['install', '--global', '--prefix', prefix, '--no-audit', '--no-fund', tarball]);
+  await run('npm', ['install', '--global', '--prefix', prefix, '--prefer-offline', '--no-audit', '--no-fund', tarball]);
 });
 
 after(async () => {
@@ -107,7 +107,7 @@ test('the installed program says its version, under both names, on its own Node 
 test('the program runs from a project that depends on it', async () => {
   const project = join(folder, 'project');
   mkdirSync(project);
-  await run('npm', ['install', '--no-audit', '--no-fund', tarball], project);
+  await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', tarball], project);
   assert.equal(await run(join(project, 'node_modules/.bin/portcullis'), ['--version']), `${version}\n`);
 });
 
