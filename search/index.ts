@@ -9,11 +9,11 @@ import type { ClusterStore } from '../cache/model/store.ts';
 import type { User } from '../cache/model/user.ts';
 import type { OpenStreams } from '../routing/forward/open-streams.ts';
 import type { Connections } from '../routing/members/target.ts';
-import { answerIndexRequest } from './api/answers.ts';
+import type { AnswerDependencies } from './api/answer-dependencies.ts';
 import { makeCatalogReader } from './api/catalog.ts';
+import { answerIndexRequest } from './api/chain.ts';
 import { makeReadDocument } from './api/documents/openapi-members.ts';
 import { makeUnionOpenapi } from './api/documents/openapi-union.ts';
-import type { AnswerParts } from './api/parts.ts';
 import type { IndexRequest, StatusJson } from './api/request.ts';
 import { readContinueKeys } from './continue-keys.ts';
 import { makeMemberReviews } from './member-reviews.ts';
@@ -188,7 +188,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       return chooseTypes(new Map([[typeKey(type), type]]), choice).chosen.some((chosen) => chosen.isChosen);
     };
     const settled = makeSettled(sync, performance.now());
-    const parts: AnswerParts = {
+    const dependencies: AnswerDependencies = {
       store,
       rights: scopes,
       catalog: makeCatalogReader({ store, states: () => sync.state(), isChosen }),
@@ -201,7 +201,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
         (incarnation) => recordOf(incarnation)?.status.version ?? '',
       ),
       feed,
-      told: makeIssuedRights(store),
+      issuedRights: makeIssuedRights(store),
       openStreams,
       continueKeys,
       bookmarkIntervalMs: options.bookmarkIntervalMs,
@@ -213,7 +213,7 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
       now: Date.now,
     };
     return {
-      answer: (request) => answerIndexRequest(request, parts),
+      answer: (request) => answerIndexRequest(request, dependencies),
       state: () => sync.state(),
       onChange: (listener) => sync.onChange(listener),
       settled,

@@ -7,7 +7,7 @@ import { beginBody, ClientGone, errorEvent } from '../api/answer-body.ts';
 import type { AnswerBody } from '../api/answer-body.ts';
 import type { IndexRequest, StatusJson } from '../api/request.ts';
 import { scopeAllows } from '../api/visible.ts';
-import type { Visible } from '../api/visible.ts';
+import type { IndexRights, Visible } from '../api/visible.ts';
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowKey } from '../query/match.ts';
 import type { RowScope } from '../rights/scope.ts';
@@ -19,14 +19,14 @@ import type { ChangeFeed } from './feed.ts';
 import { rightsEvents } from './rights-change.ts';
 
 /** What a watch needs of the rest. */
-export interface WatchParts {
+export interface WatchDependencies {
   readonly store: Pick<IndexStore, 'list' | 'count' | 'resourceVersion'>;
   readonly feed: ChangeFeed;
   readonly openStreams: OpenStreams;
   readonly bookmarkIntervalMs: number;
   readonly rightsPollMs: number;
   readonly statusJson: StatusJson;
-  onRightsChange(listener: () => void): () => void;
+  readonly rights: Pick<IndexRights, 'onChange'>;
   onError(error: unknown): void;
 }
 
@@ -61,17 +61,21 @@ export interface WatchQuestion {
   /** Rights of now. @throws GatewayError (rejects) when they cannot be decided */
   readonly visible: () => Promise<Visible>;
   /** The client is told up to where it has got, and under which rights. */
-  readonly onTold: (position: string, scope: RowScope) => void;
+  readonly onReached: (position: string, scope: RowScope) => void;
 }
 
 /** Events are collected up to this size before they are written. */
 const writeBytes = 64 * 1024;
 
 /** Watches until one side ends it. @throws GatewayError (rejects) only while nothing was sent */
-export async function watchRows(request: IndexRequest, question: WatchQuestion, parts: WatchParts): Promise<void> {
+export async function watchRows(
+  request: IndexRequest,
+  question: WatchQuestion,
+  dependencies: WatchDependencies,
+): Promise<void> {
   const { scope, warnings } = await question.visible();
   const before = await question.before?.(scope);
-  const page = question.after === undefined ? await parts.store.list(question.query, scope, {}) : undefined;
+  const page = question.after === undefined ? await dependencies.store.list(question.query, scope, {}) : undefined;
   let wake = (): void => undefined;
   let isDirty = true;
   const poke = (): void => {
@@ -79,17 +83,17 @@ export async function watchRows(request: IndexRequest, question: WatchQuestion, 
     wake();
   };
   const state = { rightsChanged: before !== undefined, bookmarkDue: false, timeUp: false };
-  const body = beginBody(request, warnings, parts.openStreams, { kind: 'watch', onOver: poke });
+  const body = beginBody(request, warnings, dependencies.openStreams, { kind: 'watch', onOver: poke });
   const on = (name: keyof typeof state) => (): void => {
     state[name] = true;
     poke();
   };
   const timeout = question.timeoutMs === undefined ? undefined : setTimeout(on('timeUp'), question.timeoutMs);
-  const ticking = question.bookmarks ? setInterval(on('bookmarkDue'), parts.bookmarkIntervalMs) : undefined;
-  const looking = setInterval(on('rightsChanged'), parts.rightsPollMs);
+  const ticking = question.bookmarks ? setInterval(on('bookmarkDue'), dependencies.bookmarkIntervalMs) : undefined;
+  const looking = setInterval(on('rightsChanged'), dependencies.rightsPollMs);
   const ends = [
-    parts.feed.onCommit(poke),
-    parts.onRightsChange(on('rightsChanged')),
+    dependencies.feed.onCommit(poke),
+    dependencies.rights.onChange(on('rightsChanged')),
     () => clearTimeout(timeout),
     () => clearInterval(ticking),
     () => clearInterval(looking),
@@ -102,7 +106,7 @@ export async function watchRows(request: IndexRequest, question: WatchQuestion, 
     }
     isDirty = false;
   };
-  const run = new WatchRun(body, question, parts, before ?? scope, question.after ?? page!.resourceVersion);
+  const run = new WatchRun(body, question, dependencies, before ?? scope, question.after ?? page!.resourceVersion);
   try {
     if (page !== undefined) await run.tellRows(page.chunks);
     if (question.marksInitialEnd) await run.bookmark({ 'k8s.io/initial-events-end': 'true' });
@@ -121,19 +125,24 @@ export async function watchRows(request: IndexRequest, question: WatchQuestion, 
     }
     body.end();
   } catch (error) {
-    await fail(error, body, request, parts);
+    await fail(error, body, request, dependencies);
   } finally {
     for (const end of ends) end();
   }
 }
 
-async function fail(error: unknown, body: AnswerBody, request: IndexRequest, parts: WatchParts): Promise<void> {
+async function fail(
+  error: unknown,
+  body: AnswerBody,
+  request: IndexRequest,
+  dependencies: WatchDependencies,
+): Promise<void> {
   if (error instanceof ClientGone || body.isOver) return;
   request.outcome.error ??= error;
-  if (!(error instanceof GatewayError)) parts.onError(error);
+  if (!(error instanceof GatewayError)) dependencies.onError(error);
   const told = error instanceof GatewayError ? error : new GatewayError('INTERNAL', 'the watch failed; watch again');
   try {
-    await body.write(errorEvent(parts.statusJson(told)));
+    await body.write(errorEvent(dependencies.statusJson(told)));
   } catch {
     // It has gone meanwhile.
   }
@@ -144,16 +153,22 @@ async function fail(error: unknown, body: AnswerBody, request: IndexRequest, par
 class WatchRun {
   readonly #body: AnswerBody;
   readonly #question: WatchQuestion;
-  readonly #parts: WatchParts;
+  readonly #dependencies: WatchDependencies;
   #scope: RowScope;
   #position: string;
   #lines: Buffer[] = [];
   #bytes = 0;
 
-  constructor(body: AnswerBody, question: WatchQuestion, parts: WatchParts, scope: RowScope, position: string) {
+  constructor(
+    body: AnswerBody,
+    question: WatchQuestion,
+    dependencies: WatchDependencies,
+    scope: RowScope,
+    position: string,
+  ) {
     this.#body = body;
     this.#question = question;
-    this.#parts = parts;
+    this.#dependencies = dependencies;
     this.#scope = scope;
     this.#position = position;
   }
@@ -168,7 +183,7 @@ class WatchRun {
 
   /** @returns whether more is there to be told at once */
   async tellChanges(): Promise<boolean> {
-    const { entries, reached, isMore } = await this.#parts.feed.read(this.#position, this.#question.keys);
+    const { entries, reached, isMore } = await this.#dependencies.feed.read(this.#position, this.#question.keys);
     const changes = entries.flatMap((entry) => {
       const change = this.#changeOf(entry, this.#scope);
       return change === undefined ? [] : [{ entry, change }];
@@ -185,7 +200,7 @@ class WatchRun {
     const { scope: after } = await this.#question.visible();
     if (after.digest === this.#scope.digest) return false;
     const { query, keys, types } = this.#question;
-    const { events, position } = await rightsEvents(this.#parts.store, this.#parts.feed, {
+    const { events, position } = await rightsEvents(this.#dependencies.store, this.#dependencies.feed, {
       query,
       types: keys,
       before: this.#scope,
@@ -213,7 +228,7 @@ class WatchRun {
   }
 
   async bookmark(annotations?: Readonly<Record<string, string>>): Promise<void> {
-    this.#question.onTold(this.#position, this.#scope);
+    this.#question.onReached(this.#position, this.#scope);
     this.#add('BOOKMARK', this.#question.form.bookmark(this.#position, annotations));
     await this.#flush();
   }
