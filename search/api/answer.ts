@@ -1,7 +1,7 @@
 // The four ways an answer leaves, as data for `steps/send.ts`.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { Page } from '../stores/store.ts';
-import type { WatchQuestion } from '../watch/watch.ts';
+import type { WatchQuestion } from '../watch/watch-question.ts';
 import type { Warning } from './answer-body.ts';
 import type { RowDocument } from './row-stream.ts';
 

@@ -6,7 +6,7 @@ import type { Table } from '../table/table.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 import { typeKey } from '../types.ts';
 import type { TypeInfo, TypeKey } from '../types.ts';
-import type { EventForm } from '../watch/watch.ts';
+import type { EventForm } from '../watch/watch-question.ts';
 import { apiVersionOf } from './catalog.ts';
 import type { TypeView } from './catalog.ts';
 import {

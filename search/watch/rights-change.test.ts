@@ -57,7 +57,7 @@ async function change(
     before,
     after,
     position: '1000',
-    wasTold: ({ before: known }) => known !== undefined,
+    wasSent: ({ before: known }) => known !== undefined,
   });
   return {
     position,

@@ -32,7 +32,7 @@ export interface ScopeChange {
   /** Up to where the watcher was told under the scope before. */
   readonly position: string;
   /** Whether the object as it was is one the watcher knows. */
-  readonly wasTold: (entry: LogEntry) => boolean;
+  readonly wasSent: (entry: LogEntry) => boolean;
 }
 
 /**
@@ -44,7 +44,7 @@ export async function rightsEvents(
   feed: ChangeFeed,
   change: ScopeChange,
 ): Promise<{ readonly events: readonly RightsEvent[]; readonly position: string }> {
-  const { query, types, before, after, position, wasTold } = change;
+  const { query, types, before, after, position, wasSent } = change;
   const [less, more] = differingScopes(before, after);
   const difference = Math.abs((await store.count(query, less)) - (await store.count(query, more)));
   if (difference > mostRows) throw tooMany();
@@ -65,7 +65,7 @@ export async function rightsEvents(
     if (!could || can || settled.has(rowIdentity(entry))) continue;
     // Made after the last event, it was never told of, and now will not be.
     settled.add(rowIdentity(entry));
-    if (wasTold(entry)) events.push({ kind: 'lost', row: entry });
+    if (wasSent(entry)) events.push({ kind: 'lost', row: entry });
   }
   for (const row of lost.rows) if (!settled.has(rowIdentity(row))) events.push({ kind: 'lost', row });
   for (const row of gained.rows) events.push({ kind: 'gained', row });

@@ -6,7 +6,7 @@ import { visibleNow } from '../plan.ts';
 import type { Sight } from '../plan.ts';
 import type { ObjectsQuestion } from '../question.ts';
 import type { Planned } from '../state.ts';
-import type { WatchQuestion } from '../../watch/watch.ts';
+import type { WatchQuestion } from '../../watch/watch-question.ts';
 import type { WatchPlan } from './plan-objects.ts';
 
 /** @throws GatewayError (rejects) MEMBER_TIMEOUT for a version that does not come, EXPIRED for one that is too old */

@@ -4,7 +4,7 @@ import { compileMatcher } from '../../query/match.ts';
 import type { RowRead } from '../../stores/store.ts';
 import { collectionTable, tableOf } from '../../table/table.ts';
 import { typeKey } from '../../types.ts';
-import type { WatchQuestion } from '../../watch/watch.ts';
+import type { WatchQuestion } from '../../watch/watch-question.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { RowsAnswer, WatchAnswer, WholeAnswer } from '../answer.ts';
 import {
