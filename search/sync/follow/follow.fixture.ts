@@ -8,7 +8,8 @@ import { makeByteBudget, makeGate } from './bounds.ts';
 import { makeDocumentReader } from '../document/document.ts';
 import { makeFakeMember, type FakeMember } from '../fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from '../fake-store.fixture.ts';
-import { startFollower, type FollowOptions, type Follower } from './follow.ts';
+import { startFollower, type Follower } from './follow.ts';
+import type { FollowOptions } from './following.ts';
 import { defaultSyncTiming } from '../sync-types.ts';
 
 export const pods = '/api/v1/pods';
