@@ -1,5 +1,6 @@
-// Puts the index together: the store, the sync that follows members into it, the rights, and the answers. Who a caller is
-// and what it may do comes from the gateway as functions (authorizer, outgoing identity); nothing here decides it again.
+// Puts the index together: the store, the sync that follows members into it, the rights, and the answers. Who a caller
+// is and what it may do comes from the gateway as functions (authorizer, outgoing identity); nothing here decides it
+// again.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Authorizer } from '../auth/rules/authorize.ts';
@@ -73,7 +74,7 @@ export interface IndexOptions {
   readonly version: () => object;
   readonly log: IndexLog;
   /**
-   * The store cannot go on: whoever started the index closes it and starts another. May be called several times, and
+   * The store cannot go on: close this index and start another. May be called several times, and
    * before this one has started.
    */
   readonly onBroken: () => void;

@@ -1,6 +1,6 @@
-// What types the index holds of which members, and in which version a request can be answered. Easy to get wrong: the
-// index keeps one version of an object; another one is the same object with another apiVersion only where the CRD says
-// so, and must not be guessed elsewhere.
+// Which types the index holds of which members, and in which version a request can be answered. Easy to get wrong: the
+// index keeps one version of an object. Another version is the same object with another apiVersion only where the CRD
+// says so.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { IndexStore, StoredType } from '../stores/store.ts';
 import type { RowScope } from '../rights/scope.ts';
@@ -104,7 +104,7 @@ export function askedAbout({ all }: Catalog, chosen: readonly ResourceType[]): r
 /** A type in the version asked for, and what of the index can be shown in it. */
 export interface TypeView {
   readonly type: TypeInfo;
-  /** Kind, columns and the rest as the clusters tell it that hold rows in this view. */
+  /** `group/version`. */
   readonly apiVersion: string;
   /** Of incarnations that keep another version of the same schema: rows need the apiVersion of the view. */
   readonly rewritten: ReadonlySet<string>;

@@ -1,7 +1,7 @@
 // READ THIS FIRST. Every question to the index passes these steps from top to bottom; each is a small function in a
 // file of its own below steps/. What differs between kinds of question (list, watch, counts, ...) stands in kinds.ts.
-// Easy to get wrong: the order. Nothing is planned before the rights of the caller are read, so nothing is read, counted
-// or named that the caller may not see.
+// Easy to get wrong: the order. Nothing is planned before the rights of the caller are read, so nothing is read,
+// counted or named that the caller may not see.
 //
 //   a step takes the state the steps before it have built (state.ts has the types) and returns a richer one,
 //   or throws a GatewayError while nothing was sent, which the gateway makes a metav1.Status.

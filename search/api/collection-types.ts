@@ -1,4 +1,5 @@
-// Which types Clusterpedia's collections are of: `workloads`, `kuberesources`, and `any` with the types it is asked for.
+// Which types Clusterpedia's collections are of: `workloads`, `kuberesources`, and `any` with the types it is asked
+// for.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Parameters } from '../query/parameters.ts';
 import { typeKey } from '../types.ts';

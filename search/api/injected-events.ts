@@ -1,6 +1,6 @@
-// Clusterpedia's `injectEvents`: the events about each object of a list, as an annotation of the object. Easy to get
-// wrong: events have rights of their own, so what is injected is what the caller could list as events, and an object
-// that only looks like another (same name, later uid) gets none of its events.
+// Clusterpedia's `injectEvents`: the events about each object of a list, as an annotation of the object. Events have
+// rights of their own: only events that the caller could list are injected. An object of the same name and a later uid
+// gets none of the events of the earlier one.
 import type { User } from '../../cache/model/user.ts';
 import { allOf } from '../query/list-query.ts';
 import { parsePath } from '../query/path.ts';

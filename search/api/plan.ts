@@ -1,5 +1,5 @@
-// What one question about rows can be answered from: which types, in which version, of which rows. What a caller may not
-// reach is not there, so a cluster that does not exist and one that is out of reach get the same words.
+// What one question about rows can be answered from: which types, in which version, of which rows. What a caller may
+// not reach is not there, so a cluster that does not exist and one that is out of reach get the same words.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
@@ -64,7 +64,7 @@ function whyNot(
   return clusterWarnings({ types: [type], clusters: named }, answer, statesOf(new Set([typeKey(type)])), now());
 }
 
-/** Rights and plan in one: for whoever plans again while an answer is made. @throws GatewayError as {@link planOf} */
+/** Rights and plan in one, for questions beside the first one of a request. @throws GatewayError as {@link planOf} */
 export async function planAnswer(of: PlanQuestion, dependencies: AnswerDependencies): Promise<Plan> {
   return planOf(await see(of, dependencies), dependencies);
 }
@@ -116,7 +116,7 @@ export function visibleNow(of: PlanQuestion, dependencies: AnswerDependencies): 
   };
 }
 
-/** The query narrowed to what is there; one about nothing stays about nothing. */
+/** The query narrowed to what is there; one about nothing is still about nothing. */
 export function queryOf(query: ListQuery, views: readonly TypeView[]): ListQuery {
   const there = new Set(views.map(({ type }) => typeKey(type)));
   return { ...query, types: query.types.filter((type) => there.has(typeKey(type))) };

@@ -1,6 +1,6 @@
-// One request to the index as the gateway hands it over, and what the answers need of the rest. Easy to get wrong:
-// `user` is whom authorize let through (behind `--as` the one acted as), and `headers` hold no credential any more;
-// nothing here looks at anything else of the caller.
+// One request to the index as the gateway hands it over, with the functions it gives to answer it. `user` is the one
+// whom authorize let through (with `--as` the one acted as). `headers` hold no credential. Nothing here reads anything
+// else of the caller.
 import type { ErrorCode, GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';

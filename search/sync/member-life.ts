@@ -1,4 +1,5 @@
-// One life of a member, while it lasts: looks again and again at what the member serves, and follows what is chosen of it.
+// One life of a member, while it lasts: looks again and again at what the member serves, and follows what is chosen of
+// it.
 import { typeKey, type Incarnation, type TypeKey } from '../types.ts';
 import type { ClusterSyncOptions } from './cluster-sync-options.ts';
 import { makeCustomTypes } from './discover/custom-resources.ts';
@@ -169,8 +170,8 @@ interface ReaderLooks {
 }
 
 /**
- * Looks whether what is read as the gateway may be read as `portcullis:index` again: when roles or bindings changed, and
- * after each discovery.
+ * Looks whether what is read as the gateway may be read as `portcullis:index` again: when roles or bindings changed,
+ * and after each discovery.
  */
 function makeReaderLooks(set: Pick<TypeSet, 'reconsiderReaders'>, pauseMs: number, signal: AbortSignal): ReaderLooks {
   let under: Promise<void> = Promise.resolve();

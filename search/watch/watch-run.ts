@@ -1,5 +1,6 @@
-// One watch while it runs: reads rows and changes, judges each by the rights of its moment, and writes events. Rights are
-// read after the changes they decide about: otherwise a change that came together with the loss of a right would be sent.
+// One watch while it runs: reads rows and changes, judges each by the rights of its moment, and writes events. Rights
+// are read after the changes they decide about: otherwise a change that came together with the loss of a right would be
+// sent.
 import type { AnswerBody } from '../api/answer-body.ts';
 import { scopeAllows } from '../api/visible.ts';
 import type { RowScope } from '../rights/scope.ts';
@@ -107,7 +108,7 @@ export class WatchRun {
     if (this.#bytes > writeBytes) await this.#flush();
   }
 
-  /** Objects keep the member's resourceVersion, so only a bookmark tells a client where to go on. */
+  /** Objects keep the member's resourceVersion, so only a bookmark says where a client can go on. */
   async #flushEvents(): Promise<void> {
     if (this.#question.bookmarks) await this.bookmark();
     else await this.#flush();

@@ -1,5 +1,5 @@
-// Discovery and OpenAPI below the paths of the index. kubectl asks for discovery before anything else, so it is made from
-// what is known here and never waits for a cluster. Only OpenAPI, which few ask for, is asked of clusters.
+// Discovery and OpenAPI below the paths of the index. kubectl asks for discovery before anything else, so it is made
+// from what is known here and never waits for a cluster. Only OpenAPI, which few ask for, is asked of clusters.
 import type { User } from '../../../cache/model/user.ts';
 import { hasEtag } from '../../../routing/forward/headers.ts';
 import type { StoredType } from '../../stores/store.ts';

@@ -1,5 +1,5 @@
-// Reads one object by its name. The same name may be there in many clusters: without a cluster in the path it is answered
-// only when the caller may get exactly one.
+// Reads one object by its name. The same name may be there in many clusters: without a cluster in the path it is
+// answered only when the caller may get exactly one.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { RowRead } from '../../stores/store.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';

@@ -1,5 +1,5 @@
-// Reads a page of rows for lists, collections and POSTed queries. kubectl always sends limit=500, so whenever rows remain
-// the answer says where they go on: a person would take the beginning for everything.
+// Reads a page of rows for lists, collections and POSTed queries. kubectl always sends limit=500, so whenever rows
+// remain the answer says where they go on: a person would take the beginning for everything.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { expiredMessage, isExpired, openContinue, queryDigest, resumed, sealContinue } from '../../query/continue.ts';
 import type { ContinueState, ContinueUse } from '../../query/continue.ts';

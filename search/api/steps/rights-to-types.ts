@@ -58,7 +58,7 @@ export function rightsToNamed(
   );
 }
 
-/** Of a collection, with the types of the groups it names, whoever may see them. */
+/** Of a collection, with all indexed types of the groups it names, visible to the caller or not. */
 export interface CollectionSight extends Sight {
   readonly members: readonly AskedType[];
 }

@@ -1,6 +1,6 @@
-// Which resources of which clusters are indexed: configuration, PediaCluster fields, a label on the cluster. Easy to
-// get wrong: RBAC objects, namespaces and CRDs are followed of every indexed cluster, since rights are decided by them;
-// that does not make them served.
+// Which resources of which clusters are indexed: configuration, PediaCluster fields, a label on the cluster. RBAC
+// objects, namespaces and CRDs are followed of every indexed cluster, since rights are decided by them; they are served
+// only where they are chosen.
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import { parseLabelSelector } from '../../query/selectors/label-selector.ts';
 import type { LabelRequirement } from '../../query/list-query.ts';

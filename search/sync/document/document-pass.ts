@@ -1,6 +1,6 @@
 // One pass over the bytes of an object: finds what a row needs of it, and what is cut and added. Easy to get wrong: the
-// bytes that are kept must be kept as they are (order of keys, big numbers, `1.0`, escapes), so nothing is ever parsed and
-// written again.
+// bytes that are kept must be kept as they are (order of keys, big numbers, `1.0`, escapes), so nothing is ever parsed
+// and written again.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import {
   byte,
@@ -193,7 +193,7 @@ export class DocumentPass {
     return after;
   }
 
-  /** Labels and owners are read by whoever makes the row. */
+  /** Labels and owners are kept as JSON, for `document.ts` to read. */
   #readAside(at: number, { role, text }: TrackedKey): number {
     if (role === 'labels') this.#requireObject(at, text);
     const after = skipValue(this.#bytes, at, this.#open);

@@ -1,6 +1,5 @@
-// What one cluster may take at once: lists under way, and bytes that wait for the store. Easy to get wrong: whoever
-// waits for room must not hold what others wait for; a batch that waits is committed by its own clock, whatever its
-// reader does.
+// What one cluster may take at once: lists under way, and bytes that wait for the store. A reader that waits for room
+// must not hold what others wait for: a batch is committed by its own clock, whatever its reader does.
 
 /** Lets a bounded number in. */
 export interface Gate {

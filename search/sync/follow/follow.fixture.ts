@@ -1,5 +1,5 @@
-// A follower beside a member and a store in memory, for the tests of following. Easy to get wrong: waits here are
-// short, so a test must not count questions.
+// A follower beside a member and a store in memory, for the tests of following. Waits here are short, so a test must
+// not count questions.
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { TypeInfo } from '../../types.ts';

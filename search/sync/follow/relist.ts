@@ -1,6 +1,6 @@
-// A whole list of a type against the rows that are kept: only what differs is written, what is gone is deleted. Pages of
-// one list show one moment. When the member forgets it in the middle, the whole list starts over: nothing may be deleted
-// by half a list.
+// A whole list of a type against the rows that are kept: only what differs is written, what is gone is deleted. Pages
+// of one list show one moment. When the member forgets it in the middle, the whole list starts over: nothing may be
+// deleted by half a list.
 import { isOlder } from '../../../cache/hub/object-set.ts';
 import type { IndexStore, RowWrite } from '../../stores/store.ts';
 import type { Incarnation, ObjectKey, TypeInfo } from '../../types.ts';
