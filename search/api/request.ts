@@ -52,23 +52,6 @@ export interface IndexRequest {
 /** Turns an error into the JSON of a metav1.Status. */
 export type StatusJson = (error: GatewayError) => string;
 
-/** Parameters of the query as Go reads them: pairs with `;` or with a bad escape are dropped. */
-export function parametersOf(query: string): URLSearchParams {
-  const pairs = (query[0] === '?' ? query.slice(1) : query)
-    .split('&')
-    .filter((pair) => !pair.includes(';') && !/%(?![0-9A-Fa-f]{2})/.test(pair));
-  return new URLSearchParams(pairs.join('&'));
-}
-
-/**
- * A boolean parameter as apimachinery converts it: absent, `false` and `0` are false, anything else, also nothing, is
- * true.
- */
-export function flagOf(parameters: URLSearchParams, name: string): boolean {
-  const value = parameters.get(name)?.toLowerCase();
-  return value !== undefined && value !== null && value !== 'false' && value !== '0';
-}
-
 /** Whether an error is one of these. */
 export function isError(error: unknown, ...codes: readonly ErrorCode[]): boolean {
   return codes.some((code) => (error as { code?: unknown } | undefined)?.code === code);

@@ -40,7 +40,7 @@ export interface TypeState {
   /** Unix milliseconds when the member last confirmed what is committed; undefined when it never did. */
   readonly confirmedAtMs: number | undefined;
   readonly fault: SyncFault | undefined;
-  /** Whom the member sees reading it; absent while nobody does. */
+  /** The identity it is read with; absent while it is not read. */
   readonly readAs?: ReadAs;
 }
 

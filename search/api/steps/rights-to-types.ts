@@ -76,7 +76,7 @@ export async function rightsToCollection(
       types: distinctTypes([...members, ...types.named]),
       clusters: asked.query.clusters,
       cluster: undefined,
-      // A group that only a cluster out of reach has is answered as one that nobody has.
+      // A group that only a cluster out of reach has is answered as one that no cluster has.
       mayBeNone: types.groups.length > 0,
     },
     dependencies,

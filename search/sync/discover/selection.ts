@@ -23,7 +23,7 @@ export interface ResourceChoice {
 export interface ClusterChoice {
   readonly resources: readonly ResourceChoice[];
   readonly allCustomResources: boolean;
-  /** Nobody has named them: what a cluster does not have is not missed. */
+  /** They are the default, not named: what a cluster does not have is not missed. */
   readonly isDefault?: boolean;
 }
 
@@ -78,7 +78,7 @@ export const defaultResources: readonly string[] = [
   `clusterrolebindings.${rbac}`,
 ];
 
-/** Changes without end that nobody looks for: only by name, never by `*`. */
+/** Types that change without end and are seldom asked for: only by name, never by `*`. */
 const unasked: ReadonlySet<TypeKey> = new Set(['events.', 'events.events.k8s.io', 'leases.coordination.k8s.io']);
 
 /** On any cluster: its resources divided by `_` (a label's value has no commas), `all`, or `none`. */
@@ -161,7 +161,7 @@ function labelChoice(label: string): ClusterChoice | undefined {
   try {
     return { resources: parseResources(entries), allCustomResources: false };
   } catch {
-    // A label that nobody can read must not choose more than it says: nothing beside what rights need.
+    // A label that cannot be read must not choose more than it says: nothing beside what rights need.
     return { resources: [], allCustomResources: false };
   }
 }

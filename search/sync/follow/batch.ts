@@ -34,7 +34,7 @@ export interface BatcherOptions {
   readonly waitMs: number;
   readonly positionEveryMs: number;
   readonly waits: Backoff;
-  /** Aborted when nobody reads any more: waits for room end. */
+  /** Aborted when reading has ended: waits for room end. */
   readonly reading: AbortSignal;
   /** Aborted when a store that refuses is not to be asked again. */
   readonly signal: AbortSignal;

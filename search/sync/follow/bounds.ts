@@ -28,7 +28,7 @@ export function makeGate(places: number): Gate {
 
 /** Bytes that may be held. */
 export interface ByteBudget {
-  /** Waits until there is room. One that is larger than all the room gets it when nobody else has any. */
+  /** Waits until there is room. One that is larger than all the room gets it when no other has any. */
   take(bytes: number, signal: AbortSignal): Promise<void> | undefined;
   give(bytes: number): void;
   readonly held: number;
