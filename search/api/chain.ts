@@ -17,7 +17,7 @@ import { send } from './steps/send.ts';
 import { settle } from './steps/settle.ts';
 
 const chain = linked(
-  read, //    the question: its kind, path, parameters, conditions; 400, 404 or 405
+  read, //    the question: its kind, path, parameters, conditions; 400, 404, 405 or 406
   settle, //  soon after a start, a short wait for what is read for the first time
   rights, //  what the caller may see of the types that are asked for
   plan, //    what the store is asked: types in their versions, conditions, rows in reach; 404, 406, 410 or 422

@@ -1,5 +1,6 @@
 // What differs between the kinds of question. Each step of chain.ts looks here for its part. A kind without `rights`
-// says nothing that depends on the caller; without `plan` or `fetch` it needs nothing of the store.
+// shows nothing of the index that depends on the caller (a forwarded question is decided by its cluster); one without
+// `plan` or `fetch` needs nothing of the store.
 import type { AnswerDependencies } from './answer-dependencies.ts';
 import type { Answer, EarlyAnswer } from './answer.ts';
 import { fetchDocument, formDocument, planDocument, rightsToDocuments } from './documents/documents.ts';
