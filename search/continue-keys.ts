@@ -1,6 +1,5 @@
-// The secret that seals continue tokens. Easy to get wrong: replicas that answer for one another must share it, or a
-// client that meets another one is told that its token is not valid; it lives beside the index, whose pages the tokens
-// are for.
+// The secret that seals continue tokens. Replicas that answer for one another must share it, or each refuses the tokens
+// of the other. It lies beside the index, whose pages the tokens are for.
 import { randomBytes } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
-// Puts the index together: the store, what follows members into it, who may see what of it, and the answers. Easy to
-// get wrong: everything that knows who somebody is (authorizer, outgoing identity) and whatever answers a request comes
-// from the gateway as functions; nothing here decides it again.
+// Puts the index together: the store, the sync that follows members into it, the rights, and the answers. Who a caller
+// is and what it may do comes from the gateway as functions (authorizer, outgoing identity); nothing here decides it
+// again.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Authorizer } from '../auth/rules/authorize.ts';
@@ -9,11 +9,11 @@ import type { ClusterStore } from '../cache/model/store.ts';
 import type { User } from '../cache/model/user.ts';
 import type { OpenStreams } from '../routing/forward/open-streams.ts';
 import type { Connections } from '../routing/members/target.ts';
-import { answerIndexRequest } from './api/answers.ts';
+import type { AnswerDependencies } from './api/answer-dependencies.ts';
 import { makeCatalogReader } from './api/catalog.ts';
+import { answerIndexRequest } from './api/chain.ts';
 import { makeReadDocument } from './api/documents/openapi-members.ts';
 import { makeUnionOpenapi } from './api/documents/openapi-union.ts';
-import type { AnswerParts } from './api/parts.ts';
 import type { IndexRequest, StatusJson } from './api/request.ts';
 import { readContinueKeys } from './continue-keys.ts';
 import { makeMemberReviews } from './member-reviews.ts';
@@ -21,12 +21,15 @@ import { makeModeFile } from './rights/mode-file.ts';
 import type { RightsChoice } from './rights/modes.ts';
 import type { SampleResult } from './rights/samples.ts';
 import { makeScopes } from './rights/scopes.ts';
-import type { StoredType } from './stores/store.ts';
+import type { OpenScopes } from './rights/scopes.ts';
+import type { IndexStore, StoredType } from './stores/store.ts';
 import { openSqliteStore } from './stores/sqlite/store.ts';
 import { makeAsks } from './sync/ask-member.ts';
 import { indexIdentityOf, type IndexIdentity } from './sync/index-identity.ts';
 import { makeReader } from './sync/read-as.ts';
 import { chooseTypes, makeSelection, namedResources } from './sync/discover/selection.ts';
+import type { Selection } from './sync/discover/selection.ts';
+import { makeSettled } from './sync/settled.ts';
 import { startSync } from './sync/sync.ts';
 import type { ClusterState, SyncHandle, SyncTiming } from './sync/sync-types.ts';
 import { typeKey } from './types.ts';
@@ -71,7 +74,7 @@ export interface IndexOptions {
   readonly version: () => object;
   readonly log: IndexLog;
   /**
-   * The store cannot go on: whoever started the index closes it and starts another. May be called several times, and
+   * The store cannot go on: close this index and start another. May be called several times, and
    * before this one has started.
    */
   readonly onBroken: () => void;
@@ -107,12 +110,6 @@ export interface RightsSamples {
 
 /** A hub's kube-apiserver cuts what it takes for a short request after 60 s. */
 const aggregatedWatchMs = 50_000;
-/**
- * How long after its start the index lets questions wait for what is being read for the first time, and one question at
- * most.
- */
-const settlingMs = 20_000;
-const longestWaitMs = 5_000;
 /** What changes rights without an event (authorizer, reviews, ages) is looked at so often for watches. */
 const rightsPollMs = 8_000;
 
@@ -121,102 +118,29 @@ const rightsPollMs = 8_000;
  * that cannot be read
  */
 export async function startIndex(options: IndexOptions): Promise<Index> {
-  const { folder, records, connections, identity, log, openStreams } = options;
+  const { folder } = options;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const readAs = indexIdentityOf(identity, options.readAs);
   const selection = makeSelection(options.resources, options.clusters);
-  const store = await openSqliteStore({
-    directory: join(folder, 'sqlite'),
-    ...(options.maxBytes === Infinity ? {} : { maxBytes: options.maxBytes }),
-    onDamage: (message) => log.error({}, `index: ${message}`),
-    onBroken: options.onBroken,
-    onStopped: (types) => {
-      if (types.length > 0)
-        log.warn({ types }, 'index: it is as large as it may be; these types are not followed further');
-      else log.info({}, 'index: there is room again');
-    },
-  });
+  const store = await openStore(options);
   const closers: (() => void | Promise<void>)[] = [() => store.close()];
   const close = async (): Promise<void> => {
     for (const end of closers.splice(0).toReversed()) await end();
   };
   try {
     const continueKeys = readContinueKeys(folder);
-    const sync = await startSync({
-      clusters: records,
-      areClustersKnown: options.areClustersKnown,
-      asksOf: ({ uid }) => makeAsks(() => records.getByUid(uid), connections, readAs),
-      store,
-      selection,
-      log,
-      ...(options.timing === undefined ? {} : { timing: options.timing }),
-    });
+    const sync = await followClusters(options, store, selection);
     closers.push(() => sync.close());
     const samples = new Map<string, RightsSamples>();
-    const scopes = makeScopes({
-      store,
-      ...(options.rights === undefined ? {} : { choice: options.rights }),
-      confirmedAtMs: (incarnation, type) => sync.confirmedAtMs(incarnation, type),
-      memory: makeModeFile(join(folder, 'rights.json'), (error) =>
-        log.error({ err: error }, 'index: what clusters said of their authorizers could not be kept'),
-      ),
-      onSample: (cluster, result) => {
-        const key = JSON.stringify([cluster, result]);
-        samples.set(key, { cluster, result, count: (samples.get(key)?.count ?? 0) + 1 });
-      },
-      clusters: records,
-      authorizer: options.authorizer,
-      outgoing: (user, cluster) => (identity === 'self' ? 'self' : options.outgoing(user, cluster)),
-      maxAgeMs: options.rightsMaxAgeMs,
-      reviews: makeMemberReviews(connections, readAs),
-      onModeChange: ({ cluster, mode, why, message }) => {
-        const fields = { cluster, mode, why };
-        if (why === 'mismatch') log.error(fields, `index: ${message}`);
-        else log.info(fields, `index: ${message}`);
-      },
-      onError: (error) => log.error({ err: error }, 'index: rights could not be read'),
-    });
-    closers.push(() => scopes.close());
+    const rights = openRights(options, store, sync, samples);
+    closers.push(() => rights.close());
     const feed = makeChangeFeed(store);
     closers.push(() => feed.close());
-    const recordOf = ({ id }: Incarnation): ClusterRecord | undefined =>
-      records.getByUid(id.slice(0, id.lastIndexOf('/')));
-    const isChosen = ({ incarnation, type }: StoredType): boolean => {
-      const record = recordOf(incarnation);
-      const choice = record === undefined ? undefined : selection(record.spec);
-      if (choice === undefined) return false;
-      return chooseTypes(new Map([[typeKey(type), type]]), choice).chosen.some((chosen) => chosen.isChosen);
-    };
-    const settled = makeSettled(sync, performance.now());
-    const parts: AnswerParts = {
-      store,
-      rights: scopes,
-      catalog: makeCatalogReader({ store, states: () => sync.state(), isChosen }),
-      chosen: namedResources(options.resources),
-      states: () => sync.state(),
-      statesOf: (types) => sync.stateOf(types),
-      settled,
-      openapi: makeUnionOpenapi(
-        makeReadDocument((incarnation) => makeReader(makeAsks(() => recordOf(incarnation), connections, readAs)).ask),
-        (incarnation) => recordOf(incarnation)?.status.version ?? '',
-      ),
-      feed,
-      told: makeIssuedRights(store),
-      openStreams,
-      continueKeys,
-      bookmarkIntervalMs: options.bookmarkIntervalMs,
-      rightsPollMs,
-      aggregatedWatchMs: aggregatedWatchMs * options.timeScale,
-      statusJson: options.statusJson,
-      version: options.version,
-      onError: (error) => log.error({ err: error }, 'index: an answer failed'),
-      now: Date.now,
-    };
+    const dependencies = answerDependencies(options, { store, selection, sync, rights, feed, continueKeys });
     return {
-      answer: (request) => answerIndexRequest(request, parts),
+      answer: (request) => answerIndexRequest(request, dependencies),
       state: () => sync.state(),
       onChange: (listener) => sync.onChange(listener),
-      settled,
+      settled: dependencies.settled,
       rightsSamples: () => [...samples.values()],
       get watchers() {
         return feed.size;
@@ -229,33 +153,106 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
   }
 }
 
-/**
- * Soon after a start, what is being read for the first time is worth a short wait: an answer without it would be a
- * beginning only.
- */
-function makeSettled(sync: SyncHandle, startedAtMs: number): () => Promise<void> {
-  let isOver = false;
-  return async () => {
-    if (isOver) return;
-    isOver = performance.now() - startedAtMs > settlingMs || isSettled(sync.state());
-    if (isOver) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, longestWaitMs);
-    const end = sync.onChange(() => {
-      if (isSettled(sync.state())) resolve();
-    });
-    await promise;
-    end();
-    clearTimeout(timer);
-  };
+function openStore({ folder, maxBytes, log, onBroken }: IndexOptions): Promise<IndexStore> {
+  return openSqliteStore({
+    directory: join(folder, 'sqlite'),
+    ...(maxBytes === Infinity ? {} : { maxBytes }),
+    onDamage: (message) => log.error({}, `index: ${message}`),
+    onBroken,
+    onStopped: (types) => {
+      if (types.length > 0)
+        log.warn({ types }, 'index: it is as large as it may be; these types are not followed further');
+      else log.info({}, 'index: there is room again');
+    },
+  });
 }
 
-function isSettled(states: readonly ClusterState[]): boolean {
-  return states.every(
-    ({ fault, incarnation, types }) =>
-      fault !== undefined ||
-      (incarnation !== undefined &&
-        types.length > 0 &&
-        types.every((type) => type.isWhole || type.fault !== undefined)),
-  );
+function followClusters(
+  { records, areClustersKnown, connections, identity, readAs, log, timing }: IndexOptions,
+  store: IndexStore,
+  selection: Selection,
+): Promise<SyncHandle> {
+  return startSync({
+    clusters: records,
+    areClustersKnown,
+    asksOf: ({ uid }) => makeAsks(() => records.getByUid(uid), connections, indexIdentityOf(identity, readAs)),
+    store,
+    selection,
+    log,
+    ...(timing === undefined ? {} : { timing }),
+  });
+}
+
+/** @param samples counts are kept here, for metrics */
+function openRights(
+  options: IndexOptions,
+  store: IndexStore,
+  sync: SyncHandle,
+  samples: Map<string, RightsSamples>,
+): OpenScopes {
+  const { folder, records, connections, identity, log } = options;
+  return makeScopes({
+    store,
+    ...(options.rights === undefined ? {} : { choice: options.rights }),
+    confirmedAtMs: (incarnation, type) => sync.confirmedAtMs(incarnation, type),
+    memory: makeModeFile(join(folder, 'rights.json'), (error) =>
+      log.error({ err: error }, 'index: what clusters said of their authorizers could not be kept'),
+    ),
+    onSample: (cluster, result) => {
+      const key = JSON.stringify([cluster, result]);
+      samples.set(key, { cluster, result, count: (samples.get(key)?.count ?? 0) + 1 });
+    },
+    clusters: records,
+    authorizer: options.authorizer,
+    outgoing: (user, cluster) => (identity === 'self' ? 'self' : options.outgoing(user, cluster)),
+    maxAgeMs: options.rightsMaxAgeMs,
+    reviews: makeMemberReviews(connections, indexIdentityOf(identity, options.readAs)),
+    onModeChange: ({ cluster, mode, why, message }) => {
+      const fields = { cluster, mode, why };
+      if (why === 'mismatch') log.error(fields, `index: ${message}`);
+      else log.info(fields, `index: ${message}`);
+    },
+    onError: (error) => log.error({ err: error }, 'index: rights could not be read'),
+  });
+}
+
+/** What answers are made of, running. */
+interface RunningParts extends Pick<AnswerDependencies, 'store' | 'rights' | 'feed' | 'continueKeys'> {
+  readonly selection: Selection;
+  readonly sync: SyncHandle;
+}
+
+function answerDependencies(options: IndexOptions, { selection, sync, ...running }: RunningParts): AnswerDependencies {
+  const { records, connections, log } = options;
+  const { store } = running;
+  const readAs = indexIdentityOf(options.identity, options.readAs);
+  const recordOf = ({ id }: Incarnation): ClusterRecord | undefined =>
+    records.getByUid(id.slice(0, id.lastIndexOf('/')));
+  const isChosen = ({ incarnation, type }: StoredType): boolean => {
+    const record = recordOf(incarnation);
+    const choice = record === undefined ? undefined : selection(record.spec);
+    if (choice === undefined) return false;
+    return chooseTypes(new Map([[typeKey(type), type]]), choice).chosen.some((chosen) => chosen.isChosen);
+  };
+  return {
+    ...running,
+    catalog: makeCatalogReader({ store, states: () => sync.state(), isChosen }),
+    chosen: namedResources(options.resources),
+    states: () => sync.state(),
+    statesOf: (types) => sync.stateOf(types),
+    settled: makeSettled(sync, performance.now()),
+    openapi: makeUnionOpenapi(
+      makeReadDocument((incarnation) => makeReader(makeAsks(() => recordOf(incarnation), connections, readAs)).ask),
+      (incarnation) => recordOf(incarnation)?.status.version ?? '',
+    ),
+    issuedRights: makeIssuedRights(store),
+    openStreams: options.openStreams,
+    bookmarkIntervalMs: options.bookmarkIntervalMs,
+    rightsPollMs,
+    aggregatedWatchMs: aggregatedWatchMs * options.timeScale,
+    statusJson: options.statusJson,
+    version: options.version,
+    onError: (error) => log.error({ err: error }, 'index: an answer failed'),
+    now: Date.now,
+  };
 }

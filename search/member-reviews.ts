@@ -1,5 +1,5 @@
 // What members are asked about rights, over the connections that requests use. Easy to get wrong: a review is about
-// somebody else and goes out with the gateway's own credential; only the question whether rules are complete
+// somebody else and goes out with the gateway's own credential. Only the question whether rules are complete
 // impersonates, and then a name of the gateway's own.
 import { GatewayError } from '../cache/model/errors.ts';
 import type { ClusterRecord } from '../cache/model/records.ts';
@@ -39,7 +39,7 @@ export function makeMemberReviews(connections: Connections, identity: IndexIdent
               if (identity === 'auto' && error instanceof ReviewForbidden) return ask('self');
               throw error;
             });
-      // Whoever does not say so has not said that RBAC is all there is.
+      // Only `false` says that RBAC is all there is.
       return incomplete !== false;
     },
   };

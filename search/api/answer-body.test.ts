@@ -59,7 +59,7 @@ test('nothing more is written before the client has taken what there is, and the
   assert.equal(open.size, 0);
 });
 
-test('whoever waits for a client that goes is told, and writes nothing any more', async () => {
+test('a writer that waits for a client that goes gets an error, and writes nothing any more', async () => {
   const { request, chunks, close } = slowClient();
   const open = makeOpenStreams();
   const body = beginBody(request, [], open);

@@ -1,11 +1,11 @@
-// Writes an answer of any length towards the client as fast as it takes it. Easy to get wrong: whoever writes on while
-// the client is slow fills the memory, and whoever waits for a client that has gone waits for ever.
+// Writes an answer of any length towards the client as fast as the client takes it. A writer waits while the client is
+// slow, and stops waiting when the client goes.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { warningHeader } from '../../routing/forward/warning.ts';
 import type { OpenStream, OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { IndexRequest } from './request.ts';
 
-/** The client went away, or the answer was ended from outside; nothing is left to tell anybody. */
+/** The client went away, or the answer was ended from outside. */
 export class ClientGone extends Error {
   constructor() {
     super('the client is gone');
@@ -35,10 +35,10 @@ const maxWarnings = 30;
 
 /** Values of `Warning` headers, cluster by cluster. */
 export function warningHeaders(warnings: readonly Warning[]): string[] {
-  const told = warnings.length <= maxWarnings ? warnings : warnings.slice(0, maxWarnings - 1);
-  const headers = told.flatMap(({ cluster, text }) => ['Warning', warningHeader(cluster, text)]);
-  if (told.length < warnings.length) {
-    const left = `${warnings.length - told.length} more warnings; ask …/indexes/default/freshness for all`;
+  const shown = warnings.length <= maxWarnings ? warnings : warnings.slice(0, maxWarnings - 1);
+  const headers = shown.flatMap(({ cluster, text }) => ['Warning', warningHeader(cluster, text)]);
+  if (shown.length < warnings.length) {
+    const left = `${warnings.length - shown.length} more warnings; ask …/indexes/default/freshness for all`;
     headers.push('Warning', warningHeader(undefined, left));
   }
   return headers;
@@ -83,11 +83,6 @@ export function sendWhole(
   inbound.end();
 }
 
-/** Sends a JSON document. */
-export function sendJson(request: IndexRequest, value: unknown, warnings: readonly Warning[] = []): void {
-  sendWhole(request, Buffer.from(`${JSON.stringify(value)}\n`), warnings);
-}
-
 /** What an answer is that takes a while. */
 export interface LongAnswer {
   readonly kind: 'short' | 'watch';
@@ -103,82 +98,107 @@ export function beginBody(
   request: IndexRequest,
   warnings: readonly Warning[],
   openStreams: OpenStreams,
-  { kind, onOver }: LongAnswer = { kind: 'short' },
+  answer: LongAnswer = { kind: 'short' },
 ): AnswerBody {
-  const { inbound, progress, outcome, auditId } = request;
-  let wake: (() => void) | undefined;
-  let isOver = false;
-  const goOn = (): void => {
-    open.blockedSinceMs = 0;
-    const waiting = wake;
-    wake = undefined;
-    waiting?.();
-  };
-  const over = (): void => {
-    if (isOver) return;
-    isOver = true;
-    openStreams.delete(open);
-    goOn();
-    onOver?.();
-  };
-  const cut = (reason: GatewayError): void => {
-    outcome.error ??= reason;
-    inbound.abort();
-    over();
-  };
-  const end = (): void => {
-    inbound.end();
-    over();
-  };
-  const open: OpenStream & { blockedSinceMs: number } = {
-    kind,
-    place: -1,
-    clusterName: '',
-    clusterUid: '',
-    blockedSinceMs: 0,
-    // Every write of a watch is of whole events, so that any moment is between two.
-    endAtBoundary() {
-      if (kind === 'watch') end();
-      return kind === 'watch';
-    },
-    abort: cut,
-    end(reason, statusJson) {
-      if (kind === 'short') {
-        cut(reason);
-        return;
-      }
-      outcome.error ??= reason;
-      inbound.write(errorEvent(statusJson));
-      end();
-    },
-  };
-  openStreams.add(open);
-  inbound.onDrain(goOn);
-  inbound.onClose(over);
-  progress.open = open;
+  const { inbound, progress, auditId } = request;
+  const body = new OpenBody(request, openStreams, answer);
   progress.status = 200;
   progress.onAnswering?.();
   inbound.respond(200, [...jsonHeaders(auditId), ...warningHeaders(warnings)], inbound.method === 'HEAD');
-  return {
-    async write(chunk) {
-      if (isOver || inbound.closed) throw new ClientGone();
-      progress.bytesOut += chunk.length;
-      if (inbound.write(chunk)) return;
-      open.blockedSinceMs = performance.now();
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      if (isOver) throw new ClientGone();
-    },
-    get isOver() {
-      return isOver;
-    },
-    end,
-    abort() {
-      inbound.abort();
-      over();
-    },
-  };
+  return body;
+}
+
+/** An answer under way, as its writer sees it and as those see it who may end it from outside. */
+class OpenBody implements AnswerBody {
+  readonly #request: IndexRequest;
+  readonly #openStreams: OpenStreams;
+  readonly #answer: LongAnswer;
+  readonly #open: OpenStream & { blockedSinceMs: number };
+  #wake: (() => void) | undefined;
+  #isOver = false;
+
+  constructor(request: IndexRequest, openStreams: OpenStreams, answer: LongAnswer) {
+    this.#request = request;
+    this.#openStreams = openStreams;
+    this.#answer = answer;
+    this.#open = this.#openStream();
+    openStreams.add(this.#open);
+    request.inbound.onDrain(() => this.#goOn());
+    request.inbound.onClose(() => this.#over());
+    request.progress.open = this.#open;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  async write(chunk: Buffer): Promise<void> {
+    const { inbound, progress } = this.#request;
+    if (this.#isOver || inbound.closed) throw new ClientGone();
+    progress.bytesOut += chunk.length;
+    if (inbound.write(chunk)) return;
+    this.#open.blockedSinceMs = performance.now();
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+    if (this.#isOver) throw new ClientGone();
+  }
+
+  end(): void {
+    this.#request.inbound.end();
+    this.#over();
+  }
+
+  abort(): void {
+    this.#request.inbound.abort();
+    this.#over();
+  }
+
+  #openStream(): OpenStream & { blockedSinceMs: number } {
+    const { kind } = this.#answer;
+    return {
+      kind,
+      place: -1,
+      clusterName: '',
+      clusterUid: '',
+      blockedSinceMs: 0,
+      // Each write of a watch holds whole events, so any moment is between two.
+      endAtBoundary: () => {
+        if (kind === 'watch') this.end();
+        return kind === 'watch';
+      },
+      abort: (reason) => this.#cut(reason),
+      end: (reason, statusJson) => {
+        if (kind === 'short') {
+          this.#cut(reason);
+          return;
+        }
+        this.#request.outcome.error ??= reason;
+        this.#request.inbound.write(errorEvent(statusJson));
+        this.end();
+      },
+    };
+  }
+
+  #cut(reason: GatewayError): void {
+    this.#request.outcome.error ??= reason;
+    this.abort();
+  }
+
+  #goOn(): void {
+    this.#open.blockedSinceMs = 0;
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+
+  #over(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#openStreams.delete(this.#open);
+    this.#goOn();
+    this.#answer.onOver?.();
+  }
 }
 
 /** The last event of a watch that cannot go on. */

@@ -132,18 +132,18 @@ test('warnings name clusters in reach whose rows are missing or old, with the ag
     unread: new Set(['unread', 'unread-yet']),
     hidden: [{ cluster: 'hidden', reason: 'RightsStale', message: 'nothing of cluster "hidden" is shown' }],
   } as const;
-  const told = (clusters?: readonly string[]): string[] =>
+  const shown = (clusters?: readonly string[]): string[] =>
     clusterWarnings({ types: [widgets], clusters }, answer, states.map(partOf), 301_000).map(
       (each) => `${each.cluster}: ${each.text}`,
     );
-  assert.deepEqual(told(), [
+  assert.deepEqual(shown(), [
     'coming: widgets.x.io not indexed yet (5 of 10 objects)',
     'down: widgets.x.io shown as of 5m ago: connection refused',
     'hidden: nothing of cluster "hidden" is shown',
     'unread: not indexed yet: no route',
     'unread-yet: not indexed yet',
   ]);
-  assert.deepEqual(told(['fine', 'secret']), []);
+  assert.deepEqual(shown(['fine', 'secret']), []);
   assert.deepEqual(
     clusterWarnings({ types: [{ group: '', resource: 'pods' }], clusters: ['down'] }, answer, states.map(partOf), 0),
     [],

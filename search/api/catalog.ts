@@ -1,6 +1,6 @@
-// What types the index holds of which members, and in which version a request can be answered. Easy to get wrong: the
-// index keeps one version of an object; another one is the same object with another apiVersion only where the CRD says
-// so, and must not be guessed elsewhere.
+// Which types the index holds of which members, and in which version a request can be answered. Easy to get wrong: the
+// index keeps one version of an object. Another version is the same object with another apiVersion only where the CRD
+// says so.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { IndexStore, StoredType } from '../stores/store.ts';
 import type { RowScope } from '../rights/scope.ts';
@@ -9,6 +9,9 @@ import { typeKey } from '../types.ts';
 import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 import type { Warning } from './answer-body.ts';
 import { scopeConcerns, scopeWithout } from './visible.ts';
+
+/** Of the documents the index answers of its own. */
+export const searchVersion = 'search.portcullis.io/v1alpha1';
 
 /** Everything the store keeps, by type. */
 export interface Catalog {
@@ -93,10 +96,7 @@ export function catalogOf(all: readonly StoredType[]): Catalog {
  * Types by which it is decided whether a caller may know of a cluster: all that is kept and what is chosen, so that one
  * of which nothing could be read counts, too.
  */
-export function askedAbout(
-  { all }: Catalog,
-  { chosen }: { readonly chosen: readonly ResourceType[] },
-): readonly ResourceType[] {
+export function askedAbout({ all }: Catalog, chosen: readonly ResourceType[]): readonly ResourceType[] {
   const types = [...all.map(({ type }) => type), ...chosen];
   return [...new Map(types.map(({ group, resource }) => [typeKey({ group, resource }), { group, resource }])).values()];
 }
@@ -104,7 +104,7 @@ export function askedAbout(
 /** A type in the version asked for, and what of the index can be shown in it. */
 export interface TypeView {
   readonly type: TypeInfo;
-  /** Kind, columns and the rest as the clusters tell it that hold rows in this view. */
+  /** `group/version`. */
   readonly apiVersion: string;
   /** Of incarnations that keep another version of the same schema: rows need the apiVersion of the view. */
   readonly rewritten: ReadonlySet<string>;
@@ -163,7 +163,8 @@ export function scopeOfViews(
   return { scope: scopeWithout(scope, isLeftOut), warnings };
 }
 
-const toldReasons = 3;
+/** So many reasons are part of a message. */
+const mostReasons = 3;
 
 /**
  * 404 for a type that the index does not hold, or holds of no cluster that the caller may see: the same words for both.
@@ -179,13 +180,13 @@ export function notIndexed(
   const name = group === '' ? resource : `${resource}.${group}`;
   const where = cluster === undefined ? 'any cluster you may see it in' : `cluster "${cluster}"`;
   const what = version === undefined ? name : `${name} in version ${version}`;
-  const told = reasons
-    .slice(0, toldReasons)
+  const shown = reasons
+    .slice(0, mostReasons)
     .map((reason) => `; cluster ${JSON.stringify(reason.cluster)}: ${reason.text}`);
-  const more = reasons.length > told.length ? `; and ${reasons.length - told.length} more clusters` : '';
+  const more = reasons.length > shown.length ? `; and ${reasons.length - shown.length} more clusters` : '';
   return new GatewayError(
     'NOT_FOUND',
-    `${what} is not indexed of ${where}; --index-resources chooses what is, /clusters/<name>/proxy has everything${told.join('')}${more}`,
+    `${what} is not indexed of ${where}; --index-resources chooses what is, /clusters/<name>/proxy has everything${shown.join('')}${more}`,
     { kind: resource, group, ...(reasons.length === 0 ? {} : { warnings: reasons }) },
   );
 }

@@ -36,7 +36,7 @@ export function clusterWarnings(
   return warnings.toSorted((one, other) => ((one.cluster ?? '') < (other.cluster ?? '') ? -1 : 1));
 }
 
-/** Nobody's rights in it are known, so no type of it is named. */
+/** Rights in it are not known yet, so no type of it is named. */
 function notIndexed({ fault }: PartState): string {
   return `not indexed yet${fault === undefined ? '' : `: ${fault.message}`}`;
 }

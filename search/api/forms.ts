@@ -1,12 +1,12 @@
-// How rows become answers: lists, metadata alone, projections, collections and watch events. Easy to get wrong: an item
-// is the stored bytes; only what is asked for changes it (another version of the same schema, a part of it), and never
-// by parsing.
+// How rows become answers: lists, metadata alone, projections, collections and watch events. An item is the stored
+// bytes. Only what the question asks for changes them (another version of the same schema, a part of it), and never by
+// parsing.
 import type { RowRead } from '../stores/store.ts';
 import type { Table } from '../table/table.ts';
 import type { PathStep } from '../../lib/json/path-step.ts';
 import { typeKey } from '../types.ts';
 import type { TypeInfo, TypeKey } from '../types.ts';
-import type { EventForm } from '../watch/watch.ts';
+import type { EventForm } from '../watch/watch-question.ts';
 import { apiVersionOf } from './catalog.ts';
 import type { TypeView } from './catalog.ts';
 import {
@@ -176,7 +176,7 @@ export function tableEventForm(tableNow: () => Table, show: ShowObject, include:
     return Buffer.concat([opening(head, 'rows'), row, Buffer.from(']}')]);
   };
   return {
-    // Ages are of the moment the event is told.
+    // Ages are those of the moment of the event.
     object: (row) => table(undefined, tableRow(tableNow(), row, object(row))),
     bookmark(resourceVersion, annotations) {
       const partial = bookmarkObject(

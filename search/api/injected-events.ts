@@ -1,12 +1,12 @@
-// Clusterpedia's `injectEvents`: the events about each object of a list, as an annotation of the object. Easy to get
-// wrong: events have rights of their own, so what is injected is what the caller could list as events, and an object
-// that only looks like another (same name, later uid) gets none of its events.
+// Clusterpedia's `injectEvents`: the events about each object of a list, as an annotation of the object. Events have
+// rights of their own: only events that the caller could list are injected. An object of the same name and a later uid
+// gets none of the events of the earlier one.
 import type { User } from '../../cache/model/user.ts';
 import { allOf } from '../query/list-query.ts';
 import { parsePath } from '../query/path.ts';
 import type { RowRead } from '../stores/store.ts';
 import type { Warning } from './answer-body.ts';
-import type { AnswerParts } from './parts.ts';
+import type { AnswerDependencies } from './answer-dependencies.ts';
 import { planAnswer, queryOf } from './plan.ts';
 import type { Plan } from './plan.ts';
 import { asBuffer, textAt, withAnnotation } from '../../lib/json/raw-json.ts';
@@ -30,28 +30,29 @@ export interface EventInjection {
 export async function planInjection(
   user: User,
   clusters: readonly string[] | undefined,
-  parts: AnswerParts,
+  dependencies: AnswerDependencies,
 ): Promise<EventInjection> {
   let plan: Plan;
   try {
-    plan = await planAnswer(parts, {
-      user,
-      verb: 'list',
-      types: [{ ...events, version: undefined }],
-      clusters,
-      cluster: undefined,
-    });
+    plan = await planAnswer(
+      { user, verb: 'list', types: [{ ...events, version: undefined }], clusters, cluster: undefined },
+      dependencies,
+    );
   } catch (error) {
     if (!isError(error, 'NOT_FOUND', 'CLUSTER_NOT_FOUND')) throw error;
     const text = 'injectEvents: no events are indexed that you may see; --index-resources has to name events';
     return { inject: (chunks) => chunks, warnings: [{ cluster: undefined, text }] };
   }
-  return { inject: (chunks) => injected(chunks, plan, parts), warnings: plan.warnings };
+  return { inject: (chunks) => injected(chunks, plan, dependencies), warnings: plan.warnings };
 }
 
-async function* injected(chunks: Chunks, plan: Plan, parts: AnswerParts): AsyncGenerator<readonly RowRead[]> {
+async function* injected(
+  chunks: Chunks,
+  plan: Plan,
+  dependencies: AnswerDependencies,
+): AsyncGenerator<readonly RowRead[]> {
   for await (const rows of chunks) {
-    const found = await eventsOf(rows, plan, parts);
+    const found = await eventsOf(rows, plan, dependencies);
     yield rows.map((row) => {
       const texts = found.get(objectKey(row.incarnation, row.uid));
       return texts === undefined ? row : { ...row, raw: withAnnotation(row.raw, annotation, `[${texts.join()}]`) };
@@ -65,7 +66,7 @@ const objectKey = (incarnation: string, uid: string): string => `${incarnation} 
 async function eventsOf(
   rows: readonly RowRead[],
   plan: Plan,
-  { store }: AnswerParts,
+  { store }: AnswerDependencies,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const found = new Map<string, string[]>();
   const uids = [...new Set(rows.map(({ uid }) => uid))];

@@ -1,6 +1,5 @@
 // What a path behind `resources` or `indexes/default/proxy` asks for: paths of Kubernetes, with or without
-// `clusters/<name>` before them. Easy to get wrong: Clusterpedia's border cases (`clusters`, `clusters/<name>` alone
-// are 404, everything else keeps its trailing slash harmlessly).
+// `clusters/<name>` before them. `clusters` and `clusters/<name>` alone are 404, as in Clusterpedia.
 import { GatewayError } from '../../cache/model/errors.ts';
 
 /** Types that one question may name: the authorizer is asked about each of them in each cluster. */
@@ -46,50 +45,57 @@ export interface AskedDocument {
  * a cluster itself has
  */
 export function innerPath(segments: readonly string[]): AskedObjects | AskedDocument {
-  let cluster: string | undefined;
-  let rest = segments;
-  if (segments[0] === 'clusters') {
-    if (segments.length < 3) throw notFound();
-    cluster = segments[1];
-    rest = segments.slice(2);
-  }
-  const document = (name: AskedDocument['document'], group?: string, version?: string): AskedDocument => ({
-    kind: 'document',
-    cluster,
-    document: name,
-    group,
-    version,
-  });
-  const [first, second, third] = rest;
-  if (first === undefined) return document('root');
+  if (segments[0] !== 'clusters') return pathOf(undefined, segments);
+  if (segments.length < 3) throw notFound();
+  return pathOf(segments[1], segments.slice(2));
+}
+
+function pathOf(cluster: string | undefined, path: readonly string[]): AskedObjects | AskedDocument {
+  const [first, second, third] = path;
   switch (first) {
+    case undefined:
+      return documentOf(cluster, 'root');
     case 'api':
-      if (second === undefined) return document('api');
+      if (second === undefined) return documentOf(cluster, 'api');
       if (second !== 'v1') throw notFound();
-      if (third === undefined) return document('resources', '', 'v1');
-      return objects(cluster, '', 'v1', rest.slice(2));
+      if (third === undefined) return documentOf(cluster, 'resources', '', 'v1');
+      return objects(cluster, '', 'v1', path.slice(2));
     case 'apis':
-      if (second === undefined) return document('apis');
-      if (third === undefined) return document('group', second);
-      if (rest.length === 3) return document('resources', second, third);
-      return objects(cluster, second, third, rest.slice(3));
+      if (second === undefined) return documentOf(cluster, 'apis');
+      if (third === undefined) return documentOf(cluster, 'group', second);
+      if (path.length === 3) return documentOf(cluster, 'resources', second, third);
+      return objects(cluster, second, third, path.slice(3));
     case 'openapi':
-      if (rest.length === 2 && second === 'v2') return document('openapi-v2');
-      if (second === 'v3' && rest.length === 2) return document('openapi-v3');
-      if (second === 'v3' && third === 'api' && rest.length === 4) return document('openapi-v3', '', rest[3]);
-      if (second === 'v3' && third === 'apis' && rest.length === 5) return document('openapi-v3', rest[3], rest[4]);
-      throw notFound();
-    case 'version':
-      if (rest.length === 1) return document('version');
-      throw notFound();
-    case 'healthz':
-    case 'livez':
-    case 'readyz':
-      if (rest.length === 1) return document('health');
-      throw notFound();
+      return openapiOf(cluster, path);
     default:
-      throw notFound();
+      return aboutOf(cluster, path);
   }
+}
+
+function openapiOf(cluster: string | undefined, path: readonly string[]): AskedDocument {
+  const [, version, kind, ...names] = path;
+  if (path.length === 2 && version === 'v2') return documentOf(cluster, 'openapi-v2');
+  if (path.length === 2 && version === 'v3') return documentOf(cluster, 'openapi-v3');
+  if (version === 'v3' && kind === 'api' && names.length === 1) return documentOf(cluster, 'openapi-v3', '', names[0]);
+  if (version === 'v3' && kind === 'apis' && names.length === 2)
+    return documentOf(cluster, 'openapi-v3', names[0], names[1]);
+  throw notFound();
+}
+
+function aboutOf(cluster: string | undefined, [name, ...behind]: readonly string[]): AskedDocument {
+  if (behind.length > 0) throw notFound();
+  if (name === 'version') return documentOf(cluster, 'version');
+  if (name === 'healthz' || name === 'livez' || name === 'readyz') return documentOf(cluster, 'health');
+  throw notFound();
+}
+
+function documentOf(
+  cluster: string | undefined,
+  document: AskedDocument['document'],
+  group?: string,
+  version?: string,
+): AskedDocument {
+  return { kind: 'document', cluster, document, group, version };
 }
 
 function objects(cluster: string | undefined, group: string, version: string, path: readonly string[]): AskedObjects {

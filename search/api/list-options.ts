@@ -1,6 +1,6 @@
-// The options of list and watch that are about versions, as kube-apiserver judges them (apimachinery
-// pkg/apis/internalversion/validation) but with the index's own resourceVersions. Easy to get wrong: a version of a
-// member is none of ours; going on from it would be a guess, so it is 410.
+// The options of list and watch that are about versions, checked as kube-apiserver does (apimachinery
+// pkg/apis/internalversion/validation) but with the index's own resourceVersions. Going on from a version of a member
+// would be a guess, so it is 410.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Parameters } from '../query/parameters.ts';
 import type { IndexStore } from '../stores/store.ts';
@@ -16,7 +16,7 @@ export interface ListVersion {
   readonly exact: string | undefined;
 }
 
-/** Where a watch begins, and what it tells of the beginning. */
+/** Where a watch begins, and what it sends of the beginning. */
 export interface WatchStart {
   /** Undefined: with the rows there are, or, with `fromNow`, with what comes. */
   readonly after: string | undefined;

@@ -1,4 +1,4 @@
-// What a plan is made for.
+// The question that rights are asked and a plan is made for.
 import type { User } from '../../cache/model/user.ts';
 import type { ResourceType } from '../types.ts';
 

@@ -1,5 +1,5 @@
-// What one question can be answered from: which types, in which version, of which rows. Easy to get wrong: what a
-// caller may not reach is not there, so a cluster that does not exist and one that is out of reach get the same words.
+// What one question about rows can be answered from: which types, in which version, of which rows. What a caller may
+// not reach is not there, so a cluster that does not exist and one that is out of reach get the same words.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ListQuery } from '../query/list-query.ts';
 import type { RowScope } from '../rights/scope.ts';
@@ -7,14 +7,21 @@ import type { ScopeAnswer } from '../rights/scopes.ts';
 import type { StoredType } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 import type { Warning } from './answer-body.ts';
+import type { AnswerDependencies } from './answer-dependencies.ts';
 import { notIndexed, scopeOfViews, typeView } from './catalog.ts';
 import type { Catalog, TypeView } from './catalog.ts';
 import { clusterWarnings } from './cluster-warnings.ts';
-import type { AnswerParts } from './parts.ts';
+import type { AskedType, PlanQuestion } from './plan-question.ts';
 import type { Visible } from './visible.ts';
-import type { PlanQuestion } from './plan-question.ts';
 
-/** What of the index it can be answered from. */
+/** What the caller may see of the types it asks for. */
+export interface Sight {
+  readonly of: PlanQuestion;
+  readonly answer: ScopeAnswer;
+  readonly catalog: Catalog;
+}
+
+/** What of the index a question can be answered from. */
 export interface Plan {
   /** Of the types that are there; never empty for a question about one type. */
   readonly views: readonly TypeView[];
@@ -22,50 +29,71 @@ export interface Plan {
   readonly warnings: readonly Warning[];
 }
 
+/** Reads the rights of the caller. */
+export async function see(of: PlanQuestion, { rights, catalog }: AnswerDependencies): Promise<Sight> {
+  const answer = await rights.scope(of.user, of.verb, of.types, of.clusters);
+  return { of, answer, catalog: await catalog() };
+}
+
 /**
- * Plans an answer.
+ * Plans an answer from what the caller may see.
  * @throws GatewayError (rejects) CLUSTER_NOT_FOUND or NOT_FOUND
  */
-export async function planAnswer(parts: AnswerParts, question: PlanQuestion): Promise<Plan> {
-  const { types, cluster, clusters, user, verb } = question;
-  const answer = await parts.rights.scope(user, verb, types, clusters);
-  const catalog = await parts.catalog();
+export async function planOf(sight: Sight, dependencies: AnswerDependencies): Promise<Plan> {
+  const { of, answer, catalog } = sight;
+  const { types, cluster, clusters } = of;
+  const views = await viewsOf(sight, dependencies);
+  const [only] = types;
+  if (views.length === 0 && types.length === 1 && of.mayBeNone !== true)
+    throw notIndexed(only!, only!.version, cluster, whyNot(sight, only!, dependencies));
+  const scope = of.byOwner === true ? await scopeOfOwners(of, catalog, dependencies) : answer.scope;
+  const shown = scopeOfViews(scope, views, catalog);
+  const asked = views.map(({ type }) => type);
+  const states = dependencies.statesOf(new Set(asked.map(typeKey)));
+  const faults = clusterWarnings({ types: asked, clusters }, answer, states, dependencies.now());
+  return { views, scope: shown.scope, warnings: [...faults, ...shown.warnings] };
+}
+
+/** Why clusters that the caller may see do not have the type in the index. */
+function whyNot(
+  { of: { cluster, clusters }, answer }: Sight,
+  type: AskedType,
+  { statesOf, now }: AnswerDependencies,
+): readonly Warning[] {
+  const named = cluster === undefined ? clusters : [cluster];
+  return clusterWarnings({ types: [type], clusters: named }, answer, statesOf(new Set([typeKey(type)])), now());
+}
+
+/** Rights and plan in one, for questions beside the first one of a request. @throws GatewayError as {@link planOf} */
+export async function planAnswer(of: PlanQuestion, dependencies: AnswerDependencies): Promise<Plan> {
+  return planOf(await see(of, dependencies), dependencies);
+}
+
+/** The types as clusters have them that the caller may reach. @throws GatewayError (rejects) CLUSTER_NOT_FOUND */
+async function viewsOf({ of, answer, catalog }: Sight, { rights }: AnswerDependencies): Promise<readonly TypeView[]> {
+  const { types, cluster, clusters, user, verb } = of;
   const viewsIn = (reachable: ScopeAnswer['reachable']): readonly TypeView[] => {
     const isKnown = ({ incarnation, type }: StoredType): boolean =>
       reachable.get(incarnation.cluster)?.has(typeKey(type)) === true &&
       (cluster === undefined || incarnation.cluster === cluster);
     return types.flatMap((type) => typeView(catalog, type, type.version, isKnown) ?? []);
   };
-  let views = viewsIn(answer.reachable);
-  if (views.length === 0) {
-    // Of the clusters that it names none has the type, or there is none: then there are no rows. Only a path is to
-    // something that is not there.
-    const place = cluster === undefined ? undefined : [cluster];
-    const isNarrower = clusters !== undefined && (place === undefined || !clusters.includes(cluster!));
-    const { reachable } = isNarrower ? await parts.rights.scope(user, verb, types, place) : answer;
-    if (cluster !== undefined && !reachable.has(cluster)) throw unknownCluster(cluster);
-    views = viewsIn(reachable);
-  }
-  const [only] = types;
-  if (views.length === 0 && types.length === 1 && question.mayBeNone !== true) {
-    const named = cluster === undefined ? clusters : [cluster];
-    const states = parts.statesOf(new Set([typeKey(only!)]));
-    const reasons = clusterWarnings({ types: [only!], clusters: named }, answer, states, parts.now());
-    throw notIndexed(only!, only!.version, cluster, reasons);
-  }
-  const scope = question.byOwner === true ? await scopeOfOwners(parts, question, catalog) : answer.scope;
-  const shown = scopeOfViews(scope, views, catalog);
-  const asked = views.map(({ type }) => type);
-  const states = parts.statesOf(new Set(asked.map(typeKey)));
-  const faults = clusterWarnings({ types: asked, clusters }, answer, states, parts.now());
-  return { views, scope: shown.scope, warnings: [...faults, ...shown.warnings] };
+  const views = viewsIn(answer.reachable);
+  if (views.length > 0) return views;
+  // Either none of the clusters the question names has the type: then there are no rows. Or no cluster has it: then the
+  // path is to something that is not there.
+  const place = cluster === undefined ? undefined : [cluster];
+  const isNarrower = clusters !== undefined && (place === undefined || !clusters.includes(cluster!));
+  const { reachable } = isNarrower ? await rights.scope(user, verb, types, place) : answer;
+  if (cluster !== undefined && !reachable.has(cluster)) throw unknownCluster(cluster);
+  return viewsIn(reachable);
 }
 
 /** What the caller sees of the types of the question and of all others, among which owners are. */
 async function scopeOfOwners(
-  { rights }: AnswerParts,
   { user, verb, types, clusters }: PlanQuestion,
   catalog: Catalog,
+  { rights }: AnswerDependencies,
 ): Promise<RowScope> {
   const every = [...types, ...catalog.all.map(({ type }) => type)];
   const distinct = new Map(every.map(({ group, resource }) => [typeKey({ group, resource }), { group, resource }]));
@@ -81,14 +109,14 @@ export function unknownCluster(cluster: string): GatewayError {
 }
 
 /** Rights of a watch, asked again as long as it lasts. */
-export function visibleNow(parts: AnswerParts, question: PlanQuestion): () => Promise<Visible> {
+export function visibleNow(of: PlanQuestion, dependencies: AnswerDependencies): () => Promise<Visible> {
   return async () => {
-    const { scope, warnings } = await planAnswer(parts, question);
+    const { scope, warnings } = await planAnswer(of, dependencies);
     return { scope, warnings };
   };
 }
 
-/** The query narrowed to what is there; one about nothing stays about nothing. */
+/** The query narrowed to what is there; one about nothing is still about nothing. */
 export function queryOf(query: ListQuery, views: readonly TypeView[]): ListQuery {
   const there = new Set(views.map(({ type }) => typeKey(type)));
   return { ...query, types: query.types.filter((type) => there.has(typeKey(type))) };

@@ -1,6 +1,6 @@
-// One request to the index as the gateway hands it over, and what the answers need of the rest. Easy to get wrong:
-// `user` is whom authorize let through (behind `--as` the one acted as), and `headers` hold no credential any more;
-// nothing here looks at anything else of the caller.
+// One request to the index as the gateway hands it over, with the functions it gives to answer it. `user` is the one
+// whom authorize let through (with `--as` the one acted as). `headers` hold no credential. Nothing here reads anything
+// else of the caller.
 import type { ErrorCode, GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 import type { Inbound } from '../../http/inbound.ts';
@@ -51,23 +51,6 @@ export interface IndexRequest {
 
 /** Turns an error into the JSON of a metav1.Status. */
 export type StatusJson = (error: GatewayError) => string;
-
-/** Parameters of the query as Go reads them: pairs with `;` or with a bad escape are dropped. */
-export function parametersOf(query: string): URLSearchParams {
-  const pairs = (query[0] === '?' ? query.slice(1) : query)
-    .split('&')
-    .filter((pair) => !pair.includes(';') && !/%(?![0-9A-Fa-f]{2})/.test(pair));
-  return new URLSearchParams(pairs.join('&'));
-}
-
-/**
- * A boolean parameter as apimachinery converts it: absent, `false` and `0` are false, anything else, also nothing, is
- * true.
- */
-export function flagOf(parameters: URLSearchParams, name: string): boolean {
-  const value = parameters.get(name)?.toLowerCase();
-  return value !== undefined && value !== null && value !== 'false' && value !== '0';
-}
 
 /** Whether an error is one of these. */
 export function isError(error: unknown, ...codes: readonly ErrorCode[]): boolean {

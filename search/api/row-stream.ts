@@ -1,6 +1,6 @@
 // Sends the rows of a page as one JSON document: what is before the items, the items as they are read, what is behind
-// them. Easy to get wrong: what fails before the first byte is a Status, what fails later must be seen by the client as
-// cut, never as a shorter list.
+// them. A fault before the first byte is a Status. After a later one the client must see the answer cut, never a
+// shorter list.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { Page, RowRead } from '../stores/store.ts';
 import { beginBody, ClientGone, sendWhole } from './answer-body.ts';

@@ -1,5 +1,5 @@
-// What the answers ask of rights, and small questions to a scope. Easy to get wrong: a scope says nothing of clusters
-// the caller may not reach, so no answer, warning or error may be made from anything but a scope and what came with it.
+// What the answers ask of rights, and small questions to a scope. A scope names no cluster that the caller may not
+// reach, so answers, warnings and errors are made only from a scope and what came with it.
 import { grantAllows, grantDigest, isNothing } from '../rights/grants.ts';
 import type { RowScope } from '../rights/scope.ts';
 import type { Scopes } from '../rights/scopes.ts';

@@ -1,6 +1,5 @@
 // How the index asks a member, over the connections that requests use: as a user of its own, or as the gateway itself
-// (--index-identity). Easy to get wrong: rows are decided by the rights of whoever asks the index, so nothing that
-// decides them may look at whom the index reads as.
+// (--index-identity). Rows are decided by the rights of the caller, never by the identity that the index reads with.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import { makeUser } from '../../cache/model/user.ts';

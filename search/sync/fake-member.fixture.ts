@@ -1,5 +1,5 @@
-// A member in memory that answers lists, watches and discovery as text, with faults on demand. Easy to get wrong: it
-// must keep its history like an API server, or a resume that asks for too much would look right.
+// A member in memory that answers lists, watches and discovery as text, with faults on demand. It keeps its history
+// like an API server, or a resume that asks for too much would look right.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';
 

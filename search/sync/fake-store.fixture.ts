@@ -1,5 +1,5 @@
-// The writing half of a store, in memory, with what it was asked to do on record. Easy to get wrong: a row that is
-// written with the very same bytes must not count as written.
+// The writing half of a store, in memory, with a record of what it was asked to do. A row that is written with the very
+// same bytes does not count as written.
 import type { Commit, IndexStore, StoredType, WriteBatch } from '../stores/store.ts';
 import { typeKey, type ResourceType } from '../types.ts';
 import { keyText } from './follow/batch.ts';

@@ -20,50 +20,50 @@ const well: TypeState = {
 };
 const faultOf = (reason: SyncFault['reason'], message: string = reason): SyncFault => ({ reason, message });
 
-function told(types: readonly TypeState[], fault?: SyncFault): readonly [string, string, string, string] {
+function shown(types: readonly TypeState[], fault?: SyncFault): readonly [string, string, string, string] {
   const state: ClusterState = { cluster: 'm1', uid: 'u', incarnation: undefined, fault, types, refused: [] };
   const { summary, status, reason, message } = indexedOf(state, mendCommand('m1'));
   return [summary, status, reason, message];
 }
 
 test('a cluster that is followed is Synced, and its condition says as whom it is read', () => {
-  assert.deepEqual(told([well, well]), ['Synced', 'True', 'Synced', '2 types are followed as portcullis:index']);
-  const own = told([well, { ...well, readAs: ownCredential }]);
+  assert.deepEqual(shown([well, well]), ['Synced', 'True', 'Synced', '2 types are followed as portcullis:index']);
+  const own = shown([well, { ...well, readAs: ownCredential }]);
   assert.deepEqual(own.slice(0, 3), ['Synced', 'True', 'Synced']);
   assert.match(own[3], /1 of them read as the gateway's own credential.*--apply --context m1$/);
 });
 
-test('one that is read for the first time tells its share in tens', () => {
+test('one that is read for the first time shows its share in tens', () => {
   const listing: TypeState = { ...well, isWhole: false, phase: 'listing', listed: { done: 60, of: 100 } };
-  assert.deepEqual(told([well, well, listing, { ...listing, listed: { done: 0, of: 0 } }]).slice(0, 3), [
+  assert.deepEqual(shown([well, well, listing, { ...listing, listed: { done: 0, of: 0 } }]).slice(0, 3), [
     'Syncing 60 %',
     'False',
     'Syncing',
   ]);
-  assert.equal(told([])[0], 'Syncing 0 %');
+  assert.equal(shown([])[0], 'Syncing 0 %');
 });
 
-test('what is forbidden is told with its command, also where all else is there', () => {
+test('what is forbidden is shown with its command, also where all else is there', () => {
   const message = `the list of pods of cluster "m1" is forbidden to portcullis:index; an administrator of it runs: ${mendCommand()}`;
   const forbidden = { ...well, isWhole: false, phase: 'failing', fault: faultOf('Forbidden', message) } as const;
-  const [summary, status, reason, text] = told([well, forbidden]);
+  const [summary, status, reason, text] = shown([well, forbidden]);
   assert.deepEqual([summary, status, reason], ['Forbidden', 'False', 'Forbidden']);
   assert.equal(
     text,
     `1 of 2 types are forbidden to portcullis:index; an administrator of the cluster runs: ${mendCommand('m1')}`,
   );
-  assert.equal(told([], faultOf('Forbidden', message))[3], message.replace('CONTEXT', 'm1'));
+  assert.equal(shown([], faultOf('Forbidden', message))[3], message.replace('CONTEXT', 'm1'));
 });
 
 test('rows that are kept without being confirmed are Stale; without rows there is nothing to call so', () => {
   const failing = { ...well, phase: 'failing', fault: faultOf('Refused', 'the list of secret-things failed') } as const;
-  const [summary, status, reason, message] = told([well, failing]);
+  const [summary, status, reason, message] = shown([well, failing]);
   assert.deepEqual([summary, status, reason], ['Stale', 'False', 'Stale']);
   assert.doesNotMatch(message, /secret-things/, 'types are not named to whoever may list clusters');
-  assert.equal(told([well], faultOf('Unavailable'))[0], 'Stale');
-  assert.deepEqual(told([], faultOf('Unavailable', 'no answer')), ['-', 'False', 'Unavailable', 'no answer']);
+  assert.equal(shown([well], faultOf('Unavailable'))[0], 'Stale');
+  assert.deepEqual(shown([], faultOf('Unavailable', 'no answer')), ['-', 'False', 'Unavailable', 'no answer']);
 });
 
 test('a type that the cluster does not have is not missed', () => {
-  assert.equal(told([well, { ...well, isWhole: false, phase: 'failing', fault: faultOf('Missing') }])[0], 'Synced');
+  assert.equal(shown([well, { ...well, isWhole: false, phase: 'failing', fault: faultOf('Missing') }])[0], 'Synced');
 });

@@ -1,5 +1,5 @@
-// How one cluster stands in the index, in one word for a column and in a condition with what mends it. Easy to get
-// wrong: it is told to whoever may see the cluster, rows or not, so it names no type and counts no object.
+// How one cluster stands in the index: one word for a column, and a condition with what mends it. Everybody who may see
+// the cluster reads it, rows or not, so it names no type and counts no object.
 import { ownCredential } from './sync-types.ts';
 import { mendCommand } from './read-as.ts';
 import type { ClusterState, TypeState } from './sync-types.ts';

@@ -1,6 +1,6 @@
-// From a member's refusal, or a failure to reach it, to what is told and done about it. Easy to get wrong: a 403 or 404
-// comes from the member as an ordinary answer, not as an error; and nothing of an answer's text may reach a message,
-// since it may quote an object.
+// From a member's refusal, or a failure to reach it, to the fault that is shown and the next try. A 403 or 404 comes
+// from the member as an ordinary answer, not as an error. Nothing of an answer's text may reach a message, since it may
+// quote an object.
 import { retryAfterMsOf } from '../../lib/backoff.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { MalformedAnswer } from '../../lib/json/malformed-json.ts';

@@ -1,5 +1,5 @@
-// Paths of lists and watches of a type. Easy to get wrong: a filter that the API server can apply saves its bytes on
-// the wire, but one it cannot (several namespaces or names) must be applied here, or rows that nobody chose are kept.
+// Paths of lists and watches of a type. A filter that the API server can apply saves bytes on the wire. One that it
+// cannot apply (several namespaces or names) is applied here, or rows that nobody chose would be kept.
 import type { ResourceType, TypeInfo } from '../types.ts';
 import type { TypeFilter } from './sync-types.ts';
 

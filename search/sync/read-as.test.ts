@@ -56,17 +56,17 @@ describe('a reader of a member', () => {
     assert.equal(await reader.comesBack([question]), false, 'it is there already');
   });
 
-  it('tells when a right was withdrawn, and not when there never was one', async () => {
+  it('says when a right was withdrawn, and not when there never was one', async () => {
     const [first, gateway] = [way(200), way(200)];
-    let told = 0;
-    const reader = makeReader({ ask: first.ask, askAsGateway: gateway.ask }, () => void (told += 1));
+    let shown = 0;
+    const reader = makeReader({ ask: first.ask, askAsGateway: gateway.ask }, () => void (shown += 1));
     await reader.ask(question);
     first.status = 403;
     await reader.ask(question);
-    assert.deepEqual([reader.as(), told], [ownCredential, 1]);
-    const never = makeReader({ ask: first.ask, askAsGateway: gateway.ask }, () => void (told += 1));
+    assert.deepEqual([reader.as(), shown], [ownCredential, 1]);
+    const never = makeReader({ ask: first.ask, askAsGateway: gateway.ask }, () => void (shown += 1));
     await never.ask(question);
-    assert.deepEqual([never.as(), told], [ownCredential, 1]);
+    assert.deepEqual([never.as(), shown], [ownCredential, 1]);
   });
 
   it('stays with portcullis:index where the gateway is refused, too, or fails, and says who was refused', async () => {

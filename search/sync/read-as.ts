@@ -1,6 +1,6 @@
 // As whom a member is read where either would do: `portcullis:index` first, and as the gateway's own credential what
-// that user is refused (403, also for want of the right to impersonate it). Easy to get wrong: a right that comes later
-// changes nothing by itself, so whoever follows asks again and lists anew.
+// that user is refused (403, also for want of the right to impersonate it). A right that comes later changes nothing by
+// itself: the follower asks again and lists anew.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { AskMember, MemberQuestion } from './sync-types.ts';
 import type { ReadAs } from './sync-types.ts';
@@ -73,7 +73,7 @@ export function makeReader(
   };
 }
 
-/** Whoever is told 404 or 410 was let in. */
+/** 404 and 410 are answers to one who was let in. */
 function isAdmitted({ status }: MemberAnswer): boolean {
   return status < 400 || status === 404 || status === 410;
 }

@@ -1,5 +1,5 @@
-// What following members tells others: how far each type of each cluster is, and since when nobody has confirmed it.
-// Easy to get wrong: a type that is followed for rights alone is in here, too; only a chosen one may be served.
+// The words of following members: how far each type of each cluster is, and since when it was not confirmed. A type
+// that is followed for rights alone is in here, too; only a chosen one may be served.
 import type { MemberAnswer } from '../../routing/members/member-call.ts';
 import type { Incarnation, ResourceType, TypeInfo, TypeKey } from '../types.ts';
 
@@ -40,7 +40,7 @@ export interface TypeState {
   /** Unix milliseconds when the member last confirmed what is committed; undefined when it never did. */
   readonly confirmedAtMs: number | undefined;
   readonly fault: SyncFault | undefined;
-  /** Whom the member sees reading it; absent while nobody does. */
+  /** The identity it is read with; absent while it is not read. */
   readonly readAs?: ReadAs;
 }
 
@@ -71,7 +71,7 @@ export interface PartState extends Pick<ClusterState, 'cluster' | 'incarnation' 
 export interface SyncHandle {
   /** One entry a cluster that is indexed, sorted by name. */
   state(): readonly ClusterState[];
-  /** What there is to tell of these types, unsorted: every answer asks for it, and there may be thousands of types. */
+  /** What there is to say of these types, unsorted: every answer asks for it, and there may be thousands of types. */
   stateOf(types: ReadonlySet<TypeKey>): readonly PartState[];
   /** Unix milliseconds; undefined when nothing of it was ever confirmed, or it is not kept. */
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined;
@@ -127,7 +127,7 @@ export interface SyncTiming {
   readonly clusterRetry: RetryDelays;
   readonly firstBackoffMs: number;
   readonly maxBackoffMs: number;
-  /** How long a member that asks for a moment (429 with `Retry-After`) is only waited for; after that it is told. */
+  /** How long a member that asks for a moment (429 with `Retry-After`) is only waited for; after that it is a fault. */
   readonly busyGraceMs: number;
   /** A watch that has brought nothing for so long is asked after: see `confirm` in follow.ts. */
   readonly quietMs: number;

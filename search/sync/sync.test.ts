@@ -162,7 +162,7 @@ describe('sync', () => {
     assert.equal(member.asked.length, 0);
   });
 
-  it('rows of a type stay while its server is only missing from discovery', async (t) => {
+  it('rows of a type are kept while its server is only missing from discovery', async (t) => {
     const { clusters, store, members, start } = site(t);
     const served: Record<string, string> = { ...kinds };
     const member = makeFakeMember(served, new Set([pods]));
@@ -256,7 +256,7 @@ describe('sync', () => {
     assert.deepEqual(handle.state(), []);
   });
 
-  it('rows of a cluster that no source has named yet stay; once all were heard they go', async (t) => {
+  it('rows of a cluster that no source has named yet are kept; once all sources were read they go', async (t) => {
     const { clusters, store, members, start } = site(t);
     members.set('m1', memberWith('p1'));
     clusters.apply('s', [specOf('m1', 'r1')]);

@@ -1,15 +1,23 @@
-// Keeps the index of all chosen clusters: one follower for each, begun and ended as records come and go. Easy to get
-// wrong: when a process starts its sources may not be read yet, and a cluster that is not known yet is not one that is
-// gone; its rows stay until all sources were heard.
+// Keeps the index of all chosen clusters: one follower for each, begun and ended as records come and go. When a process
+// starts, its sources may not be read yet. A cluster that is not known yet is not one that is gone: rows are kept until
+// all sources were read.
 import type { ClusterStore } from '../../cache/model/store.ts';
 import type { ClusterRecord, ClusterSpec } from '../../cache/model/records.ts';
 import type { IndexStore, StoredType } from '../stores/store.ts';
 import type { BatchLimits } from './follow/batch.ts';
 import { pause } from './follow/bounds.ts';
-import { startClusterSync, type ClusterSync, type SyncLog } from './cluster-sync.ts';
+import { startClusterSync, type ClusterSync } from './cluster-sync.ts';
+import type { SyncLog } from './cluster-sync-options.ts';
 import type { ClusterChoice, Selection } from './discover/selection.ts';
 import type { MemberAsks } from './read-as.ts';
-import { defaultSyncTiming, type ClusterState, type SyncHandle, type SyncTiming } from './sync-types.ts';
+import {
+  defaultSyncTiming,
+  type ClusterState,
+  type PartState,
+  type SyncHandle,
+  type SyncTiming,
+} from './sync-types.ts';
+import type { ResourceType, TypeKey } from '../types.ts';
 
 export interface SyncOptions {
   readonly clusters: Pick<ClusterStore, 'list' | 'subscribe' | 'getByUid'>;
@@ -39,124 +47,153 @@ interface Entry {
 
 /** Starts following. @throws GatewayError (rejects) INDEX_UNAVAILABLE when the store cannot be read */
 export async function startSync(options: SyncOptions): Promise<SyncHandle> {
-  const { clusters, store, selection, log } = options;
-  const timing = { ...defaultSyncTiming, ...options.timing };
-  const entries = new Map<string, Entry>();
+  return new FollowedClusters(options, await options.store.types());
+}
+
+class FollowedClusters implements SyncHandle {
+  readonly #options: SyncOptions;
+  readonly #timing: SyncTiming;
+  /** By UID of the record. */
+  readonly #entries = new Map<string, Entry>();
   /** Of names: what must be over before a cluster of that name may write. */
-  const endings = new Map<string, Promise<unknown>>();
-  const listeners = new Set<() => void>();
-  let stored = await store.types();
-  const closing = new AbortController();
+  readonly #endings = new Map<string, Promise<unknown>>();
+  readonly #listeners = new Set<() => void>();
+  readonly #closing = new AbortController();
+  readonly #unsubscribe: () => void;
+  #stored: readonly StoredType[];
 
-  /** A thousand clusters are not asked in the same moment. */
-  function spread(): Promise<void> {
-    const longestMs = Math.min(clusters.list().length * spreadMs, longestSpreadMs);
-    return pause((options.random ?? Math.random)() * longestMs, closing.signal);
+  constructor(options: SyncOptions, stored: readonly StoredType[]) {
+    const { clusters, log } = options;
+    this.#options = options;
+    this.#timing = { ...defaultSyncTiming, ...options.timing };
+    this.#stored = stored;
+    this.#unsubscribe = clusters.subscribe(({ type, record }) => {
+      if (type !== 'DELETED') this.#consider(record);
+      else if (this.#entries.has(record.spec.uid)) this.#end(record.spec);
+    });
+    for (const record of clusters.list()) this.#consider(record);
+    void this.#forgetUnknown().catch((error: unknown) => {
+      log.warn({ detail: messageOf(error) }, 'index: rows of unknown clusters could not be forgotten');
+    });
   }
 
-  function changed(): void {
-    for (const listener of listeners) listener();
+  state(): readonly ClusterState[] {
+    return [...this.#entries.values()].map(({ sync }) => sync.state()).sort(byName);
   }
 
-  function consider({ spec }: ClusterRecord): void {
-    const choice = spec.problem?.reason === 'NameConflict' ? undefined : selection(spec);
-    const entry = entries.get(spec.uid);
+  stateOf(types: ReadonlySet<TypeKey>): readonly PartState[] {
+    return [...this.#entries.values()].map(({ sync }) => sync.stateOf(types));
+  }
+
+  confirmedAtMs(incarnation: string, type: ResourceType): number | undefined {
+    const uid = incarnation.slice(0, incarnation.lastIndexOf('/'));
+    return this.#entries.get(uid)?.sync.confirmedAtMs(incarnation, type);
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#unsubscribe();
+    await Promise.all([...this.#entries.values()].map(({ sync }) => sync.close()));
+    await Promise.all(this.#endings.values());
+  }
+
+  /** Begins to follow a cluster, goes on with another choice of types, or ends it. */
+  #consider({ spec }: ClusterRecord): void {
+    const choice = spec.problem?.reason === 'NameConflict' ? undefined : this.#options.selection(spec);
+    const entry = this.#entries.get(spec.uid);
     if (choice === undefined) {
-      if (entry !== undefined) end(spec);
+      if (entry !== undefined) this.#end(spec);
       return;
     }
-    if (entry !== undefined) {
-      const isSame = JSON.stringify(entry.choice) === JSON.stringify(choice);
-      entry.choice = choice;
-      if (!isSame) entry.sync.reconsider();
+    if (entry === undefined) {
+      this.#begin(spec, choice);
       return;
     }
-    const own: Entry = {
+    const isSame = JSON.stringify(entry.choice) === JSON.stringify(choice);
+    entry.choice = choice;
+    if (!isSame) entry.sync.reconsider();
+  }
+
+  #begin(spec: ClusterSpec, choice: ClusterChoice): void {
+    const { asksOf, store, limits, log, random, now } = this.#options;
+    const entry: Entry = {
       choice,
       sync: startClusterSync({
         cluster: { uid: spec.uid, name: spec.name },
-        asks: options.asksOf(spec),
-        choice: () => own.choice,
+        asks: asksOf(spec),
+        choice: () => entry.choice,
         store,
-        stored: stored.filter(({ incarnation }) => isOf(incarnation.id, spec.uid) && incarnation.cluster === spec.name),
-        after: Promise.all([endings.get(spec.name), spread()]),
-        timing,
-        limits: options.limits,
+        stored: this.#stored.filter(
+          ({ incarnation }) => isOf(incarnation.id, spec.uid) && incarnation.cluster === spec.name,
+        ),
+        after: Promise.all([this.#endings.get(spec.name), this.#spread()]),
+        timing: this.#timing,
+        limits,
         log,
-        onState: changed,
-        random: options.random ?? Math.random,
-        now: options.now ?? Date.now,
+        onState: () => this.#changed(),
+        random: random ?? Math.random,
+        now: now ?? Date.now,
       }),
     };
-    entries.set(spec.uid, own);
-    changed();
+    this.#entries.set(spec.uid, entry);
+    this.#changed();
   }
 
   /** Ends a cluster whose rows are not wanted any more. */
-  function end({ uid, name }: ClusterSpec): void {
-    const entry = entries.get(uid);
-    entries.delete(uid);
-    stored = stored.filter(({ incarnation }) => !isOf(incarnation.id, uid));
-    const ending = (async () => {
-      await entry?.sync.close();
-      const all = await store.types();
-      await forget(all.filter(({ incarnation }) => isOf(incarnation.id, uid)));
-    })().catch((error: unknown) => {
-      log.warn(
+  #end({ uid, name }: ClusterSpec): void {
+    const entry = this.#entries.get(uid);
+    this.#entries.delete(uid);
+    this.#stored = this.#stored.filter(({ incarnation }) => !isOf(incarnation.id, uid));
+    const ending = this.#closeAndForget(uid, entry).catch((error: unknown) => {
+      this.#options.log.warn(
         { cluster: name, detail: messageOf(error) },
         'index: the rows of a removed cluster could not be forgotten yet',
       );
     });
-    endings.set(name, ending);
+    this.#endings.set(name, ending);
     void ending.then(() => {
-      if (endings.get(name) === ending) endings.delete(name);
+      if (this.#endings.get(name) === ending) this.#endings.delete(name);
     });
-    changed();
+    this.#changed();
   }
 
-  async function forget(types: readonly StoredType[]): Promise<void> {
-    for (const id of new Set(types.map(({ incarnation }) => incarnation.id))) {
-      log.info({ incarnation: id }, 'index: rows of a cluster that is no longer indexed are forgotten');
-      await store.forget(id);
-    }
+  async #closeAndForget(uid: string, entry: Entry | undefined): Promise<void> {
+    await entry?.sync.close();
+    const all = await this.#options.store.types();
+    await this.#forget(all.filter(({ incarnation }) => isOf(incarnation.id, uid)));
   }
 
   /** Rows of clusters that were removed while no process ran. */
-  async function forgetUnknown(): Promise<void> {
-    await options.areClustersKnown;
-    if (closing.signal.aborted) return;
-    const all = await store.types();
-    await forget(all.filter(({ incarnation }) => ![...entries.keys()].some((uid) => isOf(incarnation.id, uid))));
+  async #forgetUnknown(): Promise<void> {
+    await this.#options.areClustersKnown;
+    if (this.#closing.signal.aborted) return;
+    const all = await this.#options.store.types();
+    const uids = [...this.#entries.keys()];
+    await this.#forget(all.filter(({ incarnation }) => !uids.some((uid) => isOf(incarnation.id, uid))));
   }
 
-  const unsubscribe = clusters.subscribe(({ type, record }) => {
-    if (type === 'DELETED') {
-      if (entries.has(record.spec.uid)) end(record.spec);
-    } else consider(record);
-  });
-  for (const record of clusters.list()) consider(record);
-  void forgetUnknown().catch((error: unknown) => {
-    log.warn({ detail: messageOf(error) }, 'index: rows of unknown clusters could not be forgotten');
-  });
+  async #forget(types: readonly StoredType[]): Promise<void> {
+    for (const id of new Set(types.map(({ incarnation }) => incarnation.id))) {
+      this.#options.log.info({ incarnation: id }, 'index: rows of a cluster that is no longer indexed are forgotten');
+      await this.#options.store.forget(id);
+    }
+  }
 
-  return {
-    state: () => [...entries.values()].map(({ sync }) => sync.state()).sort(byName),
-    stateOf: (types) => [...entries.values()].map(({ sync }) => sync.stateOf(types)),
-    confirmedAtMs(incarnation, type) {
-      const uid = incarnation.slice(0, incarnation.lastIndexOf('/'));
-      return entries.get(uid)?.sync.confirmedAtMs(incarnation, type);
-    },
-    onChange(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    async close() {
-      closing.abort();
-      unsubscribe();
-      await Promise.all([...entries.values()].map(({ sync }) => sync.close()));
-      await Promise.all(endings.values());
-    },
-  };
+  /** A thousand clusters are not asked in the same moment. */
+  #spread(): Promise<void> {
+    const { clusters, random } = this.#options;
+    const longestMs = Math.min(clusters.list().length * spreadMs, longestSpreadMs);
+    return pause((random ?? Math.random)() * longestMs, this.#closing.signal);
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
 }
 
 /** Whether an incarnation's id begins with the UID of that record. */

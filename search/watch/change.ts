@@ -1,12 +1,12 @@
-// What one entry of the log is for one watcher: an addition, a change, a deletion or nothing. Easy to get wrong: an
-// object that leaves the selector is deleted for that watcher and told as it was before; one that it may no longer see
-// is told by its name only, never by a newer body.
+// What one entry of the log is for one watcher: an addition, a change, a deletion or nothing. An object that leaves the
+// selector is deleted for that watcher, with its body as it was before. One that the watcher may no longer see is
+// deleted with its name only, never with a newer body.
 import type { LogEntry } from '../stores/store.ts';
 import type { RowKey } from '../query/match.ts';
 import { typeKey } from '../types.ts';
 import type { TypeInfo } from '../types.ts';
 
-/** What a watcher is told of an object. */
+/** What a watcher is sent of an object. */
 export interface Change {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly raw: Uint8Array;
@@ -32,7 +32,7 @@ export interface Identity {
   readonly uid: string;
 }
 
-/** The object of a deletion that tells nothing but the identity; `resourceVersion` is the index's. */
+/** The object of a deletion that shows nothing but the identity; `resourceVersion` is the index's. */
 export function identityObject(type: TypeInfo, row: Identity, resourceVersion: string): Buffer {
   return Buffer.from(
     JSON.stringify({

@@ -1,6 +1,5 @@
-// Reads the change log of the store for all watchers together. Easy to get wrong: a watcher keeps nothing but how far
-// it has read, so that a slow one costs no memory; those that are up to date read the same part of the log, which is
-// read once.
+// Reads the change log of the store for all watchers together. A watcher keeps only how far it has read, so a slow one
+// costs no memory. Watchers that are up to date share one reading of the same part of the log.
 import type { IndexStore, LogEntry } from '../stores/store.ts';
 import type { TypeKey } from '../types.ts';
 
@@ -20,7 +19,7 @@ export type FeedStore = Pick<IndexStore, 'changes' | 'onCommit' | 'resourceVersi
 export interface ChangeFeed {
   /**
    * @param seen a version that the store has shown: all up to it is read. A reader of the store sees commits before
-   *   they are told here, and before what was read for others is forgotten.
+   *   listeners here are called, and before what was read for others is forgotten.
    * @throws GatewayError (rejects) EXPIRED when the log no longer reaches back so far
    */
   read(from: string, types: readonly TypeKey[], seen?: string): Promise<Reading>;
@@ -35,8 +34,8 @@ const entriesAtOnce = 500;
 /** Readings remembered for other watchers; they hold bodies. */
 const mostRemembered = 16;
 /**
- * Commits within this time are told together: each member commits on its own, and every telling is a reading by every
- * watcher of other types.
+ * Commits within this time are announced together: each member commits on its own, and after each announcement every
+ * watcher of other types reads.
  */
 const togetherMs = 10;
 
@@ -44,19 +43,19 @@ const togetherMs = 10;
 export function makeChangeFeed(store: FeedStore): ChangeFeed {
   const listeners = new Set<() => void>();
   let remembered = new Map<string, Promise<Reading>>();
-  let telling: NodeJS.Timeout | undefined;
-  const tell = (): void => {
-    telling = undefined;
+  let announcing: NodeJS.Timeout | undefined;
+  const announce = (): void => {
+    announcing = undefined;
     for (const listener of listeners) listener();
   };
   const endCommits = store.onCommit(() => {
     remembered = new Map();
-    if (listeners.size > 0) telling ??= setTimeout(tell, togetherMs);
+    if (listeners.size > 0) announcing ??= setTimeout(announce, togetherMs);
   });
   const readNow = async (from: string, types: readonly TypeKey[], seen: string): Promise<Reading> => {
     // Read before the entries are, so that none up to it can be missing.
-    const told = store.resourceVersion();
-    const target = seen > told ? seen : told;
+    const committed = store.resourceVersion();
+    const target = seen > committed ? seen : committed;
     const entries = await store.changes(from, types, entriesAtOnce);
     const last = entries.at(-1)?.resourceVersion ?? from;
     const isMore = entries.length === entriesAtOnce;
@@ -87,7 +86,7 @@ export function makeChangeFeed(store: FeedStore): ChangeFeed {
     },
     close() {
       listeners.clear();
-      clearTimeout(telling);
+      clearTimeout(announcing);
       endCommits();
     },
   };

@@ -27,53 +27,53 @@ const store = {
 };
 
 test('the rights of a position are those of the answers that led there', async () => {
-  const told = makeIssuedRights(store);
-  told.note({ ...secrets, verb: 'list' }, '100', scope('one'));
-  told.note(secrets, '110', scope('one'));
-  told.note(secrets, '130', scope('one'));
-  told.note(secrets, '140', scope('two'));
-  assert.equal(await told.before(secrets, '120', ...now('one')), undefined);
+  const issued = makeIssuedRights(store);
+  issued.note({ ...secrets, verb: 'list' }, '100', scope('one'));
+  issued.note(secrets, '110', scope('one'));
+  issued.note(secrets, '130', scope('one'));
+  issued.note(secrets, '140', scope('two'));
+  assert.equal(await issued.before(secrets, '120', ...now('one')), undefined);
   for (const position of ['100', '110', '120', '130']) {
-    assert.equal((await told.before(secrets, position, ...now('two')))?.digest, 'one', position);
+    assert.equal((await issued.before(secrets, position, ...now('two')))?.digest, 'one', position);
   }
-  assert.equal(await told.before(secrets, '140', ...now('two')), undefined);
-  assert.equal((await told.before(secrets, '140', ...now('one')))?.digest, 'two');
+  assert.equal(await issued.before(secrets, '140', ...now('two')), undefined);
+  assert.equal((await issued.before(secrets, '140', ...now('one')))?.digest, 'two');
 });
 
-test('what nobody was told, or somebody else, is not known', async () => {
-  const told = makeIssuedRights(store);
-  told.note(secrets, '100', scope('one'));
-  assert.equal(await told.before(secrets, '099', ...now('two')), undefined);
-  assert.equal(await told.before(secrets, '101', ...now('two')), undefined);
+test('what was issued to nobody, or to somebody else, is not known', async () => {
+  const issued = makeIssuedRights(store);
+  issued.note(secrets, '100', scope('one'));
+  assert.equal(await issued.before(secrets, '099', ...now('two')), undefined);
+  assert.equal(await issued.before(secrets, '101', ...now('two')), undefined);
   const bob = makeUser({ name: 'bob', groups: ['dev'], origin: 'hub' });
   const ops = makeUser({ name: 'alice', groups: ['ops'], origin: 'hub' });
   for (const other of [{ user: bob }, { user: ops }, { cluster: 'm1' }, { clusters: ['m1'] }, { byOwner: true }]) {
-    assert.equal(await told.before({ ...secrets, ...other }, '100', ...now('two')), undefined, JSON.stringify(other));
+    assert.equal(await issued.before({ ...secrets, ...other }, '100', ...now('two')), undefined, JSON.stringify(other));
   }
 });
 
 test('a list is compared with what a list would show now, a watch with a watch', async () => {
-  const told = makeIssuedRights(store);
-  told.note({ ...secrets, verb: 'list' }, '100', scope('all'));
-  assert.equal(await told.before(secrets, '100', ...now('some', 'all')), undefined);
-  told.note(secrets, '100', scope('some'));
-  assert.equal(await told.before(secrets, '100', ...now('some', 'all')), undefined);
+  const issued = makeIssuedRights(store);
+  issued.note({ ...secrets, verb: 'list' }, '100', scope('all'));
+  assert.equal(await issued.before(secrets, '100', ...now('some', 'all')), undefined);
+  issued.note(secrets, '100', scope('some'));
+  assert.equal(await issued.before(secrets, '100', ...now('some', 'all')), undefined);
 });
 
-test('a position that was told under these rights and under others must be listed anew', async () => {
-  const told = makeIssuedRights(store);
-  told.note(secrets, '100', scope('one'));
-  told.note(secrets, '100', scope('two'));
-  await assert.rejects(told.before(secrets, '100', ...now('two')), { code: 'EXPIRED' });
-  await assert.rejects(told.before(secrets, '100', ...now('three')), { code: 'EXPIRED' });
+test('a position that was issued under these rights and under others must be listed anew', async () => {
+  const issued = makeIssuedRights(store);
+  issued.note(secrets, '100', scope('one'));
+  issued.note(secrets, '100', scope('two'));
+  await assert.rejects(issued.before(secrets, '100', ...now('two')), { code: 'EXPIRED' });
+  await assert.rejects(issued.before(secrets, '100', ...now('three')), { code: 'EXPIRED' });
   // A slow watcher tells of rights that others have seen change: both are remembered.
-  told.note(secrets, '200', scope('two'));
-  told.note(secrets, '150', scope('one'));
-  assert.equal((await told.before(secrets, '200', ...now('three')))?.digest, 'two');
+  issued.note(secrets, '200', scope('two'));
+  issued.note(secrets, '150', scope('one'));
+  assert.equal((await issued.before(secrets, '200', ...now('three')))?.digest, 'two');
 });
 
 test('a position of the process before goes on unless roles or bindings have changed since', async () => {
-  const told = makeIssuedRights(store);
-  assert.equal(await told.before(secrets, '060', ...now('one')), undefined);
-  await assert.rejects(told.before(secrets, '059', ...now('one')), { code: 'EXPIRED' });
+  const issued = makeIssuedRights(store);
+  assert.equal(await issued.before(secrets, '060', ...now('one')), undefined);
+  await assert.rejects(issued.before(secrets, '059', ...now('one')), { code: 'EXPIRED' });
 });

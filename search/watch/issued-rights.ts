@@ -1,6 +1,6 @@
-// Under which rights clients got to the positions they hold: what a watch that is taken up there must first catch up
-// with. Easy to get wrong: a client may have its position from another client's answer, so what is not known here is no
-// reason to refuse, and what is known in two ways is.
+// Under which rights clients got to the positions they hold: a watch that resumes there must first catch up with later
+// changes of rights. A client may have its position from another client's answer. So an unknown position is no reason
+// to refuse, and a position that was issued under two sets of rights is.
 import { makeIdentityNumbers } from '../../auth/callers/identity-key.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
@@ -11,8 +11,8 @@ import type { IndexStore } from '../stores/store.ts';
 import { typeKey } from '../types.ts';
 
 /**
- * See the file comment. It is forgotten with the process; what the process before it has told is judged by the roles
- * and bindings in the log.
+ * See the file comment. It is forgotten with the process. For positions that an earlier process has issued, the roles
+ * and bindings in the log decide.
  */
 export interface IssuedRights {
   /** All up to `position` was answered to this question under these rights. */
@@ -22,7 +22,7 @@ export interface IssuedRights {
    * those of now.
    * @param question of a watch
    * @param scopeNow of the watch
-   * @param listScope what a list would show, read after `scopeNow`: where that is as it was, so was the other
+   * @param listScope what a list would show, read after `scopeNow`
    * @throws GatewayError (rejects) EXPIRED when some were others and some were not, and where they may have changed
    *   since a position of a process before
    */
@@ -34,7 +34,7 @@ export interface IssuedRights {
   ): Promise<RowScope | undefined>;
 }
 
-/** Positions that were told under the same rights. */
+/** Positions that were issued under the same rights. */
 interface Stretch {
   readonly scope: RowScope;
   readonly from: string;
@@ -47,23 +47,23 @@ const mostQuestions = 2_000;
 /** Rights change seldom; what is older is no longer known. */
 const mostStretches = 4;
 
-/** @param store opened by this process, which has told nothing yet */
+/** @param store opened by this process, which has issued nothing yet */
 export function makeIssuedRights(store: Pick<IndexStore, 'changes' | 'resourceVersion'>): IssuedRights {
   const openedAt = store.resourceVersion();
   const numberOf = makeIdentityNumbers();
-  const told = makeRecent<Stretch[]>({ maxEntries: mostQuestions });
+  const issued = makeRecent<Stretch[]>({ maxEntries: mostQuestions });
   const keyOf = ({ user, types, clusters, cluster, byOwner }: PlanQuestion, verb: string): string =>
     JSON.stringify([verb, numberOf(user), types, clusters ?? null, cluster ?? null, byOwner ?? false]);
   return {
     note(question, position, scope) {
       const key = keyOf(question, question.verb);
-      const stretches = told.get(key) ?? [];
+      const stretches = issued.get(key) ?? [];
       const last = stretches.at(-1);
       if (last?.scope.digest === scope.digest && position >= last.from) {
         if (position > last.to) last.to = position;
         return;
       }
-      told.set(key, [...stretches.slice(1 - mostStretches), { scope, from: position, to: position }]);
+      issued.set(key, [...stretches.slice(1 - mostStretches), { scope, from: position, to: position }]);
     },
     async before(question, position, scopeNow, listScope) {
       // Every cluster that comes or goes brings or takes its roles and bindings, too.
@@ -71,7 +71,7 @@ export function makeIssuedRights(store: Pick<IndexStore, 'changes' | 'resourceVe
       const others = new Map<string, RowScope>();
       let isSame = false;
       for (const verb of ['list', 'watch'] as const) {
-        const stretches = told.get(keyOf(question, verb)) ?? [];
+        const stretches = issued.get(keyOf(question, verb)) ?? [];
         const under = stretches.filter(({ from, to }) => from <= position && position <= to);
         if (under.length === 0) continue;
         const { digest } = verb === 'watch' ? scopeNow : await listScope();

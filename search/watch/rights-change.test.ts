@@ -57,15 +57,15 @@ async function change(
     before,
     after,
     position: '1000',
-    wasTold: ({ before: known }) => known !== undefined,
+    wasSent: ({ before: known }) => known !== undefined,
   });
   return {
     position,
-    told: events.map((event) => `${event.kind} ${event.kind === 'entry' ? event.entry.name : event.row.name}`),
+    shown: events.map((event) => `${event.kind} ${event.kind === 'entry' ? event.entry.name : event.row.name}`),
   };
 }
 
-test('rows out of reach are lost once, rows in reach are gained, the rest is told as it happened', async () => {
+test('rows out of reach are lost once, rows in reach are gained, the rest is sent as it happened', async () => {
   const store = storeOf(
     [row('kept', 'k1'), row('lost', 'l1'), row('lost', 'made-since'), row('won', 'w1')],
     [
@@ -74,25 +74,25 @@ test('rows out of reach are lost once, rows in reach are gained, the rest is tol
       entry(3, 'lost', 'deleted-since', 'gone'),
       entry(4, 'lost', 'made-since', 'made'),
       entry(5, 'won', 'w1', 'changed'),
-      // After the state that was listed: told later, under the new rights.
+      // After the state that was listed: sent later, under the new rights.
       entry(55, 'kept', 'k1', 'changed'),
     ],
   );
-  const { told, position } = await change(store, scope('kept', 'lost'), scope('kept', 'won'));
-  assert.deepEqual(told, ['entry k1', 'lost l1', 'lost deleted-since', 'gained w1']);
+  const { shown, position } = await change(store, scope('kept', 'lost'), scope('kept', 'won'));
+  assert.deepEqual(shown, ['entry k1', 'lost l1', 'lost deleted-since', 'gained w1']);
   assert.equal(position, '1050');
 });
 
-test('what was committed between the reading of the log and that of the rows is told, too', async () => {
+test('what was committed between the reading of the log and that of the rows is sent, too', async () => {
   const store = storeOf([row('kept', 'k1'), row('won', 'w1')], [entry(1, 'kept', 'k1', 'changed')]);
   const log = [entry(1, 'kept', 'k1', 'changed')];
-  // Its readers see a commit before those who wait for one are told: the feed still has what it read for others.
+  // Its readers see a commit before the listeners are called: the feed still has what it read for others.
   const late = { ...store, changes: () => Promise.resolve([...log]), resourceVersion: () => '1010' };
   const feed = makeChangeFeed(late);
   await feed.read('1000', [type]);
   log.push(entry(45, 'kept', 'k2', 'made'), entry(46, 'won', 'w1', 'made'), entry(47, 'kept', 'k1', 'gone'));
-  const { told, position } = await change(late, scope('kept'), scope('kept', 'won'), feed);
-  assert.deepEqual(told, ['entry k1', 'entry k2', 'entry k1', 'gained w1']);
+  const { shown, position } = await change(late, scope('kept'), scope('kept', 'won'), feed);
+  assert.deepEqual(shown, ['entry k1', 'entry k2', 'entry k1', 'gained w1']);
   assert.equal(position, '1050');
 });
 
@@ -103,5 +103,5 @@ test('more than a thousand rows that come or go end the watch', async () => {
   // As many come as go.
   const others = rows.map((each, i) => ({ ...each, namespace: 'won', name: `w${i}` }));
   await assert.rejects(change(storeOf([...rows, ...others], []), scope('lost'), scope('won')), { code: 'EXPIRED' });
-  assert.equal((await change(storeOf(rows.slice(1), []), scope('lost'), scope())).told.length, 1_000);
+  assert.equal((await change(storeOf(rows.slice(1), []), scope('lost'), scope())).shown.length, 1_000);
 });

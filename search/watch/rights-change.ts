@@ -1,6 +1,6 @@
-// What a watcher is told when its rights have changed: what it may no longer see is gone, what it may now see is new.
-// Easy to get wrong: of an object that is out of reach nothing newer may be told, also not what changed between the
-// last event and the loss of the right.
+// What a watcher is sent when its rights have changed: what it may no longer see is deleted, what it may now see is
+// added. Easy to get wrong: of an object that is out of reach nothing newer may be sent, also not what changed between
+// the last event and the loss of the right.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { differingScopes, scopeAllows } from '../api/visible.ts';
 import type { ListQuery } from '../query/list-query.ts';
@@ -11,7 +11,7 @@ import { rowIdentity } from './change.ts';
 import type { Identity } from './change.ts';
 import type { ChangeFeed } from './feed.ts';
 
-/** More than this and the watcher is told to list again. */
+/** More than this, and the watcher must list again. */
 const mostRows = 1_000;
 const mostBytes = 32 * 1024 * 1024;
 /** Changes under rights that stayed as they are. */
@@ -29,14 +29,14 @@ export interface ScopeChange {
   readonly types: readonly TypeKey[];
   readonly before: RowScope;
   readonly after: RowScope;
-  /** Up to where the watcher was told under the scope before. */
+  /** Up to where the watcher has events under the scope before. */
   readonly position: string;
   /** Whether the object as it was is one the watcher knows. */
-  readonly wasTold: (entry: LogEntry) => boolean;
+  readonly wasSent: (entry: LogEntry) => boolean;
 }
 
 /**
- * What to tell, and up to where that is.
+ * What to send, and up to where that is.
  * @throws GatewayError (rejects) EXPIRED when more than 1,000 rows come or go, or the log is too short
  */
 export async function rightsEvents(
@@ -44,7 +44,7 @@ export async function rightsEvents(
   feed: ChangeFeed,
   change: ScopeChange,
 ): Promise<{ readonly events: readonly RightsEvent[]; readonly position: string }> {
-  const { query, types, before, after, position, wasTold } = change;
+  const { query, types, before, after, position, wasSent } = change;
   const [less, more] = differingScopes(before, after);
   const difference = Math.abs((await store.count(query, less)) - (await store.count(query, more)));
   if (difference > mostRows) throw tooMany();
@@ -63,9 +63,9 @@ export async function rightsEvents(
       if (events.push({ kind: 'entry', entry }) > mostEntries || bytes > mostBytes) throw tooMany();
     }
     if (!could || can || settled.has(rowIdentity(entry))) continue;
-    // Made after the last event, it was never told of, and now will not be.
+    // Made after the last event, it was never sent, and now will not be.
     settled.add(rowIdentity(entry));
-    if (wasTold(entry)) events.push({ kind: 'lost', row: entry });
+    if (wasSent(entry)) events.push({ kind: 'lost', row: entry });
   }
   for (const row of lost.rows) if (!settled.has(rowIdentity(row))) events.push({ kind: 'lost', row });
   for (const row of gained.rows) events.push({ kind: 'gained', row });

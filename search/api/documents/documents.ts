@@ -1,153 +1,154 @@
-// Answers discovery, OpenAPI, version and health below the paths of the index. Easy to get wrong: kubectl asks for
-// discovery before anything else, so it is made from what is known here and never waits for a member; only OpenAPI,
-// which few ask for, is asked of them.
-import { GatewayError } from '../../../cache/model/errors.ts';
+// Discovery and OpenAPI below the paths of the index. kubectl asks for discovery before anything else, so it is made
+// from what is known here and never waits for a cluster. Only OpenAPI, which few ask for, is asked of clusters.
 import type { User } from '../../../cache/model/user.ts';
 import { hasEtag } from '../../../routing/forward/headers.ts';
 import type { StoredType } from '../../stores/store.ts';
 import { typeKey } from '../../types.ts';
-import { sendJson, sendWhole } from '../answer-body.ts';
+import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { Warning } from '../answer-body.ts';
+import { EarlyAnswer, jsonAnswer } from '../answer.ts';
+import type { WholeAnswer } from '../answer.ts';
 import { askedAbout } from '../catalog.ts';
 import { clusterWarnings } from '../cluster-warnings.ts';
-import { scopeConcerns } from '../visible.ts';
-import type { AskedDocument } from '../inner-path.ts';
 import { notFound } from '../inner-path.ts';
-import type { AnswerParts } from '../parts.ts';
+import type { AskedDocument } from '../inner-path.ts';
 import { unknownCluster } from '../plan.ts';
+import type { DocumentQuestion } from '../question.ts';
 import type { IndexRequest } from '../request.ts';
+import type { Asked, Fetched, Planned, Seen } from '../state.ts';
+import { scopeConcerns } from '../visible.ts';
+import type { UnionDocument } from './openapi-union.ts';
 import { aggregatedList, groupDocument, groupLists, openapiRoot, resourceList, unionOf } from './union-discovery.ts';
 import type { Union } from './union-discovery.ts';
 
-/** Answers one document. @throws GatewayError (rejects) while nothing was sent */
-export async function answerDocument(request: IndexRequest, asked: AskedDocument, parts: AnswerParts): Promise<void> {
-  const { document, cluster } = asked;
-  if (document === 'health') {
-    sendWhole(request, Buffer.from('ok'), [], 'text/plain; charset=utf-8');
-    return;
-  }
-  if (document === 'version') {
-    request.form(['']);
-    sendJson(request, parts.version());
-    return;
-  }
-  await parts.settled();
-  const types = await typesSeen(parts, request.user, cluster);
-  const union = unionOf(types, cluster !== undefined);
-  if (document === 'openapi-v3' && asked.version !== undefined) {
-    await answerOpenapi(request, asked, parts, types, union);
-    return;
-  }
-  if (document === 'openapi-v2') {
-    await askOpenapi(request, asked, types);
-    return;
-  }
-  if (document === 'openapi-v3') {
-    sendJson(request, openapiRoot(union));
-    return;
-  }
-  // kubectl asks for this first, and goes no further where it finds no type.
-  const warnings = union.groups.size > 0 ? [] : await unreadWarnings(parts, request.user, cluster);
-  sendDiscovery(request, asked, union, warnings);
-}
+/** Types of clusters of which the caller may list or get anything. */
+type SeenTypes = readonly StoredType[];
 
-/** Why clusters that the caller may know of have no types at all. */
-async function unreadWarnings(
-  parts: AnswerParts,
-  user: User,
-  cluster: string | undefined,
-): Promise<readonly Warning[]> {
-  const clusters = cluster === undefined ? undefined : [cluster];
-  const answer = await parts.rights.scope(user, 'list', askedAbout(await parts.catalog(), parts), clusters);
-  return clusterWarnings({ types: [], clusters }, answer, parts.statesOf(new Set()), parts.now());
-}
-
-function sendDiscovery(
-  request: IndexRequest,
-  { document, group, version }: AskedDocument,
-  union: Union,
-  warnings: readonly Warning[],
-): void {
-  if (document === 'api' || document === 'apis') {
-    const form = request.form(['APIGroupDiscoveryList', '']);
-    if (form.as === '') {
-      sendJson(request, groupLists(union)[document], warnings);
-      return;
-    }
-    const type = `application/json;g=apidiscovery.k8s.io;v=${form.version};as=APIGroupDiscoveryList`;
-    sendWhole(
-      request,
-      Buffer.from(`${JSON.stringify(aggregatedList(union, document, form.version))}\n`),
-      warnings,
-      type,
-    );
-    return;
-  }
-  request.form(['']);
-  if (document === 'root') {
-    sendJson(request, groupLists(union).root);
-    return;
-  }
-  const found = document === 'group' ? groupDocument(union, group!) : resourceList(union, group!, version!);
-  if (found === undefined) throw notFound();
-  sendJson(request, found);
-}
-
-/** Types of which the caller may list or get anything. */
-async function typesSeen(parts: AnswerParts, user: User, cluster: string | undefined): Promise<readonly StoredType[]> {
-  const catalog = await parts.catalog();
-  const own = catalog.all.filter(({ incarnation }) => cluster === undefined || incarnation.cluster === cluster);
+/** @throws GatewayError (rejects) CLUSTER_NOT_FOUND for a cluster of the path that is out of the caller's reach */
+export async function rightsToDocuments(
+  { request: { user }, question: { document } }: Asked<DocumentQuestion>,
+  { rights, catalog, chosen }: AnswerDependencies,
+): Promise<SeenTypes> {
+  const { cluster } = document;
+  const known = await catalog();
+  const own = known.all.filter(({ incarnation }) => cluster === undefined || incarnation.cluster === cluster);
   const types = [...new Map(own.map(({ type }) => [typeKey(type), type])).values()].map(({ group, resource }) => ({
     group,
     resource,
   }));
   const clusters = cluster === undefined ? undefined : [cluster];
-  const listed = await parts.rights.scope(user, 'list', types, clusters);
+  const listed = await rights.scope(user, 'list', types, clusters);
   const isListed = ({ incarnation, type }: StoredType): boolean =>
     scopeConcerns(listed.scope, incarnation.id, typeKey(type));
   const rest = types.filter((type) => own.some((each) => typeKey(each.type) === typeKey(type) && !isListed(each)));
-  const got = rest.length === 0 ? listed : await parts.rights.scope(user, 'get', rest, clusters);
+  const got = rest.length === 0 ? listed : await rights.scope(user, 'get', rest, clusters);
   if (cluster !== undefined && !listed.reachable.has(cluster) && !got.reachable.has(cluster)) {
-    // Nothing of it may be read yet: it is judged by what is chosen.
-    const chosen = await parts.rights.scope(user, 'list', askedAbout(catalog, parts), clusters);
-    if (!chosen.reachable.has(cluster)) throw unknownCluster(cluster);
+    // Nothing of it may be read yet: what is chosen decides.
+    const about = await rights.scope(user, 'list', askedAbout(known, chosen), clusters);
+    if (!about.reachable.has(cluster)) throw unknownCluster(cluster);
   }
   return own.filter((each) => isListed(each) || scopeConcerns(got.scope, each.incarnation.id, typeKey(each.type)));
 }
 
 /**
- * One document of `/openapi/v3`: of the cluster in the path as that has it, else of the union. @throws GatewayError
- * (rejects) NOT_FOUND, INDEX_UNAVAILABLE
+ * The union of what clusters serve. OpenAPI of one cluster, in version 2 or in protobuf is relayed from a cluster.
+ * @throws GatewayError NOT_FOUND for an OpenAPI document of a version that no cluster serves
  */
-async function answerOpenapi(
-  request: IndexRequest,
-  asked: AskedDocument,
-  { openapi }: AnswerParts,
-  types: readonly StoredType[],
-  { groups }: Union,
-): Promise<void> {
-  const group = asked.group!;
-  const version = asked.version!;
-  const offered = groups.get(group)?.get(version);
-  if (offered === undefined) throw notFound();
-  if (asked.cluster !== undefined || isForProtobufAlone(request)) {
-    await askOpenapi(request, asked, types);
-    return;
-  }
-  const names = new Set(offered.map(({ resource }) => resource));
+export function planDocument({
+  request,
+  question: { document: asked },
+  sight: types,
+}: Seen<DocumentQuestion, SeenTypes>): Union | EarlyAnswer {
+  const { document, cluster, group, version } = asked;
+  const union = unionOf(types, cluster !== undefined);
+  if (document === 'openapi-v2') return relayedOpenapi(request, asked, types);
+  if (document !== 'openapi-v3' || version === undefined) return union;
+  if (union.groups.get(group!)?.get(version) === undefined) throw notFound();
+  return cluster !== undefined || isForProtobufAlone(request) ? relayedOpenapi(request, asked, types) : union;
+}
+
+/** What a document needs beside the plan. */
+interface FoundDocument {
+  /** Of `/openapi/v3`. */
+  readonly openapi?: UnionDocument;
+  readonly warnings: readonly Warning[];
+}
+
+/** Reads one document of `/openapi/v3` of the union. Discovery without any type gets the reasons as warnings. */
+export async function fetchDocument(
+  { request, question: { document: asked }, sight: types, plan }: Planned<DocumentQuestion, SeenTypes, Union>,
+  dependencies: AnswerDependencies,
+): Promise<FoundDocument | EarlyAnswer> {
+  const { document, cluster, group, version } = asked;
+  const isDiscovery = document === 'api' || document === 'apis';
+  if (isDiscovery && plan.groups.size === 0)
+    return { warnings: await unreadWarnings(request.user, cluster, dependencies) };
+  if (document !== 'openapi-v3' || version === undefined) return { warnings: [] };
+  const names = new Set(
+    plan.groups
+      .get(group!)!
+      .get(version)!
+      .map(({ resource }) => resource),
+  );
   const having = types.filter(
     ({ type }) => type.group === group && names.has(type.resource) && type.versions.includes(version),
   );
-  const document = await openapi.document(group, version, having);
-  if (document === undefined) {
-    // No cluster tells the index; one may tell the caller.
-    await askOpenapi(request, asked, types);
-    return;
+  const openapi = await dependencies.openapi.document(group!, version, having);
+  // Where no cluster answers the index, one may answer the caller.
+  return openapi === undefined ? relayedOpenapi(request, asked, types) : { openapi, warnings: openapi.warnings };
+}
+
+/** Why clusters that the caller may know of have no types at all. kubectl asks for discovery first, and stops there. */
+async function unreadWarnings(
+  user: User,
+  cluster: string | undefined,
+  { rights, catalog, chosen, statesOf, now }: AnswerDependencies,
+): Promise<readonly Warning[]> {
+  const clusters = cluster === undefined ? undefined : [cluster];
+  const answer = await rights.scope(user, 'list', askedAbout(await catalog(), chosen), clusters);
+  return clusterWarnings({ types: [], clusters }, answer, statesOf(new Set()), now());
+}
+
+export function formDocument({
+  request,
+  question: { document: asked },
+  plan: union,
+  found,
+}: Fetched<DocumentQuestion, SeenTypes, Union, FoundDocument>): WholeAnswer {
+  const { document, group, version } = asked;
+  if (found.openapi !== undefined) return openapiAnswer(request, found.openapi);
+  switch (document) {
+    case 'openapi-v3':
+      return jsonAnswer(openapiRoot(union));
+    case 'api':
+    case 'apis':
+      return discoveryAnswer(request, document, union, found.warnings);
+    default: {
+      request.form(['']);
+      if (document === 'root') return jsonAnswer(groupLists(union).root);
+      const known = document === 'group' ? groupDocument(union, group!) : resourceList(union, group!, version!);
+      if (known === undefined) throw notFound();
+      return jsonAnswer(known);
+    }
   }
-  const { body, etag, warnings } = document;
-  const validators = ['ETag', etag, 'Vary', 'Accept'];
-  if (hasEtag(request.headers, etag)) sendWhole(request, Buffer.alloc(0), warnings, undefined, 304, validators);
-  else sendWhole(request, body, warnings, undefined, 200, validators);
+}
+
+function discoveryAnswer(
+  request: IndexRequest,
+  document: 'api' | 'apis',
+  union: Union,
+  warnings: readonly Warning[],
+): WholeAnswer {
+  const form = request.form(['APIGroupDiscoveryList', '']);
+  if (form.as === '') return jsonAnswer(groupLists(union)[document], warnings);
+  const contentType = `application/json;g=apidiscovery.k8s.io;v=${form.version};as=APIGroupDiscoveryList`;
+  return { ...jsonAnswer(aggregatedList(union, document, form.version), warnings), contentType };
+}
+
+function openapiAnswer(request: IndexRequest, { body, etag, warnings }: UnionDocument): WholeAnswer {
+  const headers = ['ETag', etag, 'Vary', 'Accept'];
+  if (hasEtag(request.headers, etag)) return { kind: 'whole', body: Buffer.alloc(0), warnings, status: 304, headers };
+  return { kind: 'whole', body, warnings, headers };
 }
 
 /** Such clients (kubectl before it writes) have a cluster's own document: documents of the union are JSON. */
@@ -164,28 +165,18 @@ function isForProtobufAlone(request: IndexRequest): boolean {
  * OpenAPI as a cluster has it: of the one in the path, else of the one with the most types of such a group, and of
  * several the one heard of last.
  */
-async function askOpenapi(
+function relayedOpenapi(
   request: IndexRequest,
   { document, cluster, group, version }: AskedDocument,
-  types: readonly StoredType[],
-): Promise<void> {
+  types: SeenTypes,
+): EarlyAnswer {
   const isAny = document === 'openapi-v2';
   const having = types
     .filter(({ type }) => isAny || (type.group === group && type.versions.includes(version!)))
     .toSorted((one, other) => other.position.confirmedAtMs - one.position.confirmedAtMs);
-  const names = cluster === undefined ? byTypes(having) : [cluster];
+  const clusters = cluster === undefined ? byTypes(having) : [cluster];
   const path = isAny ? '/openapi/v2' : `/openapi/v3/${group === '' ? 'api' : `apis/${group}`}/${version}`;
-  let failure: unknown = new GatewayError('INDEX_UNAVAILABLE', 'no cluster can be asked for its OpenAPI documents');
-  for (const name of names.slice(0, 3)) {
-    try {
-      await request.live(name, path, request.query);
-      return;
-    } catch (error) {
-      if (request.inbound.answered) throw error;
-      failure = error;
-    }
-  }
-  throw failure;
+  return new EarlyAnswer({ kind: 'relayed', clusters, path, query: request.query });
 }
 
 /**

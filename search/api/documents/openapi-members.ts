@@ -1,6 +1,5 @@
-// Keeps the OpenAPI documents of members, asked for again by their ETag. Easy to get wrong: a member's hash is its own
-// word, and by another member's hash it would put its document in that one's place; texts are kept by a digest made
-// here.
+// Keeps the OpenAPI documents of members, asked for again by their ETag. A member chooses its own hash, and with
+// another member's hash it would put its document in that one's place, so texts are kept by a digest made here.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { headerValues } from '../../../routing/forward/headers.ts';

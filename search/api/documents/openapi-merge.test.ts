@@ -131,7 +131,7 @@ test('references that take longer to follow than is done are all renamed: more t
   assert.deepEqual(meaning(merged, 'bears'), meaning(merge([bears, 'bears']), 'bears'));
 });
 
-test('nothing is told of other types, subresources, writes and groups', () => {
+test('nothing is said of other types, subresources, writes and groups', () => {
   const hidden = schema('Canary', { why: text('canary') });
   const event = {
     type: 'object',

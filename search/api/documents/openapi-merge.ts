@@ -16,7 +16,7 @@ export interface OpenapiPart {
   readonly resources: readonly string[];
 }
 
-/** Deeper documents are no OpenAPI: nobody reads them, and walking them would end the stack. */
+/** Deeper documents are refused: they are no OpenAPI, and walking them would end the stack. */
 const mostLevels = 200;
 /**
  * References of a real document are followed in half as many; a member must not keep everybody waiting with a document
@@ -122,8 +122,8 @@ function reachedSchemas(document: Json, from: unknown, group: string, version: s
 }
 
 /**
- * Schemas such as WatchEvent name a kind for every group the cluster has; which ones those are is nobody's business
- * here.
+ * Schemas such as WatchEvent name a kind for every group the cluster has. Only those of this group and version are
+ * kept: the caller may not know of the others.
  */
 function withOwnKinds(schema: unknown, group: string, version: string): unknown {
   if (!isObject(schema) || !Object.hasOwn(schema, kindsKey)) return schema;

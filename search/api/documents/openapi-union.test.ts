@@ -87,7 +87,7 @@ function having(cluster: string, resource: string, isCustom: boolean): StoredTyp
 }
 
 /** Fields of each type in the answer. */
-async function told(site: Site, types: readonly StoredType[]): Promise<Described | undefined> {
+async function shown(site: Site, types: readonly StoredType[]): Promise<Described | undefined> {
   const answer = await site.openapi.document('x.io', 'v1', types);
   if (answer === undefined) return undefined;
   const { paths, components } = JSON.parse(answer.body.toString('utf8')) as {
@@ -108,9 +108,9 @@ test('a built-in type is described as the newest Kubernetes has it, and no other
     c: { version: 'v1.36.9', described: { as: ['old'] } },
     d: { version: '', described: { as: ['unknown'] } },
   });
-  assert.deepEqual(await told(site, built('a', 'b', 'c', 'd')), { as: ['new'] });
+  assert.deepEqual(await shown(site, built('a', 'b', 'c', 'd')), { as: ['new'] });
   assert.deepEqual(site.asked, ['b 200']);
-  assert.deepEqual(await told(site, built('d', 'a')), { as: ['one', 'two', 'three'] });
+  assert.deepEqual(await shown(site, built('d', 'a')), { as: ['one', 'two', 'three'] });
 });
 
 test('a custom type is described by the schema with the most fields, and types that only one cluster has are all there', async () => {
@@ -121,8 +121,8 @@ test('a custom type is described by the schema with the most fields, and types t
   });
   const types = [...built('a'), ...custom('a', 'b', 'c'), having('a', 'mine', true), having('b', 'yours', true)];
   const all = { as: ['a'], cs: ['three', 'four'], mine: ['m'], yours: ['y'] };
-  assert.deepEqual(await told(site, types), all);
-  assert.deepEqual(await told(site, types.toReversed()), all);
+  assert.deepEqual(await shown(site, types), all);
+  assert.deepEqual(await shown(site, types.toReversed()), all);
   assert.deepEqual(site.asked.toSorted(), ['a 200', 'b 200', 'c 200']);
 });
 
@@ -131,21 +131,21 @@ test('of many clusters with a custom type few are asked', async () => {
   const site = makeSite(
     Object.fromEntries(names.map((name) => [name, { version: 'v1.36.0', described: { cs: [name] } }])),
   );
-  assert.deepEqual(await told(site, custom(...names)), { cs: ['m0'] });
+  assert.deepEqual(await shown(site, custom(...names)), { cs: ['m0'] });
   assert.equal(site.asked.length, 8);
 });
 
 test('a document is asked for once, then by its ETag, and anew when it has changed', async () => {
   const site = makeSite({ a: { version: 'v1.36.0', described: { as: ['x'] } } });
-  await told(site, built('a'));
+  await shown(site, built('a'));
   const [first] = [await site.openapi.document('x.io', 'v1', built('a'))];
   assert.deepEqual(site.asked, ['a 200']);
   site.nowMs += 11_000;
-  await Promise.all([told(site, built('a')), told(site, built('a'))]);
+  await Promise.all([shown(site, built('a')), shown(site, built('a'))]);
   assert.deepEqual(site.asked, ['a 200', 'a 304']);
   site.members['a']!.described = { as: ['x', 'y'] };
   site.nowMs += 11_000;
-  assert.deepEqual(await told(site, built('a')), { as: ['x', 'y'] });
+  assert.deepEqual(await shown(site, built('a')), { as: ['x', 'y'] });
   assert.notEqual((await site.openapi.document('x.io', 'v1', built('a')))!.etag, first!.etag);
 });
 
@@ -161,14 +161,14 @@ test('a cluster that is down is described as it last said, else as another one h
     answer?.warnings.map(({ cluster }) => cluster),
     ['a'],
   );
-  assert.deepEqual(await told(site, types), { as: ['older'] });
-  assert.equal(await told(site, [having('a', 'mine', false)]), undefined);
+  assert.deepEqual(await shown(site, types), { as: ['older'] });
+  assert.equal(await shown(site, [having('a', 'mine', false)]), undefined);
   site.members['a']!.described = { as: ['newer'], mine: ['m'] };
   const whole = { as: ['newer'], mine: ['m'] };
-  assert.deepEqual(await told(site, types), whole);
+  assert.deepEqual(await shown(site, types), whole);
   site.members['a']!.described = undefined;
   site.nowMs += 11_000;
-  assert.deepEqual(await told(site, types), whole);
+  assert.deepEqual(await shown(site, types), whole);
 });
 
 test('a member with a document that is none, or with the ETag of another one, changes nothing for others', async () => {
@@ -177,12 +177,12 @@ test('a member with a document that is none, or with the ETag of another one, ch
     b: { version: 'v1.36.0', described: { as: ['good'], cs: ['good'] } },
     c: { version: 'v1.98.0', described: {}, text: '{{' },
   });
-  assert.deepEqual(await told(site, [...built('a', 'b', 'c'), ...custom('a', 'b', 'c')]), {
+  assert.deepEqual(await shown(site, [...built('a', 'b', 'c'), ...custom('a', 'b', 'c')]), {
     as: ['good'],
     cs: ['good'],
   });
   // Of the same length and so of the same ETag as that of b.
   site.members['a']!.text = document({ as: ['evil'], cs: ['evil'] });
   site.nowMs += 11_000;
-  assert.deepEqual(await told(site, [...built('b'), ...custom('b')]), { as: ['good'], cs: ['good'] });
+  assert.deepEqual(await shown(site, [...built('b'), ...custom('b')]), { as: ['good'], cs: ['good'] });
 });

@@ -1,6 +1,6 @@
-// The OpenAPI document of a group-version over all clusters that have some of its types. Easy to get wrong: documents
-// are read as the index and kept for everybody, so what a caller gets is made from the types that this caller may see,
-// in the clusters where they may, and from nothing else.
+// The OpenAPI document of a group-version over all clusters that have some of its types. Documents are read as the
+// index and kept for everybody. What a caller gets is made only from the types that this caller may see, in the
+// clusters where it may see them.
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { StoredType } from '../../stores/store.ts';

@@ -1,6 +1,6 @@
 // Discovery of the union: the types of which the caller may see anything, as if one API server had them all, in the
-// legacy and the aggregated form (KEP-3352). Easy to get wrong: a type that only a cluster out of the caller's reach
-// has must not be told, not even by a version or a short name.
+// legacy and the aggregated form (KEP-3352). A type that only a cluster out of the caller's reach has must not show,
+// not even by a version or a short name.
 import type { StoredType } from '../../stores/store.ts';
 import { typeKey } from '../../types.ts';
 import type { TypeInfo, TypeKey } from '../../types.ts';

@@ -1,5 +1,5 @@
-// What the CustomResourceDefinitions of a member say of its types: storage version, conversion, printer columns. Easy
-// to get wrong: a CRD is large (its schemas), so each is read for these few facts and forgotten.
+// What the CustomResourceDefinitions of a member say of its types: storage version, conversion, printer columns. A CRD
+// is large (its schemas), so these few facts are read from it and the rest is dropped.
 import type { PrinterColumn } from '../../types.ts';
 
 /** Facts of one CRD. */

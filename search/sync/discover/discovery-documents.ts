@@ -1,6 +1,6 @@
-// What a member serves, as its discovery says it: aggregated (KEP-3352) in two requests, or document by document on
-// older ones. Easy to get wrong: a group whose server is down is missing or stale in there; that is no reason to
-// believe that its types are gone.
+// What a member serves, by its discovery: aggregated (KEP-3352) in two requests, or document by document on older
+// members. Easy to get wrong: a group whose server is down is missing or stale in there, which does not mean that its
+// types are gone.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
 import { refusalOf } from '../member-faults.ts';

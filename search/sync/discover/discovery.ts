@@ -1,6 +1,5 @@
 // Which types a member has and how each is kept: one version a row, the CRD's storage version or else the one the
-// member prefers. Easy to get wrong: names of a member's discovery become paths of requests, so what is no name of
-// Kubernetes is passed over.
+// member prefers. Names of a member's discovery become paths of requests, so what is no name of Kubernetes is skipped.
 import { refusalOf } from '../member-faults.ts';
 import { readListItems } from '../follow/list-items.ts';
 import type { CustomTypes } from './custom-resources.ts';

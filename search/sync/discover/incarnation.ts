@@ -1,6 +1,5 @@
-// Which life of a member is behind an address: the UID of its record and that of its kube-system Namespace. Easy to get
-// wrong: an answer that was on its way when somebody asks says nothing about now; whoever asks waits for one that was
-// begun after.
+// Which life of a member is behind an address: the UID of its record and that of its kube-system Namespace. An answer
+// that was on its way already says nothing about now, so a caller waits for one that was begun after it asked.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { readWhole } from '../../../routing/members/member-call.ts';
 import type { Incarnation } from '../../types.ts';

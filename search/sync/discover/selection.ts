@@ -1,6 +1,6 @@
-// Which resources of which clusters are indexed: configuration, PediaCluster fields, a label on the cluster. Easy to
-// get wrong: RBAC objects, namespaces and CRDs are followed of every indexed cluster, since rights are decided by them;
-// that does not make them served.
+// Which resources of which clusters are indexed: configuration, PediaCluster fields, a label on the cluster. RBAC
+// objects, namespaces and CRDs are followed of every indexed cluster, since rights are decided by them; they are served
+// only where they are chosen.
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import { parseLabelSelector } from '../../query/selectors/label-selector.ts';
 import type { LabelRequirement } from '../../query/list-query.ts';
@@ -23,7 +23,7 @@ export interface ResourceChoice {
 export interface ClusterChoice {
   readonly resources: readonly ResourceChoice[];
   readonly allCustomResources: boolean;
-  /** Nobody has named them: what a cluster does not have is not missed. */
+  /** They are the default, not named: what a cluster does not have is not missed. */
   readonly isDefault?: boolean;
 }
 
@@ -78,7 +78,7 @@ export const defaultResources: readonly string[] = [
   `clusterrolebindings.${rbac}`,
 ];
 
-/** Changes without end that nobody looks for: only by name, never by `*`. */
+/** Types that change without end and are seldom asked for: only by name, never by `*`. */
 const unasked: ReadonlySet<TypeKey> = new Set(['events.', 'events.events.k8s.io', 'leases.coordination.k8s.io']);
 
 /** On any cluster: its resources divided by `_` (a label's value has no commas), `all`, or `none`. */
@@ -161,7 +161,7 @@ function labelChoice(label: string): ClusterChoice | undefined {
   try {
     return { resources: parseResources(entries), allCustomResources: false };
   } catch {
-    // A label that nobody can read must not choose more than it says: nothing beside what rights need.
+    // A label that cannot be read must not choose more than it says: nothing beside what rights need.
     return { resources: [], allCustomResources: false };
   }
 }

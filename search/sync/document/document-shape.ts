@@ -1,6 +1,6 @@
-// Which keys of an object the pass over its bytes stops at, compiled once a type. Easy to get wrong: keys are compared
-// as bytes, but JSON may spell any of them with escapes; such a key is decoded first, or `"d\u0061ta"` of a Secret
-// would stay.
+// Which keys of an object the pass over its bytes stops at, compiled once for a type. Easy to get wrong: keys are
+// compared as bytes, but JSON may spell any of them with escapes. Such a key is decoded first, or `"d\u0061ta"` of a
+// Secret would be kept.
 import { byte, textOf } from '../../../lib/json/json-scan.ts';
 
 /** What happens to the value of a tracked key. */

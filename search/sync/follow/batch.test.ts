@@ -47,8 +47,8 @@ test('of changes of one object that come together the last is written, whatever 
     await batcher.flush();
     assert.equal(applied.length, 1, 'one commit');
     const [{ upserts, deletes, position }] = applied as [(typeof applied)[0]];
-    const told = [...upserts.map(({ resourceVersion }) => resourceVersion), ...deletes.map(() => 'deleted')];
-    assert.deepEqual(told, [expected], changes.join());
+    const shown = [...upserts.map(({ resourceVersion }) => resourceVersion), ...deletes.map(() => 'deleted')];
+    assert.deepEqual(shown, [expected], changes.join());
     assert.equal(position?.resourceVersion, String(changes.length - 1));
   }
 });

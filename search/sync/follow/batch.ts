@@ -1,6 +1,6 @@
 // Gathers changes of one type until they are many, large or old enough, and commits them with the position they lead
-// to. Easy to get wrong: a position must never be committed before a change that came before it; while the store is
-// slow, whoever reads the member must wait, not gather.
+// to. Easy to get wrong: a position must never be committed before a change that came before it. While the store is
+// slow, the reader of the member waits.
 import type { Backoff } from '../../../lib/backoff.ts';
 import { isIndexFull } from '../../stores/index-full.ts';
 import type { Commit, RowWrite, SyncPosition, WriteBatch } from '../../stores/store.ts';
@@ -34,15 +34,15 @@ export interface BatcherOptions {
   readonly waitMs: number;
   readonly positionEveryMs: number;
   readonly waits: Backoff;
-  /** Nobody reads any more; who waits for room is told. */
+  /** Aborted when reading has ended: waits for room end. */
   readonly reading: AbortSignal;
-  /** A store that refuses is not asked again. */
+  /** Aborted when a store that refuses is not to be asked again. */
   readonly signal: AbortSignal;
   /** After each commit. */
   readonly onCommit: (commit: Commit, position: SyncPosition | undefined) => void;
-  /** The store refused; it is asked again. Undefined: it took what it had refused. */
+  /** The store refused and will be asked again. Undefined: it took what it had refused. */
   readonly onFault: (error: unknown) => void;
-  /** Its deletions were made, its rows and position were not; whoever reads must read again what was lost. */
+  /** Deletions were made, rows and position were not: what was lost must be read again. */
   readonly onFull: () => void;
   readonly limits?: BatchLimits;
 }
@@ -73,102 +73,91 @@ function nothing(): Gathered {
 }
 
 export function makeBatcher(options: BatcherOptions): Batcher {
-  const { budget, waitMs, signal } = options;
-  const limits = options.limits ?? defaultLimits;
-  let gathered = nothing();
-  let underWay: { readonly done: Promise<void>; readonly sinceMs: number | undefined } | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let dueAtMs = Number.POSITIVE_INFINITY;
-  let isHeld = false;
-  let positionAtMs = performance.now();
-  let failure: Error | undefined;
+  return new RowBatcher(options);
+}
 
-  const isFull = (): boolean =>
-    isHeld
-      ? gathered.bytes >= limits.heldBytes
-      : gathered.upserts.size + gathered.deletes.size >= limits.objects || gathered.bytes >= limits.bytes;
+class RowBatcher implements Batcher {
+  readonly #options: BatcherOptions;
+  readonly #limits: BatchLimits;
+  #gathered = nothing();
+  #underWay: { readonly done: Promise<void>; readonly sinceMs: number | undefined } | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #dueAtMs = Number.POSITIVE_INFINITY;
+  #isHeld = false;
+  #positionAtMs = performance.now();
+  #failure: Error | undefined;
 
-  const arm = (ms: number): void => {
-    const atMs = performance.now() + ms;
-    if (isHeld || signal.aborted || atMs >= dueAtMs) return;
-    clearTimeout(timer);
-    dueAtMs = atMs;
-    timer = setTimeout(() => {
-      disarm();
-      if (!isHeld) void start();
-    }, ms);
-  };
+  constructor(options: BatcherOptions) {
+    this.#options = options;
+    this.#limits = options.limits ?? defaultLimits;
+  }
 
-  const disarm = (): void => {
-    clearTimeout(timer);
-    dueAtMs = Number.POSITIVE_INFINITY;
-  };
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
 
-  /** Begins a commit of what is there, after the one under way. */
-  const start = async (): Promise<void> => {
-    if (underWay !== undefined) {
-      await underWay.done;
-      await start();
-      return;
+  get oldestMs(): number | undefined {
+    return this.#underWay?.sinceMs ?? this.#gathered.sinceMs;
+  }
+
+  put(row: RowWrite, position?: SyncPosition): Promise<void> | undefined {
+    const room = this.#weigh(row.raw.length + rowOverheadBytes);
+    return room === undefined ? this.#add(row, row, position) : room.then(() => this.#add(row, row, position));
+  }
+
+  remove(key: ObjectKey, position?: SyncPosition): Promise<void> | undefined {
+    const room = this.#weigh(rowOverheadBytes);
+    return room === undefined
+      ? this.#add(key, undefined, position)
+      : room.then(() => this.#add(key, undefined, position));
+  }
+
+  reach(position: SyncPosition, soon: boolean): void {
+    const { waitMs, positionEveryMs } = this.#options;
+    this.#gathered.position = position;
+    if (this.#gathered.sinceMs !== undefined || soon) this.#arm(waitMs);
+    else this.#arm(Math.max(waitMs, positionEveryMs - (performance.now() - this.#positionAtMs)));
+  }
+
+  async flush(): Promise<void> {
+    await this.#start();
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  retry(): void {
+    this.#failure = undefined;
+    this.#options.budget.give(this.#gathered.taken);
+    this.#gathered = nothing();
+    this.#disarm();
+  }
+
+  hold(isHeld: boolean): void {
+    this.#isHeld = isHeld;
+    if (!isHeld && this.#gathered.sinceMs !== undefined) this.#arm(this.#options.waitMs);
+  }
+
+  /** Counts the bytes of a change. @returns a promise where its room must be waited for */
+  #weigh(bytes: number): Promise<void> | undefined {
+    if (this.#isHeld) {
+      this.#gathered.bytes += bytes;
+      return undefined;
     }
-    disarm();
-    if (failure !== undefined || (gathered.sinceMs === undefined && gathered.position === undefined)) return;
-    const batch = gathered;
-    gathered = nothing();
-    const done = commit(batch).finally(() => {
-      underWay = undefined;
-      budget.give(batch.taken);
-    });
-    underWay = { done, sinceMs: batch.sinceMs };
-    await done;
-  };
-
-  const commit = async (batch: Gathered): Promise<void> => {
-    let isFailing = false;
-    for (;;) {
-      try {
-        const { position } = batch;
-        const made = await options.apply({
-          upserts: [...batch.upserts.values()],
-          deletes: [...batch.deletes.values()],
-          ...(position === undefined ? {} : { position }),
-        });
-        if (position !== undefined) positionAtMs = performance.now();
-        if (isFailing) options.onFault(undefined);
-        options.waits.reset();
-        options.onCommit(made, position);
-        return;
-      } catch (error) {
-        if (signal.aborted) return;
-        isFailing = true;
-        options.onFault(error);
-        if (isIndexFull(error)) {
-          await giveUp(batch, error);
-          return;
-        }
-        await pause(options.waits.next(), signal);
-        if (signal.aborted) return;
-      }
+    const room = this.#options.budget.take(bytes, this.#options.reading);
+    if (room === undefined) {
+      this.#count(bytes);
+      return undefined;
     }
-  };
+    return room.then(() => this.#count(bytes));
+  }
 
-  /** Deletions make room; a position would claim rows that were not taken. */
-  const giveUp = async (batch: Gathered, error: Error): Promise<void> => {
-    failure = error;
-    try {
-      if (batch.deletes.size > 0) await options.apply({ upserts: [], deletes: [...batch.deletes.values()] });
-    } catch {
-      // They are found again by the list that follows.
-    }
-    options.onFull();
-  };
+  #count(bytes: number): void {
+    this.#gathered.bytes += bytes;
+    this.#gathered.taken += bytes;
+  }
 
-  const add = (
-    key: ObjectKey,
-    row: RowWrite | undefined,
-    position: SyncPosition | undefined,
-  ): Promise<void> | undefined => {
-    if (failure !== undefined) throw failure;
+  #add(key: ObjectKey, row: RowWrite | undefined, position: SyncPosition | undefined): Promise<void> | undefined {
+    if (this.#failure !== undefined) throw this.#failure;
+    const gathered = this.#gathered;
     const text = keyText(key);
     if (row === undefined) {
       gathered.upserts.delete(text);
@@ -179,65 +168,97 @@ export function makeBatcher(options: BatcherOptions): Batcher {
     }
     gathered.sinceMs ??= performance.now();
     gathered.position = position ?? gathered.position;
-    if (!isFull()) arm(waitMs);
-    else if (underWay === undefined) void start();
+    if (!this.#isFull()) this.#arm(this.#options.waitMs);
+    else if (this.#underWay === undefined) void this.#start();
     // One batch is written while the next is gathered, no more.
-    else return underWay.done.then(() => void start());
+    else return this.#underWay.done.then(() => void this.#start());
     return undefined;
-  };
+  }
 
-  const weigh = (bytes: number): Promise<void> | undefined => {
-    if (isHeld) {
-      gathered.bytes += bytes;
-      return undefined;
-    }
-    const room = budget.take(bytes, options.reading);
-    const count = (): void => {
-      gathered.bytes += bytes;
-      gathered.taken += bytes;
-    };
-    if (room === undefined) {
-      count();
-      return undefined;
-    }
-    return room.then(count);
-  };
+  #isFull(): boolean {
+    const { bytes, upserts, deletes } = this.#gathered;
+    if (this.#isHeld) return bytes >= this.#limits.heldBytes;
+    return upserts.size + deletes.size >= this.#limits.objects || bytes >= this.#limits.bytes;
+  }
 
-  return {
-    put(row, position) {
-      const room = weigh(row.raw.length + rowOverheadBytes);
-      return room === undefined ? add(row, row, position) : room.then(() => add(row, row, position));
-    },
-    remove(key, position) {
-      const room = weigh(rowOverheadBytes);
-      return room === undefined ? add(key, undefined, position) : room.then(() => add(key, undefined, position));
-    },
-    reach(position, soon) {
-      gathered.position = position;
-      if (gathered.sinceMs !== undefined || soon) arm(waitMs);
-      else arm(Math.max(waitMs, options.positionEveryMs - (performance.now() - positionAtMs)));
-    },
-    async flush() {
-      await start();
-      if (failure !== undefined) throw failure;
-    },
-    get failure() {
-      return failure;
-    },
-    retry() {
-      failure = undefined;
-      budget.give(gathered.taken);
-      gathered = nothing();
-      disarm();
-    },
-    hold(held) {
-      isHeld = held;
-      if (!held && gathered.sinceMs !== undefined) arm(waitMs);
-    },
-    get oldestMs() {
-      return underWay?.sinceMs ?? gathered.sinceMs;
-    },
-  };
+  /** Commits in so many milliseconds, or when it is due before that. */
+  #arm(ms: number): void {
+    const atMs = performance.now() + ms;
+    if (this.#isHeld || this.#options.signal.aborted || atMs >= this.#dueAtMs) return;
+    clearTimeout(this.#timer);
+    this.#dueAtMs = atMs;
+    this.#timer = setTimeout(() => {
+      this.#disarm();
+      if (!this.#isHeld) void this.#start();
+    }, ms);
+  }
+
+  #disarm(): void {
+    clearTimeout(this.#timer);
+    this.#dueAtMs = Number.POSITIVE_INFINITY;
+  }
+
+  /** Begins a commit of what is there, after the one under way. */
+  async #start(): Promise<void> {
+    if (this.#underWay !== undefined) {
+      await this.#underWay.done;
+      await this.#start();
+      return;
+    }
+    this.#disarm();
+    const batch = this.#gathered;
+    if (this.#failure !== undefined || (batch.sinceMs === undefined && batch.position === undefined)) return;
+    this.#gathered = nothing();
+    const done = this.#commit(batch).finally(() => {
+      this.#underWay = undefined;
+      this.#options.budget.give(batch.taken);
+    });
+    this.#underWay = { done, sinceMs: batch.sinceMs };
+    await done;
+  }
+
+  /** Asks the store until it takes the batch, is full, or is not to be asked again. */
+  async #commit(batch: Gathered): Promise<void> {
+    const { apply, signal, waits, onCommit, onFault } = this.#options;
+    let isFailing = false;
+    for (;;) {
+      try {
+        const { position } = batch;
+        const made = await apply({
+          upserts: [...batch.upserts.values()],
+          deletes: [...batch.deletes.values()],
+          ...(position === undefined ? {} : { position }),
+        });
+        if (position !== undefined) this.#positionAtMs = performance.now();
+        if (isFailing) onFault(undefined);
+        waits.reset();
+        onCommit(made, position);
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        isFailing = true;
+        onFault(error);
+        if (isIndexFull(error)) {
+          await this.#giveUp(batch, error);
+          return;
+        }
+        await pause(waits.next(), signal);
+        if (signal.aborted) return;
+      }
+    }
+  }
+
+  /** Deletions make room; a position would claim rows that were not taken. */
+  async #giveUp(batch: Gathered, error: Error): Promise<void> {
+    const { apply, onFull } = this.#options;
+    this.#failure = error;
+    try {
+      if (batch.deletes.size > 0) await apply({ upserts: [], deletes: [...batch.deletes.values()] });
+    } catch {
+      // They are found again by the list that follows.
+    }
+    onFull();
+  }
 }
 
 /** One text for an object's key. */

@@ -1,6 +1,5 @@
-// What one cluster may take at once: lists under way, and bytes that wait for the store. Easy to get wrong: whoever
-// waits for room must not hold what others wait for; a batch that waits is committed by its own clock, whatever its
-// reader does.
+// What one cluster may take at once: lists under way, and bytes that wait for the store. A reader that waits for room
+// must not hold what others wait for: a batch is committed by its own clock, whatever its reader does.
 
 /** Lets a bounded number in. */
 export interface Gate {
@@ -29,7 +28,7 @@ export function makeGate(places: number): Gate {
 
 /** Bytes that may be held. */
 export interface ByteBudget {
-  /** Waits until there is room. One that is larger than all the room gets it when nobody else has any. */
+  /** Waits until there is room. One that is larger than all the room gets it when no other has any. */
   take(bytes: number, signal: AbortSignal): Promise<void> | undefined;
   give(bytes: number): void;
   readonly held: number;

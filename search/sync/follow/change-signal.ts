@@ -1,5 +1,5 @@
-// Notices that a member's APIs may have changed: a watch of its APIServices, of which nothing is kept. Easy to get
-// wrong: it may be forbidden or missing, and then nothing is lost but time, since discovery is repeated anyway.
+// Notices that a member's APIs may have changed: a watch of its APIServices, of which nothing is kept. It may be
+// forbidden or missing; then changes are noticed later, since discovery is repeated anyway.
 import { makeBackoff } from '../../../lib/backoff.ts';
 import { byteLinesOf } from '../../../lib/watch-lines.ts';
 import { pause } from './bounds.ts';

@@ -1,5 +1,5 @@
-// When the rows of a type count as confirmed. Easy to get wrong: an API server may send no bookmark at all, and an open
-// watch alone proves nothing.
+// When the rows of a type count as confirmed. An API server may send no bookmark at all, and an open watch alone proves
+// nothing.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { fill, pods, site, timing, until } from './follow.fixture.ts';

@@ -1,5 +1,5 @@
-// A follower beside a member and a store in memory, for the tests of following. Easy to get wrong: waits here are
-// short, so a test must not count questions.
+// A follower beside a member and a store in memory, for the tests of following. Waits here are short, so a test must
+// not count questions.
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { TypeInfo } from '../../types.ts';
@@ -8,7 +8,8 @@ import { makeByteBudget, makeGate } from './bounds.ts';
 import { makeDocumentReader } from '../document/document.ts';
 import { makeFakeMember, type FakeMember } from '../fake-member.fixture.ts';
 import { makeFakeStore, type FakeStore } from '../fake-store.fixture.ts';
-import { startFollower, type FollowOptions, type Follower } from './follow.ts';
+import { startFollower, type Follower } from './follow.ts';
+import type { FollowOptions } from './following.ts';
 import { defaultSyncTiming } from '../sync-types.ts';
 
 export const pods = '/api/v1/pods';

@@ -152,33 +152,33 @@ describe('a follower', () => {
     assert.equal(store.batches.at(batches)!.position?.resourceVersion, '', 'a crash in the middle must list again');
   });
 
-  it('a change that cannot be read leads to a new list, and is told', async (t) => {
+  it('a change that cannot be read leads to a new list, and shows as a fault', async (t) => {
     const { member, start, agree } = site(t);
     fill(member, 2);
-    const told: (string | undefined)[] = [];
+    const shown: (string | undefined)[] = [];
     let follower: Follower | undefined;
-    follower = await start({ onState: () => void told.push(follower?.state().fault?.reason) });
+    follower = await start({ onState: () => void shown.push(follower?.state().fault?.reason) });
     await until(() => assert.equal(follower?.state().phase, 'watching'));
     const before = lists(member).length;
     member.say(pods, '{"type":"ADDED","object":{"metadata":{"name":"x","namespace":"a"},"a":01}}');
     await until(() => assert.equal(lists(member).length, before + 1));
     await agree();
-    assert.ok(told.includes('Malformed'));
+    assert.ok(shown.includes('Malformed'));
   });
 
-  it('a member that asks for a moment is asked again without a word; one that does so for long is told', async (t) => {
+  it('a member that asks for a moment is asked again without a fault; one that does so for long shows one', async (t) => {
     const { member, start, agree } = site(t);
     fill(member, 2);
     const isWatch = (path: string): boolean => path.includes('watch=true');
     let left = 4;
     // As of a kind that has just come: its cache is not filled yet.
     member.fault = ({ path }) => (isWatch(path) && left-- > 0 ? 429 : undefined);
-    const told: unknown[] = [];
+    const shown: unknown[] = [];
     let follower: Follower | undefined;
-    follower = await start({ onState: () => void told.push(follower?.state().fault?.message) });
+    follower = await start({ onState: () => void shown.push(follower?.state().fault?.message) });
     await until(() => assert.equal(follower?.state().phase, 'watching'));
     assert.equal(member.asked.filter(isWatch).length, 5);
-    assert.deepEqual(new Set(told), new Set([undefined]));
+    assert.deepEqual(new Set(shown), new Set([undefined]));
     member.put(pods, { namespace: 'a', name: 'later' });
     await agree();
     await follower?.close();
@@ -283,7 +283,7 @@ describe('a follower', () => {
     await until(() => assert.equal(store.batches.slice(batches).flatMap(({ upserts }) => upserts).length, 4));
   });
 
-  it('what is told of a type is kept with its rows as soon as it changes', async (t) => {
+  it('what discovery says of a type is kept with its rows as soon as it changes', async (t) => {
     const { member, store, start, agree } = site(t);
     fill(member, 1);
     const first = await start();

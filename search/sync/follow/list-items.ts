@@ -1,6 +1,5 @@
-// Cuts a list as it streams in into the bytes of its items, so that no page is ever held as objects. Easy to get wrong:
-// lists of custom resources have their metadata after the items, so resourceVersion and continue token are known only
-// at the end.
+// Cuts a list as it streams in into the bytes of its items, so that no page is ever held as objects. Lists of custom
+// resources have their metadata after the items, so resourceVersion and continue token are known only at the end.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { maxWatchLineBytes } from '../../../lib/watch-lines.ts';
 import { byte, malformed, skipSpace } from '../../../lib/json/json-scan.ts';

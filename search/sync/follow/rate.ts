@@ -1,5 +1,5 @@
-// How many things a second, over the last ten seconds. Easy to get wrong: a rate that is only renewed when something
-// happens never falls to zero.
+// How many things a second, over the last ten seconds. It is computed when it is asked for, so it falls to zero when
+// nothing happens.
 
 export interface Rate {
   add(count: number): void;

@@ -1,6 +1,6 @@
-// A whole list of a type against the rows that are kept: only what differs is written, what is gone is deleted. Easy to
-// get wrong: pages of one list show one moment, and when that is forgotten in the middle the whole list starts over;
-// nothing may be deleted by half a list.
+// A whole list of a type against the rows that are kept: only what differs is written, what is gone is deleted. Pages
+// of one list show one moment. When the member forgets it in the middle, the whole list starts over: nothing may be
+// deleted by half a list.
 import { isOlder } from '../../../cache/hub/object-set.ts';
 import type { IndexStore, RowWrite } from '../../stores/store.ts';
 import type { Incarnation, ObjectKey, TypeInfo } from '../../types.ts';
@@ -59,87 +59,107 @@ interface Known {
  * @throws SyncSetback, GatewayError, MalformedAnswer (rejects); Expired when a list without pages is too old at once
  */
 export async function relist(options: RelistOptions): Promise<Relisted> {
-  const { batcher, reader, filter, type } = options;
-  const known = new Map<string, Known>();
-  if (options.hasRows) {
-    for (const row of await options.store.versions(options.incarnation.id, type)) {
-      const { namespace, name, uid, resourceVersion } = row;
-      known.set(keyText(row), { namespace, name, uid, resourceVersion, seen: 0 });
-    }
-  }
+  const comparison = new Comparison(options);
+  await comparison.readKept();
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await wholeList(attempt);
+      return await wholeList(options, comparison, attempt);
     } catch (error) {
       // Second time in one piece, as client-go's pager: pages would be forgotten again.
       if (!(error instanceof Expired) || attempt > 1) throw error;
     }
   }
+}
 
-  async function wholeList(attempt: number): Promise<Relisted> {
-    const askedAtMs = options.now();
-    const limit: Readonly<Record<string, string>> = attempt === 1 ? { limit: pageSize } : {};
-    let objects = 0;
-    let resourceVersion = '';
-    let continueToken = '';
-    let newest: SeenObject | undefined;
-    do {
-      const head = await page(continueToken === '' ? limit : { ...limit, continue: continueToken }, async (item) => {
-        const row = reader.read(item);
-        if (!passes(filter, type.namespaced, row)) return;
-        objects += 1;
-        if (newest === undefined || isOlder(newest.resourceVersion, row.resourceVersion)) newest = seenOf(row);
-        options.onObject?.(item);
-        await write(row, attempt);
-      });
-      resourceVersion ||= head.resourceVersion;
-      continueToken = head.continueToken;
-      options.onProgress(objects, objects + head.remaining);
-    } while (continueToken !== '');
-    for (const { namespace, name, seen } of known.values()) {
-      if (seen !== attempt) await batcher.remove({ namespace, name });
+async function wholeList(options: RelistOptions, comparison: Comparison, attempt: number): Promise<Relisted> {
+  const { reader, filter, type } = options;
+  const askedAtMs = options.now();
+  const limit: Readonly<Record<string, string>> = attempt === 1 ? { limit: pageSize } : {};
+  let objects = 0;
+  let resourceVersion = '';
+  let continueToken = '';
+  let newest: SeenObject | undefined;
+  const take = async (item: Buffer): Promise<void> => {
+    const row = reader.read(item);
+    if (!passes(filter, type.namespaced, row)) return;
+    objects += 1;
+    if (newest === undefined || isOlder(newest.resourceVersion, row.resourceVersion)) newest = seenOf(row);
+    options.onObject?.(item);
+    await comparison.write(row, attempt);
+  };
+  do {
+    const head = await listPage(options, continueToken === '' ? limit : { ...limit, continue: continueToken }, take);
+    resourceVersion ||= head.resourceVersion;
+    continueToken = head.continueToken;
+    options.onProgress(objects, objects + head.remaining);
+  } while (continueToken !== '');
+  await comparison.removeUnseen(attempt);
+  return { resourceVersion, objects, askedAtMs, newest };
+}
+
+async function listPage(
+  { ask, type, filter, timing, signal, incarnation }: RelistOptions,
+  query: Readonly<Record<string, string>>,
+  take: (item: Buffer) => Promise<void>,
+): Promise<ListHead> {
+  const answer = await ask({
+    path: typePath(type, filter, query),
+    headTimeoutMs: timing.headTimeoutMs,
+    // A list in one piece may be a hundred pages long, and is read no faster than the store takes it.
+    wholeTimeoutMs: timing.listTimeoutMs * (query['limit'] === undefined ? 10 : 1),
+    signal,
+  });
+  if (answer.status !== 200) throw await refusalOf(answer, incarnation.cluster, `list of ${typeName(type)}`);
+  try {
+    const items = readListItems(answer.chunks);
+    for (;;) {
+      const next = await items.next();
+      if (next.done === true) return next.value;
+      await take(next.value);
     }
-    return { resourceVersion, objects, askedAtMs, newest };
+  } finally {
+    answer.cancel();
+  }
+}
+
+/** The rows that are kept beside those of a list. */
+class Comparison {
+  readonly #options: RelistOptions;
+  readonly #known = new Map<string, Known>();
+
+  constructor(options: RelistOptions) {
+    this.#options = options;
   }
 
-  async function write(row: RowWrite, attempt: number): Promise<void> {
-    const key = keyText(row);
-    const before = known.get(key);
-    if (before !== undefined) {
-      before.seen = attempt;
-      const isSame =
-        before.uid === row.uid && before.resourceVersion === row.resourceVersion && row.resourceVersion !== '';
-      if (isSame && !options.rewrites) return;
-      before.uid = row.uid;
-      before.resourceVersion = row.resourceVersion;
-    } else {
+  async readKept(): Promise<void> {
+    const { hasRows, store, incarnation, type } = this.#options;
+    if (!hasRows) return;
+    for (const row of await store.versions(incarnation.id, type)) {
       const { namespace, name, uid, resourceVersion } = row;
-      known.set(key, { namespace, name, uid, resourceVersion, seen: attempt });
+      this.#known.set(keyText(row), { namespace, name, uid, resourceVersion, seen: 0 });
     }
-    if (!options.onlyDeletes) await batcher.put(row);
   }
 
-  async function page(
-    query: Readonly<Record<string, string>>,
-    take: (item: Buffer) => Promise<void>,
-  ): Promise<ListHead> {
-    const answer = await options.ask({
-      path: typePath(type, filter, query),
-      headTimeoutMs: options.timing.headTimeoutMs,
-      // A list in one piece may be a hundred pages long, and is read no faster than the store takes it.
-      wholeTimeoutMs: options.timing.listTimeoutMs * (query['limit'] === undefined ? 10 : 1),
-      signal: options.signal,
-    });
-    if (answer.status !== 200) throw await refusalOf(answer, options.incarnation.cluster, `list of ${typeName(type)}`);
-    try {
-      const items = readListItems(answer.chunks);
-      for (;;) {
-        const next = await items.next();
-        if (next.done === true) return next.value;
-        await take(next.value);
-      }
-    } finally {
-      answer.cancel();
+  /** Writes a row unless the same is kept. */
+  async write(row: RowWrite, attempt: number): Promise<void> {
+    const { batcher, rewrites, onlyDeletes } = this.#options;
+    const { namespace, name, uid, resourceVersion } = row;
+    const key = keyText(row);
+    const before = this.#known.get(key);
+    if (before === undefined) this.#known.set(key, { namespace, name, uid, resourceVersion, seen: attempt });
+    else {
+      before.seen = attempt;
+      const isSame = before.uid === uid && before.resourceVersion === resourceVersion && resourceVersion !== '';
+      if (isSame && !rewrites) return;
+      before.uid = uid;
+      before.resourceVersion = resourceVersion;
+    }
+    if (!onlyDeletes) await batcher.put(row);
+  }
+
+  async removeUnseen(attempt: number): Promise<void> {
+    for (const { namespace, name, seen } of this.#known.values()) {
+      if (seen !== attempt) await this.#options.batcher.remove({ namespace, name });
     }
   }
 }

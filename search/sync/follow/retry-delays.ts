@@ -1,6 +1,5 @@
-// How long to wait before a cluster that could not be followed is tried again: soon a few times, then seldom. Easy to
-// get wrong: the first tries are exact, as Clusterpedia's are; what spreads clusters is where each of them begins, and
-// the slow tries.
+// How long to wait before a cluster that could not be followed is tried again: soon a few times, then seldom. The first
+// tries are exact, as Clusterpedia's are. Clusters are spread by where each of them begins, and by the slow tries.
 import type { Backoff } from '../../../lib/backoff.ts';
 
 /** Clusterpedia's item exponential failure and jitter slow rate limiter, for one key. Milliseconds. */

@@ -140,7 +140,7 @@ test('one object is answered with a cluster, or without one where only one may b
   const ambiguous = await get(`${path}/one`);
   assert.equal(ambiguous.status, 409);
   assert.match(ambiguous.text, /in more than one cluster: alpha, beta;/);
-  // Who may get it from one cluster only is not told of the other.
+  // A caller who may get it from one cluster only learns nothing of the other.
   assert.equal((await get(`${path}/one`, 'viewer')).json<IndexedObject>().metadata.annotations?.[cluster], 'alpha');
   assert.equal((await get(`${path}/none`)).status, 404);
   assert.equal((await get(`/clusters/beta${path}/only-here`)).status, 404);

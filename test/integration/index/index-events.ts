@@ -1,5 +1,5 @@
-// Clusterpedia's `injectEvents` over HTTP: events about objects of the site that index-peer-objects.ts seeds. Easy to
-// get wrong: the same uid in another cluster, and the same name under another uid, are other objects.
+// Clusterpedia's `injectEvents` over HTTP: events about objects of the site that index-peer-objects.ts seeds. The same
+// uid in another cluster, and the same name under another uid, are other objects.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';
@@ -26,7 +26,7 @@ export const eventSeeds: readonly JsonObject[] = [
 /** Registers it. @param site the one of the file, once it runs */
 export function testInjectedEvents(site: () => IndexSite): void {
   test('injectEvents: the events about each object that the caller may list, by URL and by label, and no others', async () => {
-    const told = async (query: string, user = 'admin', headers: Record<string, string> = {}) => {
+    const shown = async (query: string, user = 'admin', headers: Record<string, string> = {}) => {
       const answer = await site().ask(`${base}?names=web&${query}`, user, {
         headers,
       });
@@ -50,17 +50,17 @@ export function testInjectedEvents(site: () => IndexSite): void {
       'labelSelector=search.clusterpedia.io/inject-events%3Dtrue',
       'injectEvents&onlyMetadata',
     ])
-      assert.deepEqual(await told(query), expected, query);
+      assert.deepEqual(await shown(query), expected, query);
     assert.deepEqual(
-      await told('injectEvents', 'admin', { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }),
+      await shown('injectEvents', 'admin', { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }),
       expected,
     );
     const none = [
       ['alpha', undefined],
       ['beta', undefined],
     ];
-    for (const query of ['', 'injectEvents=false']) assert.deepEqual(await told(query), none, query);
-    // Who may list the Deployment and no events is shown the first without the second, and told.
-    assert.deepEqual(await told('injectEvents', 'viewer'), none);
+    for (const query of ['', 'injectEvents=false']) assert.deepEqual(await shown(query), none, query);
+    // Who may list the Deployment and no events is shown the first without the second, and shown.
+    assert.deepEqual(await shown('injectEvents', 'viewer'), none);
   });
 }

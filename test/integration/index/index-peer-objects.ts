@@ -1,6 +1,6 @@
 // Clusterpedia's own test cases of owners, single objects, tables, types and what happens to them, over HTTP, by their
-// numbers (docs/reference/clusterpedia-cases.md). Easy to get wrong: the index follows the clusters, so whoever changes
-// one waits for the answer, never for a time.
+// numbers (docs/reference/clusterpedia-cases.md). The index follows the clusters, so a test that changes one waits for
+// the answer, never for a time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';
@@ -270,7 +270,7 @@ export function testObjectCases(site: () => IndexSite): void {
   });
 
   test('what is told of types follows what is there: served versions, and a type whose definition goes (CP-162)', async () => {
-    const told = async (): Promise<readonly unknown[]> => {
+    const shown = async (): Promise<readonly unknown[]> => {
       const { clusters } = (await site().ask(`${freshness}?resource=gizmos.example.org`)).json<{
         clusters: { cluster: string; resources: { resource: string; phase: string; whole: boolean }[] }[];
       }>();
@@ -284,10 +284,10 @@ export function testObjectCases(site: () => IndexSite): void {
     // Beta has another type of the group.
     const four = ['v1alpha1', 'v1alpha2', 'v1beta1', 'v1beta2'];
     const row = (cluster: string): string => `${cluster} gizmos.v1beta2.example.org true`;
-    assert.deepEqual(await told(), [[row('alpha'), row('beta')], four]);
+    assert.deepEqual(await shown(), [[row('alpha'), row('beta')], four]);
     const becomes = async (wanted: readonly unknown[]): Promise<void> => {
       await eventually('types as they are', async () => {
-        assert.deepEqual(await told(), wanted);
+        assert.deepEqual(await shown(), wanted);
         return true;
       });
     };

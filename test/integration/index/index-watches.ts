@@ -1,6 +1,5 @@
 // Watches on the index over two simulated clusters, as client-go and kubectl use them; registered by index-api.test.ts,
-// whose site they share. Easy to get wrong: objects keep their cluster's resourceVersion, so only lists and bookmarks
-// say where to go on.
+// whose site they share. Objects keep their cluster's resourceVersion, so only lists and bookmarks say where to go on.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';
@@ -46,7 +45,7 @@ export function testWatches(site: () => IndexSite, before: () => void): void {
   async function versionNow(): Promise<string> {
     return (await site().ask(path)).json<IndexedList>().metadata.resourceVersion;
   }
-  const told = (events: readonly WatchEvent[]): string[] =>
+  const shown = (events: readonly WatchEvent[]): string[] =>
     events
       .filter(({ type }) => type !== 'BOOKMARK')
       .map(
@@ -57,7 +56,7 @@ export function testWatches(site: () => IndexSite, before: () => void): void {
 
   test('without a version a watch begins with what is there; with bookmarks every flush says where to go on', async () => {
     const plain = watch('');
-    assert.deepEqual(told(await plain.until(3)), [
+    assert.deepEqual(shown(await plain.until(3)), [
       'ADDED alpha/ops/there',
       'ADDED alpha/shop/there',
       'ADDED beta/shop/there',
@@ -70,7 +69,7 @@ export function testWatches(site: () => IndexSite, before: () => void): void {
     assert.equal(bookmark!.object.metadata.annotations?.['k8s.io/initial-events-end'], 'true');
     assert.match(bookmark!.object.metadata.resourceVersion, /^\d{19}$/);
     assert.equal(events.indexOf(bookmark!), 3);
-    assert.equal(told(await plain.until(4)).at(-1), 'ADDED alpha/shop/new');
+    assert.equal(shown(await plain.until(4)).at(-1), 'ADDED alpha/shop/new');
     assert.ok(plain.events.every(({ type }) => type === 'ADDED'));
   });
 
@@ -89,10 +88,10 @@ export function testWatches(site: () => IndexSite, before: () => void): void {
     }
     alpha().remove('ConfigMap', 'shop', 'new', { gracePeriodSeconds: 0 });
     await live.until(4);
-    // Whoever begins later is told the same.
+    // A watch that begins later gets the same.
     const events = await watch(`&resourceVersion=${from}&allowWatchBookmarks=1`).until(4);
-    assert.deepEqual(told(events), told(live.events));
-    assert.deepEqual(told(events), [
+    assert.deepEqual(shown(events), shown(live.events));
+    assert.deepEqual(shown(events), [
       'ADDED alpha/shop/moving',
       'MODIFIED alpha/shop/moving',
       'DELETED alpha/shop/moving',
@@ -103,12 +102,12 @@ export function testWatches(site: () => IndexSite, before: () => void): void {
       objects.map(({ data }) => data?.['at']),
       ['in', 'changed', 'changed', 'first'],
     );
-    // The last bookmark is good for the next watch, which is told nothing twice.
+    // The last bookmark is good for the next watch, which gets nothing twice.
     const last =
       events.findLast(({ type }) => type === 'BOOKMARK')?.object.metadata.resourceVersion ?? (await versionNow());
     const next = watch(`&resourceVersion=${last}`);
     alpha().apply(configMap('after'));
-    assert.deepEqual(told(await next.until(1)).at(-1), 'ADDED alpha/shop/after');
+    assert.deepEqual(shown(await next.until(1)).at(-1), 'ADDED alpha/shop/after');
   });
 
   test("what another replica's index has issued is expired: versions of lists and watches, and continue tokens", async () => {
@@ -154,14 +153,14 @@ export function testWatches(site: () => IndexSite, before: () => void): void {
     );
     open.push(beta);
     site().members['beta']!.store.apply(configMap('in-beta'));
-    assert.deepEqual(told(await beta.until(1)), ['ADDED beta/shop/in-beta']);
+    assert.deepEqual(shown(await beta.until(1)), ['ADDED beta/shop/in-beta']);
   });
 
   test('rights that are lost take their objects away by name only, rights that are won bring theirs, and nothing newer is told between', async () => {
     const from = await versionNow();
     const seen = watch(`&resourceVersion=${from}&allowWatchBookmarks=1`, 'viewer');
     alpha().apply(configMap('secret-soon', 'shop', 'yes', { at: 'seen' }));
-    assert.deepEqual(told(await seen.until(1)), ['ADDED alpha/shop/secret-soon']);
+    assert.deepEqual(shown(await seen.until(1)), ['ADDED alpha/shop/secret-soon']);
     const before = (await site().ask(path, 'viewer')).json<IndexedList>().items.length;
 
     alpha().remove('RoleBinding', 'shop', 'viewer');
@@ -177,7 +176,7 @@ export function testWatches(site: () => IndexSite, before: () => void): void {
 
     alpha().apply(binding('viewer-ops', 'view', 'viewer', 'ops'));
     const won = await seen.until(1 + before + 1);
-    assert.equal(told(won).at(-1), 'ADDED alpha/ops/there');
+    assert.equal(shown(won).at(-1), 'ADDED alpha/ops/there');
   });
 
   test('a watch that goes on where rights were others is told what they brought and took meanwhile', async () => {
@@ -186,7 +185,7 @@ export function testWatches(site: () => IndexSite, before: () => void): void {
       return items.map(({ metadata }) => `alpha/${metadata.namespace}/${metadata.name}`);
     };
     const kinds = (events: readonly WatchEvent[], type: string): readonly string[] =>
-      told(events)
+      shown(events)
         .filter((text) => text.startsWith(type))
         .map((text) => text.slice(type.length + 1))
         .toSorted();
@@ -206,7 +205,7 @@ export function testWatches(site: () => IndexSite, before: () => void): void {
     assert.deepEqual(kinds(caughtUp, 'DELETED'), ['alpha/ops/there']);
     // And goes on under the rights of now.
     alpha().apply(configMap('meanwhile', 'shop', 'yes', { at: 'second' }));
-    await eventually('a bookmark', () => told(fromList.events).at(-1) === 'MODIFIED alpha/shop/meanwhile');
+    await eventually('a bookmark', () => shown(fromList.events).at(-1) === 'MODIFIED alpha/shop/meanwhile');
     await eventually('its bookmark', () => fromList.events.at(-1)!.type === 'BOOKMARK');
     const { resourceVersion } = fromList.events.at(-1)!.object.metadata;
     fromList.close();
@@ -221,7 +220,7 @@ export function testWatches(site: () => IndexSite, before: () => void): void {
     // Who has got there under rights that are those of now goes on as ever.
     const same = watch(`&resourceVersion=${await versionNow()}`);
     alpha().apply(configMap('for-admins'));
-    assert.deepEqual(told(await same.until(1)), ['ADDED alpha/shop/for-admins']);
+    assert.deepEqual(shown(await same.until(1)), ['ADDED alpha/shop/for-admins']);
   });
 
   before();

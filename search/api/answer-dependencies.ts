@@ -1,5 +1,5 @@
-// Everything the answers of the index are made of, passed in as one object of functions. Easy to get wrong: rights and
-// what is followed change while an answer is made, so each is read once for it, behind a function.
+// What the steps of chain.ts use besides the request, as one object of functions. Rights and the followed types can
+// change while an answer is made, so a step reads them once and hands the result on.
 import type { OpenStreams } from '../../routing/forward/open-streams.ts';
 import type { ContinueKeys } from '../query/continue.ts';
 import type { IndexStore } from '../stores/store.ts';
@@ -13,7 +13,7 @@ import type { StatusJson } from './request.ts';
 import type { IndexRights } from './visible.ts';
 
 /** See the file comment. */
-export interface AnswerParts {
+export interface AnswerDependencies {
   readonly store: IndexStore;
   readonly rights: IndexRights;
   readonly catalog: () => Promise<Catalog>;
@@ -25,11 +25,11 @@ export interface AnswerParts {
   readonly settled: () => Promise<void>;
   readonly openapi: UnionOpenapi;
   readonly feed: ChangeFeed;
-  readonly told: IssuedRights;
+  readonly issuedRights: IssuedRights;
   readonly openStreams: OpenStreams;
   readonly continueKeys: ContinueKeys;
   readonly bookmarkIntervalMs: number;
-  /** How often a watch looks at rights that nothing tells of. */
+  /** How often a watch reads its rights again: some of their changes come without an event. */
   readonly rightsPollMs: number;
   /** How long a watch that came through a hub by Clusterpedia's path lives. */
   readonly aggregatedWatchMs: number;

@@ -1,0 +1,54 @@
+// Says how far the index is with each cluster and type of which the caller may list anything.
+import { indexedOf } from '../../sync/indexed.ts';
+import type { TypeState } from '../../sync/sync-types.ts';
+import { typeKey } from '../../types.ts';
+import type { AnswerDependencies } from '../answer-dependencies.ts';
+import { searchVersion } from '../catalog.ts';
+import type { FreshnessQuestion } from '../question.ts';
+import type { Planned } from '../state.ts';
+import type { Overview } from './rights-to-types.ts';
+
+export function fetchFreshness(
+  { sight: { answer } }: Planned<FreshnessQuestion, Overview>,
+  { states, store, now }: AnswerDependencies,
+): object {
+  const nowMs = now();
+  const clusters = states()
+    .filter(({ cluster }) => answer.reachable.has(cluster))
+    .map((state) => {
+      const { cluster, incarnation, fault, types } = state;
+      const { status, reason, message } = indexedOf(state);
+      const hidden = answer.hidden.find((each) => each.cluster === cluster);
+      const seen = incarnation === undefined ? undefined : answer.scope.grants.get(incarnation.id);
+      return {
+        cluster,
+        indexed: { status, reason, message },
+        ...(fault === undefined ? {} : { fault: { reason: fault.reason, message: fault.message } }),
+        ...(hidden === undefined ? {} : { hidden: { reason: hidden.reason, message: hidden.message } }),
+        resources: types
+          .filter(({ type, isChosen }) => isChosen && seen?.has(typeKey(type)) === true)
+          .map((type) => typeFreshness(type, nowMs)),
+      };
+    });
+  return { kind: 'Freshness', apiVersion: searchVersion, resourceVersion: store.resourceVersion(), clusters };
+}
+
+function typeFreshness(
+  { type, phase, isWhole, readAs, confirmedAtMs, lagMs, fault }: TypeState,
+  nowMs: number,
+): object {
+  return {
+    resource: `${type.resource}.${type.version}.${type.group}`,
+    phase,
+    whole: isWhole,
+    ...(readAs === undefined ? {} : { readAs }),
+    ...(confirmedAtMs === undefined
+      ? {}
+      : {
+          confirmedAt: new Date(confirmedAtMs).toISOString(),
+          ageSeconds: Math.max(0, Math.round((nowMs - confirmedAtMs) / 1000)),
+        }),
+    lagMilliseconds: lagMs,
+    ...(fault === undefined ? {} : { fault: { reason: fault.reason, message: fault.message } }),
+  };
+}

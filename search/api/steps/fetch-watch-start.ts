@@ -1,0 +1,26 @@
+// Finds where a watch begins. Its rows and events are read while it is sent (watch/watch.ts).
+import type { RowScope } from '../../rights/scope.ts';
+import type { AnswerDependencies } from '../answer-dependencies.ts';
+import { requireInLog, waitForVersion } from '../list-options.ts';
+import { visibleNow } from '../plan.ts';
+import type { Sight } from '../plan.ts';
+import type { ObjectsQuestion } from '../question.ts';
+import type { Planned } from '../state.ts';
+import type { WatchQuestion } from '../../watch/watch-question.ts';
+import type { WatchPlan } from './plan-objects.ts';
+
+/** @throws GatewayError (rejects) MEMBER_TIMEOUT for a version that does not come, EXPIRED for one that is too old */
+export async function fetchWatchStart(
+  { plan: { start }, sight: { of } }: Planned<ObjectsQuestion, Sight, WatchPlan>,
+  dependencies: AnswerDependencies,
+): Promise<Pick<WatchQuestion, 'after' | 'before'>> {
+  const { store, issuedRights } = dependencies;
+  const { after, fromNow, notOlderThan } = start;
+  await waitForVersion(store, notOlderThan);
+  await requireInLog(store, notOlderThan, after === undefined);
+  const listScope = async (): Promise<RowScope> => (await visibleNow({ ...of, verb: 'list' }, dependencies)()).scope;
+  return {
+    after: fromNow ? store.resourceVersion() : after,
+    before: after === undefined ? undefined : (scope) => issuedRights.before(of, after, scope, listScope),
+  };
+}

@@ -1,0 +1,46 @@
+// Answers that are one small document.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import type { AnswerDependencies } from '../answer-dependencies.ts';
+import type { Warning } from '../answer-body.ts';
+import { jsonAnswer } from '../answer.ts';
+import type { WholeAnswer } from '../answer.ts';
+import { searchVersion } from '../catalog.ts';
+import type { AboutQuestion, IndexesQuestion, Question } from '../question.ts';
+import type { Fetched } from '../state.ts';
+
+/** What was found is the document. */
+export function formJson({
+  plan,
+  found,
+}: Fetched<Question, unknown, { readonly warnings: readonly Warning[] } | undefined, object>): WholeAnswer {
+  return jsonAnswer(found, plan?.warnings);
+}
+
+/** @throws GatewayError NOT_FOUND for an index that is none */
+export function formIndexes(
+  { question: { name } }: Fetched<IndexesQuestion>,
+  { store }: AnswerDependencies,
+): WholeAnswer {
+  const resourceVersion = store.resourceVersion();
+  const index = {
+    kind: 'Index',
+    apiVersion: searchVersion,
+    metadata: { name: 'default', resourceVersion, creationTimestamp: null },
+  };
+  if (name === 'default') return jsonAnswer(index);
+  if (name === undefined)
+    return jsonAnswer({ kind: 'IndexList', apiVersion: searchVersion, metadata: { resourceVersion }, items: [index] });
+  throw new GatewayError('NOT_FOUND', `indexes.search.portcullis.io ${JSON.stringify(name)} not found`, {
+    kind: 'indexes',
+    group: 'search.portcullis.io',
+    name,
+  });
+}
+
+export function formVersion(_: Fetched<AboutQuestion>, { version }: AnswerDependencies): WholeAnswer {
+  return jsonAnswer(version());
+}
+
+export function formHealth(): WholeAnswer {
+  return { kind: 'whole', body: Buffer.from('ok'), warnings: [], contentType: 'text/plain; charset=utf-8' };
+}

@@ -1,0 +1,140 @@
+// Rows in the form that was asked for: a list, a Table, a collection, one object, or events of a watch.
+import { documentPaths, readDocument } from '../../query/document.ts';
+import { compileMatcher } from '../../query/match.ts';
+import type { RowRead } from '../../stores/store.ts';
+import { collectionTable, tableOf } from '../../table/table.ts';
+import { typeKey } from '../../types.ts';
+import type { WatchQuestion } from '../../watch/watch-question.ts';
+import type { AnswerDependencies } from '../answer-dependencies.ts';
+import type { RowsAnswer, WatchAnswer, WholeAnswer } from '../answer.ts';
+import {
+  collectionDocument,
+  eventForm,
+  listDocument,
+  objectForm,
+  oneDocument,
+  tableDocument,
+  tableEventForm,
+} from '../forms.ts';
+import type { ListMeta } from '../forms.ts';
+import { visibleNow } from '../plan.ts';
+import type { Sight } from '../plan.ts';
+import type { CollectionQuestion, ObjectsQuestion, PostedQuestion } from '../question.ts';
+import type { RowDocument } from '../row-stream.ts';
+import type { Fetched } from '../state.ts';
+import type { ListedPage } from './fetch-page.ts';
+import type { ListPlan, ObjectPlan, WatchPlan } from './plan-objects.ts';
+import type { CollectionPlan, PagePlan } from './plan-types.ts';
+
+const versionPath = documentPaths([
+  [
+    { kind: 'key', key: 'metadata' },
+    { kind: 'key', key: 'resourceVersion' },
+  ],
+]);
+
+export function formList(
+  { question: { asked }, plan, found }: Fetched<ObjectsQuestion, Sight, ListPlan, ListedPage>,
+  { now }: AnswerDependencies,
+): RowsAnswer {
+  const { isPartial } = plan.form;
+  const document =
+    plan.form.as === 'Table'
+      ? tableOfRows(plan, asked, found.meta, now())
+      : listDocument(plan.views[0]!.type, found.meta, objectForm(plan.views, { ...asked, isPartial }), isPartial);
+  return { kind: 'rows', document, page: found.page, warnings: found.warnings };
+}
+
+function tableOfRows(
+  { views, form }: ListPlan | ObjectPlan,
+  asked: ObjectsQuestion['asked'],
+  meta: ListMeta,
+  nowMs: number,
+): RowDocument {
+  const { type } = views[0]!;
+  return tableDocument(tableOf(type, type.version, nowMs), meta, objectForm(views, asked), form.include);
+}
+
+export function formObject(
+  { question: { asked }, plan, found: row }: Fetched<ObjectsQuestion, Sight, ObjectPlan, RowRead>,
+  { now }: AnswerDependencies,
+): WholeAnswer {
+  const { views, warnings, form } = plan;
+  if (form.as === 'Table') {
+    const resourceVersion = readDocument(row.raw, versionPath)[0]?.[0] ?? '';
+    const meta = { resourceVersion, continueToken: undefined, remaining: undefined };
+    return { kind: 'whole', body: oneDocument(tableOfRows(plan, asked, meta, now()), row), warnings };
+  }
+  const object = objectForm(views, { ...asked, isPartial: form.isPartial })(row.raw, row.type, row.incarnation);
+  return { kind: 'whole', body: Buffer.concat([object, Buffer.from('\n')]), warnings };
+}
+
+export function formCollection(
+  { question, plan, found }: Fetched<CollectionQuestion, Sight, CollectionPlan, ListedPage>,
+  { now }: AnswerDependencies,
+): RowsAnswer {
+  const { name, as, asked } = question;
+  const { page, meta, warnings } = found;
+  const document =
+    as === 'Table'
+      ? tableDocument(
+          collectionTable(now()),
+          meta,
+          objectForm(plan.views, { onlyMetadata: false, fields: undefined }),
+          'Metadata',
+        )
+      : collectionDocument(name, plan.shown, meta, objectForm(plan.views, { ...asked, isPartial: as !== '' }));
+  return { kind: 'rows', document, page, warnings };
+}
+
+/** A list of one type, or a collection named `query`. */
+export function formPosted({
+  question: { asked },
+  plan: { views },
+  found: { page, meta, warnings },
+}: Fetched<PostedQuestion, Sight, PagePlan, ListedPage>): RowsAnswer {
+  const show = objectForm(views, asked);
+  const types = views.map(({ type }) => type);
+  const document =
+    types.length === 1 && asked.query.types.length === 1
+      ? listDocument(types[0]!, meta, show, false)
+      : collectionDocument('query', types, meta, show);
+  return { kind: 'rows', document, page, warnings };
+}
+
+export function formEvents(
+  {
+    request,
+    question: { asked },
+    sight: { of },
+    plan,
+    found,
+  }: Fetched<ObjectsQuestion, Sight, WatchPlan, Pick<WatchQuestion, 'after' | 'before'>>,
+  dependencies: AnswerDependencies,
+): WatchAnswer {
+  const { views, query, start, form } = plan;
+  const { type } = views[0]!;
+  const { now, issuedRights, aggregatedWatchMs } = dependencies;
+  // A hub takes this path for a short request and cuts it after 60 s. A watch that ends before that loses nothing.
+  const isShort = request.aggregated && request.asked.part === 'resources';
+  const limits = [start.timeoutMs, isShort ? aggregatedWatchMs : undefined].filter((ms) => ms !== undefined);
+  return {
+    kind: 'watch',
+    watch: {
+      ...found,
+      query,
+      matches: compileMatcher(query),
+      types: views.map((view) => view.type),
+      keys: views.map((view) => typeKey(view.type)),
+      form:
+        form.as === 'Table'
+          ? tableEventForm(() => tableOf(type, type.version, now()), objectForm(views, asked), form.include)
+          : eventForm(type, objectForm(views, { ...asked, isPartial: form.isPartial }), form.isPartial),
+      marksInitialEnd: start.marksInitialEnd,
+      bookmarks: start.bookmarks,
+      timeoutMs: limits.length === 0 ? undefined : Math.min(...limits),
+      visible: visibleNow(of, dependencies),
+      onReached: (position, scope) => issuedRights.note(of, position, scope),
+    },
+  };
+}

@@ -1,0 +1,11 @@
+// Step 6: what was found, in the form that was asked for.
+import type { AnswerDependencies } from '../answer-dependencies.ts';
+import { EarlyAnswer } from '../answer.ts';
+import { kindOf } from '../kinds.ts';
+import type { Fetched, Formed } from '../state.ts';
+
+export function form(state: Fetched, dependencies: AnswerDependencies): Formed {
+  const { request, question, found } = state;
+  if (found instanceof EarlyAnswer) return { request, answer: found.answer };
+  return { request, answer: kindOf(question).form!(state as never, dependencies) };
+}

@@ -1,0 +1,154 @@
+// Plans list, get and watch of one type by a path of Kubernetes.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import type { Parameters } from '../../query/parameters.ts';
+import type { AnswerDependencies } from '../answer-dependencies.ts';
+import { EarlyAnswer, jsonAnswer } from '../answer.ts';
+import type { IncludeObject } from '../forms.ts';
+import { notFound } from '../inner-path.ts';
+import type { AskedObjects } from '../inner-path.ts';
+import { readListVersion, readWatchStart } from '../list-options.ts';
+import type { WatchStart } from '../list-options.ts';
+import { planOf, queryOf } from '../plan.ts';
+import type { Plan, Sight } from '../plan.ts';
+import type { ObjectsQuestion } from '../question.ts';
+import type { Form, IndexRequest } from '../request.ts';
+import type { Seen } from '../state.ts';
+import { aboutRequest } from './plan-types.ts';
+import type { PagePlan, RowsPlan } from './plan-types.ts';
+import { memberPath } from './read-objects.ts';
+
+const objectForms = ['Table', '', 'PartialObjectMetadata', 'PartialObjectMetadataList'] as const;
+
+/** The form in which objects are wanted. */
+export interface ObjectsForm {
+  readonly as: Form['as'];
+  readonly isPartial: boolean;
+  /** Of the rows of a Table. */
+  readonly include: IncludeObject;
+}
+
+/** List, and how it is shown. */
+export interface ListPlan extends PagePlan {
+  readonly form: ObjectsForm;
+}
+
+export async function planList(
+  { request, question, sight }: Seen<ObjectsQuestion, Sight>,
+  dependencies: AnswerDependencies,
+): Promise<ListPlan | EarlyAnswer> {
+  const { path, parameters, asked } = question;
+  const plan = await planPath(request, path, sight, dependencies).catch((error: unknown) => {
+    const isNotIndexed = error instanceof GatewayError && error.code === 'NOT_FOUND';
+    if (isNotIndexed && isEventsOfObject(path, parameters)) return noEvents(request, path, error, dependencies);
+    throw error;
+  });
+  if (plan instanceof EarlyAnswer) return plan;
+  const version = readListVersion(parameters, dependencies.store);
+  const form = { ...wantedForm(request), include: includeObject(parameters) };
+  const warnings = [...aboutRequest(...asked.pageWarnings, ...asked.warnings), ...plan.warnings];
+  return { ...plan, query: queryOf(asked.query, plan.views), version, form, warnings };
+}
+
+/** Get of one by name, and how it is shown. */
+export interface ObjectPlan extends RowsPlan {
+  readonly form: ObjectsForm;
+}
+
+export async function planObject(
+  { request, question, sight }: Seen<ObjectsQuestion, Sight>,
+  dependencies: AnswerDependencies,
+): Promise<ObjectPlan | EarlyAnswer> {
+  const { path, parameters, asked } = question;
+  const plan = await planPath(request, path, sight, dependencies);
+  if (plan instanceof EarlyAnswer) return plan;
+  const warnings = [...aboutRequest(...asked.warnings), ...plan.warnings];
+  return { ...plan, query: queryOf(asked.query, plan.views), form: oneForm(request, parameters), warnings };
+}
+
+/** Watch, from where, and how its events are shown. */
+export interface WatchPlan extends RowsPlan {
+  readonly form: ObjectsForm;
+  readonly start: WatchStart;
+}
+
+export async function planWatch(
+  { request, question, sight }: Seen<ObjectsQuestion, Sight>,
+  dependencies: AnswerDependencies,
+): Promise<WatchPlan | EarlyAnswer> {
+  const { path, parameters, asked } = question;
+  const plan = await planPath(request, path, sight, dependencies);
+  if (plan instanceof EarlyAnswer) return plan;
+  if (request.inbound.method !== 'GET') throw new GatewayError('METHOD_NOT_ALLOWED', 'a watch is asked for by GET');
+  const start = readWatchStart(parameters, dependencies.store);
+  const form = oneForm(request, parameters);
+  if (form.as === 'PartialObjectMetadataList') throw new GatewayError('NOT_ACCEPTABLE', 'a watch has no such form');
+  const { owner } = asked.query;
+  if (owner !== undefined && (owner.uid === undefined || owner.seniority > 0)) {
+    throw new GatewayError(
+      'BAD_REQUEST',
+      'a watch by owner needs ownerUID of the direct owner: who owns what may change',
+    );
+  }
+  const query = { ...queryOf(asked.query, plan.views), order: [] };
+  return { ...plan, query, form, start };
+}
+
+/**
+ * Plans the type of a path.
+ * @returns what the cluster itself says, where the path names one and the index keeps its objects in another version
+ * @throws GatewayError (rejects) CLUSTER_NOT_FOUND or NOT_FOUND
+ */
+async function planPath(
+  request: IndexRequest,
+  path: AskedObjects,
+  sight: Sight,
+  dependencies: AnswerDependencies,
+): Promise<Plan | EarlyAnswer> {
+  const { cluster, namespace, name } = path;
+  const plan = await planOf(sight, dependencies);
+  const { type, leftOut } = plan.views[0]!;
+  if (!type.namespaced && namespace !== undefined) throw notFound();
+  if (type.namespaced && namespace === undefined && name !== undefined) throw notFound();
+  if (cluster === undefined || leftOut.size === 0) return plan;
+  return new EarlyAnswer({ kind: 'relayed', clusters: [cluster], path: memberPath(path), query: request.query });
+}
+
+/** As kubectl describe asks for the events of what it describes; for some kinds it fails where that is refused. */
+function isEventsOfObject({ group, resource }: AskedObjects, parameters: Parameters): boolean {
+  const selector = parameters.text('fieldSelector') ?? '';
+  return (
+    ['', 'events.k8s.io'].includes(group) && resource === 'events' && /involvedObject\.|regarding\./.test(selector)
+  );
+}
+
+/** Events are not indexed: an empty list, and a warning that says why. */
+function noEvents(
+  request: IndexRequest,
+  { group, version }: AskedObjects,
+  why: GatewayError,
+  { store }: AnswerDependencies,
+): EarlyAnswer {
+  request.form(['']);
+  const apiVersion = group === '' ? version : `${group}/${version}`;
+  const metadata = { resourceVersion: store.resourceVersion() };
+  const list = { kind: 'EventList', apiVersion, metadata, items: [] };
+  return new EarlyAnswer(jsonAnswer(list, aboutRequest(why.message)));
+}
+
+function wantedForm(request: IndexRequest): Pick<ObjectsForm, 'as' | 'isPartial'> {
+  const { as } = request.form(objectForms);
+  return { as, isPartial: as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList' };
+}
+
+/** `includeObject` is read where a Table is sent only. */
+function oneForm(request: IndexRequest, parameters: Parameters): ObjectsForm {
+  const form = wantedForm(request);
+  return { ...form, include: form.as === 'Table' ? includeObject(parameters) : 'Metadata' };
+}
+
+function includeObject(parameters: Parameters): IncludeObject {
+  const include = parameters.text('includeObject');
+  if (include === undefined) return 'Metadata';
+  if (include === 'None' || include === 'Metadata' || include === 'Object') return include;
+  throw new GatewayError('BAD_REQUEST', 'includeObject is None, Metadata or Object');
+}

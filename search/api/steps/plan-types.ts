@@ -1,0 +1,106 @@
+// Plans questions that name their types in a parameter, and the one that goes to a cluster as it is.
+import { readQuery } from '../../query/read-query.ts';
+import { typeKey } from '../../types.ts';
+import type { TypeInfo } from '../../types.ts';
+import type { AnswerDependencies } from '../answer-dependencies.ts';
+import type { Warning } from '../answer-body.ts';
+import { EarlyAnswer } from '../answer.ts';
+import { notIndexed } from '../catalog.ts';
+import { distinctTypes } from '../collection-types.ts';
+import { readListVersion } from '../list-options.ts';
+import type { ListVersion } from '../list-options.ts';
+import { planOf, queryOf } from '../plan.ts';
+import type { Plan, Sight } from '../plan.ts';
+import type {
+  CollectionQuestion,
+  CountsQuestion,
+  ForwardQuestion,
+  PostedQuestion,
+  ValuesQuestion,
+} from '../question.ts';
+import type { Seen } from '../state.ts';
+import type { ListQuery } from '../../query/list-query.ts';
+import type { CollectionSight } from './rights-to-types.ts';
+
+/** What the store is asked about rows. */
+export interface RowsPlan extends Plan {
+  readonly query: ListQuery;
+}
+
+/** And which state of them a list shows. */
+export interface PagePlan extends RowsPlan {
+  readonly version: ListVersion;
+}
+
+/** Warnings about the question itself. */
+export function aboutRequest(...texts: readonly string[]): readonly Warning[] {
+  return texts.map((text) => ({ cluster: undefined, text }));
+}
+
+/** Counts, facets, values. @throws GatewayError (rejects) NOT_FOUND when none of the types is indexed */
+export async function planNamed(
+  { question, sight }: Seen<CountsQuestion | ValuesQuestion, Sight>,
+  dependencies: AnswerDependencies,
+): Promise<RowsPlan> {
+  const { asked } = question;
+  const plan = await planIndexed(question, sight, dependencies);
+  const own = question.kind === 'counts' ? [] : question.warnings;
+  const warnings = [...aboutRequest(...own, ...asked.warnings), ...plan.warnings];
+  return { ...plan, query: queryOf(asked.query, plan.views), warnings };
+}
+
+/** @throws GatewayError (rejects) also INVALID or EXPIRED, see {@link readListVersion} */
+export async function planPosted(
+  { question, sight }: Seen<PostedQuestion, Sight>,
+  dependencies: AnswerDependencies,
+): Promise<PagePlan> {
+  const { asked, parameters } = question;
+  const plan = await planIndexed(question, sight, dependencies);
+  return {
+    ...plan,
+    query: queryOf(asked.query, plan.views),
+    version: readListVersion(parameters, dependencies.store),
+    warnings: [...aboutRequest(...asked.pageWarnings, ...asked.warnings), ...plan.warnings],
+  };
+}
+
+/** A misspelt type among several must be named, or the answer would pass for one about all of them. */
+async function planIndexed(
+  { types }: { readonly types: PostedQuestion['types'] },
+  sight: Sight,
+  dependencies: AnswerDependencies,
+): Promise<Plan> {
+  const plan = await planOf(sight, dependencies);
+  const missing = types.filter((type) => !plan.views.some((view) => typeKey(view.type) === typeKey(type)));
+  const [first] = missing;
+  if (plan.views.length === 0) throw notIndexed(first!, first!.version, undefined, plan.warnings);
+  const unknown = aboutRequest(...missing.map((type) => notIndexed(type, type.version).message));
+  return { ...plan, warnings: [...unknown, ...plan.warnings] };
+}
+
+/** A collection shows the types of its groups of which the caller may see anything, as discovery does. */
+export interface CollectionPlan extends PagePlan {
+  readonly shown: readonly TypeInfo[];
+}
+
+export async function planCollection(
+  { question, sight }: Seen<CollectionQuestion, CollectionSight>,
+  dependencies: AnswerDependencies,
+): Promise<CollectionPlan> {
+  const { asked, parameters, types } = question;
+  const plan = await planOf(sight, dependencies);
+  const seen = new Set([...plan.scope.grants.values()].flatMap((granted) => [...granted.keys()]));
+  const members = sight.members.filter((type) => seen.has(typeKey(type)));
+  const { query } = readQuery(parameters, { types: distinctTypes([...members, ...types.named]) });
+  return {
+    ...plan,
+    query: queryOf(query, plan.views),
+    shown: plan.views.map(({ type }) => type).filter((type) => seen.has(typeKey(type))),
+    version: readListVersion(parameters, dependencies.store),
+    warnings: [...aboutRequest(...asked.pageWarnings, ...asked.warnings), ...plan.warnings],
+  };
+}
+
+export function planForward({ question: { cluster, path, query } }: Seen<ForwardQuestion>): EarlyAnswer {
+  return new EarlyAnswer({ kind: 'relayed', clusters: [cluster], path, query });
+}

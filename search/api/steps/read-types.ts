@@ -1,0 +1,143 @@
+// Reads questions that name their types in a parameter: collections, a POSTed query, counts, facets, values, freshness.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import { columnOf, readColumnPath } from '../../query/columns.ts';
+import { jsonParameters, urlParameters } from '../../query/parameters.ts';
+import type { Parameters } from '../../query/parameters.ts';
+import { printPath } from '../../query/path.ts';
+import { readQuery } from '../../query/read-query.ts';
+import type { FacetBy } from '../../stores/store.ts';
+import { typeKey } from '../../types.ts';
+import { collectionTypes } from '../collection-types.ts';
+import { mostTypes } from '../inner-path.ts';
+import type { AskedType } from '../plan-question.ts';
+import type {
+  CollectionNamesQuestion,
+  CollectionQuestion,
+  CountsQuestion,
+  FreshnessQuestion,
+  PostedQuestion,
+  ValuesQuestion,
+} from '../question.ts';
+import type { IndexRequest } from '../request.ts';
+
+const defaultValues = 100;
+const mostValues = 1_000;
+/** What client-go and kubectl add to any URL. */
+const clientParameters: ReadonlySet<string> = new Set(['timeout', 'pretty']);
+
+/** @throws GatewayError NOT_FOUND for a collection that is none, METHOD_NOT_ALLOWED for a watch of one */
+export function readCollection(request: IndexRequest, name: string): CollectionQuestion {
+  const parameters = urlParameters(request.query.slice(1));
+  if (parameters.flag('watch') === true)
+    throw new GatewayError('METHOD_NOT_ALLOWED', 'a collection cannot be watched; watch its types one by one');
+  const types = collectionTypes(name, parameters);
+  if (types === undefined) {
+    throw new GatewayError('NOT_FOUND', `collectionresources.clusterpedia.io ${JSON.stringify(name)} not found`, {
+      kind: 'collectionresources',
+      group: 'clusterpedia.io',
+      name,
+    });
+  }
+  // A token is for what was asked. A type that comes to a group later must not make it worthless.
+  const asked = readQuery(parameters, { types: [...types.groups, ...types.named] });
+  if (asked.query.owner !== undefined) throw new GatewayError('BAD_REQUEST', 'a collection has no owner filter');
+  const { as } = request.form(['Table', '', 'PartialObjectMetadata', 'PartialObjectMetadataList']);
+  return { kind: 'collection', name, types, as, parameters, asked };
+}
+
+export function readCollectionNames(request: IndexRequest): CollectionNamesQuestion {
+  return { kind: 'collections', as: request.form(['Table', '']).as };
+}
+
+/** The list that a document asks for. @throws GatewayError (rejects) also as `request.body` does */
+export async function readPosted(request: IndexRequest): Promise<PostedQuestion> {
+  if (request.inbound.method !== 'POST')
+    throw new GatewayError('METHOD_NOT_ALLOWED', 'a query is POSTed, as a JSON document');
+  const misplaced = urlParameters(request.query.slice(1)).names.find((name) => !clientParameters.has(name));
+  if (misplaced !== undefined)
+    throw new GatewayError(
+      'BAD_REQUEST',
+      `${JSON.stringify(misplaced.slice(0, 60))} stands in the URL; a query has all of it in its document`,
+    );
+  request.form(['']);
+  const parameters = jsonParameters(await request.body());
+  const types = namedTypes(parameters);
+  return { kind: 'query', types, parameters, asked: readQuery(parameters, { types }) };
+}
+
+/** @throws GatewayError BAD_REQUEST */
+export function readValues(
+  request: IndexRequest,
+  kind: 'counts' | 'facets' | 'values',
+): CountsQuestion | ValuesQuestion {
+  request.form(['']);
+  const parameters = urlParameters(request.query.slice(1));
+  const types = namedTypes(parameters);
+  const asked = readQuery(parameters, { types });
+  if (kind === 'counts') return { kind, types, parameters, asked };
+  const byText = parameters.text('by') ?? '';
+  const by = readBy(byText);
+  const wanted = readLimit(parameters.text('limit'));
+  const limit = Math.min(wanted, mostValues);
+  const warnings = wanted > limit ? [`limit ${wanted} is more than the server gives at once: ${limit} values`] : [];
+  const prefix = parameters.all('prefix')[0] ?? '';
+  return { kind, types, by, byText, prefix, limit, warnings, parameters, asked };
+}
+
+export function readFreshness(request: IndexRequest): FreshnessQuestion {
+  request.form(['']);
+  const parameters = urlParameters(request.query.slice(1));
+  const types = parameters.list('resource')?.map((text) => typeKey(readType(text)));
+  return { kind: 'freshness', types, clusters: parameters.list('clusters') };
+}
+
+function namedTypes(parameters: Parameters): readonly AskedType[] {
+  const named = parameters.list('resource') ?? [];
+  if (named.length > mostTypes) throw new GatewayError('BAD_REQUEST', `resource= names more than ${mostTypes} types`);
+  const types = [...new Map(named.map(readType).map((type) => [typeKey(type), type])).values()];
+  if (types.length > 0) return types;
+  throw new GatewayError(
+    'BAD_REQUEST',
+    'resource= is missing: RESOURCE.VERSION.GROUP, as in pods.v1. or deployments.v1.apps',
+  );
+}
+
+/** `pods.v1.`, `deployments.v1.apps`; without a version `pods` and `deployments.apps`. */
+function readType(text: string): AskedType {
+  const [resource = '', ...rest] = text.trim().split('.');
+  const isVersion = /^v\d+((alpha|beta)\d+)?$/.test(rest[0] ?? '');
+  if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[-a-z0-9]*)*$/.test(text.trim()))
+    throw new GatewayError('BAD_REQUEST', `resource: "${text.slice(0, 60)}" is not RESOURCE.VERSION.GROUP`);
+  return {
+    resource,
+    version: isVersion ? rest[0] : undefined,
+    group: (isVersion ? rest.slice(1) : rest).join('.'),
+  };
+}
+
+function readBy(text: string): FacetBy {
+  if (text === '')
+    throw new GatewayError(
+      'BAD_REQUEST',
+      'by= is missing: cluster, namespace, name, type, or a path such as status.phase',
+    );
+  if (text === 'type') return text;
+  const path = readColumnPath(text, true);
+  const column = columnOf(path);
+  if (column === 'cluster' || column === 'namespace') return column;
+  const [first, second, label] = path;
+  const isLabel =
+    path.length === 3 &&
+    first!.kind === 'key' &&
+    first!.key === 'metadata' &&
+    second!.kind === 'key' &&
+    second!.key === 'labels';
+  return isLabel && label!.kind === 'key' ? { label: label!.key } : { path: printPath(path) };
+}
+
+function readLimit(text: string | undefined): number {
+  if (text === undefined) return defaultValues;
+  if (!/^\d{1,9}$/.test(text) || Number(text) === 0)
+    throw new GatewayError('BAD_REQUEST', 'limit is a whole number of 1 or more');
+  return Number(text);
+}

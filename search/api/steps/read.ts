@@ -1,0 +1,59 @@
+// Step 1: which question is asked. The index is only read: who wants to write gets 405 and where to do it.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import { innerPath } from '../inner-path.ts';
+import type { AskedDocument } from '../inner-path.ts';
+import type { Question } from '../question.ts';
+import type { IndexRequest } from '../request.ts';
+import type { Asked } from '../state.ts';
+import { readObjects } from './read-objects.ts';
+import { readCollection, readCollectionNames, readFreshness, readPosted, readValues } from './read-types.ts';
+
+export async function read(request: IndexRequest): Promise<Asked> {
+  const { asked, inbound } = request;
+  const isRead = inbound.method === 'GET' || inbound.method === 'HEAD';
+  if (!isRead && asked.part !== 'query') throw readOnly(asked);
+  return { request, question: await questionOf(request) };
+}
+
+function questionOf(request: IndexRequest): Question | Promise<Question> {
+  const { asked } = request;
+  switch (asked.part) {
+    case 'resources':
+    case 'proxy': {
+      const path = innerPath(asked.segments);
+      return path.kind === 'objects' ? readObjects(request, path) : readDocument(request, path);
+    }
+    case 'collections':
+      return asked.name === undefined ? readCollectionNames(request) : readCollection(request, asked.name);
+    case 'indexes':
+      request.form(['']);
+      return { kind: 'indexes', name: asked.name };
+    case 'freshness':
+      return readFreshness(request);
+    case 'query':
+      return readPosted(request);
+    default:
+      return readValues(request, asked.part);
+  }
+}
+
+function readDocument(request: IndexRequest, document: AskedDocument): Question {
+  switch (document.document) {
+    case 'health':
+      return { kind: 'health' };
+    case 'version':
+      request.form(['']);
+      return { kind: 'version' };
+    default:
+      return { kind: 'document', document };
+  }
+}
+
+function readOnly(asked: IndexRequest['asked']): GatewayError {
+  const segments = 'segments' in asked ? asked.segments : [];
+  const isReview = segments.includes('authorization.k8s.io') || segments.includes('authentication.k8s.io');
+  const what = isReview
+    ? 'who may do what is each cluster’s to say: ask it'
+    : 'the index holds copies and can be read only; change objects in their cluster';
+  return new GatewayError('METHOD_NOT_ALLOWED', `${what}, below /clusters/<name>/proxy`);
+}

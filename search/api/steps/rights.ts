@@ -1,0 +1,8 @@
+// Step 3: what the caller may see of the types that are asked for, by the rights of each cluster.
+import type { AnswerDependencies } from '../answer-dependencies.ts';
+import { kindOf } from '../kinds.ts';
+import type { Asked, Seen } from '../state.ts';
+
+export async function rights(state: Asked, dependencies: AnswerDependencies): Promise<Seen> {
+  return { ...state, sight: await kindOf(state.question).rights?.(state as never, dependencies) };
+}

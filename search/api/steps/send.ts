@@ -1,0 +1,46 @@
+// Step 7: sends the answer and ends the exchange. What fails before the first byte is thrown and becomes a Status; what
+// fails later the client sees as cut, or as the last event of its watch.
+import { GatewayError } from '../../../cache/model/errors.ts';
+import { watchRows } from '../../watch/watch.ts';
+import type { AnswerDependencies } from '../answer-dependencies.ts';
+import { sendWhole } from '../answer-body.ts';
+import type { RelayedAnswer, WholeAnswer } from '../answer.ts';
+import type { IndexRequest } from '../request.ts';
+import { sendRows } from '../row-stream.ts';
+import type { Formed } from '../state.ts';
+
+/** Clusters that are asked one after the other, at most. */
+const mostAsked = 3;
+
+export async function send({ request, answer }: Formed, dependencies: AnswerDependencies): Promise<void> {
+  switch (answer.kind) {
+    case 'whole':
+      return sendAtOnce(request, answer);
+    case 'rows':
+      return sendRows(request, answer.document, answer.page, answer.warnings, dependencies);
+    case 'watch':
+      return watchRows(request, answer.watch, dependencies);
+    case 'relayed':
+      return relay(request, answer);
+  }
+}
+
+function sendAtOnce(request: IndexRequest, { body, warnings, contentType, status, headers, error }: WholeAnswer): void {
+  if (error !== undefined) request.outcome.error ??= error;
+  sendWhole(request, body, warnings, contentType, status, headers);
+}
+
+/** @throws GatewayError (rejects) what the last of the clusters said, INDEX_UNAVAILABLE where there is none */
+async function relay(request: IndexRequest, { clusters, path, query }: RelayedAnswer): Promise<void> {
+  let failure: unknown = new GatewayError('INDEX_UNAVAILABLE', 'no cluster can be asked for its OpenAPI documents');
+  for (const cluster of clusters.slice(0, mostAsked)) {
+    try {
+      await request.live(cluster, path, query);
+      return;
+    } catch (error) {
+      if (request.inbound.answered) throw error;
+      failure = error;
+    }
+  }
+  throw failure;
+}

@@ -1,0 +1,56 @@
+// Lists a type whole into the store.
+import type { Following, Step } from './following.ts';
+import { relist, type Relisted } from './relist.ts';
+
+/** Waits for its turn, lists, and commits. @throws as {@link relist} */
+export async function list(following: Following): Promise<Step> {
+  const { fault, options, signal } = following;
+  following.enter(fault === undefined ? 'waiting' : 'failing', fault);
+  await options.lists.run(signal, async () => {
+    await options.verify();
+    following.enter('listing');
+    following.listed = { done: 0, of: 0 };
+    await forgetPosition(following);
+    following.batcher.hold(options.isAtomic);
+    try {
+      await listNow(following);
+    } finally {
+      following.hasRows = true;
+      following.listed = undefined;
+      following.batcher.hold(false);
+    }
+  });
+  return following.resourceVersion === '' ? 'list' : 'watch';
+}
+
+/** From here on rows are of several moments: a process that starts now must list again. */
+async function forgetPosition({ committed, batcher }: Following): Promise<void> {
+  if (committed === undefined || committed.resourceVersion === '') return;
+  batcher.reach({ resourceVersion: '', confirmedAtMs: committed.confirmedAtMs }, true);
+  await batcher.flush();
+}
+
+async function listNow(following: Following): Promise<void> {
+  const { options, batcher, signal, isFull, hasRows, rewrites } = following;
+  const { onObject } = options;
+  const found: Relisted = await relist({
+    ...options,
+    batcher,
+    signal,
+    hasRows,
+    rewrites,
+    onlyDeletes: isFull,
+    onProgress: (done, of) => void (following.listed = { done, of }),
+    onObject: onObject && ((object) => onObject('there', object)),
+  });
+  if (!isFull) batcher.reach({ resourceVersion: found.resourceVersion, confirmedAtMs: found.askedAtMs }, true);
+  await batcher.flush();
+  signal.throwIfAborted();
+  following.isFull = false;
+  if (isFull) return;
+  following.resourceVersion = found.resourceVersion;
+  following.objects = found.objects;
+  following.seen = found.newest;
+  following.busy.reset();
+  following.rewrites = false;
+}

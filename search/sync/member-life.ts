@@ -1,0 +1,194 @@
+// One life of a member, while it lasts: looks again and again at what the member serves, and follows what is chosen of
+// it.
+import { typeKey, type Incarnation, type TypeKey } from '../types.ts';
+import type { ClusterSyncOptions } from './cluster-sync-options.ts';
+import { makeCustomTypes } from './discover/custom-resources.ts';
+import { crdType, discoverTypes, readCustomTypes, type MemberTypes } from './discover/discovery.ts';
+import { OtherIncarnation, readIncarnation, shareNext } from './discover/incarnation.ts';
+import { chooseTypes } from './discover/selection.ts';
+import { makeTypeSet, type TypeSet } from './discover/type-set.ts';
+import { pause } from './follow/bounds.ts';
+import { watchApiServices } from './follow/change-signal.ts';
+import { SyncSetback } from './member-faults.ts';
+import type { AskMember, ClusterState } from './sync-types.ts';
+
+type Refusal = ClusterState['refused'][number];
+
+export interface MemberLifeOptions extends ClusterSyncOptions {
+  readonly ask: AskMember;
+  readonly incarnation: Incarnation;
+  /** Of the life before. */
+  readonly refused: readonly Refusal[];
+  readonly closing: AbortSignal;
+  /** Repeats `work` until it succeeds. */
+  readonly insist: <Result>(what: string, work: () => Promise<Result>) => Promise<Result>;
+  /** All that is chosen is being followed. */
+  readonly onFollowed: () => void;
+}
+
+/** See the file comment; it lasts as long as `follow`. */
+export class MemberLife {
+  readonly #options: MemberLifeOptions;
+  readonly #over = new AbortController();
+  readonly #customTypes = makeCustomTypes();
+  readonly #identify: () => Promise<Incarnation>;
+  readonly #readers: ReaderLooks;
+  /** Aborted when the member is another one, or all is closed. */
+  readonly signal: AbortSignal;
+  readonly incarnation: Incarnation;
+  readonly set: TypeSet;
+  /** Its types are known; what is not among them is not followed. */
+  isFollowed = false;
+  /** What was asked for and cannot be had. */
+  refused: readonly Refusal[];
+  /** Not read yet, or why it may not be: types are then kept as the member prefers them. */
+  #crdRefusal: Refusal | undefined = { resource: typeKey(crdType), message: 'not read yet' };
+  #types: MemberTypes['types'] = new Map();
+  #isWanted = true;
+  #wake: () => void = () => undefined;
+
+  constructor(options: MemberLifeOptions) {
+    const { ask, cluster, timing, closing } = options;
+    this.#options = options;
+    this.incarnation = options.incarnation;
+    this.refused = options.refused;
+    this.signal = AbortSignal.any([closing, this.#over.signal]);
+    this.#identify = shareNext(() => readIncarnation(ask, cluster, timing, this.signal));
+    this.set = makeTypeSet({
+      ...options,
+      signal: this.signal,
+      verify: () => this.#verify(),
+      onOtherReader: () => this.look(),
+      onObject: (key, what, object) => this.#onObject(key, what, object),
+      onState: () => {
+        // The type may be gone: discovery shows it.
+        if (this.set.states().some((state) => state.fault?.reason === 'Missing')) this.look();
+        options.onState();
+      },
+    });
+    this.#readers = makeReaderLooks(this.set, timing.discoveryPauseMs, this.signal);
+  }
+
+  /** Looks soon at what the member serves. */
+  look(): void {
+    this.#isWanted = true;
+    this.#wake();
+  }
+
+  /** Resolves when the member is another one, or all is closed. */
+  async follow(): Promise<void> {
+    const { ask, cluster } = this.#options;
+    const { signal } = this;
+    void watchApiServices({ ...this.#options, ask, cluster: cluster.name, signal, onChange: () => this.look() });
+    try {
+      while (!signal.aborted) {
+        this.#isWanted = false;
+        await this.#followChosen();
+        await this.#untilWanted();
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      this.#over.abort();
+      await this.set.close();
+    }
+  }
+
+  async #followChosen(): Promise<void> {
+    const { insist, choice, onFollowed, onState } = this.#options;
+    await insist('list of CustomResourceDefinitions', () => this.#readCustomTypes());
+    const types = await insist('discovery', () => this.#discover());
+    const { chosen, refused } = chooseTypes(types, choice());
+    this.refused = this.#crdRefusal === undefined ? refused : [this.#crdRefusal, ...refused];
+    await insist('index', () => this.set.follow(chosen, (key) => !types.has(key)));
+    this.isFollowed = true;
+    this.#readers.look();
+    onFollowed();
+    onState();
+  }
+
+  /** Until it succeeds once; after that changes come by the followed CRDs. */
+  async #readCustomTypes(): Promise<void> {
+    const { ask, cluster, timing } = this.#options;
+    const before = this.#crdRefusal;
+    if (before === undefined) return;
+    try {
+      await readCustomTypes(ask, cluster.name, this.#customTypes, timing, this.signal);
+      this.#crdRefusal = undefined;
+    } catch (error) {
+      if (!(error instanceof SyncSetback) || error.fault.reason !== 'Forbidden') throw error;
+      this.#crdRefusal = { resource: before.resource, message: error.message };
+    }
+  }
+
+  /** What the member serves. Of a group that it cannot describe now, the types of before. */
+  async #discover(): Promise<MemberTypes['types']> {
+    const { ask, cluster, timing } = this.#options;
+    const found = await discoverTypes(ask, cluster.name, this.#customTypes, timing, this.signal);
+    const types = new Map(found.types);
+    for (const [key, type] of this.#types) {
+      if (found.unknownGroups.has(type.group) && !types.has(key)) types.set(key, type);
+    }
+    this.#types = types;
+    return types;
+  }
+
+  async #untilWanted(): Promise<void> {
+    const { discoveryMs, discoveryPauseMs } = this.#options.timing;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      if (this.#isWanted) resolve();
+      else void pause(discoveryMs, this.signal).then(resolve);
+    });
+    // Changes come in crowds, and discovery is a moment behind them.
+    if (!this.signal.aborted) await pause(discoveryPauseMs, this.signal);
+  }
+
+  async #verify(): Promise<void> {
+    const { log, cluster } = this.#options;
+    const found = await this.#identify();
+    if (found.id === this.incarnation.id) return;
+    log.warn({ cluster: cluster.name }, 'index: the cluster is another one than before, it is listed anew');
+    this.#over.abort();
+    throw new OtherIncarnation();
+  }
+
+  #onObject(key: TypeKey, what: 'there' | 'gone', object: Buffer): void {
+    if (key !== typeKey(crdType)) {
+      this.#readers.rightsChanged();
+      return;
+    }
+    if (what === 'there') this.#customTypes.put(object);
+    else this.#customTypes.remove(object);
+    this.look();
+  }
+}
+
+interface ReaderLooks {
+  rightsChanged(): void;
+  look(): void;
+}
+
+/**
+ * Looks whether what is read as the gateway may be read as `portcullis:index` again: when roles or bindings changed,
+ * and after each discovery.
+ */
+function makeReaderLooks(set: Pick<TypeSet, 'reconsiderReaders'>, pauseMs: number, signal: AbortSignal): ReaderLooks {
+  let under: Promise<void> = Promise.resolve();
+  let isDue = false;
+  const look = (asksAll: boolean): void => {
+    under = under.then(() => set.reconsiderReaders(asksAll)).catch(() => undefined);
+  };
+  return {
+    look: () => look(false),
+    rightsChanged() {
+      if (isDue) return;
+      isDue = true;
+      // Changes come in crowds, and the member's own authorizer is a moment behind them.
+      void pause(pauseMs, signal).then(() => {
+        isDue = false;
+        if (!signal.aborted) look(true);
+      });
+    },
+  };
+}

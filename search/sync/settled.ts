@@ -1,0 +1,36 @@
+// Lets questions wait a moment soon after a start, until what is read for the first time is there: an answer without it
+// would be a beginning only.
+import type { ClusterState, SyncHandle } from './sync-types.ts';
+
+/** How long after its start the index lets questions wait. */
+const settlingMs = 20_000;
+/** How long one question waits at most. */
+const longestWaitMs = 5_000;
+
+/** @param startedAtMs by `performance.now()` @returns a wait that ends at once when there is nothing to wait for */
+export function makeSettled(sync: Pick<SyncHandle, 'state' | 'onChange'>, startedAtMs: number): () => Promise<void> {
+  let isOver = false;
+  return async () => {
+    if (isOver) return;
+    isOver = performance.now() - startedAtMs > settlingMs || isSettled(sync.state());
+    if (isOver) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, longestWaitMs);
+    const end = sync.onChange(() => {
+      if (isSettled(sync.state())) resolve();
+    });
+    await promise;
+    end();
+    clearTimeout(timer);
+  };
+}
+
+function isSettled(states: readonly ClusterState[]): boolean {
+  return states.every(
+    ({ fault, incarnation, types }) =>
+      fault !== undefined ||
+      (incarnation !== undefined &&
+        types.length > 0 &&
+        types.every((type) => type.isWhole || type.fault !== undefined)),
+  );
+}

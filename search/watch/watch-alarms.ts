@@ -1,0 +1,58 @@
+// What wakes a watch: a commit, rights that may have changed, a bookmark that is due, the end of its time.
+import type { WatchDependencies, WatchQuestion } from './watch-question.ts';
+
+type Alarm = 'rightsChanged' | 'bookmarkDue' | 'timeUp';
+
+/** One watch's alarms. */
+export class WatchAlarms {
+  readonly #rung = new Set<Alarm>();
+  #isAwake = true;
+  #resolve: () => void = () => undefined;
+  #ends: readonly (() => void)[] = [];
+
+  /** Sets all of them; `end` ends them. */
+  set(
+    { timeoutMs, bookmarks }: WatchQuestion,
+    { feed, rights, bookmarkIntervalMs, rightsPollMs }: WatchDependencies,
+  ): void {
+    const timeout = timeoutMs === undefined ? undefined : setTimeout(() => this.ring('timeUp'), timeoutMs);
+    const bookmark = bookmarks ? setInterval(() => this.ring('bookmarkDue'), bookmarkIntervalMs) : undefined;
+    const look = setInterval(() => this.ring('rightsChanged'), rightsPollMs);
+    this.#ends = [
+      feed.onCommit(() => this.wake()),
+      rights.onChange(() => this.ring('rightsChanged')),
+      () => clearTimeout(timeout),
+      () => clearInterval(bookmark),
+      () => clearInterval(look),
+    ];
+  }
+
+  ring(alarm: Alarm): void {
+    this.#rung.add(alarm);
+    this.wake();
+  }
+
+  /** Whether it has rung since it was last taken. */
+  take(alarm: Alarm): boolean {
+    return this.#rung.delete(alarm);
+  }
+
+  wake(): void {
+    this.#isAwake = true;
+    this.#resolve();
+  }
+
+  /** Resolves at the next alarm or commit; at once when there was one since the last call. */
+  async idle(): Promise<void> {
+    if (!this.#isAwake) {
+      await new Promise<void>((resolve) => {
+        this.#resolve = resolve;
+      });
+    }
+    this.#isAwake = false;
+  }
+
+  end(): void {
+    for (const end of this.#ends) end();
+  }
+}
