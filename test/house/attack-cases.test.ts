@@ -6,7 +6,7 @@ import { test } from 'node:test';
 const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/reference/attack-cases.md'), 'utf8');
 /** How many attacks the catalogue has: ATT-01, ATT-02 and so on. */
-const attackCount = 40;
+const attackCount = 55;
 const attacks = Array.from({ length: attackCount }, (_, i) => `ATT-${String(i + 1).padStart(2, '0')}`);
 
 interface Named {

@@ -301,7 +301,7 @@ test('one Host, and the member is asked by its own name whatever it says (ATT-14
   }
 });
 
-test('a path that is no resource is judged as the member reads it, however it is spelled', async (t) => {
+test('a path that is no resource is judged as the member reads it, however it is spelled (ATT-55)', async (t) => {
   const rule = { verbs: ['get'], nonResourceURLs: ['/logs/*'] };
   const ruled = await startSite({
     users: [{ token: 'alice-token', name: 'alice' }],
