@@ -178,7 +178,7 @@ describe("kube-apiserver's own certificate cases", () => {
 });
 
 describe('chains', () => {
-  test('an authority of the same name with another key has signed nothing (A-07)', async () => {
+  test('an authority of the same name with another key has signed nothing', async () => {
     assertRefused(outcome([stranger], [await leaf()]), /signature .* is wrong/);
     assertRefused(outcome([stranger], [await leaf(), root]), /signature .* is wrong/);
     assert.equal((outcome([stranger, root], [await leaf()]) as User).name, 'dev');
@@ -294,7 +294,7 @@ describe('chains', () => {
 });
 
 describe('the clock and the pool are asked on every request', () => {
-  test('a certificate runs out between two requests of one connection (A-46)', async () => {
+  test('a certificate runs out between two requests of one connection', async () => {
     let nowMs = testNowMs;
     const dev = await leaf({ validToMs: testNowMs + hourMs });
     const { authenticate } = authenticator([root], () => nowMs);

@@ -39,7 +39,7 @@ test('only WebSocket requests carry one', () => {
   }
 });
 
-describe('a token that is refused (A-44)', () => {
+describe('a token that is refused', () => {
   const cases: readonly (readonly [title: string, ...protocols: string[]])[] = [
     ['alone', `${prefix}dG9rZW4`],
     ['twice in one header', `${prefix}dG9rZW4,${prefix}dG9rZW4,dummy`],

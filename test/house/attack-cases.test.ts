@@ -1,9 +1,12 @@
+// The catalogue of attacks: each has one row, and each row names tests that exist, end in its id and go every way, or
+// says why not.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { idsOfName, testNames } from './cases.ts';
+import { root } from './pages.ts';
 
-const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/reference/attack-cases.md'), 'utf8');
 /** How many attacks the catalogue has: ATT-01, ATT-02 and so on. */
 const attackCount = 55;
@@ -40,19 +43,6 @@ function readRows(text: string): readonly Row[] {
   );
 }
 
-/** Names of the tests in a file's text; whatever a template puts in is `…`. */
-function testNames(text: string): readonly string[] {
-  return [...text.matchAll(/\b(?:test|it)\(\s*(["'`])(.*?)\1,/gs)].map(([, , name]) =>
-    name!.replaceAll(/\$\{[^}]*\}/g, '…').replaceAll("\\'", "'"),
-  );
-}
-
-/** Whether the brackets at the end of a test's name hold the attack. */
-function holds({ name }: Named, id: string): boolean {
-  const ids = /\(([^()]*)\)$/.exec(name)?.[1] ?? '';
-  return ids.split(', ').includes(id);
-}
-
 /** What is wrong with a row, given the text of a file or undefined. */
 function faults(row: Row, read: (file: string) => string | undefined): readonly string[] {
   const found: string[] = [];
@@ -60,7 +50,7 @@ function faults(row: Row, read: (file: string) => string | undefined): readonly 
     const text = read(named.file);
     if (text === undefined) found.push(`${row.id}: there is no ${named.file}`);
     else if (!testNames(text).includes(named.name)) found.push(`${row.id}: ${named.file} has no test "${named.name}"`);
-    if (!holds(named, row.id)) found.push(`${row.id}: "${named.name}" does not hold its number`);
+    if (!idsOfName(named.name).includes(row.id)) found.push(`${row.id}: "${named.name}" does not hold its number`);
   }
   const throughHub = row.tests.some(({ file }) => file.endsWith('.e2e.ts'));
   if (row.ways.includes('H') && !throughHub) found.push(`${row.id}: no test of it on a real hub`);
