@@ -33,7 +33,7 @@ const checks: Part = {
       ['format', 'oxfmt', '--check'],
     ] as const;
     for (const [name, command, ...args] of commands) {
-      if ((await runProgram(command, args, output)) !== 0) failures.push(name);
+      if ((await runProgram(command, args, { output })) !== 0) failures.push(name);
     }
   },
 };

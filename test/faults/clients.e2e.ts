@@ -1,6 +1,7 @@
 // F13 and F14: clients that stop reading and clients that vanish. Easy to get wrong: a client that does not read keeps
 // its connection alive with its kernel's help, so silence is no sign; and what one of them holds up must stay in the
 // member's sockets, not in the gateway's memory.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';

@@ -1,6 +1,7 @@
 // F06, F08 and F10: a hub that is away, that answers reviews wrongly, and whose trust is written wrongly. Easy to get
 // wrong: an answer that cannot be used is no answer, so the caller is neither let in nor told to log in anew, and
 // nothing of it may be remembered.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';

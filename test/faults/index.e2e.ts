@@ -1,6 +1,7 @@
 // F19: the index is corrupt, lost, late, or its watches are all told 410 at once. Easy to get wrong: an answer with
 // rows missing looks like one of a cluster with fewer objects, so through every fault somebody asks all the time, and
 // what is not whole must say so.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { closeSync, fstatSync, mkdtempSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';

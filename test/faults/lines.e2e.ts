@@ -1,6 +1,7 @@
 // F07 and F12: a member's line breaks in the middle of an answer, and a member that ends HTTP/2 connections or allows
 // few streams. Easy to get wrong: a line cut below TLS looks like a proper end to who does not ask for TLS's own, and
 // an HTTP/2 stream beyond the member's limit hangs without a word.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 

@@ -1,6 +1,7 @@
 // F03, F04, F15: a member's API server is killed, stopped in its tracks, comes and goes. Easy to get wrong: a stopped
 // process keeps its sockets, and its kernel still takes connections, so nothing but silence tells of it; a quiet exec
 // looks just the same and must not be cut for it.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, test } from 'node:test';

@@ -1,6 +1,7 @@
 // F05: the network between gateway and member loses every packet while clients stay connected. Easy to get wrong:
 // HTTP/2 is found out by PINGs within their times; an HTTP/1.1 stream only by the kernel's keepalive (30 s of silence,
 // ten probes a second), which no time scale shortens.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';

@@ -1,6 +1,7 @@
 // F17 and F18: the wall clock steps, the event loop stands still, a promise is broken, descriptors run out. Easy to get
 // wrong: whatever happens must end in serving again or in a process that is gone and says why, never in one that is
 // half there.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';

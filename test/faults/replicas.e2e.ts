@@ -1,6 +1,7 @@
 // F01 and F02: of two replicas behind a balancer one is told to end, then one is killed, under watches and requests.
 // Easy to get wrong: a balancer takes a replica out when readyz says so, some time after that; the requests in between
 // are what the listener must stay open for.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

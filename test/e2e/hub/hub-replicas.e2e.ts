@@ -2,6 +2,7 @@
 // aggregator multiplexes over HTTP/2, 100 streams a connection, so many watches make several connections and both
 // replicas have some. Easy to get wrong: a client of Kubernetes resumes a watch from the last version it saw and
 // repeats a request that failed, so these clients do just that, and nothing more.
+// Runs alone: a replica is killed in the middle of a steady load.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Agent, request as httpsRequest } from 'node:https';

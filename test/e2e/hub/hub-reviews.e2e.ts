@@ -1,6 +1,7 @@
 // Rows B3, B4 and B8 on a real hub: what the hub is asked, read from its own audit log, what holds while it is away,
 // and how soon a revoked token or right counts. Easy to get wrong: the gateway's reflectors renew watches, which are
 // its calls too and no reads per request.
+// Runs alone: it counts what a hub is asked within a time.
 import assert from 'node:assert/strict';
 import { Agent, request as httpsRequest } from 'node:https';
 import { after, before, test } from 'node:test';

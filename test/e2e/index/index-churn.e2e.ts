@@ -2,6 +2,7 @@
 // that follow are killed, members wiped and set back; afterwards the index is the members' objects, its log never went
 // back, and every watcher has what the members have. Easy to get wrong: a churn that stands still while a member is
 // down proves little, so the others' goes on.
+// Runs alone: objects change as fast as one machine lets them.
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
