@@ -61,6 +61,15 @@ function faults(row: Row, read: (file: string) => string | undefined): readonly 
   return found;
 }
 
+/** Ids of attacks in rows of a page that no test of the files in the same row ends in. */
+function unheld(text: string, read: (file: string) => string | undefined): readonly string[] {
+  return [...text.matchAll(/^\|.*\|$/gm)].flatMap(([row]) => {
+    const files = [...row.matchAll(/`([^`]+\.ts)`/g)].map(([, file]) => file!);
+    const held = new Set(files.flatMap((file) => testNames(read(file) ?? '').flatMap(idsOfName)));
+    return [...row.matchAll(/ATT-\d\d/g)].map(([id]) => id).filter((id) => !held.has(id));
+  });
+}
+
 function readFile(file: string): string | undefined {
   const path = join(root, file);
   return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
@@ -82,6 +91,12 @@ test('every test that is named exists and holds its numbers, and what is not cov
   );
 });
 
+test('every attack that SECURITY.md names is held by a test of a file beside it', () => {
+  const security = readFileSync(join(root, 'SECURITY.md'), 'utf8');
+  assert.ok((security.match(/ATT-\d\d/g) ?? []).length > 30);
+  assert.deepEqual(unheld(security, readFile), []);
+});
+
 test('a test that is gone, has another number, or is not through a hub is noticed', () => {
   const text = "test(`${token} is refused (${way}) (ATT-07)`, f);\ntest('other (ATT-17)', f);";
   const row = (line: string): Row => readRows(`| ATT-07 | what | ${line} |`)[0]!;
@@ -94,4 +109,5 @@ test('a test that is gone, has another number, or is not through a hub is notice
   assert.equal(of('1 2 U | `test/attack/x.test.ts` … is refused (…) (ATT-07) |'), 1);
   assert.equal(of('1 2 U H | `test/e2e/gone.e2e.ts` x (ATT-07) |'), 1);
   assert.equal(of('- | - |'), 1);
+  assert.deepEqual(unheld('| a promise | `test/attack/x.test.ts` (ATT-07, ATT-08) |', read), ['ATT-08']);
 });
