@@ -153,7 +153,7 @@ function exitCode(report: Report): number {
   const failedSamples = report.samples.filter((sample) => sample.errors > 0);
   const open = report.checks.filter(({ outcome }) => outcome !== 'holds');
   if (failedSamples.length > 0) progress(`${failedSamples.length} samples had errors`);
-  for (const { check, outcome } of open) progress(`${check.row} ${check.says}: ${outcome}`);
+  for (const { check, outcome } of open) progress(`${check.scenario} ${check.says}: ${outcome}`);
   if (report.quick && failedSamples.length === 0) progress('every target answered');
   return failedSamples.length === 0 && open.length === 0 ? 0 : 1;
 }

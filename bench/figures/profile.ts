@@ -45,7 +45,7 @@ export function selfTimes(
     atUs += us;
     const frame = frames.get(id);
     if (atUs < fromUs || atUs > toUs || frame === undefined || frame.functionName === '(idle)') return;
-    const file = frame.url === '' ? '(native)' : frame.url.split('/').slice(-2).join('/');
+    const file = frame.url === '' ? '(native)' : frame.url.split('/').slice(-3).join('/');
     add(functions, `${frame.functionName || '(anonymous)'} ${file}:${frame.lineNumber + 1}`, us);
     add(files, file, us);
   });

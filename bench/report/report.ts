@@ -98,13 +98,13 @@ export function machineLines(report: Report): string[] {
 
 function checkTable(report: Report): string[][] {
   const rows = report.checks.map(({ check, estimate, outcome }) => [
-    check.row,
+    check.scenario,
     check.says,
     estimate === undefined ? '–' : withInterval(estimate, check.unit === '×' ? 2 : 1),
     `≤ ${check.bound} ${check.unit}`,
     outcome,
   ]);
-  return [['row', 'check', 'measured', 'bound', 'outcome'], ...rows];
+  return [['scenario', 'check', 'measured', 'bound', 'outcome'], ...rows];
 }
 
 function withInterval({ point, low, high }: Estimate, digits: number): string {
