@@ -1,5 +1,5 @@
-// The bounds that the benchmarks judge, as data, and what the samples of a run say about each. What was not measured has
-// not passed.
+// The bounds that the benchmarks judge, as data, and what the samples of a run say about each. What was not measured
+// has not passed.
 import { dataPathChecks, ratioCheck } from './data-path-checks.ts';
 import type { Sample } from '../scenarios/scenario.ts';
 import { fairnessLanes } from '../scenarios/fairness.ts';

@@ -5,6 +5,7 @@ import { makeAuthenticator } from '../../../auth/callers/authenticate.ts';
 import { makeJwtAuthenticator } from '../../../auth/jwt/jwt.ts';
 import { makeStaticTokenAuthenticator } from '../../../auth/callers/static-token.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';
+import { HttpFault } from '../../../http/http-fault.ts';
 import { judge } from '../../../http/http1/http1-connection.ts';
 import { makeHeadReader } from '../../../http/http1/http1-parser.ts';
 import { readRequest } from '../../../gateway/request/read-request.ts';
@@ -61,7 +62,7 @@ function expanded(input: string): string {
     .slice(0, mostBytes);
 }
 
-/** All that is done for a request of a stranger. @throws GatewayError */
+/** All that is done for a request of a stranger. @throws HttpFault, GatewayError */
 function read(bytes: Buffer): void {
   const reader = makeHeadReader();
   if (reader.read(bytes) < 0) return;
@@ -88,7 +89,7 @@ export const strangerTarget: FuzzTarget<string> = {
     const bytes = Buffer.from(`${expanded(input)}\r\n\r\n`, 'latin1');
     refusalOf(
       () => read(bytes),
-      (error) => error instanceof GatewayError,
+      (error) => error instanceof HttpFault || error instanceof GatewayError,
     );
     return undefined;
   },
