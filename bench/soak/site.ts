@@ -11,7 +11,7 @@ import { sumMetric } from '../../test/controlplane/requests.ts';
 import { clusterAt, replaceFile, writeContexts } from '../../test/e2e/kubectl/contexts.ts';
 import type { TestContext } from '../../test/e2e/kubectl/contexts.ts';
 import { boxPod } from '../../test/e2e/kubectl/pods.ts';
-import { eventually } from '../../test/e2e/polling.ts';
+import { eventually } from '../../test/site/polling.ts';
 import { startFaultProxy } from '../../test/faults/proxy.ts';
 import type { FaultProxy } from '../../test/faults/proxy.ts';
 import { startWitnessedGateway } from '../../test/faults/witnessed.ts';

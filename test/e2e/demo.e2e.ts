@@ -11,7 +11,7 @@ import { after, before, test } from 'node:test';
 
 import { ensureBinaries } from '../controlplane/build.ts';
 import { freePort, runCommand } from '../controlplane/processes.ts';
-import { eventually } from './polling.ts';
+import { eventually } from '../site/polling.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 /** Bounds of the row. */

@@ -21,7 +21,7 @@ import { startDeafListener, startFaultyMember } from './faulty-member.ts';
 import type { AnswerFault, FaultyMember } from './faulty-member.ts';
 import { ask, kubectlAs } from './kubectl/kubectl-as.ts';
 import type { KubectlResult, RawAnswer } from './kubectl/kubectl-as.ts';
-import { eventually } from './polling.ts';
+import { eventually } from '../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 /** kubectl may take this long to fail (the row's bound). */

@@ -15,7 +15,7 @@ import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 import { clusterAt, writeContexts } from './kubectl/contexts.ts';
 import type { TestContext } from './kubectl/contexts.ts';
-import { eventually } from './polling.ts';
+import { eventually } from '../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const bob = { token: 'bob-at-the-gateway', name: 'bob' };

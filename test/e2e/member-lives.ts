@@ -7,7 +7,7 @@ import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { accessObjects } from '../controlplane/objects.ts';
 import type { ControlPlane, Member } from '../controlplane/fixture.ts';
-import { eventually } from './polling.ts';
+import { eventually } from '../site/polling.ts';
 
 /** Deletes all a member has, whose API server is down meanwhile, and gives it what every member has from the start. */
 export async function wipeMember(member: Member): Promise<void> {

@@ -13,7 +13,7 @@ import { after, before, test } from 'node:test';
 import { http1Client, http2Client } from '../clients/stream-client.ts';
 import { execOverWebSocket } from '../clients/websocket-client.ts';
 import { boxPod } from '../e2e/kubectl/pods.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { figure, isReal, printScale, slackMs, timeScale } from './scale.ts';
 import { carol, configMapsOf, startFaultSite } from './site.ts';
 import type { FaultSite } from './site.ts';

@@ -12,7 +12,7 @@ import { after, before, test } from 'node:test';
 import type { Member } from '../controlplane/fixture.ts';
 import { writeKubeconfig } from '../controlplane/kubeconfig.ts';
 import { adminInMember, grantOnHub, hubAccountToken, proxyRule } from '../e2e/hub/hub-accounts.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 import { gatewayAccount } from '../hub/objects.ts';
 import { clusterPath, startHubGateway, startHubSite } from '../hub/site.ts';

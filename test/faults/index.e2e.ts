@@ -13,7 +13,7 @@ import { indexRules } from '../../cli/member-access/index-access.ts';
 import { startControlPlane } from '../controlplane/fixture.ts';
 import type { ControlPlane } from '../controlplane/fixture.ts';
 import { ask } from '../e2e/kubectl/kubectl-as.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 import { figure, printScale, scaledEnvironment } from './scale.ts';

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 
 import { http1Client, http2Client } from '../clients/stream-client.ts';
 import type { OpenAnswer, StreamClient } from '../clients/stream-client.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { figure, printScale } from './scale.ts';
 import { configMapsOf, startFaultSite } from './site.ts';
 import type { FaultSite } from './site.ts';

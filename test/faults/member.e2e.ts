@@ -13,7 +13,7 @@ import type { ExecSession } from '../clients/exec-session.ts';
 import { startLoad } from '../e2e/load.ts';
 import type { LoadRecord } from '../e2e/load.ts';
 import { boxPod } from '../e2e/kubectl/pods.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { figure, isReal, printScale, scaled, slackMs } from './scale.ts';
 import { configMapsOf, startFaultSite } from './site.ts';
 import type { FaultSite } from './site.ts';

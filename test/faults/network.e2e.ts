@@ -10,7 +10,7 @@ import { http1Client, http2Client } from '../clients/stream-client.ts';
 import { handshake } from '../clients/websocket-client.ts';
 import { clusterAt, writeContexts } from '../e2e/kubectl/contexts.ts';
 import type { TestContext } from '../e2e/kubectl/contexts.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { startFarMember, whyNoNamespace } from './namespace.ts';
 import type { FarMember } from './namespace.ts';
 import { figure, printScale, scaled, slackMs } from './scale.ts';

@@ -16,7 +16,7 @@ import { createAuthority } from '../controlplane/certificates.ts';
 import type { Authority, KeyPair } from '../controlplane/certificates.ts';
 import { runCommand } from '../controlplane/processes.ts';
 import { boxPod } from '../e2e/kubectl/pods.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { figure, printScale, scaled } from './scale.ts';
 import { carol, configMapsOf, startFaultSite } from './site.ts';
 import type { FaultSite } from './site.ts';

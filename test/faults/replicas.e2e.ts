@@ -12,7 +12,7 @@ import { after, before, test } from 'node:test';
 import { startControlPlane } from '../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../controlplane/fixture.ts';
 import { gatewayUser } from '../controlplane/fixture-types.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 import { startBalancer } from '../hub/balancer.ts';

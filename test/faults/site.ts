@@ -13,7 +13,7 @@ import { clusterAt, writeContexts } from '../e2e/kubectl/contexts.ts';
 import type { TestContext } from '../e2e/kubectl/contexts.ts';
 import { ask } from '../e2e/kubectl/kubectl-as.ts';
 import type { RawAnswer } from '../e2e/kubectl/kubectl-as.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import type { GatewayOptions } from '../gateway-process.ts';
 import { startFaultProxy } from './proxy.ts';
 import type { FaultProxy } from './proxy.ts';

@@ -14,7 +14,8 @@ import { startMember } from '../site/member.ts';
 import type { Member, MemberRequest } from '../site/member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
 import type { Door, RawClient } from '../site/raw-client.ts';
-import { eventually, kubeconfigText } from '../site/site.ts';
+import { kubeconfigText } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 
@@ -123,7 +124,7 @@ test('a drain in the order of kube-apiserver', async () => {
 
   const exited = gateway.stop('SIGTERM');
   // Unready at once, and still serving.
-  await eventually(async () => (await exchange(door, requestBytes('GET /readyz'))).status === 500);
+  await waitFor(async () => (await exchange(door, requestBytes('GET /readyz'))).status === 500);
   const unready = await exchange(door, requestBytes('GET /readyz'));
   assert.match(unready.body, /shutdown failed: reason withheld/);
   assert.equal((await exchange(door, requestBytes('GET /livez'))).status, 200);

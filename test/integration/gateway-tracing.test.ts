@@ -10,7 +10,8 @@ import { join } from 'node:path';
 import { after, afterEach, test } from 'node:test';
 import { exchange, requestBytes } from '../site/raw-client.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
-import { eventually as everAfter, startSite } from '../site/site.ts';
+import { startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 
@@ -103,7 +104,7 @@ function attribute(span: Span, key: string): unknown {
 /** A span that never comes must fail the test, not hold it. */
 async function eventually<T>(found: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
   const giveUpAtMs = performance.now() + 20_000;
-  return await everAfter(() => {
+  return await waitFor(() => {
     assert.ok(performance.now() < giveUpAtMs, `20 s, and there is: ${bodies.join('\n')}`);
     return found();
   });

@@ -168,12 +168,3 @@ export function kubeconfigText(contexts: readonly Context[]): string {
 export function rulesText(rules: readonly object[]): string {
   return JSON.stringify({ apiVersion: 'gateway.portcullis.io/v1alpha1', kind: 'AuthorizationRules', rules });
 }
-
-/** Waits until `found` gives something, looking every 20 ms; the test's own time limit ends it. */
-export async function eventually<T>(found: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
-  for (;;) {
-    const value = await found();
-    if (value !== undefined && value !== false) return value;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

@@ -13,7 +13,8 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../../site/http2-client.ts';
 import { startMember } from '../../site/member.ts';
 import { exchange, openRaw, requestBytes } from '../../site/raw-client.ts';
-import { eventually, kubeconfigText } from '../../site/site.ts';
+import { kubeconfigText } from '../../site/site.ts';
+import { waitFor } from '../../site/polling.ts';
 import { openStrangers } from './strangers.ts';
 import type { StrangerWay } from './strangers.ts';
 
@@ -80,7 +81,7 @@ for (const way of ['HTTP/1.1 unfinished head', 'HTTP/1.1 unfinished upgrade', 'H
     const strangers = await openStrangers(site.door, way, attackers);
     t.after(() => strangers.stop());
     assert.deepEqual(await served(site), tens);
-    await eventually(() => strangers.ended() > attackers * 0.8);
+    await waitFor(() => strangers.ended() > attackers * 0.8);
     assert.deepEqual(await served(site), tens);
     if (way !== 'HTTP/2 unfinished block') assert.deepEqual([...strangers.statuses().keys()], ['429']);
     const grown = site.rssMiB() - before;
@@ -125,7 +126,7 @@ test('a user whose head is larger than that of any stranger, and comes in pieces
   const site = await start(t);
   const strangers = await openStrangers(site.door, 'HTTP/1.1 small unfinished head', 230);
   t.after(() => strangers.stop());
-  await eventually(() => strangers.ended() > 0);
+  await waitFor(() => strangers.ended() > 0);
   assert.deepEqual(await served(site), tens);
   const groups = Array.from({ length: 1200 }, (_, i) => `X-Remote-Group: ${'g'.repeat(80)}-${i}`);
   const bytes = requestBytes('GET /version', [alice, ...groups]);
@@ -134,7 +135,7 @@ test('a user whose head is larger than that of any stranger, and comes in pieces
   const closedBefore = await metricOf(site, 'portcullis_clients_crowded_out_total');
   const others = await openStrangers(site.door, 'HTTP/1.1 small unfinished head', 70);
   t.after(() => others.stop());
-  await eventually(async () => (await metricOf(site, 'portcullis_clients_crowded_out_total')) > closedBefore);
+  await waitFor(async () => (await metricOf(site, 'portcullis_clients_crowded_out_total')) > closedBefore);
   client.send(bytes.slice(100_000));
   assert.equal((await client.answer()).status, 200);
   client.close();

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';
-import { eventually } from '../../e2e/polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from '../../integration/index/index-site.ts';
 import type { AskOptions, IndexSite } from '../../integration/index/index-site.ts';
 import { collections, configMap, grant, index, namespace, proxy } from './index-world.ts';

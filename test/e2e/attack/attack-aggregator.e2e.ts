@@ -9,7 +9,7 @@ import { requestBytes, upgradeLines } from '../../site/raw-client.ts';
 import { clusterPath } from '../../hub/site.ts';
 import { answerAll, bearer, exec, identityOf, pods, rawPath, startAttackSite, ways } from './attack-site.ts';
 import type { AttackSite } from './attack-site.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const tokens = ['websocket', 'SPDY/3.1'] as const;
 let attack: AttackSite;

@@ -12,7 +12,7 @@ import type { Member } from '../../controlplane/fixture.ts';
 import { clusterPath } from '../../hub/site.ts';
 import { answerAll, bearer, exec, identityOf, pods, rawCredential, startAttackSite, ways } from './attack-site.ts';
 import type { AttackSite } from './attack-site.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const tokens = ['websocket', 'SPDY/3.1'] as const;
 const wire = (text: string): string => Buffer.from(text).toString('latin1');

@@ -10,7 +10,7 @@ import type { Door } from '../../site/raw-client.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { accountNamespace, hubAccountToken, memberName } from '../hub/hub-accounts.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const users = Array.from({ length: 20 }, (_, i) => `user-${i}`);
 const clusters = ['m1', 'm2'] as const;

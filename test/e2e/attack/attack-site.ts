@@ -12,7 +12,7 @@ import type { Member } from '../../controlplane/fixture.ts';
 import { clusterSecret, person } from '../../hub/objects.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite, HubSiteOptions } from '../../hub/site.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 /** How a caller comes to the gateway. */
 export type Way = 'direct' | 'hub';

@@ -6,7 +6,7 @@ import { clusterSecret, secretNamespace } from '../../hub/objects.ts';
 import { clusterPath } from '../../hub/site.ts';
 import { matrixThrough } from '../hub/hub-matrix.ts';
 import type { MatrixSite } from '../hub/hub-matrix.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 

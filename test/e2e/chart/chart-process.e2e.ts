@@ -14,7 +14,7 @@ import { clusterPath } from '../../hub/site.ts';
 import { createAccount, createClientCertificate } from '../identity/accounts.ts';
 import { registrationNamespaces, registrations, secretNamespaces } from '../hub/hub-registrations.ts';
 import type { Way } from '../hub/hub-registrations.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const account = 'system:serviceaccount:portcullis:portcullis';
 const sources = 'ocm,cluster-gateway,karmada,cluster-api,vcluster,argocd,pediacluster';

@@ -14,7 +14,7 @@ import { accountNamespace, adminInMember, grantOnHub, hubAccountToken, memberNam
 import { hubSide } from './hub-sides.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { boxPod } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { makeSide } from '../kubectl/sides.ts';
 import type { Outcome, RunOptions, Side } from '../kubectl/sides.ts';
 

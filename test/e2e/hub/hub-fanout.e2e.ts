@@ -10,7 +10,7 @@ import { runCommand } from '../../controlplane/processes.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { adminInMember, grantOnHub, hubAccountToken, proxyRule } from './hub-accounts.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const clusters = ['m1', 'm2'] as const;
 let site: HubSite;

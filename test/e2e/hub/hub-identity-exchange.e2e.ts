@@ -11,7 +11,7 @@ import { clusterSecret, secretNamespace } from '../../hub/objects.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const exchange = (...rules: readonly object[]): string =>
   JSON.stringify({

@@ -19,7 +19,7 @@ import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { writeKubeconfig } from '../../controlplane/kubeconfig.ts';
 import { applyCustomResources } from '../../hub/site.ts';
 import { startRelay, type Relay } from '../../hub/relay.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const secretNamespace = 'open-cluster-management-credentials';
 const clustersPath = '/apis/cluster.open-cluster-management.io/v1/managedclusters';

@@ -12,7 +12,7 @@ import { startBalancer } from '../../hub/balancer.ts';
 import type { Balancer } from '../../hub/balancer.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const watchCount = 200;
 const requestsPerSecond = 200;

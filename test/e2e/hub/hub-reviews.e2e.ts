@@ -12,7 +12,7 @@ import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { accountNamespace, adminInMember, grantOnHub, hubAccountToken, proxyRule } from './hub-accounts.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const users = 50;
 const requests = 10_000;

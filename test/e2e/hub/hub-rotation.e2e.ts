@@ -26,7 +26,7 @@ import { createAccount, deleteAccount } from '../identity/accounts.ts';
 import { replaceFile } from '../kubectl/contexts.ts';
 import { startLoad } from '../load.ts';
 import type { Load, LoadRecord } from '../load.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 /**
  * Of each of the two doors. The row says 500 in all, which two cores carry only while they do nothing else:

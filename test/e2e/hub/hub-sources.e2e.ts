@@ -13,7 +13,7 @@ import type { HubSite } from '../../hub/site.ts';
 import { createAccount, createClientCertificate } from '../identity/accounts.ts';
 import { registrationNamespaces, registrations, secretNamespaces } from './hub-registrations.ts';
 import type { Registration, Way } from './hub-registrations.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 /** What the row states, from the answer of the hub to the last object. */
 const rowMs = 1_000;

@@ -11,7 +11,7 @@ import { clusterSecret, gatewayAccount } from '../../hub/objects.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { createAccount, createClientCertificate, deleteAccount } from '../identity/accounts.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 let site: HubSite;
 let hub: Member;

@@ -10,7 +10,7 @@ import { createAuthority } from '../../controlplane/certificates.ts';
 import type { Authority, KeyPair } from '../../controlplane/certificates.ts';
 import { freePort, startChild } from '../../controlplane/processes.ts';
 import type { Child } from '../../controlplane/processes.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 /** How clients reach the proxy server. */
 export type FrontEnd = 'mtls' | 'tls' | 'unix';

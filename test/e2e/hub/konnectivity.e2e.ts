@@ -17,7 +17,7 @@ import { writeContexts } from '../kubectl/contexts.ts';
 import { startTunnel } from './konnectivity-site.ts';
 import type { FrontEnd, Tunnel } from './konnectivity-site.ts';
 import { boxPod, followedPod } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { makeSide } from '../kubectl/sides.ts';
 import type { Side } from '../kubectl/sides.ts';
 import { carol } from '../streams/stream-site.ts';

@@ -14,7 +14,7 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { startWebhook, webhookKubeconfig } from '../../integration/audit-webhook.ts';
 import type { AuditedEvent, TestWebhook } from '../../integration/audit-webhook.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', uid: 'carol-uid', groups: [] };
 const maps = '/clusters/m1/proxy/api/v1/namespaces/default/configmaps';

@@ -17,7 +17,7 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { auditKinds } from './audit-kinds.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
 import { boxPod, podService } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const users = {
   carol: { token: 'carol-at-the-gateway', name: 'carol', uid: 'carol-uid', groups: ['stream-admins', 'grüße'] },

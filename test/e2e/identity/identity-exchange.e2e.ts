@@ -10,7 +10,7 @@ import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const user = (name: string, groups: readonly string[] = [], uid = '') => ({
   token: `${name}-token`,

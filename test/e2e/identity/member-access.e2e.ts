@@ -19,7 +19,7 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
 import type { KubectlResult } from '../kubectl/kubectl-as.ts';
 import { boxPod } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const namespace = 'portcullis';
 const kinds = {

@@ -21,7 +21,7 @@ import type { TestContext } from '../kubectl/contexts.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { startLoad } from '../load.ts';
 import type { LoadRecord } from '../load.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const requestsPerSecond = Number(process.env['ROTATION_RPS'] ?? 200);

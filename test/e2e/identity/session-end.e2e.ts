@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { after, before, it } from 'node:test';
 
 import { tokenLine } from '../../gateway-process.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { startStreamSite } from '../streams/stream-site.ts';
 import type { StreamSite } from '../streams/stream-site.ts';
 

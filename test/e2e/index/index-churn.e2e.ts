@@ -20,7 +20,7 @@ import type { SyncProcessOptions } from '../../index/sync-process.ts';
 import { memberSpec, startSyncSite, type SyncSite } from '../../index/sync-site.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { backUpEtcd, wipeMember } from '../member-lives.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { startReplayedWatch, type ReplayedWatch } from '../streams/replayed-watch.ts';
 
 const rbac = 'rbac.authorization.k8s.io';

@@ -11,7 +11,7 @@ import { startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { hubSide } from '../hub/hub-sides.ts';
 import { reviewRights } from './index-objects.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import type { Side } from '../kubectl/sides.ts';
 
 const rbac = 'rbac.authorization.k8s.io';

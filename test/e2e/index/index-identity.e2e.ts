@@ -9,7 +9,7 @@ import type { ControlPlane } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const listPath = `${index}/proxy/api/v1/namespaces/team-a/configmaps`;

@@ -18,7 +18,7 @@ import { reviewRights } from './index-objects.ts';
 import { startInformers } from '../kubectl/informer-program.ts';
 import type { InformerProgram, InformerSpec, InformerState, KubernetesObject } from '../kubectl/informer-program.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const run = promisify(execFile);
 const portcullis = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname;

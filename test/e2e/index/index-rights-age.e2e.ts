@@ -13,7 +13,7 @@ import type { ControlPlane } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const rbac = 'rbac.authorization.k8s.io/v1';
 const path = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy/api/v1/namespaces/team-a/configmaps';

@@ -20,7 +20,7 @@ import { fillMember } from './index-rights-site.ts';
 import { makePick, pickingFor, randomUsers, worldNamespaces, worldTypes } from './index-rights-world.ts';
 import type { Pick, WorldObject, WorldType } from './index-rights-world.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const userCount = Number(process.env['INDEX_RIGHTS_HTTP_USERS'] ?? 24);
 const memberCount = Number(process.env['INDEX_RIGHTS_HTTP_MEMBERS'] ?? 2);

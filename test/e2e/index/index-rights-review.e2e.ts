@@ -25,7 +25,7 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { makeRightsMember } from './index-rights-member.ts';
 import { copyMember } from './index-rights-site.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const rbac = 'rbac.authorization.k8s.io/v1';
 const indexed = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy/api/v1/configmaps';

@@ -6,7 +6,7 @@ import type { Incarnation, TypeInfo } from '../../../search/types.ts';
 import type { ListedObject, RightsMember } from './index-rights-member.ts';
 import { randomRbac, worldData, worldTypes } from './index-rights-world.ts';
 import type { Pick, WorldType } from './index-rights-world.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 export const rightsTypes: readonly WorldType[] = [

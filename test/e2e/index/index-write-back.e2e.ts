@@ -12,7 +12,7 @@ import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { corpus, flatten, itemTexts, reviewRights, thingDefinition } from './index-objects.ts';
 import { ask, type RawAnswer } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const run = promisify(execFile);
 const portcullis = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname;

@@ -16,7 +16,7 @@ import { reviewRights } from '../index/index-objects.ts';
 import type { Scenario } from './matrix-objects.ts';
 import { attaching, copying, executing, logging, makePods, reaching, refusing } from './matrix-pods.ts';
 import { nodes, workloads } from './matrix-workloads.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { comparable, makeSide } from './sides.ts';
 import type { ScenarioUser, Side } from './sides.ts';
 

@@ -23,7 +23,7 @@ import { startFaultyMember } from '../faulty-member.ts';
 import type { AnswerFault, FaultyMember } from '../faulty-member.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { boxPod, talkingPod } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const delayMs = 2_000;

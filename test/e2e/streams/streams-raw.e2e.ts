@@ -18,7 +18,7 @@ import {
   handshake,
 } from '../../clients/websocket-client.ts';
 import { answeringPod, followedPod } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { startStreamSite } from './stream-site.ts';
 import type { StreamSite } from './stream-site.ts';
 

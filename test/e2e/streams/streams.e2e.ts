@@ -10,7 +10,7 @@ import { after, before, describe, it } from 'node:test';
 import { sumMetric } from '../../controlplane/requests.ts';
 import { exchangeTcp } from '../kubectl/matrix-steps.ts';
 import { answeringPod, followedPod } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import type { Running } from '../kubectl/sides.ts';
 import { startStreamSite } from './stream-site.ts';
 import type { SeenRequest, StreamSite } from './stream-site.ts';

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import type { RunOptions, Running, Side } from '../kubectl/sides.ts';
 
 /** A program on a terminal. */

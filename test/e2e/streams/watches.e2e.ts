@@ -12,7 +12,7 @@ import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { sumMetric } from '../../controlplane/requests.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const watchCount = 250;
