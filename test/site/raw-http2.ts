@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { trusting } from './raw-client.ts';
 import type { Door } from './raw-client.ts';
+import { frame } from './http2-frames.ts';
 
 /** How a raw stream ended: a status code, or that it was reset, or that the whole connection was. */
 export type RawOutcome = number | 'reset' | 'closed';
@@ -63,15 +64,6 @@ export async function rawHttp2(door: Door, request: RawHttp2Request): Promise<Ra
   const outcome = await promise;
   socket.destroy();
   return outcome;
-}
-
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
 }
 
 /** Literal fields without indexing, new names, no Huffman code (RFC 7541 section 6.2.2). */

@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import { connect } from 'node:tls';
 import { trusting } from '../../site/raw-client.ts';
 import type { Door } from '../../site/raw-client.ts';
+import { frame } from '../../site/http2-frames.ts';
 
 /** What a stranger does. */
 export type StrangerWay = keyof typeof ways;
@@ -120,13 +121,4 @@ export async function openStrangers(
       for (const socket of sockets) socket.destroy();
     },
   };
-}
-
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
 }
