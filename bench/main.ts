@@ -1,6 +1,5 @@
 // `npm run bench`: starts the member and the targets, runs the chosen scenarios in interleaved rounds, and says what
-// holds. Easy to get wrong: an interrupted run must stop what it started, and a run with errors must fail however good
-// its figures look.
+// holds. An interrupted run must stop what it started, and a run with errors must fail however good its figures look.
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 

@@ -1,6 +1,6 @@
 // `node bench/figures/profile.ts [h1|h2] [seconds]`: runs Portcullis on the stub under V8's CPU profiler and prints
-// where the time goes. Easy to get wrong: the profile is written when the process exits by itself, so the gateway is
-// asked to stop, never killed.
+// where the time goes. The profile is written when the process exits by itself, so the gateway is asked to stop, never
+// killed.
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 

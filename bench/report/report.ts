@@ -1,5 +1,5 @@
-// Turns samples into the tables people read. Easy to get wrong: a table shows medians with their interval, and says how
-// much of the machine the load generator itself took, because a busy generator makes every target look alike.
+// Turns samples into the tables people read. A table shows medians with their interval, and says how much of the
+// machine the load generator itself took, because a busy generator makes every target look alike.
 import type { CheckResult } from '../figures/checks.ts';
 import type { Machine } from '../machine.ts';
 import { quickClusters } from '../options.ts';

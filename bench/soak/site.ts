@@ -1,6 +1,6 @@
 // Where the soak runs: one real member with a kubelet, reached by two clusters of the gateway, straight and through the
-// fault proxy, with users of their own rights. Easy to get wrong: "idle" means that the gateway has closed its kept
-// connections too, so the soak waits for its idle times, shortened by the time scale.
+// fault proxy, with users of their own rights. "idle" means that the gateway has closed its kept connections too, so
+// the soak waits for its idle times, shortened by the time scale.
 import { join } from 'node:path';
 
 import type { StreamServer } from '../../test/clients/stream-client.ts';

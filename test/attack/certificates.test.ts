@@ -1,5 +1,5 @@
-// S01, S05, S06: client certificates are judged on every request, whatever the handshake said: expiry and removal of
-// the CA end a connection that is open and a session that is resumed.
+// Client certificates are judged on every request, whatever the handshake said: expiry and removal of the CA end a
+// connection that is open and a session that is resumed.
 import assert from 'node:assert/strict';
 import { KeyObject } from 'node:crypto';
 import { after, afterEach, before, test } from 'node:test';

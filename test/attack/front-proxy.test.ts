@@ -1,5 +1,5 @@
-// S04, S05, S06, S15 to S19 with a hub: whom a front proxy names is who the member sees, nobody else's headers say
-// anything, and what a hub may not vouch for is refused on every path. The members record exact bytes.
+// A gateway behind a hub: whom a front proxy names is who the member sees, nobody else's headers say anything, and what
+// a hub may not vouch for is refused on every path. The members record exact bytes.
 import assert from 'node:assert/strict';
 import { KeyObject } from 'node:crypto';
 import { after, afterEach, before, beforeEach, test } from 'node:test';

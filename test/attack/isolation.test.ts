@@ -1,5 +1,5 @@
-// S36, S37, A8: many users, clusters and changes at once. Every request of a member carries the user it was made by,
-// and the credential and the address of a cluster never come from two different moments.
+// Many users, clusters and changes at once. Every request of a member carries the user it was made by, and the
+// credential and the address of a cluster never come from two different moments.
 import assert from 'node:assert/strict';
 import type { ClientHttp2Session } from 'node:http2';
 import { after, before, beforeEach, test } from 'node:test';

@@ -1,6 +1,6 @@
 // Where objects of a hub may lead the gateway: whoever may register a cluster must not choose the gateway's own
-// machine, link or metadata service. Easy to get wrong: every pretend cluster here is at a loopback address, so what
-// must be reached is allowed by name and the trap is another address of the same range.
+// machine, link or metadata service. Every pretend cluster here is at a loopback address, so what must be reached is
+// allowed by name and the trap is another address of the same range.
 import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// C29: kubeconfigs in objects of a hub are written by whoever may write the object: nothing they name is run or opened,
-// and none takes the gateway down. Easy to get wrong: a file that is read and then refused has been read; a FIFO tells,
-// since nobody can write to one that nobody reads.
+// Kubeconfigs in objects of a hub are written by whoever may write the object: nothing they name is run or opened, and
+// none takes the gateway down. A file that is read and then refused has been read; a FIFO tells, since nobody can write
+// to one that nobody reads.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import type { ClientHttp2Session } from 'node:http2';

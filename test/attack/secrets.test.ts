@@ -1,5 +1,5 @@
-// S32: a secret put into every input comes out nowhere: not in the log at its most talkative, not in an answer of ours,
-// a metric, the clusters API or a health check; and what people write into the log stays one line.
+// A secret put into every input comes out nowhere: not in the log at its most talkative, not in an answer of ours, a
+// metric, the clusters API or a health check; and what people write into the log stays one line.
 import assert from 'node:assert/strict';
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,5 @@
-// S20, S21, S23, S35, S38 with tokens of an identity provider, through a whole gateway: no token that is not signed,
-// meant for us and in time reaches a member as anybody, over any transport, and no header of one makes us ask for
-// anything.
+// Tokens of an identity provider, through a whole gateway: no token that is not signed, meant for us and in time
+// reaches a member as anybody, over any transport, and no header of one makes us ask for anything.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,6 +1,5 @@
-// One kube-apiserver with its controller manager, scheduler, kwok and kubelet stand-in. Easy to get wrong: only
-// kube-apiserver is killed, paused and restarted by tests; the others must live through that and find it again on the
-// same port.
+// One kube-apiserver with its controller manager, scheduler, kwok and kubelet stand-in. Only kube-apiserver is killed,
+// paused and restarted by tests; the others must live through that and find it again on the same port.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';

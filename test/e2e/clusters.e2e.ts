@@ -1,5 +1,5 @@
-// Row A9, first half: the clusters API as kubectl and as our own command line see it. Easy to get wrong: kubectl asks
-// for Tables, watches, discovery and OpenAPI in ways of its own, so only kubectl proves them.
+// The clusters API as kubectl and as our own command line see it. kubectl asks for Tables, watches, discovery and
+// OpenAPI in ways of its own, so only kubectl proves them.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
-// Row A7: whatever is wrong with a member, kubectl ends soon, exits with 1 and says which cluster and why; and a cut
-// answer looks cut. Refused impersonation is in identity.e2e.ts. Easy to get wrong: kubectl drops the message of a
-// failed discovery, so what it prints is what counts.
+// Whatever is wrong with a member, kubectl ends soon, exits with 1 and says which cluster and why; and a cut answer
+// looks cut. Refused impersonation is in identity.e2e.ts. kubectl drops the message of a failed discovery, so what it
+// prints is what counts.
 // Runs alone: it says within which seconds each error comes.
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';

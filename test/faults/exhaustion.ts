@@ -1,6 +1,6 @@
 // What clients who never log in cost a gateway: resident memory and CPU for each of their connections, attack by
-// attack. `node test/faults/exhaustion.ts [connections]`. Easy to get wrong: memory the process has once grown by is
-// not given back at once, so each attack has a gateway of its own, and a warm-up before the first look.
+// attack. `node test/faults/exhaustion.ts [connections]`. Memory the process has once grown by is not given back at
+// once, so each attack has a gateway of its own, and a warm-up before the first look.
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';

@@ -1,6 +1,6 @@
-// F05: the network between gateway and member loses every packet while clients stay connected. Easy to get wrong:
-// HTTP/2 is found out by PINGs within their times; an HTTP/1.1 stream only by the kernel's keepalive (30 s of silence,
-// ten probes a second), which no time scale shortens.
+// FLT-05: the network between gateway and member loses every packet while clients stay connected. HTTP/2 is found out
+// by PINGs within their times; an HTTP/1.1 stream only by the kernel's keepalive (30 s of silence, ten probes a
+// second), which no time scale shortens.
 // Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -85,7 +85,7 @@ test(
       timeoutMs: 30_000,
     });
     figure(
-      'F05',
+      'FLT-05',
       `504 after ${Math.round(short.tookMs)} ms; ${watchCount} HTTP/2 watches ended after ${slowestMs} ms, the HTTP/1.1 stream after ${streamMs} ms; requests pass ${Math.round(performance.now() - upMs)} ms after the link is up`,
     );
     for (const client of clients) client.close();

@@ -1,6 +1,6 @@
 // What tests of faults start from: real members, each reached by the gateway straight or through the fault proxy, and a
-// gateway process at the time scale of the run. Easy to get wrong: the proxy's address is what the gateway knows, while
-// the test itself speaks to the member's own.
+// gateway process at the time scale of the run. The proxy's address is what the gateway knows, while the test itself
+// speaks to the member's own.
 import { join } from 'node:path';
 
 import { http1Client, http2Client } from '../clients/stream-client.ts';

@@ -1,5 +1,5 @@
-// A gateway process with the witness inside, and how tests speak to it. Easy to get wrong: one command at a time, each
-// waited for, since there is one file.
+// A gateway process with the witness inside, and how tests speak to it. One command at a time, each waited for, since
+// there is one file.
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

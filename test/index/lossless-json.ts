@@ -1,5 +1,5 @@
 // JSON as it is spelt: order of members, text of numbers and strings. The oracle for what the index keeps of an object.
-// Easy to get wrong: it must not share code with what it judges, and JSON.parse forgets exactly what is asked here.
+// It must not share code with what it judges, and JSON.parse forgets exactly what is asked here.
 
 /** A value; scalars and keys as written, quotes included. */
 export type Spelt =

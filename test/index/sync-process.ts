@@ -1,5 +1,5 @@
-// A process that follows members into a store until it is killed, for tests of what a death leaves behind. Easy to get
-// wrong: it must have written something before it is killed, so it says when every type is watched.
+// A process that follows members into a store until it is killed, for tests of what a death leaves behind. It must have
+// written something before it is killed, so it says when every type is watched.
 import { memberSpec, startSyncSite } from './sync-site.ts';
 
 /** What the one argument holds, as JSON. */

@@ -1,5 +1,5 @@
-// Sync of the index over real connections into a real store, for tests with a simulator or a real API server. Easy to
-// get wrong: what was written is counted at the store, since a row that is sent again with the same bytes is no change.
+// Sync of the index over real connections into a real store, for tests with a simulator or a real API server. What was
+// written is counted at the store, since a row that is sent again with the same bytes is no change.
 import { fixedCredential } from '../../cache/credentials/fixed.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { createClusterStore, type ClusterStore } from '../../cache/model/store.ts';

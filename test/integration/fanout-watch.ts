@@ -1,6 +1,6 @@
-// One watch over every cluster against a whole gateway; the events of each member are the test's. Easy to get wrong:
-// what a client that comes back would miss shows only in the versions that it was given, so these are looked at, and in
-// what members are asked. Run by fanout.test.ts: a process of its own would load the whole gateway once more.
+// One watch over every cluster against a whole gateway; the events of each member are the test's. What a client that
+// comes back would miss shows only in the versions that it was given, so these are looked at, and in what members are
+// asked. Run by fanout.test.ts: a process of its own would load the whole gateway once more.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openRaw, requestBytes } from '../site/raw-client.ts';

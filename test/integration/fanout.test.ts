@@ -1,6 +1,5 @@
 // Requests for every cluster (`/clusters/*/proxy`) against a whole gateway and members that say exactly what a test
-// wants. Easy to get wrong: an answer that looks whole and is not; so every test that leaves a cluster out also looks
-// for its name.
+// wants. An answer that looks whole and is not; so every test that leaves a cluster out also looks for its name.
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';

@@ -1,5 +1,5 @@
-// The audit log of a whole gateway: policies that change, sinks that fill up, and what then happens to requests. Easy
-// to get wrong: "was refused" is half of it; the other half is that the cluster heard nothing.
+// The audit log of a whole gateway: policies that change, sinks that fill up, and what then happens to requests. "was
+// refused" is half of it; the other half is that the cluster heard nothing.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';

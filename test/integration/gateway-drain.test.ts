@@ -1,5 +1,5 @@
-// Row A10: SIGTERM to a real process. Unready first; what is short finishes, watches end between two events, what
-// cannot end is cut so that it looks cut, and the process leaves with 0.
+// SIGTERM to a real process. Unready first; what is short finishes, watches end between two events, what cannot end is
+// cut so that it looks cut, and the process leaves with 0.
 import assert from 'node:assert/strict';
 import { constants } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';

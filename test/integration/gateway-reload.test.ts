@@ -1,5 +1,5 @@
-// Row A11: a configuration that cannot be used refuses to start, and says where it is wrong; a bad edit while running
-// changes nothing but what the log, a metric and the authenticated readyz say.
+// A configuration that cannot be used refuses to start, and says where it is wrong; a bad edit while running changes
+// nothing but what the log, a metric and the authenticated readyz say.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
 // Traces of a whole gateway: a collector over OTLP/HTTP, members that tell which headers came, and requests as people
-// send them. Easy to get wrong: spans are right only when the ids join: client to gateway, gateway to member.
+// send them. Spans are right only when the ids join: client to gateway, gateway to member.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

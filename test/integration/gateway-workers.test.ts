@@ -1,6 +1,6 @@
 // A gateway with two workers, as a real process: both answer as the right user, what changes reaches both, one that
-// dies is replaced while the listener answers, and all end in good order. Easy to get wrong: one client has one worker
-// as long as its connection lasts, so each test asks over one of each.
+// dies is replaced while the listener answers, and all end in good order. One client has one worker as long as its
+// connection lasts, so each test asks over one of each.
 import assert from 'node:assert/strict';
 import { readFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// An HTTP/2 client for attacks: raw header lists, repeats kept apart, and the way a stream ended. Easy to get wrong:
-// node:http2 reports a reset with NO_ERROR and a proper end alike, so the end is taken from END_STREAM alone.
+// An HTTP/2 client for attacks: raw header lists, repeats kept apart, and the way a stream ended. node:http2 reports a
+// reset with NO_ERROR and a proper end alike, so the end is taken from END_STREAM alone.
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';

@@ -1,6 +1,6 @@
-// An HTTP/2 client that sends frames as they are written down, right or wrong, and says how it was answered. Easy to
-// get wrong: a server may answer a fault of one stream by ending the connection, and a connection may end without
-// GOAWAY having arrived; both are told apart.
+// An HTTP/2 client that sends frames as they are written down, right or wrong, and says how it was answered. A server
+// may answer a fault of one stream by ending the connection, and a connection may end without GOAWAY having arrived;
+// both are told apart.
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import type { TLSSocket } from 'node:tls';

@@ -1,5 +1,5 @@
-// An HTTP/1.1 client that sends exactly the bytes it is given over TLS and says exactly what came back. Easy to get
-// wrong: a normalising client would mend the attack before it is made, and would hide whether an answer was complete.
+// An HTTP/1.1 client that sends exactly the bytes it is given over TLS and says exactly what came back. A normalising
+// client would mend the attack before it is made, and would hide whether an answer was complete.
 import { once } from 'node:events';
 import { connect, createSecureContext } from 'node:tls';
 import type { ConnectionOptions, SecureContext, TLSSocket } from 'node:tls';

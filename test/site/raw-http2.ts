@@ -1,5 +1,5 @@
-// HTTP/2 frame by frame: header blocks that no library would send. Easy to get wrong: an answer's header block is
-// compressed, so the dynamic table is switched off and only :status is read.
+// HTTP/2 frame by frame: header blocks that no library would send. An answer's header block is compressed, so the
+// dynamic table is switched off and only :status is read.
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { trusting } from './raw-client.ts';

@@ -1,5 +1,5 @@
-// TLS sessions of clients with certificates, for tests that resume them. Easy to get wrong: a server may refuse to
-// resume and want a whole handshake, which is as good as a refusal and must not be taken for one that was let in.
+// TLS sessions of clients with certificates, for tests that resume them. A server may refuse to resume and want a whole
+// handshake, which is as good as a refusal and must not be taken for one that was let in.
 import { once } from 'node:events';
 import { openRaw } from './raw-client.ts';
 import type { Door, RawAnswer } from './raw-client.ts';

@@ -1,6 +1,5 @@
-// S39 and F13: whoever takes connections, logins, places or memory and gives nothing for them is bounded, and others
-// are served meanwhile. Easy to get wrong: the honest user comes from the same address as the attack, as behind a load
-// balancer.
+// Whoever takes connections, logins, places or memory and gives nothing for them is bounded, and others are served
+// meanwhile. The honest user comes from the same address as the attack, as behind a load balancer.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

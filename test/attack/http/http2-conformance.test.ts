@@ -1,5 +1,4 @@
 // What RFC 9113 asks of a server, section by section; the cases are those of h2spec and the ones it has no words for.
-// Row D8.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startListener } from '../../../gateway/start/tls-server.ts';

@@ -1,5 +1,5 @@
-// S12 to S14: request targets that two servers could read differently. Over real sockets and both protocols each is
-// refused and nothing goes upstream, or the member gets exactly the bytes that were sent.
+// Request targets that two servers could read differently. Over real sockets and both protocols each is refused and
+// nothing goes upstream, or the member gets exactly the bytes that were sent.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';

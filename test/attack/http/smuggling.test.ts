@@ -1,5 +1,5 @@
-// S33, A-40: requests whose end two servers could see in different places. Each is refused with nothing upstream, or
-// goes out framed anew so that no byte of it can be read as another request.
+// Requests whose end two servers could see in different places. Each is refused with nothing upstream, or goes out
+// framed anew so that no byte of it can be read as another request.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { http2Headers, openHttp2, openStream } from '../../site/http2-client.ts';

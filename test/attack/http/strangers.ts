@@ -1,6 +1,5 @@
-// Clients that make a gateway hold memory without ever logging in, each on a connection of its own. Easy to get wrong:
-// a thousand of them in one process must not be bounded by that process, so every one writes the same few buffers, and
-// fifty at a time.
+// Clients that make a gateway hold memory without ever logging in, each on a connection of its own. A thousand of them
+// in one process must not be bounded by that process, so every one writes the same few buffers, and fifty at a time.
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import type { Socket } from 'node:net';

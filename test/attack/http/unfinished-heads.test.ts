@@ -1,6 +1,6 @@
-// Memory that is taken without a login: heads that never end, heads that were refused, bodies nobody asked for. Easy to
-// get wrong: memory is that of a whole process, so the gateway runs in one of its own; and who is honest comes from the
-// same address as the attack.
+// Memory that is taken without a login: heads that never end, heads that were refused, bodies nobody asked for. Memory
+// is that of a whole process, so the gateway runs in one of its own; and who is honest comes from the same address as
+// the attack.
 import assert from 'node:assert/strict';
 import { readFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

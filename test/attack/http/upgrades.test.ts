@@ -1,5 +1,5 @@
-// S07 to S10, A-35, A-36: an upgrade hands the client a connection that is authenticated as the gateway, so it happens
-// only after the member's 101 to exactly what was asked, and nothing of the client arrives before.
+// An upgrade hands the client a connection that is authenticated as the gateway, so it happens only after the member's
+// 101 to exactly what was asked, and nothing of the client arrives before.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, afterEach, before, test } from 'node:test';

@@ -1,6 +1,6 @@
 // What the index says of types whose rows are missing, to people who may not list these types: nothing. One cluster
-// does not let the index read Secrets and widgets; of another it is a secret that it is there. Easy to get wrong: a
-// name in a Warning, in `resourceTypes` or in a 404 that another group does not get tells of a type just as a row does.
+// does not let the index read Secrets and widgets; of another it is a secret that it is there. A name in a Warning, in
+// `resourceTypes` or in a 404 that another group does not get tells of a type just as a row does.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,5 @@
-// C2 to C5, C15 to C19, C22, C30 to C32, C35: attacks on identity through a real hub and its aggregator, and directly
-// with the same hub identities. Easy to get wrong: what kube-apiserver refuses or takes away never reaches us, so
-// beside each status stands what the raw member saw.
+// Attacks on identity through a real hub and its aggregator, and directly with the same hub identities. What
+// kube-apiserver refuses or takes away never reaches us, so beside each status stands what the raw member saw.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
-// C24, C36 on real control planes: a thousand requests at once of many users to two clusters, by every way and
-// protocol, and callers that differ in one part of their identity. Easy to get wrong: what the client is told is one
-// witness, the members' audit logs are the other.
+// A thousand requests at once of many users to two real clusters, by every way and protocol, and callers that differ in
+// one part of their identity. What the client is told is one witness, the members' audit logs are the other.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { ClientHttp2Session } from 'node:http2';

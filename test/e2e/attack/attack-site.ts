@@ -1,6 +1,6 @@
 // A real hub with its aggregator, a gateway behind it, and a raw member that records every byte: what attacks through
-// the hub start from. Easy to get wrong: the aggregator repairs and refuses things by itself, so a test must say what
-// reached the member, and not only what the client was told.
+// the hub start from. The aggregator repairs and refuses things by itself, so a test must say what reached the member,
+// and not only what the client was told.
 import type { ClientHttp2Session } from 'node:http2';
 import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../../site/http2-client.ts';

@@ -1,6 +1,5 @@
-// Rows B9 and B1: the kubectl matrix through the hub, with the process, files and ServiceAccount that the chart
-// renders. Easy to get wrong: the roles that people get here must be the chart's own, or the matrix proves nothing
-// about them.
+// The kubectl matrix through the hub, with the process, files and ServiceAccount that the chart renders. The roles that
+// people get here must be the chart's own, or the matrix proves nothing about them.
 import { startChartSite } from '../../chart/site.ts';
 import { clusterSecret, secretNamespace } from '../../hub/objects.ts';
 import { clusterPath } from '../../hub/site.ts';
@@ -16,7 +15,6 @@ matrixThrough(
     user: hub.users[person],
     door: { url: hub.url, caFile: hub.caFile, path: clusterPath('m2') },
   }),
-  'B9',
   async (options): Promise<MatrixSite> => {
     const site = await startChartSite({
       ...options,

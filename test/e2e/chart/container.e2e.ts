@@ -1,7 +1,6 @@
-// Row B9: the steps of the Containerfile, done without a container engine: what it copies, production modules from the
-// lock file, the root file system it puts together, and the process started in nothing but that, as the image's user.
-// Easy to get wrong: outside of a chroot a library or a module of this machine would be found and hide that the image
-// lacks it.
+// The steps of the Containerfile, done without a container engine: what it copies, production modules from the lock
+// file, the root file system it puts together, and the process started in nothing but that, as the image's user.
+// Outside of a chroot a library or a module of this machine would be found and hide that the image lacks it.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';

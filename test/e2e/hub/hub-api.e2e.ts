@@ -1,6 +1,6 @@
-// Rows B6 and parts of B1, B5: the hub's own kubectl on the three kinds that the gateway serves behind a real
-// aggregator, and what cluster-gateway's clients send. Easy to get wrong: answers of a hub are aggregated from many
-// servers, so a fault of ours shows in commands about other kinds.
+// The hub's own kubectl on the three kinds that the gateway serves behind a real aggregator, and what cluster-gateway's
+// clients send. Answers of a hub are aggregated from many servers, so a fault of ours shows in commands about other
+// kinds.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 

@@ -1,5 +1,5 @@
 // Identity exchange behind a real hub: the annotation of a cluster-gateway Secret before the gateway's file, and closed
-// when it cannot be read . The member's audit log says who it was told to see.
+// when it cannot be read. The member's audit log says whom it saw.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

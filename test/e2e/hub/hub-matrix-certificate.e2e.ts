@@ -1,4 +1,4 @@
-// Row B1, second half: the kubectl matrix straight to the gateway, with a client certificate of the hub's authority.
+// The kubectl matrix straight to the gateway, with a client certificate of the hub's authority.
 import { X509Certificate } from 'node:crypto';
 
 import { issueClientCertificate } from '../identity/accounts.ts';

@@ -1,4 +1,4 @@
-// Row B1, second half: the kubectl matrix straight to the gateway, with a token that only the hub knows.
+// The kubectl matrix straight to the gateway, with a token that only the hub knows.
 import { matrixThrough } from './hub-matrix.ts';
 
 matrixThrough('with a hub token', async ({ hub, gateway }, person) => ({

@@ -1,5 +1,5 @@
-// Row B1, first half: the kubectl matrix through the hub itself. Easy to get wrong: what the aggregator changes on the
-// way (a path with encoded slashes is decoded) is not asked for here.
+// The kubectl matrix through the hub itself. What the aggregator changes on the way (a path with encoded slashes is
+// decoded) is not asked for here.
 import { clusterPath } from '../../hub/site.ts';
 import { matrixThrough } from './hub-matrix.ts';
 

@@ -1,6 +1,5 @@
-// Row B1: the kubectl matrix of A2 and A3 by one way through a hub's gateway, compared command by command with the same
-// user straight at a member in the same state. Easy to get wrong: the direct side must be the very identity that the
-// hub knows, uid and groups included.
+// The kubectl matrix by one way through a hub's gateway, compared command by command with the same user straight at a
+// member in the same state. The direct side must be the very identity that the hub knows, uid and groups included.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { mkdirSync } from 'node:fs';
@@ -32,13 +31,11 @@ const everything = { members: ['m1', 'm2'], controllerManager: true, kwok: true,
 
 /**
  * Defines the tests of one way.
- * @param row of the acceptance table
  * @param start starts the hub, members and gateway
  */
 export function matrixThrough(
   title: string,
   wayOf: (site: MatrixSite, person: Person) => Promise<Way>,
-  row = 'B1',
   start: (options: typeof everything) => Promise<MatrixSite> = startHubSite,
 ): void {
   let site: MatrixSite;
@@ -77,7 +74,7 @@ export function matrixThrough(
     );
 
   const same = (person: Person, what: string, make: () => Scenario, needsPods = true): void => {
-    test(`${row}: kubectl ${what} as ${person} is the same ${title} as directly`, async (context) => {
+    test(`kubectl ${what} as ${person} is the same ${title} as directly`, async (context) => {
       const [direct, through] = sides.get(person)!;
       if (needsPods) await (prepared ??= preparePods());
       const scenario = make();

@@ -1,6 +1,6 @@
-// Rows B2 and B4 at their root: the sources' view of a real hub stays what the hub holds, through kinds that come and
-// go, a broken network, a dead line, a killed API server and a forgotten history. Easy to get wrong: each fault must
-// really have happened, so the test sees it before it heals.
+// The sources' view of a real hub stays what the hub holds, through kinds that come and go, a broken network, a dead
+// line, a killed API server and a forgotten history. Each fault must really have happened, so the test sees it before
+// it heals.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

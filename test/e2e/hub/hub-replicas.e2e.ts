@@ -1,7 +1,7 @@
-// Row B10: two replicas behind a balancer that the hub's APIService points to, one of them killed under load. The
-// aggregator multiplexes over HTTP/2, 100 streams a connection, so many watches make several connections and both
-// replicas have some. Easy to get wrong: a client of Kubernetes resumes a watch from the last version it saw and
-// repeats a request that failed, so these clients do just that, and nothing more.
+// Two replicas behind a balancer that the hub's APIService points to, one of them killed under load. The aggregator
+// multiplexes over HTTP/2, 100 streams a connection, so many watches make several connections and both replicas have
+// some. A client of Kubernetes resumes a watch from the last version it saw and repeats a request that failed, so these
+// clients do just that, and nothing more.
 // Runs alone: a replica is killed in the middle of a steady load.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,7 +1,7 @@
-// Row B8: everything that can be replaced under a running gateway is replaced while people ask through the hub and
-// directly: the member's credential and authority, the hub's authorities for clients and front proxies, the gateway's
-// own certificate and token. Easy to get wrong: 200 says nothing about which credential was used, so audit logs, serial
-// numbers and callers of the added authority tell.
+// Everything that can be replaced under a running gateway is replaced while people ask through the hub and directly:
+// the member's credential and authority, the hub's authorities for clients and front proxies, the gateway's own
+// certificate and token. 200 says nothing about which credential was used, so audit logs, serial numbers and callers of
+// the added authority tell.
 // Runs alone: changes come in the middle of a steady load.
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';

@@ -1,5 +1,5 @@
-// kubectl as a person of the hub, and clusters of the hub's other sources, for tests of hub mode. Easy to get wrong:
-// the token is one of the hub, so that whoever answers must have asked the hub who that is.
+// kubectl as a person of the hub, and clusters of the hub's other sources, for tests of hub mode. The token is one of
+// the hub, so that whoever answers must have asked the hub who that is.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 

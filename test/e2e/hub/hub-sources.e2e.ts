@@ -1,5 +1,5 @@
-// Row B2: clusters come, change and go with the objects of a real hub, whichever source they are of. Easy to get wrong:
-// an answer proves nothing about which member gave it, so every member tells its name.
+// Clusters come, change and go with the objects of a real hub, whichever source they are of. An answer proves nothing
+// about which member gave it, so every member tells its name.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 

@@ -1,6 +1,6 @@
 // Two workers behind a real hub: callers who come through its aggregator, with its certificates and with its tokens are
-// themselves at the member whichever worker they meet; the hub carries the watches of one process. Easy to get wrong:
-// who is asked by which worker is seen in the gateway's metrics only.
+// themselves at the member whichever worker they meet; the hub carries the watches of one process. Who is asked by
+// which worker is seen in the gateway's metrics only.
 // Runs alone: two workers of one gateway take both cores.
 import assert from 'node:assert/strict';
 import { Agent, request as httpsRequest } from 'node:https';

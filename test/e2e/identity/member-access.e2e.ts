@@ -1,7 +1,7 @@
 // `portcullis generate member-access` against a real kube-apiserver: with exactly what it prints the gateway serves its
-// users, and can do nothing else. Row B7: constrained read-only access holds against a cluster-admin's WebSocket exec
-// and services/proxy. Easy to get wrong: the API server remembers impersonation for 10 s, so each kind of access has a
-// ServiceAccount of its own.
+// users, and can do nothing else. Constrained read-only access holds against a cluster-admin's WebSocket exec and
+// services/proxy. The API server remembers impersonation for 10 s, so each kind of access has a ServiceAccount of its
+// own.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -1,6 +1,5 @@
-// Row A8: clusters and credentials come, go and change under 200 requests a second, and clusters that stay notice
-// nothing. Easy to get wrong: what a member saw is proved by its audit log, request by request; an answer of 200 says
-// nothing about the credential.
+// Clusters and credentials come, go and change under 200 requests a second, and clusters that stay notice nothing. What
+// a member saw is proved by its audit log, request by request; an answer of 200 says nothing about the credential.
 // Runs alone: changes come in the middle of a steady load.
 import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
-// Row E4: objects of real API servers change all the time while connections are cut, servers, gateways and processes
-// that follow are killed, members wiped and set back; afterwards the index is the members' objects, its log never went
-// back, and every watcher has what the members have. Easy to get wrong: a churn that stands still while a member is
-// down proves little, so the others' goes on.
+// Objects of real API servers change all the time while connections are cut, servers, gateways and processes that
+// follow are killed, members wiped and set back; afterwards the index is the members' objects, its log never went back,
+// and every watcher has what the members have. A churn that stands still while a member is down proves little, so the
+// others' goes on.
 // Runs alone: objects change as fast as one machine lets them.
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';

@@ -1,5 +1,5 @@
-// Row E2: real kubectl on real members through the context `portcullis-all`: output forms, selectors, paging, sorting,
-// watch, discovery, explain; and every item of every type is what its member has.
+// Real kubectl on real members through the context `portcullis-all`: output forms, selectors, paging, sorting, watch,
+// discovery, explain; and every item of every type is what its member has.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// E5: rows of a member that is down stay, decided by the RBAC it had, until that RBAC is older than
-// --index-rights-max-age; a restarted gateway goes on with the same age. Easy to get wrong: a member confirms its RBAC
-// about once a minute (bookmarks), so an age below that hides members that are well.
+// Rows of a member that is down stay, decided by the RBAC it had, until that RBAC is older than --index-rights-max-age;
+// a restarted gateway goes on with the same age. A member confirms its RBAC about once a minute (bookmarks), so an age
+// below that hides members that are well.
 // Runs alone: what it waits for goes by ages of some seconds.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,7 +1,7 @@
-// E3 black-box: a gateway with its own sync over real members, and random users who ask the index over HTTP. Lists in
-// pages, selections, counts, facets, values, owners, gets without a cluster and discovery must be what brute force
-// makes of the rows that the members themselves let each user see. Easy to get wrong: the members' own objects
-// (kube-system) are rows as well; the oracle judges every one of them.
+// A gateway with its own sync over real members, and random users who ask the index over HTTP. Lists in pages,
+// selections, counts, facets, values, owners, gets without a cluster and discovery must be what brute force makes of
+// the rows that the members themselves let each user see. The members' own objects (kube-system) are rows as well; the
+// oracle judges every one of them.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { User } from '../../../cache/model/user.ts';

@@ -1,6 +1,6 @@
 // Rights of a member whose API server has a webhook authorizer beside RBAC: its roles say less than the truth, so the
-// index asks it. E3a and E5 through the whole gateway. Easy to get wrong: nothing in the member's objects tells of the
-// webhook, only its answer that the rules it lists are incomplete.
+// index asks it, through a whole gateway. Nothing in the member's objects tells of the webhook, only its answer that
+// the rules it lists are incomplete.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';

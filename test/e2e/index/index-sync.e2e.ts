@@ -1,6 +1,6 @@
-// Rows E2 and E4 at their root: what sync keeps of a real kube-apiserver is what its GET answers, through CRDs that
-// come and go, a restart, a member wiped and made anew behind the same address, and one restored to an older revision.
-// Easy to get wrong: each fault must really have happened.
+// What sync keeps of a real kube-apiserver is what its GET answers, through CRDs that come and go, a restart, a member
+// wiped and made anew behind the same address, and one restored to an older revision. Each fault must really have
+// happened.
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';

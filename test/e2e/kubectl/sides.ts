@@ -1,6 +1,6 @@
 // Two ways to the same kind of cluster: directly, impersonating with the gateway's own credential, and through a
-// gateway. A scenario runs once on each and every command's output is compared. Easy to get wrong: normalising too much
-// hides real differences, so only times, ids, server URLs, temporary paths, local ports and member names are replaced.
+// gateway. A scenario runs once on each and every command's output is compared. Normalising too much hides real
+// differences, so only times, ids, server URLs, temporary paths, local ports and member names are replaced.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';

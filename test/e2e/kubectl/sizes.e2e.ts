@@ -1,6 +1,6 @@
-// Row A6: large bodies pass unchanged in both directions, refusals of the member arrive as its own, and a client that
-// stops reading holds the member back instead of filling the gateway. Easy to get wrong: a member may answer before it
-// has read the body; that answer must get through.
+// Large bodies pass unchanged in both directions, refusals of the member arrive as its own, and a client that stops
+// reading holds the member back instead of filling the gateway. A member may answer before it has read the body; that
+// answer must get through.
 // Runs alone: it measures the memory of a gateway.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

@@ -1,6 +1,6 @@
-// One real member with a kubelet behind a real gateway, and how tests of streams count what the member saw. Easy to get
-// wrong: a long request has two audit events, so requests are counted by audit id; and a second request may come late,
-// so a later one is waited for first.
+// One real member with a kubelet behind a real gateway, and how tests of streams count what the member saw. A long
+// request has two audit events, so requests are counted by audit id; and a second request may come late, so a later one
+// is waited for first.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';

@@ -1,6 +1,5 @@
-// Row A3 with raw clients: each stream protocol by name, `logs -f` and watches over HTTP/1.1, HTTP/2 and WebSocket,
-// refusals, and clients that break off. Easy to get wrong: kubectl picks a protocol by itself, so only a client that
-// offers exactly one proves that one.
+// Raw clients: each stream protocol by name, `logs -f` and watches over HTTP/1.1, HTTP/2 and WebSocket, refusals, and
+// clients that break off. kubectl picks a protocol by itself, so only a client that offers exactly one proves that one.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { buffer as readWhole } from 'node:stream/consumers';

@@ -1,6 +1,6 @@
-// Row A5: many watches with one credential see every change once and in order, end with their member, and leave nothing
-// behind when their client goes. Easy to get wrong: all start at the same resourceVersion, so each must be byte for
-// byte what a watch on the member itself shows.
+// Many watches with one credential see every change once and in order, end with their member, and leave nothing behind
+// when their client goes. All start at the same resourceVersion, so each must be byte for byte what a watch on the
+// member itself shows.
 // Runs alone: it says how soon a thousand watches end.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,6 +1,6 @@
-// Plays the bytes of a case on a connection of its own and collects the answers. Easy to get wrong: how many answers
-// are due is taken from the gateway's own reading of the bytes, so that nothing has to be waited for that will not
-// come; a deadline passes only when something is amiss.
+// Plays the bytes of a case on a connection of its own and collects the answers. How many answers are due is taken from
+// the gateway's own reading of the bytes, so that nothing has to be waited for that will not come; a deadline passes
+// only when something is amiss.
 import { setImmediate as turn } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { readConnection } from '../connection.ts';

@@ -1,5 +1,5 @@
-// Plays the steps of a case on an HTTP/2 connection and collects how each stream ended. Easy to get wrong: only a
-// stream that the client has ended is due an answer; what is left open may rightly wait.
+// Plays the steps of a case on an HTTP/2 connection and collects how each stream ended. Only a stream that the client
+// has ended is due an answer; what is left open may rightly wait.
 import { HpackDecoder } from '../../../http/hpack/hpack-decoder.ts';
 import { block, flag, frame, preface, settings, type } from '../../site/http2-frames.ts';
 import type { Door } from '../../site/raw-client.ts';

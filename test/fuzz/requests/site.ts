@@ -1,6 +1,6 @@
 // A gateway under test in this thread: the real listener, chain and connections, real members' sockets, and an
-// authorizer that lets everybody do everything and writes down what it was asked. Easy to get wrong: there is no probe,
-// so every byte a member gets is of a case.
+// authorizer that lets everybody do everything and writes down what it was asked. There is no probe, so every byte a
+// member gets is of a case.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// Connections of the request fuzzer. Easy to get wrong: an address that failed to log in a hundred times is held back,
-// so cases come from many addresses of the loopback network.
+// Connections of the request fuzzer. An address that failed to log in a hundred times is held back, so cases come from
+// many addresses of the loopback network.
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import type { ConnectionOptions, TLSSocket } from 'node:tls';

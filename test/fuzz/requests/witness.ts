@@ -1,6 +1,6 @@
 // Somebody who asks both clusters behind every case, over a connection that lives on: whoever sits behind the fuzzer
-// must be served as themselves. Easy to get wrong: the witness goes over the connections to members that the case has
-// used, which is the point.
+// must be served as themselves. The witness goes over the connections to members that the case has used, which is the
+// point.
 import type { TLSSocket } from 'node:tls';
 import type { Door } from '../../site/raw-client.ts';
 import { witness } from './case.ts';

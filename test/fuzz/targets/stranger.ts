@@ -1,6 +1,6 @@
-// What a head costs before anybody knows who sends it: from its bytes to the answer of the authenticators. Easy to get
-// wrong: each reader for itself is cheap, and a field that is read by four of them is not. Inputs write long runs as
-// `«piece»times`, or the corpus would be megabytes.
+// What a head costs before anybody knows who sends it: from its bytes to the answer of the authenticators. Each reader
+// for itself is cheap, and a field that is read by four of them is not. Inputs write long runs as `«piece»times`, or
+// the corpus would be megabytes.
 import { makeAuthenticator } from '../../../auth/callers/authenticate.ts';
 import { makeJwtAuthenticator } from '../../../auth/jwt/jwt.ts';
 import { makeStaticTokenAuthenticator } from '../../../auth/callers/static-token.ts';

@@ -1,6 +1,6 @@
-// Lists that filter by a path without an index, over HTTP: a page looks into so many objects and no more. Easy to get
-// wrong: a page that ended early may be empty and is still not the last, so a client that goes on by its tokens must
-// come to every row, once and in order.
+// Lists that filter by a path without an index, over HTTP: a page looks into so many objects and no more. A page that
+// ended early may be empty and is still not the last, so a client that goes on by its tokens must come to every row,
+// once and in order.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answer, IndexedList, IndexedObject, IndexSite } from './index-site.ts';

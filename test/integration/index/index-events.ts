@@ -1,5 +1,5 @@
-// Clusterpedia's `injectEvents` over HTTP: events about objects of the site that index-peer-objects.ts seeds. Easy to
-// get wrong: the same uid in another cluster, and the same name under another uid, are other objects.
+// Clusterpedia's `injectEvents` over HTTP: events about objects of the site that index-peer-objects.ts seeds. The same
+// uid in another cluster, and the same name under another uid, are other objects.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';

@@ -1,6 +1,6 @@
 // As whom the index reads members, and where people see that it cannot: a gateway whose credential is an
-// administrator's or a reader's, in members that know nothing of Portcullis. Easy to get wrong: whatever the index
-// reads with, a row is decided by the rights of whoever asks.
+// administrator's or a reader's, in members that know nothing of Portcullis. Whatever the index reads with, a row is
+// decided by the rights of whoever asks.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';

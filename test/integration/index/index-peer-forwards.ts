@@ -1,7 +1,6 @@
 // Clusterpedia's own test cases of requests that go past the index to the cluster itself, over HTTP, by their numbers
-// (docs/reference/clusterpedia-cases.md), on objects that index-peer-objects.ts and index-peer-queries.ts seed. Easy to
-// get wrong: what comes from a cluster looks as what comes from the index but for the annotation that names the
-// cluster.
+// (docs/reference/clusterpedia-cases.md), on objects that index-peer-objects.ts and index-peer-queries.ts seed. What
+// comes from a cluster looks as what comes from the index but for the annotation that names the cluster.
 import assert from 'node:assert/strict';
 import { request } from 'node:https';
 import { test } from 'node:test';

@@ -1,6 +1,6 @@
 // Clusterpedia's own test cases of owners, single objects, tables, types and what happens to them, over HTTP, by their
-// numbers (docs/reference/clusterpedia-cases.md). Easy to get wrong: the index follows the clusters, so whoever changes
-// one waits for the answer, never for a time.
+// numbers (docs/reference/clusterpedia-cases.md). The index follows the clusters, so whoever changes one waits for the
+// answer, never for a time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';

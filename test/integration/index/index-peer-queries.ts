@@ -1,6 +1,6 @@
 // Clusterpedia's own test cases of what a question selects, over HTTP, by their numbers
-// (docs/reference/clusterpedia-cases.md). Easy to get wrong: what is expected is worked out from the objects by a plain
-// function beside each question, never written down as names, so that a selection of too much is seen.
+// (docs/reference/clusterpedia-cases.md). What is expected is worked out from the objects by a plain function beside
+// each question, never written down as names, so that a selection of too much is seen.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';

@@ -1,5 +1,5 @@
-// Two simulated clusters behind a gateway with an index, for tests of its API. Easy to get wrong: the index follows
-// members, so whoever changes a member waits until the index tells of it, never for a time.
+// Two simulated clusters behind a gateway with an index, for tests of its API. The index follows members, so whoever
+// changes a member waits until the index tells of it, never for a time.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';

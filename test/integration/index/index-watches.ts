@@ -1,6 +1,5 @@
 // Watches on the index over two simulated clusters, as client-go and kubectl use them; registered by index-api.test.ts,
-// whose site they share. Easy to get wrong: objects keep their cluster's resourceVersion, so only lists and bookmarks
-// say where to go on.
+// whose site they share. Objects keep their cluster's resourceVersion, so only lists and bookmarks say where to go on.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';
