@@ -1,5 +1,5 @@
 // The raw stream clients against a real kube-apiserver and kubelet's own streaming server: what fails here is the
-// client's fault or the cluster's, not the gateway's. V5 is answered by kube-apiserver, v4 and SPDY go through to the
+// client's fault or the cluster's, not the gateway's. Protocol v5 is answered by kube-apiserver, v4 and SPDY go through to the
 // kubelet.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';

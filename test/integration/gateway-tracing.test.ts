@@ -259,9 +259,9 @@ test('who does not ask for traces loads nothing of OpenTelemetry', async () => {
     users: [{ token: 'alice-token', name: 'alice' }],
     nodeArgs: ['--import', hook],
   });
-  const door = { port: gateway.port, ca: gateway.caPem };
+  const endpoint = { port: gateway.port, ca: gateway.caPem };
   const request = requestBytes(`GET ${pods}`, ['Authorization: Bearer alice-token', `traceparent: ${sampledParent}`]);
-  assert.equal((await exchange(door, request)).status, 200);
+  assert.equal((await exchange(endpoint, request)).status, 200);
   assert.match(gateway.log(), /hook is on/);
   assert.doesNotMatch(gateway.log(), /loaded/);
 });

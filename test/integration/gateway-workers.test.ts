@@ -76,8 +76,8 @@ async function metric(name: string): Promise<ReadonlyMap<string, number>> {
 
 /** Opens a connection to each worker and proves that it is so. */
 async function connect(): Promise<readonly RawClient[]> {
-  const door = { port: gateway.port, ca: gateway.caPem };
-  const opened = [await openRaw(door), await openRaw(door)];
+  const endpoint = { port: gateway.port, ca: gateway.caPem };
+  const opened = [await openRaw(endpoint), await openRaw(endpoint)];
   assert.deepEqual([...(await metric('portcullis_worker_connections'))].toSorted(), [
     ['{worker="0"}', 1],
     ['{worker="1"}', 1],
@@ -182,8 +182,8 @@ test('a worker that is killed is replaced, and nothing but its own connections i
   const survivor = clients[1 - cut]!;
   assert.deepEqual(await ask(survivor, 'm1', 'alice-token'), as('alice', 'credential-3'));
   // The listener answers all the while.
-  const door = { port: gateway.port, ca: gateway.caPem };
-  const fresh = await openRaw(door);
+  const endpoint = { port: gateway.port, ca: gateway.caPem };
+  const fresh = await openRaw(endpoint);
   assert.deepEqual(await ask(fresh, 'm1', 'alice-token'), as('alice', 'credential-3'));
   await waitFor(async () => (await metric('portcullis_workers_ready')).get('') === 2);
   assert.equal((await metric('portcullis_worker_restarts_total')).get(''), 1);

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { trusting } from './raw-client.ts';
-import type { Door } from './raw-client.ts';
+import type { Endpoint } from './raw-client.ts';
 import { frame } from './http2-frames.ts';
 
 /** How a raw stream ended: a status code, or that it was reset, or that the whole connection was. */
@@ -25,8 +25,13 @@ export interface RawHttp2Request {
 }
 
 /** Sends one request on a connection of its own and waits for its first answer. */
-export async function rawHttp2(door: Door, request: RawHttp2Request): Promise<RawOutcome> {
-  const socket = connect({ host: '127.0.0.1', port: door.port, secureContext: trusting(door), ALPNProtocols: ['h2'] });
+export async function rawHttp2(endpoint: Endpoint, request: RawHttp2Request): Promise<RawOutcome> {
+  const socket = connect({
+    host: '127.0.0.1',
+    port: endpoint.port,
+    secureContext: trusting(endpoint),
+    ALPNProtocols: ['h2'],
+  });
   socket.on('error', () => undefined);
   await once(socket, 'secureConnect');
   const { promise, resolve } = Promise.withResolvers<RawOutcome>();

@@ -14,7 +14,7 @@ import { tokenLine } from '../gateway-process.ts';
 import type { TestUser } from '../gateway-process.ts';
 import { startMember } from './member.ts';
 import type { Member } from './member.ts';
-import type { Door } from './raw-client.ts';
+import type { Endpoint } from './raw-client.ts';
 
 /** One context of a kubeconfig. */
 export interface Context {
@@ -44,7 +44,7 @@ export interface SiteOptions {
 }
 
 /** What a test works with. */
-export interface Site extends Door {
+export interface Site extends Endpoint {
   readonly gateway: Gateway;
   readonly authority: TestAuthority;
   readonly members: readonly Member[];

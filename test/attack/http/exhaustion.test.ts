@@ -1,4 +1,4 @@
-// Whoever takes connections, logins, places or memory and gives nothing for them is bounded, and others are served
+// Whoever takes connections, logins, seats or memory and gives nothing for them is bounded, and others are served
 // meanwhile. The honest user comes from the same address as the attack, as behind a load balancer.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -246,15 +246,15 @@ test('memory that unread bodies take ends in 429, not in the end of the process,
     ],
     args: ['--max-memory', '192Mi', '--max-cluster-requests-inflight', '1'],
   });
-  const door = { port: gateway.port, ca: gateway.caPem };
+  const endpoint = { port: gateway.port, ca: gateway.caPem };
   const version = requestBytes('GET /version', [alice]);
-  assert.equal((await exchange(door, version)).status, 200);
+  assert.equal((await exchange(endpoint, version)).status, 200);
   const ready = async (): Promise<string> => (await fetch(`${gateway.opsUrl}/readyz?verbose`)).text();
   const body = Buffer.alloc(262_144, 'x');
   const sessions = [];
   // Every one waits behind the first, which the member never answers; each connection may have 4 MiB unread.
   for (let i = 0; i < 60 && !(await ready()).includes('new requests are refused'); i++) {
-    const session = await openHttp2(door);
+    const session = await openHttp2(endpoint);
     sessions.push(session);
     for (let k = 0; k < 16; k++) {
       openStream(session, http2Headers('POST', pods, ['authorization', 'Bearer mallory-token']), false).write(body);
@@ -262,12 +262,12 @@ test('memory that unread bodies take ends in 429, not in the end of the process,
     await new Promise((resolve) => session.ping(resolve));
   }
   await waitFor(async () => (await ready()).includes('new requests are refused'));
-  const refused = await exchange(door, version);
+  const refused = await exchange(endpoint, version);
   assert.equal(refused.status, 429);
   assert.match(refused.body, /short of memory/);
-  assert.equal((await exchange(door, requestBytes('GET /livez'))).status, 200);
+  assert.equal((await exchange(endpoint, requestBytes('GET /livez'))).status, 200);
   for (const session of sessions) session.destroy();
-  await waitFor(async () => (await exchange(door, version)).status === 200);
+  await waitFor(async () => (await exchange(endpoint, version)).status === 200);
   assert.doesNotMatch(await ready(), /new requests are refused/);
   assert.match(gateway.log(), /short of memory: new requests are refused/);
 });

@@ -5,7 +5,7 @@ import { connect as connectTcp } from 'node:net';
 import type { Socket } from 'node:net';
 import { connect } from 'node:tls';
 import { trusting } from '../../site/raw-client.ts';
-import type { Door } from '../../site/raw-client.ts';
+import type { Endpoint } from '../../site/raw-client.ts';
 import { frame } from '../../site/http2-frames.ts';
 
 /** What a stranger does. */
@@ -79,7 +79,7 @@ const ways = {
 
 /** Opens `count` of them, fifty at a time; each has sent what it will. @param localAddress whom they come from */
 export async function openStrangers(
-  door: Door,
+  endpoint: Endpoint,
   way: StrangerWay,
   count: number,
   localAddress = '127.0.0.1',
@@ -90,9 +90,11 @@ export async function openStrangers(
   const ended = new Set<Socket>();
   const statuses = new Map<string, number>();
   const open = async (): Promise<void> => {
-    const to = { host: '127.0.0.1', port: door.port, localAddress };
+    const to = { host: '127.0.0.1', port: endpoint.port, localAddress };
     const socket =
-      alpn === undefined ? connectTcp(to) : connect({ ...to, secureContext: trusting(door), ALPNProtocols: [alpn] });
+      alpn === undefined
+        ? connectTcp(to)
+        : connect({ ...to, secureContext: trusting(endpoint), ALPNProtocols: [alpn] });
     sockets.push(socket);
     socket.on('error', () => undefined);
     for (const event of ['end', 'close'] as const) socket.on(event, () => void ended.add(socket));

@@ -218,7 +218,7 @@ test('a certificate of the hub’s client authority is its holder, whatever X-Re
   const shown = { cert: hub.adminCertPem, key: hub.adminKeyPem };
 
   for (const way of ways) {
-    const client = await openRaw(attack.door(way), shown);
+    const client = await openRaw(attack.endpoint(way), shown);
     client.send(requestBytes(`GET ${pods}`, ['X-Remote-User: forged', 'X-Remote-Group: forged']));
     assert.equal((await client.answer()).status, 200);
     client.close();

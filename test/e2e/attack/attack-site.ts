@@ -7,7 +7,7 @@ import { http2Exchange, http2Headers, openHttp2 } from '../../site/http2-client.
 import { answerEcho, startMember } from '../../site/member.ts';
 import type { Member as RawMember, MemberRequest } from '../../site/member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';
-import type { Door, RawAnswer, RawClient } from '../../site/raw-client.ts';
+import type { Endpoint, RawAnswer, RawClient } from '../../site/raw-client.ts';
 import type { Member } from '../../controlplane/fixture.ts';
 import { clusterSecret, person } from '../../hub/objects.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
@@ -26,7 +26,7 @@ export interface AttackSite {
   /** Registered on the hub as `raw`, and as `based` with the base path `/k8s/clusters/c-1`. */
   readonly raw: RawMember;
   /** Where a way begins. */
-  door(way: Way): Door;
+  endpoint(way: Way): Endpoint;
   /** What a request by that way shows the raw member of its caller: waits for nothing. */
   ask(way: Way, bytes: string | Buffer): Promise<RawAnswer>;
   /**
@@ -80,7 +80,7 @@ export async function startAttackSite(options: HubSiteOptions = {}): Promise<Att
     roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'portcullis-user' },
     subjects: [{ apiGroup: rbac, kind: 'Group', name: 'attackers' }, person('carol')],
   });
-  const door = (way: Way): Door =>
+  const endpoint = (way: Way): Endpoint =>
     way === 'hub'
       ? { port: Number(new URL(hub.url).port), ca: hub.caPem }
       : { port: gateway.port, ca: site.authority.certPem };
@@ -88,16 +88,16 @@ export async function startAttackSite(options: HubSiteOptions = {}): Promise<Att
   const session = async (way: Way): Promise<ClientHttp2Session> => {
     const open = sessions.get(way);
     if (open !== undefined && !open.destroyed && !open.closed) return open;
-    const opened = await openHttp2(door(way));
+    const opened = await openHttp2(endpoint(way));
     sessions.set(way, opened);
     return opened;
   };
   const attack: AttackSite = {
     site,
     raw,
-    door,
-    open: (way) => openRaw(door(way)),
-    ask: (way, bytes) => exchange(door(way), bytes),
+    endpoint,
+    open: (way) => openRaw(endpoint(way)),
+    ask: (way, bytes) => exchange(endpoint(way), bytes),
     async everyTransport(way, lines) {
       const flat = lines.flatMap((line) => {
         const colon = line.indexOf(':');

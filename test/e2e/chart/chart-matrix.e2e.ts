@@ -13,7 +13,7 @@ matrixThrough(
   "through the hub with the chart's process",
   async ({ hub }, person) => ({
     user: hub.users[person],
-    door: { url: hub.url, caFile: hub.caFile, path: clusterPath('m2') },
+    endpoint: { url: hub.url, caFile: hub.caFile, path: clusterPath('m2') },
   }),
   async (options): Promise<MatrixSite> => {
     const site = await startChartSite({

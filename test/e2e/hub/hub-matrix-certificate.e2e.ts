@@ -13,7 +13,7 @@ matrixThrough('with a hub client certificate', async ({ hub, gateway }, person) 
   const extra = { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${digest}`] };
   return {
     user: { name: person, uid: '', groups, extra, token: '' },
-    door: {
+    endpoint: {
       url: gateway.url,
       caFile: gateway.caFile,
       credential: { 'client-certificate-data': base64(certPem), 'client-key-data': base64(keyPem) },

@@ -5,5 +5,5 @@ import { matrixThrough } from './hub-matrix.ts';
 
 matrixThrough('through the hub', async ({ hub }, person) => ({
   user: hub.users[person],
-  door: { url: hub.url, caFile: hub.caFile, path: clusterPath('m2') },
+  endpoint: { url: hub.url, caFile: hub.caFile, path: clusterPath('m2') },
 }));

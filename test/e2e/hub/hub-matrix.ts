@@ -12,14 +12,14 @@ import type { Scenario } from '../kubectl/matrix-objects.ts';
 import { attaching, copying, executing, logging, makePods, reaching, refusing } from '../kubectl/matrix-pods.ts';
 import { nodes, workloads } from '../kubectl/matrix-workloads.ts';
 import { comparable, makeSide } from '../kubectl/sides.ts';
-import type { Door, ScenarioUser, Side } from '../kubectl/sides.ts';
+import type { Endpoint, ScenarioUser, Side } from '../kubectl/sides.ts';
 
 type Person = 'alice' | 'carol';
 
 /** How a person of the hub gets to the member `m2`. */
 export interface Way {
   readonly user: ScenarioUser;
-  readonly door: Door;
+  readonly endpoint: Endpoint;
 }
 
 const namespaces = { alice: 'team-a', carol: 'matrix' } as const;
@@ -45,13 +45,13 @@ export function matrixThrough(
     site = await start(everything);
     const { plane } = site;
     for (const person of ['alice', 'carol'] as const) {
-      const { user, door } = await wayOf(site, person);
+      const { user, endpoint } = await wayOf(site, person);
       const folder = join(plane.dir, `matrix-${person}`);
       mkdirSync(folder);
       const kubectl = plane.binaries['kubectl']!;
       sides.set(person, [
         makeSide('direct', kubectl, plane.member('m1'), user, folder, undefined),
-        makeSide('gateway', kubectl, plane.member('m2'), user, folder, door),
+        makeSide('gateway', kubectl, plane.member('m2'), user, folder, endpoint),
       ]);
     }
   });

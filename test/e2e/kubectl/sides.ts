@@ -64,7 +64,7 @@ export interface Side {
 }
 
 /** Where a side that is not direct sends its requests. */
-export type Door = Pick<GatewayProcess, 'url' | 'caFile'> & {
+export type Endpoint = Pick<GatewayProcess, 'url' | 'caFile'> & {
   /** Below which the member is; default `/clusters/<member>/proxy`. */
   readonly path?: string;
   /** `user` of the kubeconfig; default the user's token. */
@@ -78,7 +78,7 @@ export function makeSide(
   member: Member,
   user: ScenarioUser,
   parent: string,
-  gateway: Door | undefined,
+  gateway: Endpoint | undefined,
 ): Side {
   const dir = join(parent, name);
   mkdirSync(join(dir, 'home'), { recursive: true });

@@ -115,7 +115,7 @@ async function startRecordedGateway(
       return { allowed: attributes.verb !== '', reason: 'recorded' };
     },
   };
-  const door = makeFrontend({
+  const endpoint = makeFrontend({
     ...ways,
     config,
     log,
@@ -138,14 +138,14 @@ async function startRecordedGateway(
     reloadFaults: () => [],
   });
   const serving = await startServingCertificate(config, reloading);
-  const listener = await door.open(serving);
+  const listener = await endpoint.open(serving);
   return {
     port: listener.port,
     ca: readFileSync(serving.caFile!, 'utf8'),
     close() {
       listener.close();
       serving.close();
-      door.close();
+      endpoint.close();
       signedIn.close();
       sources.close();
       ways.connections.close('abort');
