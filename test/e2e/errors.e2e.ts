@@ -24,7 +24,7 @@ import type { KubectlResult, RawAnswer } from './kubectl/kubectl-as.ts';
 import { eventually } from '../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
-/** kubectl may take this long to fail (the row's bound). */
+/** kubectl may take this long to fail. */
 const failsWithinMs = 10_000;
 let plane: ControlPlane;
 let member: Member;
@@ -121,7 +121,7 @@ function assertOwnError(answer: RawAnswer, cluster: string, status: number, caus
   assert.equal(answer.headers['retry-after'], undefined);
 }
 
-/** kubectl failed in the row's time with exit code 1 and told which cluster and why. */
+/** kubectl failed in time with exit code 1 and named which cluster and why. */
 function assertTold({ code, stdout, stderr, elapsedMs }: KubectlResult, cluster: string, cause: RegExp): void {
   assert.equal(code, 1, stderr);
   assert.equal(stdout, '');

@@ -33,7 +33,7 @@ import { eventually } from '../../site/polling.ts';
  * `HUB_ROTATION_RPS=500` asks for them.
  */
 const requestsPerSecond = Number(process.env['HUB_ROTATION_RPS'] ?? 100) / 2;
-/** A change must be in use by then (the row's bound). */
+/** A change must be in use by then. */
 const settledMs = 1_000;
 const ways = ['direct', 'hub'] as const;
 type Way = (typeof ways)[number];

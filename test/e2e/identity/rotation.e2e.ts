@@ -24,7 +24,7 @@ import { eventually } from '../../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const requestsPerSecond = Number(process.env['ROTATION_RPS'] ?? 200);
-/** A change must be in use by then (the row's bound). */
+/** A change must be in use by then. */
 const settledMs = 1_000;
 let plane: ControlPlane;
 let member: Member;

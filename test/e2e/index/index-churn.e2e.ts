@@ -29,7 +29,7 @@ const collection = '/api/v1/namespaces/team-a/configmaps';
 const seconds = Number(process.env['PORTCULLIS_CHURN_SECONDS'] ?? '25');
 /** Of each member. */
 const changesPerSecond = Number(process.env['PORTCULLIS_CHURN_RATE'] ?? '100');
-/** Two are enough to tell one from another; the row says 3, of 300 changes a second together. */
+/** Two members are enough to tell one from another. */
 const names = ['m1', 'm2', 'm3', 'm4'].slice(0, Number(process.env['PORTCULLIS_CHURN_MEMBERS'] ?? '2'));
 
 let plane: ControlPlane;

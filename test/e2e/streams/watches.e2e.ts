@@ -17,7 +17,7 @@ import { eventually } from '../../site/polling.ts';
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const watchCount = 250;
 const changeCount = 100;
-/** How soon the other side must hear of an end (the row's bound). */
+/** How soon the other side must hear of an end. */
 const endsWithinMs = 1_000;
 const configMaps = '/api/v1/namespaces/team-a/configmaps';
 const through = `/clusters/m1/proxy${configMaps}`;
