@@ -40,7 +40,7 @@ export interface RawClient {
 const contexts = new Map<string, SecureContext>();
 
 /**
- * What trusts a endpoint's certificate, made once: a tenth of a test's time goes into contexts otherwise. Shows nothing,
+ * What trusts the endpoint's certificate, made once: contexts would take a tenth of a test's time. Shows nothing,
  * resumes nothing.
  */
 export function trusting({ ca }: Endpoint): SecureContext {

@@ -46,7 +46,7 @@ after(async () => {
   await site?.stop();
 });
 
-/** kubectl with a token at a endpoint; `direct` is the gateway's own listener. */
+/** kubectl with a token at an endpoint; `direct` is the gateway's own listener. */
 function kubectl(token: string, cluster: string, endpoint: 'hub' | 'direct' | 'strict'): Side {
   const parent = join(site.plane.dir, `account-side-${sides.length}`);
   mkdirSync(parent);
