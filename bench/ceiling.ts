@@ -1,5 +1,5 @@
 // What the load generator reaches with nothing but the stub behind it: the proof that it is not what limits a target.
-// Easy to get wrong: it shares the machine with the stub, so this is a lower bound of what it can do.
+// It shares the machine with the stub, so this is a lower bound of what it can do.
 import { mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
 

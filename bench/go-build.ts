@@ -1,5 +1,5 @@
-// Builds the bench's Go programs once, into a cache outside the tree keyed by their sources. Easy to get wrong: two
-// runs may build at the same moment, so the binary appears by rename, whole or not at all.
+// Builds the bench's Go programs once, into a cache outside the tree keyed by their sources. Two runs may build at the
+// same moment, so the binary appears by rename, whole or not at all.
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

@@ -1,6 +1,5 @@
 // Drives one process of the load generator (bench/load): its protocol is a line of JSON in, "ready" out, "go" in, a
-// result out. Easy to get wrong: read the target's CPU between ready and go, so that handshakes and warm-up are not
-// counted.
+// result out. Read the target's CPU between ready and go, so that handshakes and warm-up are not counted.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 

@@ -1,6 +1,5 @@
 // `npm run bench`: starts the member and the targets, runs the chosen scenarios in interleaved rounds, and says what
-// holds. Easy to get wrong: an interrupted run must stop what it started, and a run with errors must fail however good
-// its figures look.
+// holds. An interrupted run must stop what it started, and a run with errors must fail however good its figures look.
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -153,7 +152,7 @@ function exitCode(report: Report): number {
   const failedSamples = report.samples.filter((sample) => sample.errors > 0);
   const open = report.checks.filter(({ outcome }) => outcome !== 'holds');
   if (failedSamples.length > 0) progress(`${failedSamples.length} samples had errors`);
-  for (const { check, outcome } of open) progress(`${check.row} ${check.says}: ${outcome}`);
+  for (const { check, outcome } of open) progress(`${check.scenario} ${check.says}: ${outcome}`);
   if (report.quick && failedSamples.length === 0) progress('every target answered');
   return failedSamples.length === 0 && open.length === 0 ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 // The API server behind all targets: a real kube-apiserver from the test fixture, or the stub that costs almost
-// nothing. Easy to get wrong: the gateway's credential may do nothing but impersonate, so that a target that forgets to
-// impersonate gets 403s instead of good figures.
+// nothing. The gateway's credential may do nothing but impersonate, so that a target that forgets to impersonate gets
+// 403s instead of good figures.
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';

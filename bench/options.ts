@@ -1,5 +1,5 @@
-// The command line of `npm run bench`, parsed into one frozen object. Easy to get wrong: --quick is a smoke test, so it
-// turns the checks off and takes the stub as member unless told otherwise; its figures mean nothing.
+// The command line of `npm run bench`, parsed into one frozen object. --quick is a smoke test, so it turns the checks
+// off and takes the stub as member unless told otherwise; its figures mean nothing.
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 

@@ -1,6 +1,5 @@
-// Processes the bench measures: each in its own group, stopped by pid, its words kept for the moment it fails. Easy to
-// get wrong: output must be drained all the time, or a talkative target blocks on its pipe in the middle of a
-// measurement.
+// Processes the bench measures: each in its own group, stopped by pid, its words kept for the moment it fails. Output
+// must be drained all the time, or a talkative target blocks on its pipe in the middle of a measurement.
 import { spawn } from 'node:child_process';
 
 /** How to start a process. */

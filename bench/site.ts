@@ -1,6 +1,5 @@
-// The ground all targets stand on: one certificate, one table of 10,000 users, one member, one folder. Easy to get
-// wrong: a target with an easier ground (fewer users, another key type) would win for that alone, so nothing here is
-// made per target.
+// The ground all targets stand on: one certificate, one table of 10,000 users, one member, one folder. A target with an
+// easier ground (fewer users, another key type) would win for that alone, so nothing here is made per target.
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

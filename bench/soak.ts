@@ -1,6 +1,6 @@
 // `node bench/soak.ts`: identical cycles of watches, requests, execs, rotations and faults on a real control plane;
-// after each one everything is let go and what the gateway holds is compared. Easy to get wrong: a leak hides in caches
-// that fill up once, so growth is judged over the later cycles only.
+// after each one everything is let go and what the gateway holds is compared. A leak hides in caches that fill up once,
+// so growth is judged over the later cycles only.
 import { parseArgs } from 'node:util';
 import { growthPerCycle, handleFaults } from './soak/judge.ts';
 import type { CycleRecord } from './soak/judge.ts';

@@ -1,6 +1,6 @@
 // Proves before anything is measured that a target does the whole work: token to user, impersonation, none of the
-// client's own credentials. Easy to get wrong: a target that fails open would reach the member as the gateway; the
-// member then answers 403, and so would every sample.
+// client's own credentials. A target that fails open would reach the member as the gateway; the member then answers
+// 403, and so would every sample.
 import assert from 'node:assert/strict';
 
 import { userGroups } from './names.ts';

@@ -1,6 +1,5 @@
 // A node:test reporter that writes nothing but the counts, a line of JSON a test, for whoever adds several runs up.
-// Easy to get wrong: suites are reported as tests too and must not be counted; and a process that is ended does not
-// come to its end here.
+// Suites are reported as tests too and must not be counted; and a process that is ended does not come to its end here.
 import { relative } from 'node:path';
 import type { TestEvent } from 'node:test/reporters';
 

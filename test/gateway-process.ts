@@ -1,5 +1,5 @@
-// Starts a real `portcullis serve` for a test and stops it by pid: what users run is what is tested. Easy to get wrong:
-// waiting for a port instead of the line the process prints when it serves; and leaving it running when the test fails.
+// Starts a real `portcullis serve` for a test and stops it by pid: what users run is what is tested. Waiting for a port
+// instead of the line the process prints when it serves; and leaving it running when the test fails.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,6 @@
 // `node test/group.ts FILE…`: several test files in one process, one after the other, for those that would each load a
-// whole gateway for a second of work. Easy to get wrong: every file is a suite, so that its hooks are its own; a file
-// is loaded with require, since what `import` runs no longer belongs to the suite, and so must do without a top-level
-// await.
+// whole gateway for a second of work. Every file is a suite, so that its hooks are its own; a file is loaded with
+// require, since what `import` runs no longer belongs to the suite, and so must do without a top-level await.
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { suite } from 'node:test';

@@ -1,6 +1,6 @@
 // An identity provider for tests, as a real HTTPS server: discovery, JWKS, and tokens signed with any header and
-// claims, good or bad. Easy to get wrong: a library would refuse to make the tokens an attacker makes, so they are put
-// together here by hand.
+// claims, good or bad. A library would refuse to make the tokens an attacker makes, so they are put together here by
+// hand.
 import { createHash, createHmac, createSign, generateKeyPairSync, sign } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import { once } from 'node:events';

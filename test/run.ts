@@ -1,6 +1,6 @@
-// `npm test`: types, lint, format and every test but those on real control planes. Needs neither Go nor a network. Easy
-// to get wrong: every part runs even when an earlier one failed, so that one run tells everything; what takes longest
-// starts first, or one core idles at the end.
+// `npm test`: types, lint, format and every test but those on real control planes. Needs neither Go nor a network.
+// Every part runs even when an earlier one failed, so that one run tells everything; what takes longest starts first,
+// or one core idles at the end.
 import { basename } from 'node:path';
 import type { Counts } from './counting-reporter.ts';
 import { conclude, runProgram, runTests, testFiles } from './runner.ts';
@@ -33,7 +33,7 @@ const checks: Part = {
       ['format', 'oxfmt', '--check'],
     ] as const;
     for (const [name, command, ...args] of commands) {
-      if ((await runProgram(command, args, output)) !== 0) failures.push(name);
+      if ((await runProgram(command, args, { output })) !== 0) failures.push(name);
     }
   },
 };

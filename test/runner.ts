@@ -1,12 +1,13 @@
-// Runs checks and test files one after the other and adds their counts up. Easy to get wrong: a run that executed
-// nothing must fail, or a typo in a pattern would pass for ever.
+// Runs checks and test files as processes and adds their counts up. A run that executed nothing fails, or a typo in a
+// pattern would pass for ever.
 import { spawn } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { countsOf, type Counts } from './counting-reporter.ts';
 
-const root = new URL('..', import.meta.url).pathname;
+/** Root of the checkout. */
+export const root = new URL('..', import.meta.url).pathname;
 
 /**
  * Each test file is a process, and many start gateways: types are stripped and modules compiled once for all of them.
@@ -21,22 +22,28 @@ const nothing: Counts = { passed: 0, failed: 0, skipped: 0, skips: [], failures:
 /** node:test needs a moment to tell what it knows until then. */
 const killGraceMs = 20_000;
 
-/**
- * Runs a program of node_modules/.bin or of the system in the project's folder; resolves with its exit code.
- * @param timeoutMs after which it gets a SIGTERM, and some seconds later a SIGKILL
- */
+/** What a program is given. */
+export interface ProgramOptions {
+  /** Default: it writes to the terminal itself. */
+  readonly output?: Output;
+  /** After which it gets a SIGTERM, and some seconds later a SIGKILL; none unless said. */
+  readonly timeoutMs?: number;
+  /** Beside the environment of this process. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs a program of node_modules/.bin or of the system in the project's folder; resolves with its exit code. */
 export function runProgram(
   command: string,
   args: readonly string[],
-  output?: Output,
-  timeoutMs?: number,
+  { output, timeoutMs, env }: ProgramOptions = {},
 ): Promise<number> {
   const path = `${join(root, 'node_modules', '.bin')}:${process.env['PATH'] ?? ''}`;
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd: root,
       stdio: output === undefined ? 'inherit' : ['ignore', 'pipe', 'pipe'],
-      env: { NODE_COMPILE_CACHE: compileCache, ...process.env, PATH: path },
+      env: { NODE_COMPILE_CACHE: compileCache, ...process.env, ...env, PATH: path },
     });
     for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', output!);
     const timers =
@@ -55,15 +62,12 @@ export function runProgram(
 }
 
 /** What a run of tests is given beside its files. */
-export interface RunOptions {
-  readonly output?: Output;
+export interface RunOptions extends ProgramOptions {
   /**
    * All files in one process, each a suite of its own (test/group.ts); otherwise each is a process unless the flags say
    * something else.
    */
   readonly isGroup?: boolean;
-  /** After which the process is ended and the run has failed; none unless said. */
-  readonly timeoutMs?: number;
 }
 
 /** Files that match, in the order of their names. */
@@ -79,7 +83,7 @@ export function testFiles(...patterns: readonly string[]): readonly string[] {
 export async function runTests(
   patterns: readonly string[],
   flags: readonly string[],
-  { output, isGroup = false, timeoutMs }: RunOptions = {},
+  { isGroup = false, ...options }: RunOptions = {},
 ): Promise<Counts> {
   const files = testFiles(...patterns);
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-tests-'));
@@ -98,8 +102,7 @@ export async function runTests(
         ...(isGroup ? ['test/group.ts'] : []),
         ...files,
       ],
-      output,
-      timeoutMs,
+      options,
     );
     const found = readCounts(counts, files);
     if (code !== 0 && found.failed === 0) return { ...found, failed: 1 };

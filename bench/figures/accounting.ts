@@ -1,6 +1,6 @@
-// What a target costs: CPU time and resident memory of its whole process tree, read from /proc. Easy to get wrong:
-// /proc/PID/stat counts in ticks of 10 ms, far too coarse for a two-second sample of a cheap proxy, so threads are read
-// from schedstat (nanoseconds) where it is there.
+// What a target costs: CPU time and resident memory of its whole process tree, read from /proc. /proc/PID/stat counts
+// in ticks of 10 ms, far too coarse for a two-second sample of a cheap proxy, so threads are read from schedstat
+// (nanoseconds) where it is there.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 

@@ -8,8 +8,6 @@ export interface Side {
 
 /** An upper bound. */
 export interface Check {
-  /** Row of the acceptance table. */
-  readonly row: string;
   readonly says: string;
   readonly scenario: string;
   readonly kind: 'ratio' | 'difference' | 'median';

@@ -1,6 +1,6 @@
-// The bounds of the acceptance rows that the bench decides, as data, and what the samples of a run say about each. Easy
-// to get wrong: a check that was not measured is not a check that passed.
-import { dataPathChecks, rowRatio } from './data-path-checks.ts';
+// The bounds that the benchmarks judge, as data, and what the samples of a run say about each. What was not measured
+// has not passed.
+import { dataPathChecks, ratioCheck } from './data-path-checks.ts';
 import type { Sample } from '../scenarios/scenario.ts';
 import { fairnessLanes } from '../scenarios/fairness.ts';
 import { hubLanes } from '../scenarios/hub.ts';
@@ -24,22 +24,8 @@ export interface CheckResult {
   readonly outcome: Verdict | 'not measured';
 }
 
-/** Rows of scenarios that are about one row only. */
-const rows: Readonly<Record<string, string>> = {
-  stall: 'A9',
-  fairness: 'C63',
-  registrations: 'B12',
-  hub: 'B11',
-  workers: 'D5',
-};
-
-function ratio(scenario: string, value: string, says: string, lanes: readonly [string, string], bound: number): Check {
-  return rowRatio(rows[scenario] ?? 'A13', scenario, value, says, lanes, bound);
-}
-
 function listGrowth(lane: string, protocol: string): Check {
   return {
-    row: 'A6',
     says: `peak of a 100 MB list over that of a 10 MB list, ${protocol}`,
     scenario: 'memory',
     kind: 'difference',
@@ -51,7 +37,6 @@ function listGrowth(lane: string, protocol: string): Check {
 }
 
 const perWatch: Check = {
-  row: 'A13',
   says: 'memory per idle watch, h2 both sides',
   scenario: 'watch',
   kind: 'median',
@@ -62,42 +47,60 @@ const perWatch: Check = {
 
 function registered(says: string, value: string, bound: number, unit: string): Check {
   const of = { lane: registrationLanes.many, value };
-  return { row: 'B12', says, scenario: 'registrations', kind: 'median', of, bound, unit };
+  return { says, scenario: 'registrations', kind: 'median', of, bound, unit };
 }
 
-/** Rows A6, A9, A13, B11, B12, C63 and D1 to D7. */
+/** Every bound. */
 export const checks: readonly Check[] = [
-  ratio('get-16', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 1.1),
-  ratio('get-16', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 1),
-  ratio('get-16', 'cpuUs', 'CPU per request, h1, against express + http-proxy', ['portcullis-h1', 'express-h1'], 0.45),
-  ratio('get-1', 'p50Ms', 'p50 at 1 connection, h1, against direct', ['portcullis-h1', 'direct-h1'], 1.25),
-  ratio('get-1', 'p50Ms', 'p50 at 1 connection, h2, against direct', ['portcullis-h2', 'direct-h2'], 1.25),
+  ratioCheck('get-16', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 1.1),
+  ratioCheck('get-16', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 1),
+  ratioCheck(
+    'get-16',
+    'cpuUs',
+    'CPU per request, h1, against express + http-proxy',
+    ['portcullis-h1', 'express-h1'],
+    0.45,
+  ),
+  ratioCheck('get-1', 'p50Ms', 'p50 at 1 connection, h1, against direct', ['portcullis-h1', 'direct-h1'], 1.25),
+  ratioCheck('get-1', 'p50Ms', 'p50 at 1 connection, h2, against direct', ['portcullis-h2', 'direct-h2'], 1.25),
   perWatch,
   listGrowth('portcullis-h1', 'h1'),
   listGrowth('portcullis-h2', 'h2'),
-  ratio('stall', 'p99Ms', "the others' p99 with one stalled member of 20", [stallLanes.stalled, stallLanes.calm], 1.5),
-  ratio(
+  ratioCheck(
+    'stall',
+    'p99Ms',
+    "the others' p99 with one stalled member of 20",
+    [stallLanes.stalled, stallLanes.calm],
+    1.5,
+  ),
+  ratioCheck(
     'fairness',
     'p99Ms',
     "a user's p99 beside another with 50 times its rate",
     [fairnessLanes.crowded, fairnessLanes.alone],
     2,
   ),
-  ratio(
+  ratioCheck(
     'registrations',
     'cpuUs',
     'CPU per request with 2,000 clusters against 2',
     [registrationLanes.many, registrationLanes.few],
     1.15,
   ),
-  ratio(
+  ratioCheck(
     'hub',
     'cpuUs',
     "CPU per request through a hub against the aggregator's own",
     [hubLanes.gateway, hubLanes.aggregator],
     0.35,
   ),
-  ratio('workers', 'cpuUs', 'CPU per request of two workers against one', [workerLanes.two, workerLanes.one], 1.15),
+  ratioCheck(
+    'workers',
+    'cpuUs',
+    'CPU per request of two workers against one',
+    [workerLanes.two, workerLanes.one],
+    1.15,
+  ),
   registered('start to the last of 2,000 clusters answering', 'startSeconds', 15, 's'),
   registered('resident memory with 2,000 clusters', 'rssMb', 400, 'MB'),
   ...dataPathChecks,

@@ -1,33 +1,25 @@
-// The bounds of the data path as data; checks.ts judges them with all others. Easy to get wrong: a bound from below is
-// written as one from above, of the inverse ratio.
+// The bounds of the data path as data; checks.ts judges them with all others. A bound from below is written as one
+// from above, of the inverse ratio.
 import type { Check } from './check.ts';
 import { identityLanes } from '../scenarios/identities.ts';
 import { observabilityLanes } from '../scenarios/observability.ts';
 
-/** See the file comment. */
+/** Bounds of what a request, a list and a watch cost. */
 export const dataPathChecks: readonly Check[] = [
-  rowRatio('D1', 'get-64', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 0.75),
-  rowRatio('D1', 'get-64', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 0.55),
-  rowRatio('D1', 'get-64', 'cpuUs', 'CPU per request, h1, against nginx', ['portcullis-h1', 'nginx-h1'], 1.8),
-  rowRatio('D1', 'get-64', 'cpuUs', 'CPU per request, h2, against nginx', ['portcullis-h2', 'nginx-h2'], 1.3),
-  rowRatio(
-    'D1',
-    'get-64',
-    'cpuUs',
-    'CPU per request, against express + http-proxy',
-    ['portcullis-h1', 'express-h1'],
-    0.3,
-  ),
+  ratioCheck('get-64', 'cpuUs', 'CPU per request, h1, against Go ReverseProxy', ['portcullis-h1', 'go-h1'], 0.75),
+  ratioCheck('get-64', 'cpuUs', 'CPU per request, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 0.55),
+  ratioCheck('get-64', 'cpuUs', 'CPU per request, h1, against nginx', ['portcullis-h1', 'nginx-h1'], 1.8),
+  ratioCheck('get-64', 'cpuUs', 'CPU per request, h2, against nginx', ['portcullis-h2', 'nginx-h2'], 1.3),
+  ratioCheck('get-64', 'cpuUs', 'CPU per request, against express + http-proxy', ['portcullis-h1', 'express-h1'], 0.3),
   ...(['h1', 'h2'] as const).flatMap((protocol): Check[] => {
     const lanes = [`portcullis-${protocol}`, `direct-${protocol}`] as const;
     return [
-      rowRatio('D2', 'get-1', 'p50Ms', `p50 at 1 connection, ${protocol}, against direct`, lanes, 1.15),
-      rowRatio('D2', 'get-1', 'p99Ms', `p99 at 1 connection, ${protocol}, against direct`, lanes, 1.3),
+      ratioCheck('get-1', 'p50Ms', `p50 at 1 connection, ${protocol}, against direct`, lanes, 1.15),
+      ratioCheck('get-1', 'p99Ms', `p99 at 1 connection, ${protocol}, against direct`, lanes, 1.3),
     ];
   }),
   ...(['h1', 'h2'] as const).map((protocol) =>
-    rowRatio(
-      'D2',
+    ratioCheck(
       'get-16',
       'requestsPerSecond',
       `throughput of nginx over ours at 16 connections, ${protocol} (ours is 0.9 of it at least)`,
@@ -36,8 +28,7 @@ export const dataPathChecks: readonly Check[] = [
     ),
   ),
   ...(['h1', 'h2'] as const).map((protocol) =>
-    rowRatio(
-      'D3',
+    ratioCheck(
       'list-1mb',
       'cpuMsPerMb',
       `CPU per MB of a list, ${protocol}, against Go ReverseProxy`,
@@ -46,7 +37,6 @@ export const dataPathChecks: readonly Check[] = [
     ),
   ),
   {
-    row: 'D4',
     says: 'memory per idle watch at 10,000, h2 both sides',
     scenario: 'watch-10k',
     kind: 'median',
@@ -54,17 +44,15 @@ export const dataPathChecks: readonly Check[] = [
     bound: 25,
     unit: 'KB',
   },
-  rowRatio('D4', 'events-1k', 'p99Ms', 'p99 of an event, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 1.5),
-  rowRatio(
-    'D6',
+  ratioCheck('events-1k', 'p99Ms', 'p99 of an event, h2, against Go ReverseProxy', ['portcullis-h2', 'go-h2'], 1.5),
+  ratioCheck(
     'observability',
     'cpuUs',
     'CPU per request with scrapes and 1 % traces against none',
     [observabilityLanes.observed, observabilityLanes.plain],
     1.1,
   ),
-  rowRatio(
-    'D7',
+  ratioCheck(
     'identities',
     'cpuUs',
     'CPU per request with 2,000 clusters and 500 users against one of each',
@@ -74,8 +62,7 @@ export const dataPathChecks: readonly Check[] = [
 ];
 
 /** A bound of one lane's value over another's. */
-export function rowRatio(
-  row: string,
+export function ratioCheck(
   scenario: string,
   value: string,
   says: string,
@@ -83,7 +70,6 @@ export function rowRatio(
   bound: number,
 ): Check {
   return {
-    row,
     says,
     scenario,
     kind: 'ratio',

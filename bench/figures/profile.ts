@@ -1,6 +1,6 @@
 // `node bench/figures/profile.ts [h1|h2] [seconds]`: runs Portcullis on the stub under V8's CPU profiler and prints
-// where the time goes. Easy to get wrong: the profile is written when the process exits by itself, so the gateway is
-// asked to stop, never killed.
+// where the time goes. The profile is written when the process exits by itself, so the gateway is asked to stop, never
+// killed.
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -45,7 +45,7 @@ export function selfTimes(
     atUs += us;
     const frame = frames.get(id);
     if (atUs < fromUs || atUs > toUs || frame === undefined || frame.functionName === '(idle)') return;
-    const file = frame.url === '' ? '(native)' : frame.url.split('/').slice(-2).join('/');
+    const file = frame.url === '' ? '(native)' : frame.url.split('/').slice(-3).join('/');
     add(functions, `${frame.functionName || '(anonymous)'} ${file}:${frame.lineNumber + 1}`, us);
     add(files, file, us);
   });

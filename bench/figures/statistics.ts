@@ -1,6 +1,6 @@
-// Medians, paired ratios and bootstrap intervals, and what they say about a bound. Easy to get wrong: rounds are
-// resampled as pairs, because both targets of a round met the same machine; resampling each side alone would throw that
-// away and widen every interval.
+// Medians, paired ratios and bootstrap intervals, and what they say about a bound. Rounds are resampled as pairs,
+// because both targets of a round met the same machine; resampling each side alone would throw that away and widen
+// every interval.
 
 /** A point estimate with its 95 % percentile bootstrap interval. */
 export interface Estimate {

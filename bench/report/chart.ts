@@ -1,6 +1,5 @@
-// A small SVG writer for the bench: one panel of horizontal bars per measure. Easy to get wrong: bars of one panel
-// share one scale that starts at zero, and whiskers show the interval, so that a difference inside the noise looks like
-// one.
+// A small SVG writer for the bench: one panel of horizontal bars per measure. Bars of one panel share one scale that
+// starts at zero, and whiskers show the interval, so that a difference inside the noise looks like one.
 import type { Estimate } from '../figures/statistics.ts';
 
 /** One bar. */

@@ -1,5 +1,5 @@
-// Renews the generated part of docs/performance.md. Easy to get wrong: everything outside the two marks is written by
-// people and stays as it is.
+// Renews the generated part of docs/performance.md. Everything outside the two marks is written by people and stays as
+// it is.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 

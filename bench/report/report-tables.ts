@@ -1,5 +1,5 @@
-// What the report shows of each scenario: its heading and its columns. Easy to get wrong: a scenario without a line
-// here is measured and not told.
+// What the report shows of each scenario: its heading and its columns. A scenario without a line here is measured and
+// not told.
 
 /** One column of a scenario's table. */
 export interface Column {

@@ -1,5 +1,5 @@
-// Turns samples into the tables people read. Easy to get wrong: a table shows medians with their interval, and says how
-// much of the machine the load generator itself took, because a busy generator makes every target look alike.
+// Turns samples into the tables people read. A table shows medians with their interval, and says how much of the
+// machine the load generator itself took, because a busy generator makes every target look alike.
 import type { CheckResult } from '../figures/checks.ts';
 import type { Machine } from '../machine.ts';
 import { quickClusters } from '../options.ts';
@@ -98,13 +98,13 @@ export function machineLines(report: Report): string[] {
 
 function checkTable(report: Report): string[][] {
   const rows = report.checks.map(({ check, estimate, outcome }) => [
-    check.row,
+    check.scenario,
     check.says,
     estimate === undefined ? '–' : withInterval(estimate, check.unit === '×' ? 2 : 1),
     `≤ ${check.bound} ${check.unit}`,
     outcome,
   ]);
-  return [['row', 'check', 'measured', 'bound', 'outcome'], ...rows];
+  return [['scenario', 'check', 'measured', 'bound', 'outcome'], ...rows];
 }
 
 function withInterval({ point, low, high }: Estimate, digits: number): string {

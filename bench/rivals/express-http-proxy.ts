@@ -1,6 +1,6 @@
 // The rival express + http-proxy as a process of its own, written the way its documentation shows, doing the same work
-// as every other target. Easy to get wrong: http-proxy without a keep-alive agent makes a TLS connection for every
-// request, which nobody would compare with.
+// as every other target. Http-proxy without a keep-alive agent makes a TLS connection for every request, which nobody
+// would compare with.
 import { readFileSync } from 'node:fs';
 import { Agent, createServer } from 'node:https';
 

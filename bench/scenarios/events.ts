@@ -1,6 +1,6 @@
-// How long an event of a member is on its way to the watch it is for, with many watches open. Easy to get wrong: the
-// clock is that of the one machine, read by the member when it writes and by the load generator when it has the whole
-// line, so both wait for a core beside the target.
+// How long an event of a member is on its way to the watch it is for, with many watches open. The clock is that of the
+// one machine, read by the member when it writes and by the load generator when it has the whole line, so both wait for
+// a core beside the target.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { cpuSecondsBetween, readCpu } from '../figures/accounting.ts';

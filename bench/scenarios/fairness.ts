@@ -1,7 +1,6 @@
-// One user asks fifty times as much as another of the same cluster, more than there are places: what does the small one
-// notice? Easy to get wrong: with places for everybody nothing would be shared and any gateway would pass; with a
-// first-come queue the small user's time is that of the whole queue (four times as long here), and that is what the
-// check tells apart.
+// One user asks fifty times as much as another of the same cluster, more than there are seats: what does the small one
+// notice? With seats for everybody nothing would be shared and any gateway would pass; with a first-come queue the
+// small user's time is that of the whole queue (four times as long here), and that is what the check tells apart.
 import { configMapPath } from '../member.ts';
 import { openLoad, type LoadGroup } from '../load.ts';
 import { startPortcullis } from '../targets/portcullis.ts';

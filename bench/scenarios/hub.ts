@@ -1,6 +1,6 @@
-// What a request through a hub costs us, next to what it costs the hub's own aggregator that carries it. Easy to get
-// wrong: both are read over the same requests, and what either does when nobody asks (watches, probes, leases) is taken
-// off, or a short sample would be mostly that.
+// What a request through a hub costs us, next to what it costs the hub's own aggregator that carries it. Both are read
+// over the same requests, and what either does when nobody asks (watches, probes, leases) is taken off, or a short
+// sample would be mostly that.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 

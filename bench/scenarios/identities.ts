@@ -1,9 +1,9 @@
 // The same load spread over 2,000 clusters and 500 people, and on one of each: what caches by identity and cluster cost
-// when they are full. Easy to get wrong: people who each have a connection are the easy half; behind a hub's aggregator
-// every connection carries them all, and that lane is the one judged. Reviews are asked because of requests, so they
-// are in what is judged, but once in ten seconds for each pair of person and cluster, however many requests there are:
-// a sample is those ten seconds long, or it would hold the reviews of ten seconds beside the requests of one. Probes go
-// on without requests and are taken off.
+// when they are full. People who each have a connection are the easy half; behind a hub's aggregator every connection
+// carries them all, and that lane is the one judged. Reviews are asked because of requests, so they are in what is
+// judged, but once in ten seconds for each pair of person and cluster, however many requests there are: a sample is
+// those ten seconds long, or it would hold the reviews of ten seconds beside the requests of one. Probes go on without
+// requests and are taken off.
 import { cpuSecondsBetween, readCpu, residentBytes, restingCores } from '../figures/accounting.ts';
 import { openLoad, type HeaderPairs, type LoadGroup } from '../load.ts';
 import { configMapPath } from '../member.ts';

@@ -1,6 +1,5 @@
-// Peak memory of a target while a large list streams through it. Easy to get wrong: memory once taken is rarely given
-// back, so every round has a fresh process, warmed by five lists, and the peak is reset (clear_refs) before each
-// measured one.
+// Peak memory of a target while a large list streams through it. Memory once taken is rarely given back, so every round
+// has a fresh process, warmed by five lists, and the peak is reset (clear_refs) before each measured one.
 import { peakBytes, resetPeak } from '../figures/accounting.ts';
 import { openLoad } from '../load.ts';
 import type { RunningTarget } from '../targets/target.ts';

@@ -1,6 +1,6 @@
 // What it costs to be told what a gateway does: the same gateway without more than it always counts, with scrapes and
-// one trace in a hundred, and with an audit event for every request. Easy to get wrong: the collector must take the
-// spans, or the cheapest thing is measured, dropping them.
+// one trace in a hundred, and with an audit event for every request. The collector must take the spans, or the cheapest
+// thing is measured, dropping them.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { writeFile } from 'node:fs/promises';

@@ -1,5 +1,5 @@
-// One sample of GETs of the 1 KB ConfigMap at one gateway, for scenarios that compare gateways of ours. Easy to get
-// wrong: requests that failed cost CPU, too.
+// One sample of GETs of the 1 KB ConfigMap at one gateway, for scenarios that compare gateways of ours. Requests that
+// failed cost CPU, too.
 import { cpuSecondsBetween, readCpu, residentBytes } from '../figures/accounting.ts';
 import { openLoad } from '../load.ts';
 import { configMapPath } from '../member.ts';

@@ -1,6 +1,6 @@
 // What registered clusters cost that nobody asks for: the same load on a gateway whose hub knows 2 clusters and on one
-// whose hub knows 2,000. Easy to get wrong: both must spread their requests over equally many connections to the
-// member, or pooling is measured instead.
+// whose hub knows 2,000. Both must spread their requests over equally many connections to the member, or pooling is
+// measured instead.
 import { readFileSync } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';

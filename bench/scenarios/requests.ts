@@ -1,6 +1,6 @@
-// Short requests in a closed loop: throughput, latency and the target's CPU per request. Easy to get wrong: the CPU of
-// a target is read while nobody sends, right before and right after the measured part, so that it belongs to exactly
-// the counted requests.
+// Short requests in a closed loop: throughput, latency and the target's CPU per request. The CPU of a target is read
+// while nobody sends, right before and right after the measured part, so that it belongs to exactly the counted
+// requests.
 import { cpuSecondsBetween, readCpu } from '../figures/accounting.ts';
 import { openLoad, type HeaderPairs, type LoadGroup } from '../load.ts';
 import { configMapPath } from '../member.ts';

@@ -1,6 +1,6 @@
 // What a gateway costs that nobody asks anything: start, memory and CPU with 2, 2,000 and 10,000 clusters registered on
-// a simulated hub, at two intervals of the probe. Easy to get wrong: hub, members and gateway share this machine, so a
-// start that waits for its hub's CPU is not the gateway's.
+// a simulated hub, at two intervals of the probe. Hub, members and gateway share this machine, so a start that waits
+// for its hub's CPU is not the gateway's.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { residentBytes, restingCores } from '../figures/accounting.ts';

@@ -1,6 +1,5 @@
-// What a scenario is and what it leaves behind: one sample per lane and round. Easy to get wrong: lanes are run in a
-// new random order in every round, so that a machine that slows down or a neighbour that wakes up hits all of them
-// alike.
+// What a scenario is and what it leaves behind: one sample per lane and round. Lanes are run in a new random order in
+// every round, so that a machine that slows down or a neighbour that wakes up hits all of them alike.
 import { mkdtemp } from 'node:fs/promises';
 import path from 'node:path';
 

@@ -1,6 +1,6 @@
 // Twenty API servers in one process for the scenario `stall`: each answers after a delay, and the last one stops
-// answering on the line "stall" and starts again on "answer". Easy to get wrong: a stalled server still accepts
-// connections; refusing them is another, easier fault.
+// answering on the line "stall" and starts again on "answer". A stalled server still accepts connections; refusing them
+// is another, easier fault.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';

@@ -1,6 +1,6 @@
-// One member of twenty accepts connections and never answers: what do the users of the other nineteen notice? Easy to
-// get wrong: somebody has to keep asking the stalled member, and to give up and ask again, or the gateway holds nothing
-// for it and the test proves nothing.
+// One member of twenty accepts connections and never answers: what do the users of the other nineteen notice? Somebody
+// has to keep asking the stalled member, and to give up and ask again, or the gateway holds nothing for it and the test
+// proves nothing.
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';

@@ -1,6 +1,5 @@
-// Memory of idle watches: resident memory before and after a thousand are open, per watch. Easy to get wrong: what a
-// process keeps from earlier work would hide or inflate the difference, so every measurement has a fresh process,
-// warmed the same way.
+// Memory of idle watches: resident memory before and after a thousand are open, per watch. What a process keeps from
+// earlier work would hide or inflate the difference, so every measurement has a fresh process, warmed the same way.
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { cpuSecondsBetween, readCpu, residentBytes } from '../figures/accounting.ts';

@@ -1,6 +1,6 @@
-// Two workers beside one process, over the same member: does a second core serve, and what does a request cost then.
-// Easy to get wrong: on two cores the load and the member take one of them, so it is the CPU per request of all
-// processes that is compared, and throughput only told.
+// Two workers beside one process, over the same member: does a second core serve, and what does a request cost then. On
+// two cores the load and the member take one of them, so it is the CPU per request of all processes that is compared,
+// and throughput only told.
 import { startPortcullis } from '../targets/portcullis.ts';
 import type { RunningTarget } from '../targets/target.ts';
 import { sampleLane } from './one-lane.ts';

@@ -1,6 +1,6 @@
 // The objects of the store-level bench: clusters of pods, deployments, replicasets, config maps and nodes, the same for
-// every run and every rival. Easy to get wrong: how often a value occurs decides what an index is worth, so the shares
-// are those the reference measurements were made with.
+// every run and every rival. How often a value occurs decides what an index is worth, so the shares are those the
+// reference measurements were made with.
 import { createRandom } from '../figures/statistics.ts';
 
 type Random = () => number;

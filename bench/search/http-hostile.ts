@@ -1,5 +1,5 @@
-// Questions that are made to cost, and what the gateway may spend on each (E9). Easy to get wrong: a question that is
-// refused must be cheap as well, so every answer counts, whatever its status, but one that is the gateway's fault.
+// Questions that are made to cost, and what the gateway may spend on each. A question that is refused must be cheap as
+// well, so every answer counts, whatever its status, but one that is the gateway's fault.
 import { request as httpsRequest, type Agent } from 'node:https';
 
 /** CPU of the whole process tree for one of them. */

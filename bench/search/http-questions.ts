@@ -1,5 +1,5 @@
-// The questions of the bench over HTTP. Easy to get wrong: both sides are asked with the same path, but for the count:
-// Clusterpedia has none, and is asked for one row and how many remain behind it, which makes it count.
+// The questions of the bench over HTTP. Both sides are asked with the same path, but for the count: Clusterpedia has
+// none, and is asked for one row and how many remain behind it, which makes it count.
 import type { GeneratedObject } from './generator.ts';
 
 export interface HttpQuestion {

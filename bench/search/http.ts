@@ -1,6 +1,6 @@
 // The index over HTTP: `portcullis serve` over two members with 20,000 pods, against Clusterpedia's API server as
-// bench/rivals/clusterpedia rebuilds it, asked in turns by the bench's load generator over as many connections. Easy to
-// get wrong: both must answer as many rows, so the items of an answer are counted before it is timed.
+// bench/rivals/clusterpedia rebuilds it, asked in turns by the bench's load generator over as many connections. Both
+// must answer as many rows, so the items of an answer are counted before it is timed.
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';

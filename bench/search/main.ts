@@ -1,6 +1,6 @@
 // `npm run bench -- search`: the index against Clusterpedia's schema on PostgreSQL, the store alone and over HTTP, with
-// the same objects and questions. Easy to get wrong: the load and the questions of both sides run one after the other
-// on one machine, so ratios are asserted and milliseconds only printed.
+// the same objects and questions. The load and the questions of both sides run one after the other on one machine, so
+// ratios are asserted and milliseconds only printed.
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

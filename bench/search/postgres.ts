@@ -1,5 +1,5 @@
 // The rival of the store-level bench: Clusterpedia's table and indexes on a PostgreSQL of our own, asked through psql.
-// Easy to get wrong: a server that cannot be started must fail the bench, and nothing of it may be left behind.
+// A server that cannot be started must fail the bench, and nothing of it may be left behind.
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, globSync, mkdirSync, rmSync } from 'node:fs';

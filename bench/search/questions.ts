@@ -1,5 +1,5 @@
-// The questions both sides are asked, as a query of ours and as Clusterpedia writes it in SQL. Easy to get wrong: both
-// must find the same rows, so each question says how many, and the bench compares before it times.
+// The questions both sides are asked, as a query of ours and as Clusterpedia writes it in SQL. Both must find the same
+// rows, so each question says how many, and the bench compares before it times.
 import { allOf, type ListQuery } from '../../search/query/list-query.ts';
 import { parsePath } from '../../search/query/path.ts';
 import type { FacetBy, PageRequest } from '../../search/stores/store.ts';

@@ -1,6 +1,6 @@
-// A member that has nothing but pods, as a process of its own: what a gateway needs to index them, and no more. Easy to
-// get wrong: lists are the same bytes as the rival's rows, so that both sides keep the same objects. `node
-// stub-member.ts NAME FIRST COUNT CERT KEY`
+// A member that has nothing but pods, as a process of its own: what a gateway needs to index them, and no more. Lists
+// are the same bytes as the rival's rows, so that both sides keep the same objects. `node stub-member.ts NAME FIRST
+// COUNT CERT KEY`
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,6 @@
 // The same questions asked by users who may see little, much and everything: CPU of the reader against the
-// administrator's (E8). Easy to get wrong: what is asked first pays for what a reader remembers afterwards, so the
-// first answer is printed apart and not compared.
+// administrator's. What is asked first pays for what a reader remembers afterwards, so the first answer is printed
+// apart and not compared.
 import type { ListQuery } from '../../search/query/list-query.ts';
 import type { Grant } from '../../search/rights/scope.ts';
 import { openReader, type Reader } from '../../search/stores/sqlite/read/reader.ts';
@@ -86,7 +86,7 @@ export async function benchUsers(
       for (const { who, scope } of scopes) spent.push({ who, ...(await cpuOf(() => ask(reader, scope))) });
       const bound = Math.max(mostMs, mostTimes * spent[0]!.ms);
       const parts = spent.map(({ who, ms, firstMs }) => `${who} ${ms.toFixed(2)} (first ${firstMs.toFixed(0)})`);
-      const text = `E8 ${what}: CPU in ms, ${parts.join(', ')} (wanted ${bound.toFixed(1)})`;
+      const text = `${what}: CPU in ms, ${parts.join(', ')} (wanted ${bound.toFixed(1)})`;
       print(text);
       if (spent.some(({ ms }) => ms > bound)) failures.push(text);
     }

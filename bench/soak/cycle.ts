@@ -4,7 +4,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { execOverWebSocket } from '../../test/clients/websocket-client.ts';
-import { eventually } from '../../test/e2e/polling.ts';
+import { eventually } from '../../test/site/polling.ts';
 import { startShortRequests } from '../../test/faults/short-requests.ts';
 import { startWatching } from '../../test/faults/watching.ts';
 import type { SoakSite } from './site.ts';

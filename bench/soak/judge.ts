@@ -1,5 +1,5 @@
-// What a cycle of the soak must leave behind: the same as the cycle before it. Easy to get wrong: a slope through few
-// points is mostly noise, so it is the median of all pairs (Theil-Sen), which one odd cycle does not move.
+// What a cycle of the soak must leave behind: the same as the cycle before it. A slope through few points is mostly
+// noise, so it is the median of all pairs (Theil-Sen), which one odd cycle does not move.
 import type { Holdings } from '../../test/faults/witness.ts';
 
 /** One cycle and what was held when it was over. */

@@ -1,6 +1,6 @@
 // Where the soak runs: one real member with a kubelet, reached by two clusters of the gateway, straight and through the
-// fault proxy, with users of their own rights. Easy to get wrong: "idle" means that the gateway has closed its kept
-// connections too, so the soak waits for its idle times, shortened by the time scale.
+// fault proxy, with users of their own rights. "idle" means that the gateway has closed its kept connections too, so
+// the soak waits for its idle times, shortened by the time scale.
 import { join } from 'node:path';
 
 import type { StreamServer } from '../../test/clients/stream-client.ts';
@@ -11,7 +11,7 @@ import { sumMetric } from '../../test/controlplane/requests.ts';
 import { clusterAt, replaceFile, writeContexts } from '../../test/e2e/kubectl/contexts.ts';
 import type { TestContext } from '../../test/e2e/kubectl/contexts.ts';
 import { boxPod } from '../../test/e2e/kubectl/pods.ts';
-import { eventually } from '../../test/e2e/polling.ts';
+import { eventually } from '../../test/site/polling.ts';
 import { startFaultProxy } from '../../test/faults/proxy.ts';
 import type { FaultProxy } from '../../test/faults/proxy.ts';
 import { startWitnessedGateway } from '../../test/faults/witnessed.ts';

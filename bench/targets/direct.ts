@@ -1,5 +1,5 @@
 // The member itself, asked with the gateway's credential and impersonating: what any gateway's latency is compared
-// with. Easy to get wrong: without impersonation the member would do less work than behind a gateway.
+// with. Without impersonation the member would do less work than behind a gateway.
 import { impersonatingHeaders } from '../site.ts';
 import type { Target } from './target.ts';
 

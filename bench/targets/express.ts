@@ -1,5 +1,5 @@
 // The rival most Node gateways are built on, express + http-proxy; the program is bench/rivals/express-http-proxy.ts.
-// Easy to get wrong: without NODE_ENV=production express does extra work on errors.
+// Without NODE_ENV=production express does extra work on errors.
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 

@@ -1,6 +1,5 @@
-// The rival most Kubernetes gateways are built on, Go's ReverseProxy; the program is bench/rivals/goproxy. Easy to get
-// wrong: its garbage collector setting decides a third of its CPU, so a tuned one can be asked for beside the default
-// one.
+// The rival most Kubernetes gateways are built on, Go's ReverseProxy; the program is bench/rivals/goproxy. Its garbage
+// collector setting decides a third of its CPU, so a tuned one can be asked for beside the default one.
 import { buildGo, goVersion } from '../go-build.ts';
 import type { Site } from '../site.ts';
 import { clusterName } from '../names.ts';

@@ -1,5 +1,5 @@
-// haproxy where it is installed, as the other floor. Easy to get wrong: it reuses upstream connections only with
-// http-reuse, and its figures are for orientation like nginx's, no check uses them.
+// haproxy where it is installed, as the other floor. It reuses upstream connections only with http-reuse, and its
+// figures are for orientation like nginx's, no check uses them.
 import { execFile } from 'node:child_process';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';

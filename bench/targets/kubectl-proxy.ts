@@ -1,5 +1,5 @@
 // `kubectl proxy`, what people use where there is no gateway: no TLS towards its client, no users, one identity from
-// its kubeconfig. Easy to get wrong: it does much less work than the others, so no check uses its figures.
+// its kubeconfig. It does much less work than the others, so no check uses its figures.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';

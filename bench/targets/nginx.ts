@@ -1,6 +1,6 @@
-// nginx where it is installed, as the floor a C proxy sets. Easy to get wrong: it cannot strip unknown
-// Impersonate-Extra-* headers and speaks only HTTP/1.1 to the member, so it does a little less work than the others;
-// its figures are for orientation, no check uses them.
+// nginx where it is installed, as the floor a C proxy sets. It cannot strip unknown Impersonate-Extra-* headers and
+// speaks only HTTP/1.1 to the member, so it does a little less work than the others; its figures are for orientation,
+// no check uses them.
 import { execFile } from 'node:child_process';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';

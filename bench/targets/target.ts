@@ -1,5 +1,5 @@
-// What a target of the bench is: something that answers the load generator's GET, alone or in front of the member. Easy
-// to get wrong: a target is ready when a request through it succeeds, not when its port opens.
+// What a target of the bench is: something that answers the load generator's GET, alone or in front of the member. A
+// target is ready when a request through it succeeds, not when its port opens.
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { readFileSync } from 'node:fs';

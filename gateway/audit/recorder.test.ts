@@ -231,7 +231,7 @@ test('what is decided once holds to the end of the request (FLT-18)', () => {
   assert.equal(started.counts.refused, 1);
 });
 
-test('a policy that records by path sees a path as the cluster reads it, however it is spelled', () => {
+test('a policy that records by path sees a path as the cluster reads it, however it is spelled (ATT-55)', () => {
   const started = start({ rules: [{ level: 'Metadata', nonResourceURLs: ['/logs/*'] }] });
   for (const path of ['/logs/a', '/%6cogs/%61', '/metrics']) {
     const asked = request('GET', `/clusters/m1/proxy${path}`);

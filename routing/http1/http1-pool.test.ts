@@ -230,7 +230,7 @@ describe('http1 pool', () => {
     transport.close('abort');
   });
 
-  it('ends an empty chunked body that had ended before there was a connection', () =>
+  it('ends an empty chunked body that had ended before there was a connection (ATT-54)', () =>
     withMember(
       // Answers without a look at the body, so that the connection serves the next request.
       (_head, socket) => socket.write(response('hello')),

@@ -58,7 +58,9 @@ const kinds: { readonly [K in Question['kind']]: AnyKind<Extract<Question, { rea
   health: kind({ form: formHealth }),
 };
 
-/** What the steps do for one kind. @param Q question @param S what `rights` finds @param P plan @param F what is found */
+/**
+ * What the steps do for one kind. @param Q question @param S what `rights` finds @param P plan @param F what is found
+ */
 interface Kind<Q, S, P, F> {
   /** Soon after a start, its answer waits a moment for what is read for the first time. */
   readonly waits?: boolean;

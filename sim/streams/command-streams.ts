@@ -106,7 +106,8 @@ export function openChannels(socket: Duplex, options: ChannelOptions): CommandSt
   );
   const stdout = wanted.stdout ? outlet(channels.stdout, send) : undefined;
   const stderr = wanted.stderr && !wanted.tty ? outlet(channels.stderr, send) : undefined;
-  // An empty message on the lowest writable channel says that the client is connected, as kubelet and kube-apiserver do.
+  // An empty message on the lowest writable channel says that the client is connected, as kubelet and kube-apiserver
+  // do.
   send(stdout ? channels.stdout : stderr ? channels.stderr : channels.error, Buffer.alloc(0));
 
   return {

@@ -1,5 +1,5 @@
-// C23: with anonymous requests let in, a credential that is no good is still 401 and never nobody. Easy to get wrong:
-// "no authenticator knows this caller" is not "this caller sent nothing" (CVE-2022-29165 took the one for the other).
+// With anonymous requests let in, a credential that is no good is still 401 and never nobody. "no authenticator knows
+// this caller" is not "this caller sent nothing" (CVE-2022-29165 took the one for the other).
 import assert from 'node:assert/strict';
 import { KeyObject } from 'node:crypto';
 import type { ClientHttp2Session } from 'node:http2';

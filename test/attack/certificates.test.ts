@@ -1,5 +1,5 @@
-// S01, S05, S06: client certificates are judged on every request, whatever the handshake said: expiry and removal of
-// the CA end a connection that is open and a session that is resumed.
+// Client certificates are judged on every request, whatever the handshake said: expiry and removal of the CA end a
+// connection that is open and a session that is resumed.
 import assert from 'node:assert/strict';
 import { KeyObject } from 'node:crypto';
 import { after, afterEach, before, test } from 'node:test';
@@ -8,7 +8,8 @@ import type { TestCertificate, TestCertificateOptions } from '../../auth/x509/ce
 import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
 import type { RawClient } from '../site/raw-client.ts';
-import { eventually, startSite } from '../site/site.ts';
+import { startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { resumed, ticket, tlsVersions } from '../site/tls-sessions.ts';
 import type { Shown, Ticket } from '../site/tls-sessions.ts';
@@ -117,7 +118,7 @@ test('a session that is resumed after its certificate expired is 401, and so is 
     assert.equal((await resumed(site, session, shown, get))?.status, 200, `${version} can be resumed`);
     tickets.push(session);
   }
-  await eventually(() => Date.now() > validToMs + 50);
+  await waitFor(() => Date.now() > validToMs + 50);
   site.members[0]!.requests.splice(0);
   assert.equal((await http2Exchange(overHttp2, http2Headers('GET', pods))).status, 401);
   overHttp2.destroy();
@@ -145,7 +146,7 @@ test('once the CA is taken away, open connections and resumed sessions are 401 o
   assert.equal((await http2Exchange(overHttp2, http2Headers('GET', pods))).status, 200);
   const tickets = [await ticket(site, shown, 'TLSv1.2', get), await ticket(site, shown, 'TLSv1.3', get)];
   site.replace(site.files.clientCa, other.pem);
-  await eventually(async () => (await exchange(site, get, shown)).status === 401);
+  await waitFor(async () => (await exchange(site, get, shown)).status === 401);
   site.members[0]!.requests.splice(0);
   open.send(get);
   assert.equal((await open.answer()).status, 401);

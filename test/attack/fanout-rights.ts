@@ -1,6 +1,6 @@
 // Rights behind the star, with a hub that decides: a grant on the name `*` lets a request for every cluster begin and
-// opens no cluster. Easy to get wrong: an answer that names a cluster only in an error, a Warning or a version names it
-// all the same. Run by test/integration/fanout.test.ts: a process of its own would load the whole gateway once more.
+// opens no cluster. An answer that names a cluster only in an error, a Warning or a version names it all the same. Run
+// by test/integration/fanout.test.ts: a process of its own would load the whole gateway once more.
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { startPretendHub } from '../site/hub.ts';

@@ -1,5 +1,5 @@
-// S04, S05, S06, S15 to S19 with a hub: whom a front proxy names is who the member sees, nobody else's headers say
-// anything, and what a hub may not vouch for is refused on every path. The members record exact bytes.
+// A gateway behind a hub: whom a front proxy names is who the member sees, nobody else's headers say anything, and what
+// a hub may not vouch for is refused on every path. The members record exact bytes.
 import assert from 'node:assert/strict';
 import { KeyObject } from 'node:crypto';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
@@ -12,7 +12,8 @@ import { answerEcho } from '../site/member.ts';
 import type { MemberRequest } from '../site/member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
-import { eventually, startSite } from '../site/site.ts';
+import { startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { resumed, ticket, tlsVersions } from '../site/tls-sessions.ts';
 import type { Shown } from '../site/tls-sessions.ts';
@@ -70,7 +71,7 @@ before(async () => {
     else answerEcho(request);
   };
   proxy = await issue('front-proxy-client', proxies);
-  await eventually(async () => (await exchange(site, get('X-Remote-User: early'), proxy)).status === 200);
+  await waitFor(async () => (await exchange(site, get('X-Remote-User: early'), proxy)).status === 200);
 });
 after(() => {
   site.close();
@@ -290,7 +291,7 @@ test('a hub that is down is 503 for whom it would have to be asked about, never 
   } finally {
     hub.up();
   }
-  await eventually(async () => (await exchange(site, get('Authorization: Bearer unknown'))).status === 200);
+  await waitFor(async () => (await exchange(site, get('Authorization: Bearer unknown'))).status === 200);
 });
 
 test('a token that the hub fills a user in for and does not vouch for logs nobody in', async () => {
@@ -319,7 +320,7 @@ test('once the hub trusts another authority, open connections and resumed sessio
   const tickets = await Promise.all(tlsVersions.map((version) => ticket(site, proxy, version, asAlice)));
   assert.equal((await resumed(site, tickets[0]!, proxy, asAlice))?.status, 200, 'a session can be resumed');
   hub.publish({ ...published, 'client-ca-file': next.pem, 'requestheader-client-ca-file': next.pem });
-  await eventually(async () => (await exchange(site, get('X-Remote-User: alice'), proxy)).status === 401);
+  await waitFor(async () => (await exchange(site, get('X-Remote-User: alice'), proxy)).status === 401);
   site.members[0]!.requests.splice(0);
   for (const client of [open, kate]) {
     client.send(get('X-Remote-User: alice'));
@@ -339,7 +340,7 @@ test('once the hub trusts another authority, open connections and resumed sessio
   const newProxy = await issue('front-proxy-client', next);
   assert.equal((await exchange(site, get('X-Remote-User: alice'), newProxy)).status, 200);
   hub.publish(published);
-  await eventually(async () => (await exchange(site, get('X-Remote-User: alice'), proxy)).status === 200);
+  await waitFor(async () => (await exchange(site, get('X-Remote-User: alice'), proxy)).status === 200);
 });
 
 test('the log holds no token of a caller (ATT-31)', async () => {

@@ -1,5 +1,5 @@
-// S11, S31, A-48: a member that is somebody else's. What it answers may not send the client away, act on the gateway's
-// own origin, split the answer, or take the gateway down.
+// A member that somebody else has taken. What it answers may not send the client away, act on the gateway's own origin,
+// split the answer, or take the gateway down.
 import assert from 'node:assert/strict';
 import type { ClientHttp2Session } from 'node:http2';
 import { after, afterEach, before, test } from 'node:test';

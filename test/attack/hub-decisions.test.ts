@@ -1,6 +1,6 @@
-// C22, C24: what a hub says of a token or a right counts for exactly what it was said of. Easy to get wrong: a key that
-// is too short gives one caller the decision of another (CVE-2023-46254), and a status that is read too quickly is a
-// yes that nobody gave (CVE-2023-48312).
+// What a hub says of a token or a right counts for exactly what it was said of. A key that is too short gives one
+// caller the decision of another (CVE-2023-46254), and a status that is read too quickly is a yes that nobody gave
+// (CVE-2023-48312).
 import assert from 'node:assert/strict';
 import type { ClientHttp2Session } from 'node:http2';
 import { after, afterEach, before, test } from 'node:test';

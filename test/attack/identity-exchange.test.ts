@@ -1,5 +1,5 @@
-// S02, S03, S04, S24, S36 with identity exchange in place: whatever a caller sends, over every transport, the member
-// sees whom the operator's rules name, and never the caller's own say.
+// Rules of identity exchange under attack: whatever a caller sends, over every transport, the member sees whom the
+// operator's rules name, and never the caller's own say.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

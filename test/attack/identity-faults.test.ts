@@ -1,5 +1,5 @@
-// S01: whatever goes wrong while the identity of a request is found, not one byte of it reaches a member. The real
-// chain and the real transport run with one part replaced by a broken one.
+// Whatever goes wrong while the identity of a request is found, not one byte of it reaches a member. The real chain and
+// the real transport run with one part replaced by a broken one.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { allowAuthenticated } from '../../auth/rules/authorize.ts';

@@ -1,5 +1,4 @@
-// S02, S04, S05, S15 to S18, S31, S35: whose name arrives at the member, byte for byte, and what of the caller must
-// not.
+// Whose name arrives at the member, byte for byte, and what of the caller must not.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ClientHttp2Session } from 'node:http2';

@@ -1,4 +1,4 @@
-// S03, S28, S38, S40: who may act as whom and do what, over every transport, and that a refusal sends nothing.
+// Who may act as whom and do what, over every transport, and that a refusal sends nothing.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';

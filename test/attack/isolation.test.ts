@@ -1,5 +1,5 @@
-// S36, S37, A8: many users, clusters and changes at once. Every request of a member carries the user it was made by,
-// and the credential and the address of a cluster never come from two different moments.
+// Many users, clusters and changes at once. Every request of a member carries the user it was made by, and the
+// credential and the address of a cluster never come from two different moments.
 import assert from 'node:assert/strict';
 import type { ClientHttp2Session } from 'node:http2';
 import { after, before, beforeEach, test } from 'node:test';
@@ -8,7 +8,8 @@ import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts'
 import { answerEcho } from '../site/member.ts';
 import type { MemberRequest } from '../site/member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
-import { eventually, kubeconfigText, memberToken, startSite } from '../site/site.ts';
+import { kubeconfigText, memberToken, startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Context, Site } from '../site/site.ts';
 
 const users = Array.from({ length: 50 }, (_, i) => ({
@@ -155,7 +156,7 @@ function write(contexts: readonly Context[]): void {
 /** Waits until a request to the cluster arrives at that member with that credential. */
 async function arrivesAt(cluster: string, member: number, token: string): Promise<void> {
   const client = await openRaw(site);
-  await eventually(async () => {
+  await waitFor(async () => {
     client.send(requestBytes(`GET /clusters/${cluster}/proxy/mark`, ['Authorization: Bearer token-0']));
     await client.answer();
     return site.members[member]!.requests.some(
@@ -249,7 +250,7 @@ test('a cluster that is removed is 404, and its streams are closed (ATT-37)', as
   const gone = await http2Exchange(session, list);
   assert.equal(gone.status, 404);
   assert.match(gone.values('warning')[0]!, /^299 - "cluster m5: /);
-  await eventually(() => site.members[4]!.sockets.every((socket) => socket.destroyed || socket.readableEnded));
+  await waitFor(() => site.members[4]!.sockets.every((socket) => socket.destroyed || socket.readableEnded));
   write(site.contexts);
 });
 
@@ -279,7 +280,7 @@ test('a request that waits while its name is given to another cluster does not r
       const health = await exchange(waiting, requestBytes('GET /readyz?verbose', [alice]));
       return health.body.includes(' 1 waiting');
     };
-    await eventually(isQueued);
+    await waitFor(isQueued);
     const m2 = waiting.contexts.find(({ name }) => name === 'm2')!;
     const moved = waiting.contexts.map((each) =>
       each.name === 'shop' ? { ...m2, name: 'shop', labels: { env: 'prod' } } : each,
@@ -316,11 +317,11 @@ test('a list of every cluster does not reach one whose labels, by which rules ju
     const list = requestBytes('GET /clusters/*/proxy/api/v1/secrets', ['Authorization: Bearer alice-token']);
     const client = await openRaw(waiting);
     client.send(list);
-    await eventually(() => held.length === first.length);
+    await waitFor(() => held.length === first.length);
     const moved = waiting.contexts.map((each) => (each.name === 'shop' ? { ...each, labels: { env: 'prod' } } : each));
     waiting.replace(waiting.files.kubeconfig, kubeconfigText(moved));
     const shop = requestBytes('GET /clusters/shop/proxy/api/v1/pods', ['Authorization: Bearer alice-token']);
-    await eventually(async () => (await exchange(waiting, shop)).status === 403);
+    await waitFor(async () => (await exchange(waiting, shop)).status === 403);
     const empty = '{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}';
     m1!.answer = (request) => request.reply(200, ['Content-Type: application/json'], empty);
     for (const request of held) request.reply(200, ['Content-Type: application/json'], empty);

@@ -1,6 +1,6 @@
 // Where objects of a hub may lead the gateway: whoever may register a cluster must not choose the gateway's own
-// machine, link or metadata service. Easy to get wrong: every pretend cluster here is at a loopback address, so what
-// must be reached is allowed by name and the trap is another address of the same range.
+// machine, link or metadata service. Every pretend cluster here is at a loopback address, so what must be reached is
+// allowed by name and the trap is another address of the same range.
 import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -13,7 +13,8 @@ import type { Simulator } from '../../sim/server.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
 import { exchange, requestBytes, upgradeLines } from '../site/raw-client.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
-import { eventually, startSite } from '../site/site.ts';
+import { startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import { startAdminHub, writeHubKubeconfig } from '../site/simulated-hub.ts';
 import type { Site } from '../site/site.ts';
 
@@ -50,7 +51,7 @@ function register(name: string, endpoint: string, further: Readonly<Record<strin
 }
 
 async function known(name: string): Promise<void> {
-  await eventually(async () => (await ask(`GET ${clusters}/${name}`)).status === 200);
+  await waitFor(async () => (await ask(`GET ${clusters}/${name}`)).status === 200);
 }
 
 before(async () => {
@@ -185,11 +186,11 @@ test('a name that resolves to another address after it was accepted is refused a
   register('rebind', `https://rebind.test:${port}`);
   await known('rebind');
   const path = '/clusters/rebind/proxy/api/v1/pods';
-  await eventually(async () => (await ask(`GET ${path}`)).status === 200);
+  await waitFor(async () => (await ask(`GET ${path}`)).status === 200);
   const exec = path.replace('pods', 'namespaces/a/pods/b/exec?command=c');
   resolved = ['127.0.0.2'];
   // A connection that was under way when the sockets were closed, with the address of before, would answer for ever.
-  await eventually(async () => {
+  await waitFor(async () => {
     for (const socket of member.sockets) socket.destroy();
     return /AddressRefused/.test((await ask(`GET ${path}`)).body);
   });
@@ -202,11 +203,11 @@ test('a name that resolves to another address after it was accepted is refused a
   ]) {
     resolved = turn;
     for (const socket of member.sockets) socket.destroy();
-    await eventually(() => member.sockets.every(({ destroyed }) => destroyed));
+    await waitFor(() => member.sockets.every(({ destroyed }) => destroyed));
     const mark = member.requests.length;
     const session = await openHttp2(site);
     const answers = [
-      await eventually(async () => {
+      await waitFor(async () => {
         const answer = await ask(`GET ${path}`);
         // Until the gateway has noticed that its kept connections are gone.
         return /AddressRefused/.test(answer.body) ? answer : undefined;
@@ -229,7 +230,7 @@ test('a name that resolves to another address after it was accepted is refused a
   }
   assert.equal(trapped, 0);
   resolved = ['127.0.0.1'];
-  await eventually(async () => (await ask(`GET ${path}`)).status === 200);
+  await waitFor(async () => (await ask(`GET ${path}`)).status === 200);
 });
 
 test('the name of a proxy is judged at the connection as well (ATT-30)', async () => {

@@ -1,6 +1,6 @@
-// C29: kubeconfigs in objects of a hub are written by whoever may write the object: nothing they name is run or opened,
-// and none takes the gateway down. Easy to get wrong: a file that is read and then refused has been read; a FIFO tells,
-// since nobody can write to one that nobody reads.
+// Kubeconfigs in objects of a hub are written by whoever may write the object: nothing they name is run or opened, and
+// none takes the gateway down. A file that is read and then refused has been read; a FIFO tells, since nobody can write
+// to one that nobody reads.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import type { ClientHttp2Session } from 'node:http2';
@@ -13,7 +13,8 @@ import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts'
 import { answerEcho } from '../site/member.ts';
 import { exchange, requestBytes, upgradeLines } from '../site/raw-client.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
-import { eventually, kubeconfigText, startSite } from '../site/site.ts';
+import { kubeconfigText, startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import { startAdminHub, writeHubKubeconfig } from '../site/simulated-hub.ts';
 import type { Site } from '../site/site.ts';
 
@@ -100,7 +101,7 @@ function isBeingRead(): boolean {
 
 /** Waits until the cluster is listed, and for what it answers on every transport. */
 async function answersOf(name: string): Promise<readonly { readonly status: number; readonly body: string }[]> {
-  await eventually(async () => (await ask(`GET ${clusters}/${name}`)).status === 200);
+  await waitFor(async () => (await ask(`GET ${clusters}/${name}`)).status === 200);
   const path = `/clusters/${name}/proxy/api/v1/pods`;
   const exec = path.replace('pods', 'namespaces/a/pods/b/exec?command=c');
   const answers = [
@@ -278,7 +279,7 @@ test('JSON nested 100,000 deep to what the gateway reads itself is answered, and
     ),
   } as never);
   const health = '/apis/cluster.core.oam.dev/v1alpha1/clustergateways/east/health';
-  await eventually(async () => (await ask(`GET ${health}`)).status === 200);
+  await waitFor(async () => (await ask(`GET ${health}`)).status === 200);
   const object =
     '{"apiVersion":"cluster.core.oam.dev/v1alpha1","kind":"ClusterGateway","metadata":{"name":"east"},"status":';
   for (const deep of [

@@ -1,12 +1,13 @@
-// S32: a secret put into every input comes out nowhere: not in the log at its most talkative, not in an answer of ours,
-// a metric, the clusters API or a health check; and what people write into the log stays one line.
+// A secret put into every input comes out nowhere: not in the log at its most talkative, not in an answer of ours, a
+// metric, the clusters API or a health check; and what people write into the log stays one line.
 import assert from 'node:assert/strict';
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
-import { eventually, startSite } from '../site/site.ts';
+import { startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 
 const canary = 'CANARY';
@@ -119,7 +120,7 @@ test('secrets of callers are in no answer and no line of the log (ATT-32)', asyn
   await ask(`POST ${pods}`, ['Transfer-Encoding: chunked', user], `${canary}\r\n\r\n`);
   for (const text of said) assertNowhere('an answer', text);
   assertNowhere('the log', site.log());
-  const audit = await eventually(() => {
+  const audit = await waitFor(() => {
     const text = readFileSync(join(auditFolder, 'audit.log'), 'utf8');
     return text.includes('REDACTED') && text.includes('"code":401') && text.includes('"verb":"create"') && text;
   });
@@ -150,7 +151,7 @@ test('secrets in edits that cannot be used are not quoted (ATT-32)', async () =>
   site.replace(tokens, `${good}${canary}-csv,"bob\n${canary}`);
   site.replace(kubeconfig, `${readFileSync(kubeconfig, 'utf8')}\n  token: [${canary}-yaml`);
   const { length } = site.log();
-  await eventually(
+  await waitFor(
     () => /tokens.csv.*bad edit/.test(site.log().slice(length)) && /kubeconfig.yaml:\d/.test(site.log().slice(length)),
   );
   await ask('GET /readyz?verbose', [user]);

@@ -1,6 +1,5 @@
-// S20, S21, S23, S35, S38 with tokens of an identity provider, through a whole gateway: no token that is not signed,
-// meant for us and in time reaches a member as anybody, over any transport, and no header of one makes us ask for
-// anything.
+// Tokens of an identity provider, through a whole gateway: no token that is not signed, meant for us and in time
+// reaches a member as anybody, over any transport, and no header of one makes us ask for anything.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -18,7 +17,8 @@ import type { IssuerKey, Json, TestIssuer } from '../issuer.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
-import { eventually, startSite } from '../site/site.ts';
+import { startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 
 const pods = '/clusters/m1/proxy/api/v1/pods';
@@ -150,7 +150,7 @@ test('a good token is the same user over HTTP/1.1, HTTP/2, upgrades and as a sub
   ]) {
     const client = await openRaw(site);
     client.send(requestBytes(`GET ${exec}`, [...lines, ...more]));
-    await eventually(() => site.upstream() >= (more.length === 2 ? 3 : 4));
+    await waitFor(() => site.upstream() >= (more.length === 2 ? 3 : 4));
     client.close();
   }
   const { requests } = site.members[0]!;

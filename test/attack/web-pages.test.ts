@@ -11,7 +11,8 @@ import { startPretendHub } from '../site/hub.ts';
 import type { PretendHub } from '../site/hub.ts';
 import { answerEcho } from '../site/member.ts';
 import { exchange, requestBytes, upgradeLines } from '../site/raw-client.ts';
-import { eventually, startSite } from '../site/site.ts';
+import { startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import type { Shown } from '../site/tls-sessions.ts';
 
@@ -63,7 +64,7 @@ before(async () => {
   }
   alice = await issue('alice', people);
   proxy = await issue('front-proxy-client', proxies);
-  await eventually(
+  await waitFor(
     async () => (await exchange(site, requestBytes(`GET ${pods}`, ['X-Remote-User: kate']), proxy)).status === 200,
   );
   site.members[0]!.requests.splice(0);

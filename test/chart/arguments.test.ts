@@ -1,6 +1,6 @@
 // What the chart renders is what `portcullis serve` takes: the goldens' arguments and settings are read by the real
-// configuration. Easy to get wrong: commander takes an unknown flag's absence quietly, so every argument must also come
-// back in what was read.
+// configuration. Commander takes an unknown flag's absence quietly, so every argument must also come back in what was
+// read.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

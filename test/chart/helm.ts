@@ -1,5 +1,5 @@
-// Real Helm on the chart: renders value sets and manages releases. Easy to get wrong: a Helm built as a module believes
-// in Kubernetes 1.20, so the version of the members is named when nothing is asked of a server.
+// Real Helm on the chart: renders value sets and manages releases. A Helm built as a module believes in Kubernetes
+// 1.20, so the version of the members is named when nothing is asked of a server.
 import { globSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseAllDocuments } from 'yaml';

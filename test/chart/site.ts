@@ -1,6 +1,6 @@
 // A hub on which the chart was installed by Helm, and the process of its pods started as a kubelet would: the
-// arguments, files and ServiceAccount that were rendered, nothing else. Easy to get wrong: any right or flag added here
-// for comfort hides one that the chart lacks.
+// arguments, files and ServiceAccount that were rendered, nothing else. Any right or flag added here for comfort hides
+// one that the chart lacks.
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

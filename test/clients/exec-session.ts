@@ -1,5 +1,5 @@
-// What a raw exec or attach looks like to a test, the same over WebSocket and SPDY. Easy to get wrong: the result is
-// complete only when the connection is over, since the status may overtake output on another stream.
+// What a raw exec or attach looks like to a test, the same over WebSocket and SPDY. The result is complete only when
+// the connection is over, since the status may overtake output on another stream.
 
 /** `metav1.Status` as far as tests read it. */
 export interface CommandStatus {

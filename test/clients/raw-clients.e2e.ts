@@ -1,8 +1,9 @@
 // The raw stream clients against a real kube-apiserver and kubelet's own streaming server: what fails here is the
-// client's fault or the cluster's, not the gateway's. Easy to get wrong: v5 is answered by kube-apiserver, v4 and SPDY
-// go through to the kubelet.
+// client's fault or the cluster's, not the gateway's. Protocol v5 is answered by kube-apiserver, v4 and SPDY go through
+// to the kubelet.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
+import { buffer as readWhole } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { startControlPlane, type ControlPlane, type Member } from '../controlplane/fixture.ts';
 import type { ExecCall, ExecSession } from './exec-session.ts';
@@ -44,13 +45,6 @@ before(async () => {
 after(() => plane?.stop());
 
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
-
-async function collect(stream: NodeJS.ReadableStream): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-  await new Promise((resolve) => stream.once('end', resolve));
-  return Buffer.concat(chunks);
-}
 
 type Run = (call: ExecCall) => Promise<ExecSession>;
 const transports: readonly (readonly [name: string, canEndInput: boolean, run: Run])[] = [
@@ -104,7 +98,7 @@ for (const [name, connect] of forwards) {
       await session.ping();
       const { data, error } = await openForward(session, 8080, '0');
       const bytes = randomBytes(10 * 1024 * 1024);
-      const back = collect(data);
+      const back = readWhole(data);
       data.end(bytes);
       assert.equal(digest(await back), digest(bytes));
       assert.equal(await error, '');

@@ -1,5 +1,5 @@
 // A raw SPDY/3.1 client for exec, attach and port-forward over an upgraded socket, as kubectl without WebSockets is.
-// Easy to get wrong: the error stream is opened first and closed by us at once, or older kubelets wait for it.
+// The error stream is opened first and closed by us at once, or older kubelets wait for it.
 import { SpdySession } from '../../sim/streams/spdy/spdy-session.ts';
 import type { SpdyStream } from '../../sim/streams/spdy/spdy-stream.ts';
 import { createOutputGatherer, execTarget, type ExecCall, type ExecSession } from './exec-session.ts';

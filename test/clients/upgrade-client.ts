@@ -1,5 +1,5 @@
 // The HTTP/1.1 half of the raw stream clients: sends one upgrade request byte for byte and reads the answer's head
-// itself. Easy to get wrong: the first bytes after a 101 belong to the new protocol and often arrive in the same read.
+// itself. The first bytes after a 101 belong to the new protocol and often arrive in the same read.
 import net from 'node:net';
 import tls from 'node:tls';
 

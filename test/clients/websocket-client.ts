@@ -1,6 +1,5 @@
-// A raw WebSocket client: exec and attach over the channel protocols, and SPDY tunnelled for port-forward. Easy to get
-// wrong: kubectl falls back to SPDY in silence when a WebSocket fails, so only a client like this one proves that
-// WebSockets work.
+// A raw WebSocket client: exec and attach over the channel protocols, and SPDY tunnelled for port-forward. kubectl
+// falls back to SPDY in silence when a WebSocket fails, so only a client like this one proves that WebSockets work.
 import { createHash, randomBytes } from 'node:crypto';
 import { SpdySession } from '../../sim/streams/spdy/spdy-session.ts';
 import { WebSocketConnection, type WebSocketEvents } from '../../sim/streams/websocket/websocket-connection.ts';

@@ -1,6 +1,6 @@
 // Builds the Go programs of the real control planes once, into a cache outside the tree keyed by everything that goes
-// into a binary, and only when missing. Easy to get wrong: two test runs may want the same binary at the same moment,
-// hence the lock and the rename at the end.
+// into a binary, and only when missing. Two test runs may want the same binary at the same moment, hence the lock and
+// the rename at the end.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Certificates of a test cluster: one ECDSA authority and what it signs. Easy to get wrong: a Kubernetes user comes
-// from the subject (CN is the name, every O a group), while TLS clients check only the subject alternative names.
+// Certificates of a test cluster: one ECDSA authority and what it signs. A Kubernetes user comes from the subject (CN
+// is the name, every O a group), while TLS clients check only the subject alternative names.
 import { webcrypto } from 'node:crypto';
 
 import 'reflect-metadata'; // before x509: its dependency injection needs the polyfill while it loads

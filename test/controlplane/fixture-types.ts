@@ -1,5 +1,5 @@
 // What the control plane fixture gives to e2e tests and bench: the shapes only, so that both can be written before a
-// binary is built. Easy to get wrong: `adminKubeconfig` is system:masters and the audit log names it `admin`; only
+// binary is built. `adminKubeconfig` is system:masters and the audit log names it `admin`; only
 // `gatewayKubeconfig` is what Portcullis gets.
 
 /** The identity Portcullis uses towards every member; it may impersonate and, as itself, nothing else. */
@@ -9,8 +9,10 @@ export const gatewayUser = 'portcullis-gateway';
  * names no node.
  */
 export const kwokNode = 'kwok-0';
-/** Node of the kubelet stand-in: pods are local processes. Tainted `portcullis.test/kubelet=true:NoSchedule`, so tests choose it by
- *  `nodeName: kubelet-0`, or by toleration + `nodeSelector: {portcullis.test/kubelet: 'true'}`. */
+/**
+ * Node of the kubelet stand-in: pods are local processes. Tainted `portcullis.test/kubelet=true:NoSchedule`, so tests
+ * choose it by `nodeName: kubelet-0`, or by toleration and `nodeSelector: {portcullis.test/kubelet: 'true'}`.
+ */
 export const kubeletNode = 'kubelet-0';
 
 /** What to start. Everything beside etcd and kube-apiserver costs memory and start-up time, so it is asked for. */

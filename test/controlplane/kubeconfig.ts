@@ -1,5 +1,5 @@
-// Kubeconfig files for the members. Easy to get wrong: the context's name is the cluster's name everywhere, because
-// Portcullis names clusters after contexts and tests look them up by member name.
+// Kubeconfig files for the members. The context's name is the cluster's name everywhere, because Portcullis names
+// clusters after contexts and tests look them up by member name.
 import { writeFile } from 'node:fs/promises';
 
 import { stringify } from 'yaml';

@@ -1,6 +1,5 @@
 // Everything a member needs on disk before it starts: certificates, tokens, audit policy, egress rules, kubeconfigs.
-// Easy to get wrong: every member has an authority of its own, so trusting one cluster must never make another one
-// trusted.
+// Every member has an authority of its own, so trusting one cluster must never make another one trusted.
 import { randomBytes } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';

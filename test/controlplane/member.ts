@@ -1,11 +1,10 @@
-// One kube-apiserver with its controller manager, scheduler, kwok and kubelet stand-in. Easy to get wrong: only
-// kube-apiserver is killed, paused and restarted by tests; the others must live through that and find it again on the
-// same port.
+// One kube-apiserver with its controller manager, scheduler, kwok and kubelet stand-in. Only kube-apiserver is killed,
+// paused and restarted by tests; the others must live through that and find it again on the same port.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 
+import { waitFor } from '../site/polling.ts';
 import { auditMark, readAudit, waitForAudit } from './audit.ts';
 import { kubeletNode, type ControlPlaneOptions, type Member } from './fixture-types.ts';
 import { kubeletNodeIp, type MemberFiles } from './member-files.ts';
@@ -147,13 +146,14 @@ export async function waitReady(member: Member, apiserver: () => Child): Promise
   });
 }
 
-/** Polls until `check` is true; throws naming `what` after a minute. */
+/** Polls until `check` is true; throws naming `what` after a minute, and at once what `check` throws. */
 export async function until(what: string, check: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + readyTimeoutMs;
-  while (!(await check())) {
+  await waitFor(async () => {
+    if (await check()) return true;
     if (Date.now() > deadline) throw new Error(`${what}: not within ${readyTimeoutMs / 1000} s`);
-    await delay(pollMs);
-  }
+    return false;
+  }, pollMs);
 }
 
 /** The children beside kube-apiserver that `options` ask for. */

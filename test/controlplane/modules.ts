@@ -1,5 +1,5 @@
-// The Go modules under this folder and the programs each one gives. Easy to get wrong: without the version flags a
-// kube-apiserver built as a module calls itself `v0.0.0-master+$Format:%H$`, which clients cannot parse.
+// The Go modules under this folder and the programs each one gives. Without the version flags a kube-apiserver built as
+// a module calls itself `v0.0.0-master+$Format:%H$`, which clients cannot parse.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 

@@ -1,6 +1,5 @@
-// What every member holds from the start: the gateway's one right, and users with different rights. Easy to get wrong:
-// the built-in `view` and `edit` are empty until a controller manager has aggregated them, so the roles here list their
-// rules.
+// What every member holds from the start: the gateway's one right, and users with different rights. The built-in `view`
+// and `edit` are empty until a controller manager has aggregated them, so the roles here list their rules.
 import { gatewayUser, kubeletNode, kwokNode } from './fixture-types.ts';
 
 /** Users of every member beside admin and the gateway. */

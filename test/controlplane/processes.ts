@@ -95,13 +95,24 @@ function signalGroup(pid: number, name: NodeJS.Signals): void {
  */
 const givenPorts = new Set<number>();
 
+/** Ports to choose from, below those that the kernel takes for itself. */
+const firstPort = 20_000;
+const portCount = 12_000;
+
+/** Files that run side by side choose from different ports: both would find one free that neither listens on yet. */
+function chosenPort(): number {
+  const lane = process.env['PORTCULLIS_TEST_LANE'];
+  const [from, count] = lane === undefined ? [0, portCount] : [(Number(lane) * portCount) / 2, portCount / 2];
+  return firstPort + from + Math.floor(Math.random() * count);
+}
+
 /**
  * A TCP port on 127.0.0.1 nobody listens on, below the range from which the kernel takes source ports: a server that is
  * killed and started again must find its port free.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const port = chosenPort();
     if (givenPorts.has(port)) continue;
     givenPorts.add(port);
     if (await canListen(port)) return port;

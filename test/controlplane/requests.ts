@@ -1,5 +1,5 @@
-// One HTTPS request to a member as its admin, and the little parsing that tests need. Easy to get wrong: no connection
-// is kept, since members are killed and restarted on purpose.
+// One HTTPS request to a member as its admin, and the little parsing that tests need. No connection is kept, since
+// members are killed and restarted on purpose.
 import { request as httpsRequest } from 'node:https';
 
 import type { KeyPair } from './certificates.ts';

@@ -1,5 +1,5 @@
-// Long-running kubectl commands for tests: started, watched for what they print, stopped by pid. Easy to get wrong: a
-// port-forward is usable only once it has printed its local port.
+// Long-running kubectl commands for tests: started, watched for what they print, stopped by pid. A port-forward is
+// usable only once it has printed its local port.
 import { spawn } from 'node:child_process';
 
 import type { ControlPlane, Member } from './fixture-types.ts';

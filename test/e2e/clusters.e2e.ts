@@ -1,5 +1,5 @@
-// Row A9, first half: the clusters API as kubectl and as our own command line see it. Easy to get wrong: kubectl asks
-// for Tables, watches, discovery and OpenAPI in ways of its own, so only kubectl proves them.
+// The clusters API as kubectl and as our own command line see it. kubectl asks for Tables, watches, discovery and
+// OpenAPI in ways of its own, so only kubectl proves them.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,8 @@ import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 import { clusterAt, writeContexts } from './kubectl/contexts.ts';
 import type { TestContext } from './kubectl/contexts.ts';
-import { eventually } from './polling.ts';
+import { tableCells } from './kubectl/kubectl-as.ts';
+import { eventually } from '../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const resource = 'clusters.gateway.portcullis.io';
@@ -78,16 +79,8 @@ async function shown(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** Cells of a printed table, header included. */
-function rows(text: string): string[][] {
-  return text
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.split(/ {2,}/).map((cell) => cell.trim()));
-}
-
 test('kubectl get prints name, availability, version, source, identity, latency and age', async () => {
-  const [header, ...lines] = rows(await shown('get', resource));
+  const [header, ...lines] = tableCells(await shown('get', resource));
   assert.deepEqual(header, ['NAME', 'AVAILABLE', 'VERSION', 'SOURCE', 'IDENTITY', 'LATENCY', 'INDEX', 'AGE']);
   const { gitVersion } = JSON.parse((await plane.member('m1').request('GET', '/version')).body) as {
     gitVersion: string;
@@ -99,7 +92,12 @@ test('kubectl get prints name, availability, version, source, identity, latency 
   assert.equal(cells.get('m1')![5], '-', 'nobody has asked the index');
   assert.match(cells.get('m1')![6]!, /^\d+s$/);
   assert.deepEqual(cells.get('off-line')!.slice(0, 2), ['False', '<unknown>']);
-  assert.deepEqual(rows(await shown('get', 'pcl', 'm1'))[1]?.slice(0, 4), ['m1', 'True', gitVersion, 'kubeconfig']);
+  assert.deepEqual(tableCells(await shown('get', 'pcl', 'm1'))[1]?.slice(0, 4), [
+    'm1',
+    'True',
+    gitVersion,
+    'kubeconfig',
+  ]);
 });
 
 test('kubectl version warns of no skew between itself and the gateway in front of clusters of its version', async () => {
@@ -110,7 +108,7 @@ test('kubectl version warns of no skew between itself and the gateway in front o
 });
 
 test('kubectl get -o wide adds reason, server, credential and original name', async () => {
-  const [header, ...lines] = rows(await shown('get', resource, '-o', 'wide'));
+  const [header, ...lines] = tableCells(await shown('get', resource, '-o', 'wide'));
   assert.deepEqual(header?.slice(8), ['REASON', 'SERVER', 'CREDENTIAL', 'ORIGINAL NAME']);
   const offLine = lines.find(([name]) => name === 'off-line')!;
   assert.equal(offLine[8], 'ConnectionRefused');

@@ -1,5 +1,6 @@
-// Row A1: a fresh clone, `npm ci && npm start`, and every command the demo prints, run as it stands by real kubectl.
-// Easy to get wrong: a clone holds only what is committed, and Ctrl-C goes to npm and to the demo at once.
+// A fresh clone, `npm ci && npm start`, and every command the demo prints, run as it stands by real kubectl. A clone
+// holds only what is committed, and Ctrl-C goes to npm and to the demo at once.
+// Runs alone: it says how soon the demo stops.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -10,7 +11,7 @@ import { after, before, test } from 'node:test';
 
 import { ensureBinaries } from '../controlplane/build.ts';
 import { freePort, runCommand } from '../controlplane/processes.ts';
-import { eventually } from './polling.ts';
+import { eventually } from '../site/polling.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 /** Bounds of the row. */

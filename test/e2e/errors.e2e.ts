@@ -1,6 +1,7 @@
-// Row A7: whatever is wrong with a member, kubectl ends soon, exits with 1 and says which cluster and why; and a cut
-// answer looks cut. Refused impersonation is in identity.e2e.ts. Easy to get wrong: kubectl drops the message of a
-// failed discovery, so what it prints is what counts.
+// Whatever is wrong with a member, kubectl ends soon, exits with 1 and says which cluster and why; and a cut answer
+// looks cut. Refused impersonation is in identity.e2e.ts. kubectl drops the message of a failed discovery, so what it
+// prints is what counts.
+// Runs alone: it says within which seconds each error comes.
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,10 +21,10 @@ import { startDeafListener, startFaultyMember } from './faulty-member.ts';
 import type { AnswerFault, FaultyMember } from './faulty-member.ts';
 import { ask, kubectlAs } from './kubectl/kubectl-as.ts';
 import type { KubectlResult, RawAnswer } from './kubectl/kubectl-as.ts';
-import { eventually } from './polling.ts';
+import { eventually } from '../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
-/** kubectl may take this long to fail (the row's bound). */
+/** kubectl may take this long to fail. */
 const failsWithinMs = 10_000;
 let plane: ControlPlane;
 let member: Member;
@@ -120,7 +121,7 @@ function assertOwnError(answer: RawAnswer, cluster: string, status: number, caus
   assert.equal(answer.headers['retry-after'], undefined);
 }
 
-/** kubectl failed in the row's time with exit code 1 and told which cluster and why. */
+/** kubectl failed in time with exit code 1 and named which cluster and why. */
 function assertTold({ code, stdout, stderr, elapsedMs }: KubectlResult, cluster: string, cause: RegExp): void {
   assert.equal(code, 1, stderr);
   assert.equal(stdout, '');

@@ -1,6 +1,6 @@
 // Every cluster at once with real kube-apiservers and real kubectl: what people type must work through
-// `/clusters/*/proxy`. Easy to get wrong: kubectl reads Tables, discovery and watches in ways of its own, and prints
-// half an answer as readily as a whole one.
+// `/clusters/*/proxy`. kubectl reads Tables, discovery and watches in ways of its own, and prints half an answer as
+// readily as a whole one.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,8 @@ import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 import { clusterAt, writeContexts } from './kubectl/contexts.ts';
 import type { TestContext } from './kubectl/contexts.ts';
-import { eventually } from './polling.ts';
+import { tableCells } from './kubectl/kubectl-as.ts';
+import { eventually } from '../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const bob = { token: 'bob-at-the-gateway', name: 'bob' };
@@ -97,13 +98,6 @@ async function shown(...args: string[]): Promise<string> {
   return stdout;
 }
 
-function rows(text: string): string[][] {
-  return text
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.split(/ {2,}/).map((cell) => cell.trim()));
-}
-
 /** What the gateway answers, as bytes. */
 function get(
   path: string,
@@ -136,19 +130,19 @@ function get(
 }
 
 test('kubectl get prints the objects of every cluster with the cluster of each', async () => {
-  const [header, ...lines] = rows(await shown('get', 'pods', '-A'));
+  const [header, ...lines] = tableCells(await shown('get', 'pods', '-A'));
   assert.deepEqual(header, ['NAMESPACE', 'CLUSTER', 'NAME', 'READY', 'STATUS', 'RESTARTS', 'AGE']);
   assert.deepEqual(
     lines.map(([, cluster, name]) => `${cluster} ${name}`),
     names.map((name) => `${name} pod-${name}`),
   );
-  assert.equal(rows(await shown('get', 'pods', '-n', 'fan', '-o', 'wide')).length, 4);
-  const labelled = rows(await shown('get', 'configmaps', '-n', 'fan', '-l', 'half=one', '--no-headers'));
+  assert.equal(tableCells(await shown('get', 'pods', '-n', 'fan', '-o', 'wide')).length, 4);
+  const labelled = tableCells(await shown('get', 'configmaps', '-n', 'fan', '-l', 'half=one', '--no-headers'));
   assert.deepEqual(
     labelled.map(([cluster, name]) => `${cluster} ${name}`),
     ['m1 a1', 'm2 b1', 'm3 c1'],
   );
-  const sorted = rows(
+  const sorted = tableCells(
     await shown('get', 'cm', '-n', 'fan', '-l', 'app=fan', '--sort-by', '.metadata.name', '--no-headers'),
   );
   assert.deepEqual(
@@ -271,7 +265,7 @@ test('each member decides what the caller may read there, and a write goes where
     return answer.code === 0 && answer;
   });
   assert.deepEqual(
-    rows(some.stdout).map(([cluster, name]) => `${cluster} ${name}`),
+    tableCells(some.stdout).map(([cluster, name]) => `${cluster} ${name}`),
     ['m2 b1', 'm2 b2'],
   );
   assert.match(some.stderr, /Warning: cluster m1: configmaps is forbidden: User "bob"/);
@@ -297,7 +291,7 @@ test('a member that is killed is named in a warning and the rest is printed; par
   const { code, stdout, stderr } = await kubectl(['get', 'pods', '-A', '--no-headers']);
   assert.equal(code, 0, stderr);
   assert.deepEqual(
-    rows(stdout).map(([, cluster]) => cluster),
+    tableCells(stdout).map(([, cluster]) => cluster),
     ['m1', 'm3'],
   );
   assert.match(stderr, /Warning: cluster m2: /);

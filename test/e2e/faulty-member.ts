@@ -1,6 +1,6 @@
 // Members with faults that no kube-apiserver can be made to show: one that stands in front of a real one and cuts or
-// withholds chosen answers, and an address that never takes a connection. Easy to get wrong: everything else must pass
-// unchanged, or kubectl fails for another reason.
+// withholds chosen answers, and an address that never takes a connection. Everything else must pass unchanged, or
+// kubectl fails for another reason.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -1,13 +1,13 @@
 // Members that lose their past: one wiped and made anew behind the same address, and all of a control plane set back to
-// an older revision. Easy to get wrong: they share one etcd, so setting it back sets back every member, while wiping is
-// by a member's prefix and keeps the revisions rising.
+// an older revision. They share one etcd, so setting it back sets back every member, while wiping is by a member's
+// prefix and keeps the revisions rising.
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { accessObjects } from '../controlplane/objects.ts';
 import type { ControlPlane, Member } from '../controlplane/fixture.ts';
-import { eventually } from './polling.ts';
+import { eventually } from '../site/polling.ts';
 
 /** Deletes all a member has, whose API server is down meanwhile, and gives it what every member has from the start. */
 export async function wipeMember(member: Member): Promise<void> {

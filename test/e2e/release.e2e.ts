@@ -11,7 +11,7 @@ import { parse } from 'yaml';
 import { ensureBinaries } from '../controlplane/build.ts';
 import { freePort, runCommand, startChild } from '../controlplane/processes.ts';
 import type { Child } from '../controlplane/processes.ts';
-import { eventually } from './polling.ts';
+import { eventually } from '../site/polling.ts';
 
 const root = join(import.meta.dirname, '../..');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };

@@ -1,6 +1,7 @@
-// F13 and F14: clients that stop reading and clients that vanish. Easy to get wrong: a client that does not read keeps
-// its connection alive with its kernel's help, so silence is no sign; and what one of them holds up must stay in the
+// FLT-13 and FLT-14: clients that stop reading and clients that vanish. A client that does not read keeps its
+// connection alive with its kernel's help, so silence is no sign; and what one of them holds up must stay in the
 // member's sockets, not in the gateway's memory.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -12,7 +13,7 @@ import { after, before, test } from 'node:test';
 import { http1Client, http2Client } from '../clients/stream-client.ts';
 import { execOverWebSocket } from '../clients/websocket-client.ts';
 import { boxPod } from '../e2e/kubectl/pods.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { figure, isReal, printScale, slackMs, timeScale } from './scale.ts';
 import { carol, configMapsOf, startFaultSite } from './site.ts';
 import type { FaultSite } from './site.ts';
@@ -92,7 +93,7 @@ for (const protocol of ['HTTP/1.1', 'HTTP/2'] as const) {
     // Everything went once, to the one who reads; compressed or not, the other's share is what was sent beyond it.
     const beyond = sent - reading.body().length;
     figure(
-      'F13',
+      'FLT-13',
       `${protocol}: ${Math.round(reading.body().length / mebibyte)} MiB of events, ${(Math.max(0, beyond) / mebibyte).toFixed(1)} MiB sent for the stalled client, gateway grew by ${(grown / mebibyte).toFixed(1)} MiB`,
     );
     assert.ok(beyond < stalledBytes, `${beyond} bytes for a client that reads nothing`);
@@ -123,7 +124,7 @@ test('a client that takes nothing of its watch for a minute is given up, and who
     everyMs: 200,
   });
   const tookMs = performance.now() - startedMs;
-  figure('F13', `given up ${Math.round(tookMs)} ms after the last byte it took`);
+  figure('FLT-13', `given up ${Math.round(tookMs)} ms after the last byte it took`);
   assert.ok(tookMs < lostMs + 5_000 + slackMs, `after ${tookMs} ms`);
   socket.destroy();
   await change(2);
@@ -187,7 +188,7 @@ test(`${vanished} watches and ${execs} execs whose clients vanish leave nothing 
   await delay(1_000);
   const after = await site.gateway.holdings();
   figure(
-    'F14',
+    'FLT-14',
     `${vanished} watches and ${execs} execs over at the member after ${Math.round(tookMs)} ms; sockets ${baseline.sockets} -> ${held.sockets} -> ${after.sockets}, timers ${baseline.timers} -> ${after.timers}, descriptors ${baseline.descriptors} -> ${held.descriptors} -> ${after.descriptors}`,
   );
   assert.ok(tookMs < 5_000 + slackMs, `${tookMs} ms`);

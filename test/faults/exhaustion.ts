@@ -1,6 +1,6 @@
 // What clients who never log in cost a gateway: resident memory and CPU for each of their connections, attack by
-// attack. `node test/faults/exhaustion.ts [connections]`. Easy to get wrong: memory the process has once grown by is
-// not given back at once, so each attack has a gateway of its own, and a warm-up before the first look.
+// attack. `node test/faults/exhaustion.ts [connections]`. Memory the process has once grown by is not given back at
+// once, so each attack has a gateway of its own, and a warm-up before the first look.
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
@@ -12,12 +12,12 @@ import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
 import { block, flag, frame, openFrames, post, preface, pseudo, settings, type } from '../site/http2-frames.ts';
 import { startMember } from '../site/member.ts';
 import { exchange, openRaw, requestBytes } from '../site/raw-client.ts';
-import type { Door } from '../site/raw-client.ts';
+import type { Endpoint } from '../site/raw-client.ts';
 import { kubeconfigText } from '../site/site.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 
 /** Opens one connection and does to it what can be done; resolves when it is done. */
-type Attack = (door: Door) => Promise<{ readonly socket: Socket }>;
+type Attack = (endpoint: Endpoint) => Promise<{ readonly socket: Socket }>;
 
 const holdMs = 2_000;
 const pods = '/clusters/m1/proxy/api/v1/pods';
@@ -25,15 +25,15 @@ const guess = 'Authorization: Bearer guess';
 
 const http1 =
   (bytes: string): Attack =>
-  async (door) => {
-    const client = await openRaw(door);
+  async (endpoint) => {
+    const client = await openRaw(endpoint);
     client.send(bytes);
     return client;
   };
 const http2 =
   (...frames: readonly Buffer[]): Attack =>
-  async (door) => {
-    const client = await openFrames(door, [preface, settings()]);
+  async (endpoint) => {
+    const client = await openFrames(endpoint, [preface, settings()]);
     client.send(...frames);
     return client;
   };
@@ -58,8 +58,10 @@ const bomb = [
 ];
 
 const attacks: Readonly<Record<string, Attack>> = {
-  'TCP, nothing sent': async (door) => ({ socket: await tcp(door, Buffer.alloc(0)) }),
-  'half a ClientHello': async (door) => ({ socket: await tcp(door, Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3])) }),
+  'TCP, nothing sent': async (endpoint) => ({ socket: await tcp(endpoint, Buffer.alloc(0)) }),
+  'half a ClientHello': async (endpoint) => ({
+    socket: await tcp(endpoint, Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3])),
+  }),
   'TLS, idle': http1(''),
   'head of 16 KB without end': http1(`GET ${pods} HTTP/1.1\r\nHost: a\r\nX-A: ${'b'.repeat(16_384)}`),
   'body announced, one byte sent': http1(requestBytes(`POST ${pods}`, [guess, 'Content-Length: 1000000'], 'x')),
@@ -76,7 +78,7 @@ const attacks: Readonly<Record<string, Attack>> = {
   'HTTP/2, 20 header bombs': http2(...bomb),
 };
 
-async function tcp({ port }: Door, bytes: Buffer): Promise<Socket> {
+async function tcp({ port }: Endpoint, bytes: Buffer): Promise<Socket> {
   const socket = connectTcp(port, '127.0.0.1');
   socket.on('error', () => undefined);
   await once(socket, 'connect');
@@ -102,19 +104,19 @@ async function measure(attack: Attack, connections: number): Promise<string> {
   writeFileSync(kubeconfig, kubeconfigText([{ name: 'm1', server, ca: member.ca, token: 'member-credential' }]));
   const users = [{ token: 'alice-token', name: 'alice' }];
   await using gateway = await startGatewayProcess({ kubeconfigs: [kubeconfig], users });
-  const door = { port: gateway.port, ca: gateway.caPem };
+  const endpoint = { port: gateway.port, ca: gateway.caPem };
   const honest = requestBytes(`GET ${pods}`, ['Authorization: Bearer alice-token']);
   try {
-    for (let i = 0; i < 50; i++) await exchange(door, honest);
+    for (let i = 0; i < 50; i++) await exchange(endpoint, honest);
     await delay(500);
     const before = costOf(gateway.pid);
     const opened: { readonly socket: Socket }[] = [];
-    for (let i = 0; i < connections; i++) opened.push(await attack(door));
+    for (let i = 0; i < connections; i++) opened.push(await attack(endpoint));
     await delay(holdMs);
     const after = costOf(gateway.pid);
     const startedMs = performance.now();
     // Behind wrong tokens of the same address a new login is held back; health never is.
-    const { status } = await exchange(door, requestBytes('GET /readyz'));
+    const { status } = await exchange(endpoint, requestBytes('GET /readyz'));
     const answeredMs = performance.now() - startedMs;
     const closed = opened.filter(({ socket }) => socket.destroyed || socket.readableEnded).length;
     for (const { socket } of opened) socket.destroy();

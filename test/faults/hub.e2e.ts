@@ -1,6 +1,7 @@
-// F06, F08 and F10: a hub that is away, that answers reviews wrongly, and whose trust is written wrongly. Easy to get
-// wrong: an answer that cannot be used is no answer, so the caller is neither let in nor told to log in anew, and
-// nothing of it may be remembered.
+// FLT-06, FLT-08 and FLT-10: a hub that is away, that answers reviews wrongly, and whose trust is written wrongly. An
+// answer that cannot be used is no answer, so the caller is neither let in nor told to log in anew, and nothing of it
+// may be remembered.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
@@ -11,7 +12,7 @@ import { after, before, test } from 'node:test';
 import type { Member } from '../controlplane/fixture.ts';
 import { writeKubeconfig } from '../controlplane/kubeconfig.ts';
 import { adminInMember, grantOnHub, hubAccountToken, proxyRule } from '../e2e/hub/hub-accounts.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 import { gatewayAccount } from '../hub/objects.ts';
 import { clusterPath, startHubGateway, startHubSite } from '../hub/site.ts';
@@ -105,7 +106,7 @@ for (const fault of faults) {
     const next = await as(token);
     assert.equal(next.status, 200, 'the next question is asked anew');
     figure(
-      'F08',
+      'FLT-08',
       `${fault}: 20 requests 503 within ${Math.round(slowestMs)} ms, ${asked} reviews; then 200 in ${Math.round(next.tookMs)} ms`,
     );
   });
@@ -140,7 +141,7 @@ test('while the hub is unreachable decisions hold for their time, then 503, neve
   const backMs = performance.now();
   await eventually('it works again', async () => (await as(allowed)).status === 200, { timeoutMs: 30_000 });
   figure(
-    'F06',
+    'FLT-06',
     `away for ${awayMs} ms: allowed until ${Math.round(lastYesMs)} ms, then 503; refused ${[...seen.denied].join(', ')}; unknown token ${[...seen.unknown].join(', ')}; 200 again ${Math.round(performance.now() - backMs)} ms after`,
   );
   assert.equal((await as(denied)).status, 403);
@@ -189,5 +190,5 @@ test('trust that is written as invalid JSON keeps the last good, is told, and is
     });
   }
   assert.deepEqual([...statuses], [200]);
-  figure('F10', 'three malformed writes of the front proxy trust: 0 requests refused, each told in the log');
+  figure('FLT-10', 'three malformed writes of the front proxy trust: 0 requests refused, each told in the log');
 });

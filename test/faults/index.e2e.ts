@@ -1,6 +1,7 @@
-// F19: the index is corrupt, lost, late, or its watches are all told 410 at once. Easy to get wrong: an answer with
-// rows missing looks like one of a cluster with fewer objects, so through every fault somebody asks all the time, and
-// what is not whole must say so.
+// FLT-19: the index is corrupt, lost, late, or its watches are all told 410 at once. An answer with rows missing looks
+// like one of a cluster with fewer objects, so through every fault somebody asks all the time, and what is not whole
+// must say so.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { closeSync, fstatSync, mkdtempSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +13,7 @@ import { indexRules } from '../../cli/member-access/index-access.ts';
 import { startControlPlane } from '../controlplane/fixture.ts';
 import type { ControlPlane } from '../controlplane/fixture.ts';
 import { ask } from '../e2e/kubectl/kubectl-as.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 import { figure, printScale, scaledEnvironment } from './scale.ts';
@@ -243,7 +244,7 @@ test('an index that was damaged or is gone when the gateway starts is built anew
   await whole();
   const { answers, told } = await watchman.stop();
   figure(
-    'F19',
+    'FLT-19',
     `whole again ${damagedMs} ms after a start on a damaged index, ${Math.round(performance.now() - startedMs)} ms on none; ${answers} answers, ${told} of them not whole, all said so`,
   );
 });
@@ -264,7 +265,7 @@ test('an index damaged while it is read is built anew by itself; until then it a
   const { answers, told } = await watchman.stop();
   const tookMs = Math.round(performance.now() - startedMs);
   figure(
-    'F19',
+    'FLT-19',
     `damaged while running: whole after ${tookMs} ms; ${answers} answers, ${told} of them 503 or not whole and said so`,
   );
 });

@@ -1,12 +1,13 @@
-// F07 and F12: a member's line breaks in the middle of an answer, and a member that ends HTTP/2 connections or allows
-// few streams. Easy to get wrong: a line cut below TLS looks like a proper end to who does not ask for TLS's own, and
-// an HTTP/2 stream beyond the member's limit hangs without a word.
+// FLT-07 and FLT-12: a member's line breaks in the middle of an answer, and a member that ends HTTP/2 connections or
+// allows few streams. A line cut below TLS looks like a proper end to who does not ask for TLS's own, and an HTTP/2
+// stream beyond the member's limit hangs without a word.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { http1Client, http2Client } from '../clients/stream-client.ts';
 import type { OpenAnswer, StreamClient } from '../clients/stream-client.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { figure, printScale } from './scale.ts';
 import { configMapsOf, startFaultSite } from './site.ts';
 import type { FaultSite } from './site.ts';
@@ -70,7 +71,7 @@ test('a kube-apiserver with --goaway-chance: watches that are open go on, new on
   await openAndChange(site, watchCount);
   const opened = site.proxy('m1').taken - takenBefore;
   figure(
-    'F12',
+    'FLT-12',
     `--goaway-chance=0.02: ${watchCount} watches opened one by one, ${opened} connections, each watch saw its event`,
   );
   assert.ok(opened > Math.ceil(watchCount / 90), `${opened} connections: no GOAWAY came, so nothing was shown`);
@@ -80,7 +81,10 @@ test('a kube-apiserver that allows one stream a connection: 20 watches get 20 co
   const narrow = await startFaultSite({ proxied: ['m1'], apiserverArgs: ['--http2-max-streams-per-connection=1'] });
   try {
     await openAndChange(narrow, 20);
-    figure('F12', `--http2-max-streams-per-connection=1: 20 watches, ${narrow.proxy('m1').taken} connections in all`);
+    figure(
+      'FLT-12',
+      `--http2-max-streams-per-connection=1: 20 watches, ${narrow.proxy('m1').taken} connections in all`,
+    );
     assert.ok(narrow.proxy('m1').taken >= 20);
   } finally {
     await narrow.stop();

@@ -1,6 +1,7 @@
-// F03, F04, F15: a member's API server is killed, stopped in its tracks, comes and goes. Easy to get wrong: a stopped
-// process keeps its sockets, and its kernel still takes connections, so nothing but silence tells of it; a quiet exec
-// looks just the same and must not be cut for it.
+// FLT-03, FLT-04, FLT-15: a member's API server is killed, stopped in its tracks, comes and goes. A stopped process
+// keeps its sockets, and its kernel still takes connections, so nothing but silence tells of it; a quiet exec looks
+// just the same and must not be cut for it.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, test } from 'node:test';
@@ -12,7 +13,7 @@ import type { ExecSession } from '../clients/exec-session.ts';
 import { startLoad } from '../e2e/load.ts';
 import type { LoadRecord } from '../e2e/load.ts';
 import { boxPod } from '../e2e/kubectl/pods.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { figure, isReal, printScale, scaled, slackMs } from './scale.ts';
 import { configMapsOf, startFaultSite } from './site.ts';
 import type { FaultSite } from './site.ts';
@@ -119,7 +120,7 @@ test('a member that is killed: watches, a list and an exec end within a second, 
   await site.member('m1').restart();
   await eventually('it is back', async () => (await site.get(configMapsOf('m1'))).status === 200);
   figure(
-    'F03',
+    'FLT-03',
     `${watchCount} watches, a list and an exec ended ${Math.round(tookMs)} ms after SIGKILL; then ${[...statuses].join(', ')}; other member: ${during.length} requests, 0 failed, p99 ${percentile(before, 0.99)} ms before, ${percentile(during, 0.99)} ms during`,
   );
   watches.close();
@@ -159,7 +160,7 @@ test('a member that is stopped: 504 for short requests, watches end within 60 s,
     assert.equal(isShellOpen, true, 'a quiet exec is not cut');
     assert.equal(await site.metric('portcullis_upstream_connections', { state: 'http2-streams', cluster: 'm1' }), 0);
     figure(
-      'F04',
+      'FLT-04',
       `504 after ${Math.round(answer.tookMs)} ms, ${watchCount} watches ended after ${Math.round(closedMs)} ms, Unknown after ${Math.round(unknownMs)} ms at the latest, then ${next.status} in ${Math.round(next.tookMs)} ms`,
     );
   } finally {
@@ -169,7 +170,7 @@ test('a member that is stopped: 504 for short requests, watches end within 60 s,
   await eventually('requests pass again', async () => (await site.get(configMapsOf('m1'))).status === 200, {
     timeoutMs: scaled(60_000) + 20_000,
   });
-  figure('F04', `requests pass ${Math.round(performance.now() - resumedMs)} ms after SIGCONT`);
+  figure('FLT-04', `requests pass ${Math.round(performance.now() - resumedMs)} ms after SIGCONT`);
   await eventually('it is available', async () => (await site.availability('m1')) === 'True Answering');
   await shell.write('after\n');
   await shell.waitForOutput('after');
@@ -238,7 +239,7 @@ test(`a member that comes and goes ${flaps} times leaves no socket and no timer 
   const after = await site.gateway.holdings();
   const refused = proxy.refused - refusedBefore;
   figure(
-    'F15',
+    'FLT-15',
     `${flaps} flaps of ${flapMs} ms: ${records.length} requests, ${failed.length} failed fast; ${refused} connection attempts met the cut line; sockets ${baseline.sockets} -> ${after.sockets}, timers ${baseline.timers} -> ${after.timers}, descriptors ${baseline.descriptors} -> ${after.descriptors}`,
   );
   // One idle connection of the probe more or less is no leak; each flap would leave one.

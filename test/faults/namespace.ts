@@ -1,6 +1,6 @@
 // A network namespace with a relay inside and a cable to us whose far end can be taken down: what is sent then is lost
-// without a word, which no proxy can do, since its kernel acknowledges. Easy to get wrong: without a fixed neighbour
-// entry our own kernel would notice and tell, as no router far away would.
+// without a word, which no proxy can do, since its kernel acknowledges. Without a fixed neighbour entry our own kernel
+// would notice and tell, as no router far away would.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,7 @@
-// F05: the network between gateway and member loses every packet while clients stay connected. Easy to get wrong:
-// HTTP/2 is found out by PINGs within their times; an HTTP/1.1 stream only by the kernel's keepalive (30 s of silence,
-// ten probes a second), which no time scale shortens.
+// FLT-05: the network between gateway and member loses every packet while clients stay connected. HTTP/2 is found out
+// by PINGs within their times; an HTTP/1.1 stream only by the kernel's keepalive (30 s of silence, ten probes a
+// second), which no time scale shortens.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
@@ -9,7 +10,7 @@ import { http1Client, http2Client } from '../clients/stream-client.ts';
 import { handshake } from '../clients/websocket-client.ts';
 import { clusterAt, writeContexts } from '../e2e/kubectl/contexts.ts';
 import type { TestContext } from '../e2e/kubectl/contexts.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { startFarMember, whyNoNamespace } from './namespace.ts';
 import type { FarMember } from './namespace.ts';
 import { figure, printScale, scaled, slackMs } from './scale.ts';
@@ -84,7 +85,7 @@ test(
       timeoutMs: 30_000,
     });
     figure(
-      'F05',
+      'FLT-05',
       `504 after ${Math.round(short.tookMs)} ms; ${watchCount} HTTP/2 watches ended after ${slowestMs} ms, the HTTP/1.1 stream after ${streamMs} ms; requests pass ${Math.round(performance.now() - upMs)} ms after the link is up`,
     );
     for (const client of clients) client.close();

@@ -1,6 +1,7 @@
-// F17 and F18: the wall clock steps, the event loop stands still, a promise is broken, descriptors run out. Easy to get
-// wrong: whatever happens must end in serving again or in a process that is gone and says why, never in one that is
-// half there.
+// FLT-17 and FLT-18: the wall clock steps, the event loop stands still, a promise is broken, descriptors run out.
+// Whatever happens must end in serving again or in a process that is gone and says why, never in one that is half
+// there.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
@@ -15,7 +16,7 @@ import { createAuthority } from '../controlplane/certificates.ts';
 import type { Authority, KeyPair } from '../controlplane/certificates.ts';
 import { runCommand } from '../controlplane/processes.ts';
 import { boxPod } from '../e2e/kubectl/pods.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { figure, printScale, scaled } from './scale.ts';
 import { carol, configMapsOf, startFaultSite } from './site.ts';
 import type { FaultSite } from './site.ts';
@@ -127,7 +128,7 @@ test('the clock steps an hour ahead and two back: certificates follow it, watche
   await watch.until((body) => body.includes(name));
   assert.equal(isOpen, true);
   figure(
-    'F17',
+    'FLT-17',
     `certificate refused and accepted with the clock; a breaker opened before a step of -2 h closed ${waitedMs} ms after the member was back`,
   );
   shell.close();
@@ -202,7 +203,7 @@ test('without descriptors new connections wait or fail, those that stand are ser
   });
   assert.equal(gateway.child.exitCode, null);
   figure(
-    'F18',
+    'FLT-18',
     `${limit} descriptors and 100 connections more: requests on a standing connection answered ${[...new Set(meanwhile)].join(', ')}; served again ${backMs} ms after they went`,
   );
   assert.ok(

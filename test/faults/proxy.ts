@@ -1,6 +1,6 @@
 // The fault proxy: TCP between a gateway and one member, where a test says what the line does. TLS goes through
-// untouched, so the member's certificate must be for 127.0.0.1. Easy to get wrong: it acknowledges what it swallows, so
-// a line that loses packets needs a network namespace (network.e2e.ts).
+// untouched, so the member's certificate must be for 127.0.0.1. It acknowledges what it swallows, so a line that loses
+// packets needs a network namespace (network.e2e.ts).
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 

@@ -1,6 +1,7 @@
-// F01 and F02: of two replicas behind a balancer one is told to end, then one is killed, under watches and requests.
-// Easy to get wrong: a balancer takes a replica out when readyz says so, some time after that; the requests in between
-// are what the listener must stay open for.
+// FLT-01 and FLT-02: of two replicas behind a balancer one is told to end, then one is killed, under watches and
+// requests. A balancer takes a replica out when readyz says so, some time after that; the requests in between are what
+// the listener must stay open for.
+// Runs alone: it says within which seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +12,7 @@ import { after, before, test } from 'node:test';
 import { startControlPlane } from '../controlplane/fixture.ts';
 import type { ControlPlane, Member } from '../controlplane/fixture.ts';
 import { gatewayUser } from '../controlplane/fixture-types.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 import { startBalancer } from '../hub/balancer.ts';
@@ -181,7 +182,7 @@ test('SIGTERM: readyz fails first, the listener stays, no short request fails, w
   const spreadMs = times.at(-1)! - times[0]!;
   assert.ok(spreadMs > (ends.length / 200) * 1000 * 0.5, `${ends.length} watches ended within ${spreadMs} ms`);
   figure(
-    'F01',
+    'FLT-01',
     `${summary(result)}; readyz failed ${Math.round(unreadyMs - result.faultMs)} ms and the listener closed ${Math.round(refusedMs - result.faultMs)} ms after SIGTERM; ${ends.length} watches ended over ${Math.round(spreadMs)} ms`,
   );
 });
@@ -200,5 +201,5 @@ test('SIGKILL: watches resume on the other replica without a lost or doubled eve
     ({ verb, requestURI, stage }) => stage === 'ResponseComplete' && verb === 'list' && !requestURI.includes('limit=1'),
   );
   assert.ok(lists.length < 10, `${lists.length} lists of ${watchCount} watchers`);
-  figure('F02', `${summary(result)}, ${failed.length} cut in mid-air`);
+  figure('FLT-02', `${summary(result)}, ${failed.length} cut in mid-air`);
 });

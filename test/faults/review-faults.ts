@@ -1,5 +1,5 @@
-// Stands in front of a real hub and spoils the answers to reviews, or takes the hub away. Easy to get wrong: everything
-// else must pass unchanged, watches included, or the gateway fails for another reason.
+// Stands in front of a real hub and spoils the answers to reviews, or takes the hub away. Everything else must pass
+// unchanged, watches included, or the gateway fails for another reason.
 import { once } from 'node:events';
 import { createServer, request as httpsRequest } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';

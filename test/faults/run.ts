@@ -1,6 +1,6 @@
 // `npm run faults`: tests of faults with real processes and sockets. `--time-scale 0.2` (the default) shortens the
-// gateway's TTLs and deadlines and the faults alike; `--real` is real time and full scale. Easy to get wrong: one file
-// at a time, since each starts control planes on few cores.
+// gateway's TTLs and deadlines and the faults alike; `--real` is real time and full scale. One file at a time, since
+// each starts control planes on few cores.
 import { parseArgs } from 'node:util';
 import { conclude, runTests } from '../runner.ts';
 

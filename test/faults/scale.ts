@@ -1,6 +1,6 @@
-// By what the TTLs and deadlines of the gateway are shortened in tests of faults, and so how long these wait. Easy to
-// get wrong: a bound the product states is scaled like the product's own deadline, with a fixed second or two for a
-// busy machine on top, never the other way round.
+// By what the TTLs and deadlines of the gateway are shortened in tests of faults, and so how long these wait. A bound
+// the product states is scaled like the product's own deadline, with a fixed second or two for a busy machine on top,
+// never the other way round.
 
 /** Set by run.ts; without it the tests of a whole e2e run are meant. */
 const written = process.env['PORTCULLIS_FAULTS_TIME_SCALE'] ?? '0.2';

@@ -1,6 +1,6 @@
-// Short requests at a rate, with what a Kubernetes client repeats by itself and nothing more. Easy to get wrong: Go's
-// transport repeats a GET only on a kept connection that was lost before the first byte of an answer, and a client
-// repeats what was answered with Retry-After; anything else is a failure.
+// Short requests at a rate, with what a Kubernetes client repeats by itself and nothing more. Go's transport repeats a
+// GET only on a kept connection that was lost before the first byte of an answer, and a client repeats what was
+// answered with Retry-After; anything else is a failure.
 import { Agent, request as httpsRequest } from 'node:https';
 import type { StreamServer } from '../clients/stream-client.ts';
 

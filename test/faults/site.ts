@@ -1,6 +1,6 @@
 // What tests of faults start from: real members, each reached by the gateway straight or through the fault proxy, and a
-// gateway process at the time scale of the run. Easy to get wrong: the proxy's address is what the gateway knows, while
-// the test itself speaks to the member's own.
+// gateway process at the time scale of the run. The proxy's address is what the gateway knows, while the test itself
+// speaks to the member's own.
 import { join } from 'node:path';
 
 import { http1Client, http2Client } from '../clients/stream-client.ts';
@@ -13,7 +13,7 @@ import { clusterAt, writeContexts } from '../e2e/kubectl/contexts.ts';
 import type { TestContext } from '../e2e/kubectl/contexts.ts';
 import { ask } from '../e2e/kubectl/kubectl-as.ts';
 import type { RawAnswer } from '../e2e/kubectl/kubectl-as.ts';
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import type { GatewayOptions } from '../gateway-process.ts';
 import { startFaultProxy } from './proxy.ts';
 import type { FaultProxy } from './proxy.ts';

@@ -39,7 +39,7 @@ interface Mutable {
   ends: ('complete' | 'cut')[];
 }
 
-/** Statuses after which an informer asks again: the door or the member is away. */
+/** Statuses after which an informer asks again: the gateway or the member is away. */
 const passing: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 
 /**

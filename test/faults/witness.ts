@@ -1,6 +1,6 @@
 // Loaded into a gateway process under test (`node --import`), never into any other: counts what the process holds,
-// steps its wall clock, blocks its event loop, breaks a promise, as a file says when SIGUSR2 comes. Easy to get wrong:
-// it must hold nothing itself, or the counts would be its own.
+// steps its wall clock, blocks its event loop, breaks a promise, as a file says when SIGUSR2 comes. It must hold
+// nothing itself, or the counts would be its own.
 import { readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';

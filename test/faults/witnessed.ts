@@ -1,11 +1,11 @@
-// A gateway process with the witness inside, and how tests speak to it. Easy to get wrong: one command at a time, each
-// waited for, since there is one file.
+// A gateway process with the witness inside, and how tests speak to it. One command at a time, each waited for, since
+// there is one file.
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { eventually } from '../e2e/polling.ts';
+import { eventually } from '../site/polling.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayOptions, GatewayProcess } from '../gateway-process.ts';
 import { scaledEnvironment } from './scale.ts';

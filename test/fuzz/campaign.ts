@@ -1,6 +1,6 @@
-// Runs many cases of one target: makes them, checks them, has Go read what we accept. Easy to get wrong: the machine is
-// shared, so a case is measured in CPU time of this thread, which collecting garbage is part of, and it is slow only
-// when it is slow every time of ten.
+// Runs many cases of one target: makes them, checks them, has Go read what we accept. The machine is shared, so a case
+// is measured in CPU time of this thread, which collecting garbage is part of, and it is slow only when it is slow
+// every time of ten.
 import * as fc from 'fast-check';
 import { readConnection } from './connection.ts';
 import { difference } from './comparison.ts';

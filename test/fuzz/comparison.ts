@@ -1,5 +1,5 @@
-// Compares our reading of a connection with Go's. Easy to get wrong: only what we accept is compared, since refusing
-// more is our right; but where we see the end of a connection and Go sees one more request, somebody has smuggled it.
+// Compares our reading of a connection with Go's. Only what we accept is compared, since refusing more is our right;
+// but where we see the end of a connection and Go sees one more request, somebody has smuggled it.
 import type { Connection, ReadRequest } from './connection.ts';
 import type { GoRequest, Verdict } from './oracle.ts';
 

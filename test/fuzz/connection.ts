@@ -1,6 +1,6 @@
 // Reads the bytes of a client connection with the gateway's own parsers, one request after the other, as
-// http1-connection.ts does. Easy to get wrong: bodies are moved together in place, so the bytes are copied first; and
-// pieces must give what the whole gives.
+// http1-connection.ts does. Bodies are moved together in place, so the bytes are copied first; and pieces must give
+// what the whole gives.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { HttpFault } from '../../http/http-fault.ts';
 import { RequestBody } from '../../http/http1/http1-body.ts';

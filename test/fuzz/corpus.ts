@@ -1,5 +1,5 @@
-// The inputs kept in the tree, `corpus/<target>.jsonl`: where every run starts and what `npm test` replays. Easy to get
-// wrong: an input that once showed a fault stays here for ever, so lines are added, never changed.
+// The inputs kept in the tree, `corpus/<target>.jsonl`: where every run starts and what `npm test` replays. An input
+// that once showed a fault stays here for ever, so lines are added, never changed.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Input } from './target.ts';

@@ -1,5 +1,5 @@
-// Makes texts out of a corpus and a list of words: cuts, doubles, swaps, splices. Easy to get wrong: the choice is a
-// list of numbers, so that fast-check can make a failing case smaller by leaving numbers out.
+// Makes texts out of a corpus and a list of words: cuts, doubles, swaps, splices. The choice is a list of numbers, so
+// that fast-check can make a failing case smaller by leaving numbers out.
 import * as fc from 'fast-check';
 
 /** Texts of latin1 characters, one a byte, unless `words` holds others. */

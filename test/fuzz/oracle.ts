@@ -1,5 +1,5 @@
-// Asks Go how it reads a connection: one long-lived process, many cases at a time. Easy to get wrong: cases and answers
-// are matched by their order alone, so every case must get its line.
+// Asks Go how it reads a connection: one long-lived process, many cases at a time. Cases and answers are matched by
+// their order alone, so every case must get its line.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { ensureBinaries } from '../controlplane/build.ts';

@@ -1,5 +1,5 @@
-// `npm run fuzz`: a million cases over all parsers, on two threads, what we accept read by Go as well. Easy to get
-// wrong: the seed is printed first, or a run that crashes could not be repeated.
+// `npm run fuzz`: a million cases over all parsers, on two threads, what we accept read by Go as well. The seed is
+// printed first, or a run that crashes could not be repeated.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';

@@ -1,5 +1,5 @@
-// Makes a connection that two parsers read in two ways as short as it goes. Easy to get wrong: what is left must still
-// show a difference, not the same one word for word, or nothing could be taken away.
+// Makes a connection that two parsers read in two ways as short as it goes. What is left must still show a difference,
+// not the same one word for word, or nothing could be taken away.
 
 /**
  * Takes pieces away, half of it first, then less.

@@ -1,6 +1,5 @@
-// What a fuzz target is: inputs, how they are made, and what must hold of each. Easy to get wrong: a parser that throws
-// its own kind of error has done its job; any other error, a broken promise, or the same input read in two ways is a
-// finding.
+// What a fuzz target is: inputs, how they are made, and what must hold of each. A parser that throws its own kind of
+// error has done its job; any other error, a broken promise, or the same input read in two ways is a finding.
 import type * as fc from 'fast-check';
 import type { Connection } from './connection.ts';
 

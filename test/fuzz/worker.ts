@@ -1,5 +1,5 @@
-// One of the threads that share the cases of a run. Easy to get wrong: each has a seed and a Go process of its own, so
-// that a run can be repeated whatever the other thread does.
+// One of the threads that share the cases of a run. Each has a seed and a Go process of its own, so that a run can be
+// repeated whatever the other thread does.
 import { parentPort, workerData } from 'node:worker_threads';
 import { runCampaign } from './campaign.ts';
 import { startOracle } from './oracle.ts';

@@ -1,12 +1,15 @@
+// The catalogue of attacks: each has one row, and each row names tests that exist, end in its id and go every way, or
+// says why not.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { idsOfName, testNames } from './cases.ts';
+import { root } from './pages.ts';
 
-const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/reference/attack-cases.md'), 'utf8');
 /** How many attacks the catalogue has: ATT-01, ATT-02 and so on. */
-const attackCount = 40;
+const attackCount = 55;
 const attacks = Array.from({ length: attackCount }, (_, i) => `ATT-${String(i + 1).padStart(2, '0')}`);
 
 interface Named {
@@ -40,19 +43,6 @@ function readRows(text: string): readonly Row[] {
   );
 }
 
-/** Names of the tests in a file's text; whatever a template puts in is `…`. */
-function testNames(text: string): readonly string[] {
-  return [...text.matchAll(/\b(?:test|it)\(\s*(["'`])(.*?)\1,/gs)].map(([, , name]) =>
-    name!.replaceAll(/\$\{[^}]*\}/g, '…').replaceAll("\\'", "'"),
-  );
-}
-
-/** Whether the brackets at the end of a test's name hold the attack. */
-function holds({ name }: Named, id: string): boolean {
-  const ids = /\(([^()]*)\)$/.exec(name)?.[1] ?? '';
-  return ids.split(', ').includes(id);
-}
-
 /** What is wrong with a row, given the text of a file or undefined. */
 function faults(row: Row, read: (file: string) => string | undefined): readonly string[] {
   const found: string[] = [];
@@ -60,7 +50,7 @@ function faults(row: Row, read: (file: string) => string | undefined): readonly 
     const text = read(named.file);
     if (text === undefined) found.push(`${row.id}: there is no ${named.file}`);
     else if (!testNames(text).includes(named.name)) found.push(`${row.id}: ${named.file} has no test "${named.name}"`);
-    if (!holds(named, row.id)) found.push(`${row.id}: "${named.name}" does not hold its number`);
+    if (!idsOfName(named.name).includes(row.id)) found.push(`${row.id}: "${named.name}" does not hold its number`);
   }
   const throughHub = row.tests.some(({ file }) => file.endsWith('.e2e.ts'));
   if (row.ways.includes('H') && !throughHub) found.push(`${row.id}: no test of it on a real hub`);
@@ -69,6 +59,15 @@ function faults(row: Row, read: (file: string) => string | undefined): readonly 
     found.push(`${row.id}: neither a test nor a reason why there is none`);
   else if (row.ways.length < 4 && row.missing === '') found.push(`${row.id}: not every way, and no reason`);
   return found;
+}
+
+/** Ids of attacks in rows of a page that no test of the files in the same row ends in. */
+function unheld(text: string, read: (file: string) => string | undefined): readonly string[] {
+  return [...text.matchAll(/^\|.*\|$/gm)].flatMap(([row]) => {
+    const files = [...row.matchAll(/`([^`]+\.ts)`/g)].map(([, file]) => file!);
+    const held = new Set(files.flatMap((file) => testNames(read(file) ?? '').flatMap(idsOfName)));
+    return [...row.matchAll(/ATT-\d\d/g)].map(([id]) => id).filter((id) => !held.has(id));
+  });
 }
 
 function readFile(file: string): string | undefined {
@@ -92,6 +91,12 @@ test('every test that is named exists and holds its numbers, and what is not cov
   );
 });
 
+test('every attack that SECURITY.md names is held by a test of a file beside it', () => {
+  const security = readFileSync(join(root, 'SECURITY.md'), 'utf8');
+  assert.ok((security.match(/ATT-\d\d/g) ?? []).length > 30);
+  assert.deepEqual(unheld(security, readFile), []);
+});
+
 test('a test that is gone, has another number, or is not through a hub is noticed', () => {
   const text = "test(`${token} is refused (${way}) (ATT-07)`, f);\ntest('other (ATT-17)', f);";
   const row = (line: string): Row => readRows(`| ATT-07 | what | ${line} |`)[0]!;
@@ -104,4 +109,5 @@ test('a test that is gone, has another number, or is not through a hub is notice
   assert.equal(of('1 2 U | `test/attack/x.test.ts` … is refused (…) (ATT-07) |'), 1);
   assert.equal(of('1 2 U H | `test/e2e/gone.e2e.ts` x (ATT-07) |'), 1);
   assert.equal(of('- | - |'), 1);
+  assert.deepEqual(unheld('| a promise | `test/attack/x.test.ts` (ATT-07, ATT-08) |', read), ['ATT-08']);
 });

@@ -1,11 +1,8 @@
-// The walls of the house: which room may import which. Easy to get wrong: a type-only import counts as well, since it
-// ties two rooms together just the same.
+// Which room may import which, and that no files import each other in a circle. An import of a type counts as any
+// other: it ties two files together just the same.
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
 import { test } from 'node:test';
-
-const root = new URL('../..', import.meta.url).pathname;
+import { importsOf, sourceFiles, textOf } from './sources.ts';
 
 /** Rooms each room may import besides itself. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
@@ -15,25 +12,26 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   auth: ['cache', 'http', 'lib'],
   routing: ['cache', 'http', 'lib'],
   search: ['auth', 'routing', 'cache', 'http', 'lib'],
-  gateway: ['auth', 'routing', 'cache', 'search', 'http', 'lib'],
+  gateway: ['search', 'auth', 'routing', 'cache', 'http', 'lib'],
   sim: [],
   cli: [],
+  // Joins rooms into one executable; nothing imports it.
+  bin: ['gateway', 'cli', 'sim', 'lib'],
   // Speaks HTTP to the gateway; the control planes it measures against are the ones the e2e tests use. The index's
   // store is also measured alone.
   bench: ['test', 'search'],
-  // Joins rooms into one executable; nothing imports it.
-  bin: ['cli', 'gateway', 'sim', 'lib'],
 };
 
-function importsOf(file: string): string[] {
-  const source = readFileSync(join(root, file), 'utf8');
-  const found = source.matchAll(
-    /(?:^|\n)\s*(?:import|export)\b[^'"\n;]*?(?:\{[^}]*\}[^'"\n;]*?)?from\s*['"](\.[^'"]+)['"]|import\(\s*['"](\.[^'"]+)['"]\s*\)|(?:^|\n)import\s*['"](\.[^'"]+)['"]/g,
+/** The rows `| room | what for | may import |` of the page's section "The rooms". */
+function roomsOfPage(page: string): Readonly<Record<string, readonly string[]>> {
+  const section = page.split(/^## /m).find((part) => part.startsWith('The rooms\n')) ?? '';
+  const rows = section.matchAll(/^\| `(\w+)` \|.*\|([^|]*)\|$/gm);
+  return Object.fromEntries(
+    [...rows].map(([, room, others]) => [room!, [...others!.matchAll(/`(\w+)`/g)].map(([, other]) => other!)]),
   );
-  return [...found].map((match) => relative(root, join(root, dirname(file), (match[1] ?? match[2] ?? match[3])!)));
 }
 
-/** The imports that cross a wall, as `file -> imported`. */
+/** The imports that the table does not allow, as `file -> imported`. */
 function trespasses(file: string, imports: readonly string[]): string[] {
   const room = file.split('/')[0]!;
   return imports
@@ -45,32 +43,61 @@ function trespasses(file: string, imports: readonly string[]): string[] {
     .map((imported) => `${file} -> ${imported}`);
 }
 
+/** A circle for each import that closes one, as `a -> b -> a`. */
+function circlesIn(graph: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    const start = path.indexOf(file);
+    if (start >= 0) circles.push([...path.slice(start), file].join(' -> '));
+    if (start >= 0 || done.has(file)) return;
+    for (const imported of graph.get(file) ?? []) visit(imported, [...path, file]);
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file, []);
+  return circles;
+}
+
 test('imports between rooms flow one way', () => {
-  const files = globSync(`{${Object.keys(allowed).join(',')}}/**/*.ts`, {
-    cwd: root,
-    exclude: (name) => name === 'node_modules',
-  });
-  assert.ok(files.length > 50, `only ${files.length} files were looked at`);
+  const files = sourceFiles.filter((file) => Object.hasOwn(allowed, file.split('/')[0]!));
+  assert.ok(files.length > 500, `only ${files.length} files were looked at`);
   const crossing = files
     .filter((file) => !file.endsWith('.test.ts'))
     .flatMap((file) => trespasses(file, importsOf(file)));
   assert.deepEqual(crossing, []);
 });
 
-test('the import test sees a wall that is crossed', () => {
-  assert.deepEqual(trespasses('cache/model/store.ts', ['gateway/chain.ts']), [
+test('the page of the architecture names the rooms and what each may import', () => {
+  assert.deepEqual(roomsOfPage(textOf('docs/architecture.md')), allowed);
+});
+
+test('no files import each other in a circle, types included', () => {
+  assert.deepEqual(circlesIn(new Map(sourceFiles.map((file) => [file, importsOf(file)]))), []);
+});
+
+test('an import upwards, a room the page has otherwise, and a circle are noticed', () => {
+  assert.deepEqual(trespasses('cache/model/store.ts', ['gateway/chain.ts', 'lib/x.ts', 'cache/y.ts']), [
     'cache/model/store.ts -> gateway/chain.ts',
   ]);
   assert.ok(importsOf('gateway/chain.ts').includes('gateway/steps/forward.ts'));
+  const forms =
+    "import type { A } from './a.ts';\nexport {\n  b,\n} from '../b.ts';\nimport './c.ts';\nimport('./d.ts');";
+  assert.deepEqual(importsOf('x/y/z.ts', forms), ['x/y/a.ts', 'x/b.ts', 'x/y/c.ts', 'x/y/d.ts']);
+  const page =
+    '## The rooms\n\n| Room | x | May import |\n| `a` | b | |\n| `b` | c | `a`, `c` |\n\n## Others\n| `d` | e | |';
+  assert.deepEqual(roomsOfPage(page), { a: [], b: ['a', 'c'] });
+  const graph = { a: ['b'], b: ['c', 'd'], c: ['d'], d: ['b'], e: ['a', 'c'], f: ['f'] };
+  assert.deepEqual(circlesIn(new Map(Object.entries(graph))), ['b -> c -> d -> b', 'f -> f']);
 });
 
-test('only the questions of the index can be asked as the gateway itself by the way that is made for it, and it can only GET', () => {
-  const files = globSync('{auth,cache,routing,search,gateway,cli,bin}/**/*.ts', { cwd: root });
+test('the one way to ask a member as the gateway itself can only GET, and only the questions of the index use it', () => {
+  const rooms = ['auth', 'cache', 'routing', 'search', 'gateway', 'cli', 'bin'];
+  const files = sourceFiles.filter((file) => rooms.includes(file.split('/')[0]!));
   const users = files.filter((file) => importsOf(file).includes('routing/members/read-as-gateway.ts'));
   assert.deepEqual(users, ['search/sync/ask-member.ts']);
-  const source = readFileSync(join(root, 'routing/members/read-as-gateway.ts'), 'utf8');
-  assert.match(source, /\{ \.\.\.read, identity: 'self', method: 'GET' \}/);
-  const reflectors = files.filter((file) => /^search\/(?!member-reviews)/.test(file) && !file.endsWith('.test.ts'));
-  const others = reflectors.filter((file) => /identity: 'self'/.test(readFileSync(join(root, file), 'utf8')));
+  assert.match(textOf('routing/members/read-as-gateway.ts'), /\{ \.\.\.read, identity: 'self', method: 'GET' \}/);
+  const others = files.filter(
+    (file) => file.startsWith('search/') && !file.endsWith('.test.ts') && /identity: 'self'/.test(textOf(file)),
+  );
   assert.deepEqual(others, [], 'nothing else of the index names that identity');
 });

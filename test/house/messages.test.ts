@@ -8,7 +8,7 @@ import { root } from './pages.ts';
 
 const page = readFileSync(join(root, 'docs/how-to/troubleshooting.md'), 'utf8');
 const code = globSync('{auth,cache,gateway,routing,search}/**/*.ts', { cwd: root })
-  .filter((file) => !/\.(?:test|fixture)\.ts$|(?:^|\/)test-/.test(file))
+  .filter((file) => !/\.(?:test|fixture)\.ts$/.test(file))
   .map((file) => readFileSync(join(root, file), 'utf8').replaceAll("\\'", "'"))
   .join('\n');
 

@@ -1,11 +1,12 @@
-// What peers' own test cases became here: each row of the two pages names tests that exist and carry its number. Easy
-// to get wrong: a number that is only part of another one counts for nothing, and a range counts for each number in it.
+// What peers' own test cases became here: each row of the two pages names tests that exist and end in its number. A
+// range counts for each number in it.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { idsOfName, testNames } from './cases.ts';
+import { root } from './pages.ts';
 
-const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/reference/cluster-gateway-cases.md'), 'utf8');
 
 /** How many cases the tests of cluster-gateway have: CG-01, CG-02 and so on. */
@@ -26,14 +27,9 @@ function readRows(text: string): readonly Row[] {
   }));
 }
 
-/** Names of the tests in a file's text. */
-function testNames(text: string): readonly string[] {
-  return [...text.matchAll(/\b(?:test|it)\(\s*(["'`])(.*?)\1,/gs)].map(([, , name]) => name!);
-}
-
 /** Whether the brackets at the end of one of these names hold the row. */
 function holds(names: readonly string[], id: string): boolean {
-  return names.some((name) => (/\(([^()]*)\)$/.exec(name)?.[1] ?? '').split(', ').includes(id));
+  return names.some((name) => idsOfName(name).includes(id));
 }
 
 const rows = readRows(page);
@@ -61,7 +57,7 @@ test('every test file named exists and has a test with the number of the row in 
 
 test('a number that is only part of another, or in no test name, is noticed', () => {
   const names = testNames("// CG-01\ntest('a plugin (CG-17)', () => {});\nit(`${hub}: a client (CG-02, CG-03)`, f);");
-  assert.deepEqual(names, ['a plugin (CG-17)', '${hub}: a client (CG-02, CG-03)']);
+  assert.deepEqual(names, ['a plugin (CG-17)', '…: a client (CG-02, CG-03)']);
   assert.deepEqual(
     ['CG-01', 'CG-17', 'CG-02', 'CG-03', 'CG-1'].filter((id) => holds(names, id)),
     ['CG-17', 'CG-02', 'CG-03'],
@@ -109,7 +105,7 @@ test("every case of Clusterpedia's tests has one row", () => {
 test("each test file named for a case of Clusterpedia's has tests of the row, and together they hold all of it", () => {
   const held = (file: string): ReadonlySet<number> => {
     const names = testNames(readFileSync(join(root, file), 'utf8'));
-    return new Set(names.flatMap((name) => numbersIn(/\([^()]*\)$/.exec(name)?.[0] ?? '')));
+    return new Set(names.flatMap((name) => idsOfName(name).flatMap(numbersIn)));
   };
   const missing = ranges.flatMap(({ numbers, files }) => {
     const sets = files.map((file) => (existsSync(join(root, file)) ? held(file) : new Set<number>()));

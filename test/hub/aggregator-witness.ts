@@ -1,6 +1,6 @@
 // An aggregated API server that does nothing but note with which certificate the hub's aggregator introduces itself: a
-// front-proxy certificate is replaced on disk, and the hub tells nobody when it begins to show the new one. Easy to get
-// wrong: kept connections go on with the old one.
+// front-proxy certificate is replaced on disk, and the hub tells nobody when it begins to show the new one. Kept
+// connections go on with the old one.
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';

@@ -1,5 +1,5 @@
-// A TCP balancer in front of replicas: what a Service is to a hub's aggregator. Easy to get wrong: a connection lives
-// and dies with its replica, so that a killed one is seen as a reset, and a replica that refuses is passed over.
+// A TCP balancer in front of replicas: what a Service is to a hub's aggregator. A connection lives and dies with its
+// replica, so that a killed one is seen as a reset, and a replica that refuses is passed over.
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 

@@ -1,6 +1,6 @@
 // What a hub holds for the gateway before it starts: its ServiceAccount with the least rights it needs, roles for
-// people, and clusters as cluster-gateway's Secrets. Easy to get wrong: a right given here for a test's comfort hides
-// one that is missing from the chart.
+// people, and clusters as cluster-gateway's Secrets. A right given here for a test's comfort hides one that is missing
+// from the chart.
 import type { Member } from '../controlplane/fixture.ts';
 
 /** Namespace and ServiceAccount of the gateway on the hub; also namespace and name of its Service. */

@@ -1,5 +1,5 @@
-// A TCP relay before a hub, for tests of what a network does to watches. Easy to get wrong: TLS goes through untouched,
-// so the hub's certificate must be for the address the relay listens on (127.0.0.1).
+// A TCP relay before a hub, for tests of what a network does to watches. TLS goes through untouched, so the hub's
+// certificate must be for the address the relay listens on (127.0.0.1).
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /** `open`: bytes pass. `cut`: connections are reset and refused. `silent`: connections stay open and nothing passes. */

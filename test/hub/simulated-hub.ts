@@ -1,7 +1,7 @@
 // A process with a simulated hub that holds many clusters as cluster-gateway Secrets, for measuring a gateway with
 // thousands of registrations. Settings come as a file (argument 1), the first line of standard output is its answer.
-// Easy to get wrong: all clusters may be one member, but each registration has its own credential Secret, or the
-// gateway would be measured with one cluster under many names.
+// All clusters may be one member, but each registration has its own credential Secret, or the gateway would be measured
+// with one cluster under many names.
 import { readFileSync } from 'node:fs';
 import { startSimulator } from '../../sim/server.ts';
 

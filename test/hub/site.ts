@@ -1,6 +1,6 @@
 // A real hub with members behind it, and a gateway process that serves the hub's aggregated API: what tests of hub mode
-// start from. Easy to get wrong: the gateway's account on the hub is its own ServiceAccount with the rights of
-// objects.ts, never an administrator.
+// start from. The gateway's account on the hub is its own ServiceAccount with the rights of objects.ts, never an
+// administrator.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';

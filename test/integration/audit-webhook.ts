@@ -1,5 +1,5 @@
-// A webhook for audit events that does what a test says, and the kubeconfig that leads to it. Easy to get wrong: one
-// that "never answers" must take the connection and the request, since a closed port is another fault.
+// A webhook for audit events that does what a test says, and the kubeconfig that leads to it. One that "never answers"
+// must take the connection and the request, since a closed port is another fault.
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';

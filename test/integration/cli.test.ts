@@ -1,5 +1,5 @@
-// The command line against a real gateway process in front of two simulated clusters. Easy to get wrong: programs are
-// started without blocking, because the simulated clusters live in this very process.
+// The command line against a real gateway process in front of two simulated clusters. Programs are started without
+// blocking, because the simulated clusters live in this very process.
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,5 @@
 // A gateway with three members that have a few pods and a fourth that is down, for tests of requests to every cluster.
-// Easy to get wrong: objects are odd on purpose (integer keys, 2^53+1, `1.0`), so that parsing and printing one
-// anywhere changes it.
+// Objects are odd on purpose (integer keys, 2^53+1, `1.0`), so that parsing and printing one anywhere changes it.
 import { exchange, requestBytes } from '../site/raw-client.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
 import type { MemberRequest } from '../site/member.ts';

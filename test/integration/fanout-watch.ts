@@ -1,10 +1,11 @@
-// One watch over every cluster against a whole gateway; the events of each member are the test's. Easy to get wrong:
-// what a client that comes back would miss shows only in the versions that it was given, so these are looked at, and in
-// what members are asked. Run by fanout.test.ts: a process of its own would load the whole gateway once more.
+// One watch over every cluster against a whole gateway; the events of each member are the test's. What a client that
+// comes back would miss shows only in the versions that it was given, so these are looked at, and in what members are
+// asked. Run by fanout.test.ts: a process of its own would load the whole gateway once more.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { openRaw, requestBytes } from '../site/raw-client.ts';
-import { eventually, kubeconfigText } from '../site/site.ts';
+import { kubeconfigText } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { ask, live, pods, servePods, startFanoutSite } from './fanout-site.ts';
 
@@ -108,7 +109,7 @@ export function watchTests(): void {
       open.get(3)![0]!.send(change('DELETED', 'f', 9));
       const second = (await events.next())!;
       assert.deepEqual([second.type, versionsIn(second)], ['DELETED', { m1: '7', m2: '8', m3: '9' }]);
-      const again = await eventually(() => open.get(2)![1]);
+      const again = await waitFor(() => open.get(2)![1]);
       assert.match(again.target, /resourceVersion=8&/);
       again.send('{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"20"}}}');
       again.send(change('ADDED', 'n', 21));
@@ -135,7 +136,7 @@ export function watchTests(): void {
       assert.deepEqual([...names].toSorted(), ['a', 'b', 'c', 'd', 'e', 'f']);
       const { type, object } = (await events.next())!;
       assert.deepEqual([type, object.metadata.annotations], ['BOOKMARK', { 'k8s.io/initial-events-end': 'true' }]);
-      await eventually(() => open.get(1)!.length > 0);
+      await waitFor(() => open.get(1)!.length > 0);
       assert.doesNotMatch(open.get(1)![0]!.target, /sendInitialEvents|resourceVersionMatch/);
       events.close();
       const other = await watch(`resourceVersion=${object.metadata.resourceVersion}`, 'bob');

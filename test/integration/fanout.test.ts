@@ -1,6 +1,5 @@
 // Requests for every cluster (`/clusters/*/proxy`) against a whole gateway and members that say exactly what a test
-// wants. Easy to get wrong: an answer that looks whole and is not; so every test that leaves a cluster out also looks
-// for its name.
+// wants. An answer that looks whole and is not; so every test that leaves a cluster out also looks for its name.
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
@@ -8,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { after, before, beforeEach, test } from 'node:test';
 import { rightsTests } from '../attack/fanout-rights.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
-import { eventually } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { watchTests } from './fanout-watch.ts';
 import { ask as askSite, json, live, marked, pod, pods, servePods, startFanoutSite, status } from './fanout-site.ts';
@@ -157,7 +156,7 @@ test('a client that stops reading holds the members back', async () => {
   );
   const { socket } = await member.request(0);
   let before = Infinity;
-  const left = await eventually(() => {
+  const left = await waitFor(() => {
     const isSteady = socket.writableLength === before && socket.writableLength > 0;
     before = socket.writableLength;
     return isSteady && before;

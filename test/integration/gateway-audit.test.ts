@@ -1,5 +1,5 @@
-// The audit log of a whole gateway: policies that change, sinks that fill up, and what then happens to requests. Easy
-// to get wrong: "was refused" is half of it; the other half is that the cluster heard nothing.
+// The audit log of a whole gateway: policies that change, sinks that fill up, and what then happens to requests. "was
+// refused" is half of it; the other half is that the cluster heard nothing.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
-import { eventually, startSite } from '../site/site.ts';
+import { startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { startWebhook, webhookKubeconfig } from './audit-webhook.ts';
 import type { AuditedEvent, TestWebhook } from './audit-webhook.ts';
@@ -91,12 +92,12 @@ test('a policy is followed while it changes, and a bad edit keeps the last good 
   await start({ auditLogPath: log }, { ...everything, rules: [{ level: 'None' }] });
   await ask(`GET ${pods}`);
   site!.replace(join(folder, 'policy.yaml'), JSON.stringify({ ...everything, omitStages: ['RequestReceived'] }));
-  await eventually(() => site!.log().includes('configuration reloaded'));
+  await waitFor(() => site!.log().includes('configuration reloaded'));
   await ask(`GET ${pods}/a`);
   site!.replace(join(folder, 'policy.yaml'), JSON.stringify({ ...everything, rules: [{ level: 'Request' }] }));
-  await eventually(() => site!.log().includes('bad edit: the last good state is kept'));
+  await waitFor(() => site!.log().includes('bad edit: the last good state is kept'));
   await ask(`GET ${pods}/b`);
-  const events = await eventually(() => logged(log).length >= 2 && logged(log));
+  const events = await waitFor(() => logged(log).length >= 2 && logged(log));
   assert.deepEqual(
     events.map(({ stage, requestURI }) => [stage, requestURI]),
     [
@@ -119,7 +120,7 @@ test('a webhook gets batches at the very path and with the credential of its kub
   site!.close();
   await start({ ...small, auditWebhookConfigFile: file('webhook.yaml', kubeconfig) });
   await ask(`GET ${pods}`);
-  await eventually(() => webhook!.events().length === 2);
+  await waitFor(() => webhook!.events().length === 2);
   const [batch] = webhook.taken;
   assert.deepEqual(
     [batch!.path, batch!.authorization, batch!.kind, batch!.apiVersion],
@@ -150,9 +151,9 @@ test('once a failing webhook takes events again, changes are let through, and wh
   for (let i = 0; i < 2; i++) await ask(`GET ${pods}`);
   assertRefused(await ask(`POST ${pods}`, [alice], '{}'));
   webhook!.behaviour = 200;
-  await eventually(async () => (await metric('portcullis_audit_accepting{plugin="webhook"}')) === 1);
+  await waitFor(async () => (await metric('portcullis_audit_accepting{plugin="webhook"}')) === 1);
   assert.equal((await ask(`POST ${pods}`, [alice], '{"metadata":{"name":"web"}}')).status, 200);
-  const events = await eventually(() => webhook!.events().length === 6 && webhook!.events());
+  const events = await waitFor(() => webhook!.events().length === 6 && webhook!.events());
   assert.equal(events.filter(({ verb }) => verb === 'list').length, 4);
   assert.equal(
     events.find(({ verb, stage }) => verb === 'create' && stage === 'ResponseComplete')?.objectRef?.name,
@@ -174,7 +175,7 @@ test('a change that was let in is recorded even when the sink fills up before it
   request.reply(201, [], '{}');
   assert.equal((await change).status, 201);
   webhook!.behaviour = 200;
-  await eventually(() =>
+  await waitFor(() =>
     webhook!
       .events()
       .some(
@@ -212,7 +213,7 @@ test('in mode blocking nothing is sent to a cluster before the webhook has the e
   await startWithWebhook({ auditWebhookMode: 'blocking' });
   webhook!.behaviour = 'silent';
   const waiting = ask(`POST ${pods}`, [alice], '{}');
-  await eventually(() => webhook!.received.length === 1);
+  await waitFor(() => webhook!.received.length === 1);
   assert.deepEqual(
     webhook!.received[0]!.items.map(({ stage }) => stage),
     ['RequestReceived'],
@@ -247,9 +248,9 @@ test('a full disk refuses changes, lets reads go on, and with room again every r
     assert.equal((await ask(`GET ${pods}`)).status, 200);
     assert.ok((await metric('portcullis_audit_dropped_total{plugin="log"}')) >= 2);
     rmSync(join(mount, 'filler'));
-    await eventually(async () => (await metric('portcullis_audit_accepting{plugin="log"}')) === 1);
+    await waitFor(async () => (await metric('portcullis_audit_accepting{plugin="log"}')) === 1);
     assert.equal((await ask(`POST ${pods}`, [alice], '{}')).status, 200);
-    const events = await eventually(() => logged(log).at(-1)?.verb === 'create' && logged(log));
+    const events = await waitFor(() => logged(log).at(-1)?.verb === 'create' && logged(log));
     assert.equal(new Set(events.map(({ auditID, stage }) => `${auditID} ${stage}`)).size, events.length);
   } finally {
     site?.close();
@@ -276,7 +277,7 @@ test('a file is rotated under load, and no event is lost', async () => {
   const names = (): string[] => readdirSync(join(folder, 'logs'));
   const events = (): string[] =>
     names().flatMap((name) => logged(join(folder, 'logs', name)).map(({ auditID, stage }) => `${auditID} ${stage}`));
-  await eventually(() => events().length >= requests * 2);
+  await waitFor(() => events().length >= requests * 2);
   assert.equal(new Set(events()).size, requests * 2);
   assert.ok(names().length >= 3, names().join());
   for (const name of names()) assert.ok(statSync(join(folder, 'logs', name)).size <= 1024 * 1024);
@@ -292,7 +293,7 @@ test('a client that leaves before it is answered is in the log as kube-apiserver
     await site!.members[0]!.request(path === pods ? 0 : 1);
     client.close();
   }
-  const events = await eventually(() => logged(log).length === 5 && logged(log));
+  const events = await waitFor(() => logged(log).length === 5 && logged(log));
   const told = events.filter(({ stage }) => stage !== 'RequestReceived');
   assert.deepEqual(told.map(({ verb, stage }) => `${verb} ${stage}`).toSorted(), [
     'list ResponseComplete',

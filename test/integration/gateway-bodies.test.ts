@@ -13,7 +13,8 @@ import { http2Answer, http2Exchange, http2Headers, openHttp2, openStream } from 
 import { answerEcho } from '../site/member.ts';
 import type { MemberRequest } from '../site/member.ts';
 import { exchange, openRaw, requestBytes } from '../site/raw-client.ts';
-import { eventually, startSite } from '../site/site.ts';
+import { startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 
 const alice = 'Authorization: Bearer alice-token';
@@ -240,7 +241,7 @@ function pump(to: Writable, total: number, count: { bytes: number }, done: () =>
 async function standstill(count: { bytes: number }): Promise<number> {
   let last = -1;
   let since = performance.now();
-  return eventually(() => {
+  return waitFor(() => {
     if (count.bytes !== last) since = performance.now();
     last = count.bytes;
     return last > 0 && performance.now() - since > 400 ? last : undefined;
@@ -300,12 +301,12 @@ test('a client that goes away is missed at the member, for a list, a watch and a
     await client.answer({ headOnly: true });
     const request = await site.members[0]!.request(0);
     client.close();
-    await eventually(() => request.socket.destroyed || request.socket.readableEnded);
+    await waitFor(() => request.socket.destroyed || request.socket.readableEnded);
     site.members[0]!.requests.splice(0);
     const stream = openStream(session, http2Headers('GET', path, token));
     const second = await site.members[0]!.request(0);
     stream.close(constants.NGHTTP2_CANCEL);
-    await eventually(() => second.socket.destroyed || second.socket.readableEnded);
+    await waitFor(() => second.socket.destroyed || second.socket.readableEnded);
     site.members[0]!.requests.splice(0);
   }
   const open = http2Member.openStreams();
@@ -313,8 +314,8 @@ test('a client that goes away is missed at the member, for a list, a watch and a
   client.send(requestBytes(`GET ${watch}`, [alice]));
   await client.answer({ headOnly: true });
   const stream = openStream(session, http2Headers('GET', watch, token));
-  await eventually(() => http2Member.openStreams() === open + 2);
+  await waitFor(() => http2Member.openStreams() === open + 2);
   client.close();
   stream.close(constants.NGHTTP2_CANCEL);
-  await eventually(() => http2Member.openStreams() === open);
+  await waitFor(() => http2Member.openStreams() === open);
 });

@@ -6,7 +6,8 @@ import { after, before, test } from 'node:test';
 import { http2Answer, http2Exchange, http2Headers, openHttp2, openStream } from '../site/http2-client.ts';
 import { exchange, openRaw, requestBytes } from '../site/raw-client.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
-import { eventually, kubeconfigText, startSite } from '../site/site.ts';
+import { kubeconfigText, startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Context, Site } from '../site/site.ts';
 
 const alice = 'Authorization: Bearer alice-token';
@@ -38,7 +39,7 @@ before(async () => {
     ],
   });
   session = await openHttp2(site);
-  await eventually(async () => {
+  await waitFor(async () => {
     const { items } = await list();
     return items.every(({ status }) => status.conditions.length > 0);
   });
@@ -256,7 +257,7 @@ test('a watch tells what there is, then what changes, and one that begins at a v
   assert.deepEqual(left.toSorted(), ['DELETED new', 'DELETED prod-eu-1']);
   for (const one of [all, selected, later]) one.close();
   site.replace(site.files.kubeconfig, kubeconfigText(site.contexts));
-  await eventually(async () => names(await list()).length === 4);
+  await waitFor(async () => names(await list()).length === 4);
 });
 
 test('WatchList: the initial events end with a bookmark that says so', async () => {

@@ -1,5 +1,5 @@
-// Row A10: SIGTERM to a real process. Unready first; what is short finishes, watches end between two events, what
-// cannot end is cut so that it looks cut, and the process leaves with 0.
+// SIGTERM to a real process. Unready first; what is short finishes, watches end between two events, what cannot end is
+// cut so that it looks cut, and the process leaves with 0.
 import assert from 'node:assert/strict';
 import { constants } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
@@ -13,8 +13,9 @@ import type { Http2Answer } from '../site/http2-client.ts';
 import { startMember } from '../site/member.ts';
 import type { Member, MemberRequest } from '../site/member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
-import type { Door, RawClient } from '../site/raw-client.ts';
-import { eventually, kubeconfigText } from '../site/site.ts';
+import type { Endpoint, RawClient } from '../site/raw-client.ts';
+import { kubeconfigText } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
 
@@ -26,7 +27,7 @@ const folder = mkdtempSync(join(tmpdir(), 'portcullis-drain-'));
 const kubeconfig = join(folder, 'kubeconfig.yaml');
 let member: Member;
 let gateway: GatewayProcess;
-let door: Door;
+let endpoint: Endpoint;
 let session: ClientHttp2Session;
 
 before(async () => {
@@ -38,8 +39,8 @@ before(async () => {
     users: [{ token: 'alice-token', name: 'alice' }],
     config: { shutdownDelaySeconds: 2, shutdownGraceSeconds: 3 },
   });
-  door = { port: gateway.port, ca: gateway.caPem };
-  session = await openHttp2(door);
+  endpoint = { port: gateway.port, ca: gateway.caPem };
+  session = await openHttp2(endpoint);
 });
 after(async () => {
   session.destroy();
@@ -64,7 +65,7 @@ interface Open {
 async function open(path: string, beginning: string): Promise<Open> {
   member.answer = ({ socket }) => void socket.write(beginning, 'latin1');
   const first = member.requests.length;
-  const client = await openRaw(door);
+  const client = await openRaw(endpoint);
   client.send(requestBytes(`GET ${path}`, [alice]));
   const stream = openStream(session, http2Headers('GET', path, token));
   const answered = new Promise((resolve) => stream.once('response', resolve));
@@ -111,28 +112,28 @@ test('a drain in the order of kube-apiserver', async () => {
   const log = await open(`${pod}/log?follow=true`, json + chunk('a line\n'));
   member.answer = ({ socket }) =>
     void socket.write('HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n');
-  const exec = await openRaw(door);
+  const exec = await openRaw(endpoint);
   exec.send(requestBytes(`POST ${pod}/exec`, [alice, ...upgradeLines('SPDY/3.1')]));
   assert.equal((await exec.answer()).status, 101);
-  const own = await openRaw(door);
+  const own = await openRaw(endpoint);
   own.send(requestBytes('GET /apis/gateway.portcullis.io/v1alpha1/clusters?watch=true', [alice]));
   await own.answer({ headOnly: true });
   const short = await open(`${api}/namespaces`, '');
-  const idle = await openRaw(door);
+  const idle = await openRaw(endpoint);
   member.answer = (request) => request.reply(200, [], 'still served');
 
   const exited = gateway.stop('SIGTERM');
   // Unready at once, and still serving.
-  await eventually(async () => (await exchange(door, requestBytes('GET /readyz'))).status === 500);
-  const unready = await exchange(door, requestBytes('GET /readyz'));
+  await waitFor(async () => (await exchange(endpoint, requestBytes('GET /readyz'))).status === 500);
+  const unready = await exchange(endpoint, requestBytes('GET /readyz'));
   assert.match(unready.body, /shutdown failed: reason withheld/);
-  assert.equal((await exchange(door, requestBytes('GET /livez'))).status, 200);
-  assert.equal((await exchange(door, requestBytes(`GET ${api}/pods`, [alice]))).body, 'still served');
+  assert.equal((await exchange(endpoint, requestBytes('GET /livez'))).status, 200);
+  assert.equal((await exchange(endpoint, requestBytes(`GET ${api}/pods`, [alice]))).body, 'still served');
   assert.equal((await http2Exchange(session, http2Headers('GET', `${api}/pods`, token))).status, 200);
 
   // Behind the delay no connection is taken and idle ones are closed; a quiet watch ends at once.
   await idle.closed;
-  await assert.rejects(openRaw(door));
+  await assert.rejects(openRaw(endpoint));
   assert.deepEqual(unchunked((await quiet.client.closed, quiet.client.rest())), { body: event, complete: true });
   const quiet2 = await quiet.over2;
   assert.deepEqual([quiet2.body, quiet2.complete], [event, true]);

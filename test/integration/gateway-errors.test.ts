@@ -1,5 +1,5 @@
-// Row A7: what can be wrong with a member, each as its own answer: a metav1.Status and a Warning that name cluster and
-// cause, over both protocols, at once, and never with a Retry-After that would make client-go repeat a POST.
+// What can be wrong with a member, each as its own answer: a metav1.Status and a Warning that name cluster and cause,
+// over both protocols, at once, and never with a Retry-After that would make client-go repeat a POST.
 import assert from 'node:assert/strict';
 import { constants } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';

@@ -11,7 +11,8 @@ import type { Simulator } from '../../sim/server.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../site/http2-client.ts';
 import { exchange, openRaw, requestBytes } from '../site/raw-client.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
-import { eventually, startSite } from '../site/site.ts';
+import { startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import { writeHubKubeconfig } from '../site/simulated-hub.ts';
 import type { Site } from '../site/site.ts';
 
@@ -100,7 +101,7 @@ before(async () => {
     }) as never,
   );
   session = await openHttp2(site);
-  await eventually(async () => (await ask(`GET ${api}/east`)).status === 200);
+  await waitFor(async () => (await ask(`GET ${api}/east`)).status === 200);
 });
 after(async () => {
   session.destroy();

@@ -7,7 +7,8 @@ import type { Http2Answer } from '../site/http2-client.ts';
 import { answerEcho } from '../site/member.ts';
 import type { MemberRequest } from '../site/member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
-import { eventually, startSite } from '../site/site.ts';
+import { startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 
 const users = ['big', 'small', 'third'].map((name) => ({ name, token: `${name}-token` }));
@@ -38,7 +39,7 @@ beforeEach(() => {
 });
 /** Everything of one test is over before the next begins. */
 afterEach(async () => {
-  await eventually(async () => {
+  await waitFor(async () => {
     const answer = await exchange(site, requestBytes('GET /readyz?verbose', [bearer('third')]));
     return /\]limits ok: 0 reading and 0 changing requests under way, 0 waiting, 0 streams/.test(answer.body);
   });
@@ -79,11 +80,11 @@ for (const protocol of ['HTTP/1.1', 'HTTP/2'] as const) {
       if (answer.status === 429) refused.push(answer);
       return answer.status;
     });
-    // 3 places at the cluster and 10 in the queue: the rest is told at once.
-    await eventually(() => refused.length === 27);
+    // 3 seats at the cluster and 10 in the queue: the rest is told at once.
+    await waitFor(() => refused.length === 27);
     for (const { values } of refused) assert.deepEqual(values('retry-after'), ['1']);
     const small = [1, 2, 3].map(() => asked('small'));
-    await eventually(async () => {
+    await waitFor(async () => {
       const ready = await exchange(site, requestBytes('GET /readyz?verbose', [bearer('third')]));
       return ready.body.includes(', 13 waiting');
     });
@@ -105,10 +106,10 @@ async function over2(): Promise<(user: string) => Promise<Http2Answer>> {
   return (user) => http2Exchange(session, http2Headers('GET', pods('m1'), ['authorization', `Bearer ${user}-token`]));
 }
 
-test('a cluster that does not answer holds its own places, and requests to another are answered', async () => {
+test('a cluster that does not answer holds its own seats, and requests to another are answered', async () => {
   const stalled = holding();
   const waiting = Array.from({ length: 9 }, () => exchange(site, requestBytes(`GET ${pods('m1')}`, [bearer('small')])));
-  await eventually(() => site.members[0]!.requests.length === 3);
+  await waitFor(() => site.members[0]!.requests.length === 3);
   const answer = await exchange(site, requestBytes(`GET ${pods('m2')}`, [bearer('big')]));
   assert.equal(answer.status, 200);
   assert.equal(site.members[0]!.requests.length, 3, 'the stalled one was asked no more');
@@ -119,11 +120,11 @@ test('a cluster that does not answer holds its own places, and requests to anoth
 test('a client that leaves while it waits is never sent to the cluster', async () => {
   const member = holding();
   const first = [1, 2, 3].map(() => exchange(site, requestBytes(`GET ${pods('m1')}`, [bearer('big')])));
-  await eventually(() => site.members[0]!.requests.length === 3);
+  await waitFor(() => site.members[0]!.requests.length === 3);
   const leaving = await openRaw(site);
   leaving.send(requestBytes(`POST ${pods('m1')}`, [bearer('small'), 'Content-Length: 2'], '{}'));
   const waits = async (count: number): Promise<true> =>
-    eventually(async () => {
+    waitFor(async () => {
       const ready = await exchange(site, requestBytes('GET /readyz?verbose', [bearer('third')]));
       return ready.body.includes(`, ${count} waiting`);
     });
@@ -142,7 +143,7 @@ test('a user opens so many watches and upgrades and no more, is told with a Stat
     requestBytes(`GET ${pods('m1')}/web/exec?command=sh`, [bearer(user), ...upgradeLines('websocket')]);
   const open = [await openRaw(site), await openRaw(site)];
   open.forEach((client, index) => client.send(index === 0 ? watch : exec('big')));
-  await eventually(() => site.members[0]!.requests.length === 2);
+  await waitFor(() => site.members[0]!.requests.length === 2);
   const refusedWatch = await exchange(site, watch);
   const refusedExec = await exchange(site, exec('big'));
   for (const answer of [refusedWatch, refusedExec]) {
@@ -155,15 +156,15 @@ test('a user opens so many watches and upgrades and no more, is told with a Stat
   }
   const other = await openRaw(site);
   other.send(exec('small'));
-  await eventually(() => site.members[0]!.requests.length === 3);
+  await waitFor(() => site.members[0]!.requests.length === 3);
   for (const client of [...open, other]) client.close();
   member.release();
 });
 
-test('health is answered while nothing else has a place', async () => {
+test('health is answered while nothing else has a seat', async () => {
   const member = holding();
   const taken = [1, 2, 3].map(() => exchange(site, requestBytes(`GET ${pods('m1')}`, [bearer('big')])));
-  await eventually(() => site.members[0]!.requests.length === 3);
+  await waitFor(() => site.members[0]!.requests.length === 3);
   for (const path of ['/livez', '/readyz', '/healthz']) {
     assert.equal((await exchange(site, requestBytes(`GET ${path}`))).status, 200);
   }

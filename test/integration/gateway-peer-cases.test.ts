@@ -1,6 +1,5 @@
 // Cases of cluster-gateway's own proxy tests on the wire, by their numbers (docs/reference/cluster-gateway-cases.md).
-// Easy to get wrong: what the member sees is read from its socket, since a server that parses would mend a path before
-// we look at it.
+// What the member sees is read from its socket, since a server that parses would mend a path before we look at it.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startSite } from '../site/site.ts';

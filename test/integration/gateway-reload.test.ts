@@ -1,5 +1,5 @@
-// Row A11: a configuration that cannot be used refuses to start, and says where it is wrong; a bad edit while running
-// changes nothing but what the log, a metric and the authenticated readyz say.
+// A configuration that cannot be used refuses to start, and says where it is wrong; a bad edit while running changes
+// nothing but what the log, a metric and the authenticated readyz say.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { makeTestAuthority } from '../../routing/dial/authority.fixture.ts';
 import { exchange, requestBytes } from '../site/raw-client.ts';
-import { eventually, kubeconfigText, memberToken, rulesText, startSite } from '../site/site.ts';
+import { kubeconfigText, memberToken, rulesText, startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Context, Site } from '../site/site.ts';
 import { startGatewayProcess, tokenLine } from '../gateway-process.ts';
 import type { GatewayOptions } from '../gateway-process.ts';
@@ -72,7 +73,7 @@ for (const [name, file, bad, why] of edits) {
     const good = readFileSync(path, 'utf8');
     const before = site.log().length;
     site.replace(path, bad(good));
-    await eventually(async () => (await failedFiles()).includes(path));
+    await waitFor(async () => (await failedFiles()).includes(path));
     const told = site.log().slice(before);
     const lines = told
       .trim()
@@ -93,7 +94,7 @@ for (const [name, file, bad, why] of edits) {
     assert.equal(await status(pods, 't'), 401);
     assert.equal(await status('/clusters/m2/proxy/api'), 200);
     site.replace(path, good);
-    await eventually(async () => (await failedFiles()).length === 0);
+    await waitFor(async () => (await failedFiles()).length === 0);
     assert.doesNotMatch(await verbose(), /bad edit|last good/);
     assert.equal(await status(pods), 200);
   });
@@ -103,25 +104,25 @@ test('a file that is taken away keeps the last good state', async () => {
   const path = site.files.tokens;
   const good = readFileSync(path, 'utf8');
   rmSync(path);
-  await eventually(async () => (await failedFiles()).includes(path));
+  await waitFor(async () => (await failedFiles()).includes(path));
   assert.equal(await status(pods), 200);
   site.replace(path, good);
-  await eventually(async () => (await failedFiles()).length === 0);
+  await waitFor(async () => (await failedFiles()).length === 0);
 });
 
 test('good edits of tokens, rules and kubeconfig are in use soon after', async () => {
   const { tokens, rules: rulesFile, kubeconfig } = site.files;
   site.replace(tokens, `${tokenLine({ token: 'new-token', name: 'alice' })}\n`);
-  await eventually(async () => (await status(pods, 'new-token')) === 200);
+  await waitFor(async () => (await status(pods, 'new-token')) === 200);
   assert.equal(await status(pods), 401);
   site.replace(rulesFile, rulesText([{ ...allowed, verbs: ['get'] }]));
-  await eventually(async () => (await status(pods, 'new-token')) === 403);
+  await waitFor(async () => (await status(pods, 'new-token')) === 403);
   assert.equal(await status(`${pods.replace('pods', 'namespaces/a/pods/b')}`, 'new-token'), 200);
   site.replace(rulesFile, rulesText(rules));
-  await eventually(async () => (await status(pods, 'new-token')) === 200);
+  await waitFor(async () => (await status(pods, 'new-token')) === 200);
   site.members[0]!.requests.splice(0);
   site.replace(kubeconfig, kubeconfigText([{ ...site.contexts[0]!, token: 'second' }]));
-  await eventually(async () => (await status('/clusters/m2/proxy/api', 'new-token')) === 404);
+  await waitFor(async () => (await status('/clusters/m2/proxy/api', 'new-token')) === 404);
   assert.equal(await status(pods, 'new-token'), 200);
   assert.deepEqual(site.members[0]!.requests.at(-1)!.values('authorization'), ['Bearer second']);
   assert.notEqual(memberToken(1), 'second');

@@ -8,7 +8,8 @@ import { authority, makeCertificate, usedFor } from '../../auth/x509/certificate
 import { MessageBoundary } from '../../routing/forward/websocket-messages.ts';
 import { openRaw, requestBytes, upgradeLines } from '../site/raw-client.ts';
 import type { RawClient } from '../site/raw-client.ts';
-import { eventually, kubeconfigText, startSite } from '../site/site.ts';
+import { kubeconfigText, startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Site, SiteOptions } from '../site/site.ts';
 
 const api = '/clusters/m1/proxy/api/v1';
@@ -87,7 +88,7 @@ test('when a cluster is removed, a watch ends with an ERROR event that says so, 
   assert.equal(lastStatus(exec.rest()).message, 'cluster "m1" was removed');
   await log.closed;
   assert.ok(!log.rest().endsWith('0\r\n\r\n'), 'a log that is cut looks cut');
-  await eventually(() => site.log().match(/"cluster":"m1".*was removed/g)?.length === 3);
+  await waitFor(() => site.log().match(/"cluster":"m1".*was removed/g)?.length === 3);
 });
 
 test('an exec session that is in the middle of a message ends behind it', async (t) => {

@@ -1,5 +1,5 @@
 // Traces of a whole gateway: a collector over OTLP/HTTP, members that tell which headers came, and requests as people
-// send them. Easy to get wrong: spans are right only when the ids join: client to gateway, gateway to member.
+// send them. Spans are right only when the ids join: client to gateway, gateway to member.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -10,7 +10,8 @@ import { join } from 'node:path';
 import { after, afterEach, test } from 'node:test';
 import { exchange, requestBytes } from '../site/raw-client.ts';
 import type { RawAnswer } from '../site/raw-client.ts';
-import { eventually as everAfter, startSite } from '../site/site.ts';
+import { startSite } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Site } from '../site/site.ts';
 import { startGatewayProcess } from '../gateway-process.ts';
 
@@ -103,7 +104,7 @@ function attribute(span: Span, key: string): unknown {
 /** A span that never comes must fail the test, not hold it. */
 async function eventually<T>(found: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
   const giveUpAtMs = performance.now() + 20_000;
-  return await everAfter(() => {
+  return await waitFor(() => {
     assert.ok(performance.now() < giveUpAtMs, `20 s, and there is: ${bodies.join('\n')}`);
     return found();
   });
@@ -258,9 +259,9 @@ test('who does not ask for traces loads nothing of OpenTelemetry', async () => {
     users: [{ token: 'alice-token', name: 'alice' }],
     nodeArgs: ['--import', hook],
   });
-  const door = { port: gateway.port, ca: gateway.caPem };
+  const endpoint = { port: gateway.port, ca: gateway.caPem };
   const request = requestBytes(`GET ${pods}`, ['Authorization: Bearer alice-token', `traceparent: ${sampledParent}`]);
-  assert.equal((await exchange(door, request)).status, 200);
+  assert.equal((await exchange(endpoint, request)).status, 200);
   assert.match(gateway.log(), /hook is on/);
   assert.doesNotMatch(gateway.log(), /loaded/);
 });

@@ -1,6 +1,6 @@
 // A gateway with two workers, as a real process: both answer as the right user, what changes reaches both, one that
-// dies is replaced while the listener answers, and all end in good order. Easy to get wrong: one client has one worker
-// as long as its connection lasts, so each test asks over one of each.
+// dies is replaced while the listener answers, and all end in good order. One client has one worker as long as its
+// connection lasts, so each test asks over one of each.
 import assert from 'node:assert/strict';
 import { readFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,8 @@ import { startMember } from '../site/member.ts';
 import type { Member } from '../site/member.ts';
 import { openRaw, requestBytes } from '../site/raw-client.ts';
 import type { RawClient } from '../site/raw-client.ts';
-import { eventually, kubeconfigText } from '../site/site.ts';
+import { kubeconfigText } from '../site/site.ts';
+import { waitFor } from '../site/polling.ts';
 import type { Context } from '../site/site.ts';
 import { startGatewayProcess, tokenLine } from '../gateway-process.ts';
 import type { GatewayProcess } from '../gateway-process.ts';
@@ -75,8 +76,8 @@ async function metric(name: string): Promise<ReadonlyMap<string, number>> {
 
 /** Opens a connection to each worker and proves that it is so. */
 async function connect(): Promise<readonly RawClient[]> {
-  const door = { port: gateway.port, ca: gateway.caPem };
-  const opened = [await openRaw(door), await openRaw(door)];
+  const endpoint = { port: gateway.port, ca: gateway.caPem };
+  const opened = [await openRaw(endpoint), await openRaw(endpoint)];
   assert.deepEqual([...(await metric('portcullis_worker_connections'))].toSorted(), [
     ['{worker="0"}', 1],
     ['{worker="1"}', 1],
@@ -131,7 +132,7 @@ test('both workers answer, each caller as himself', async () => {
 test('a rotated credential is used by both, a removed cluster is 404 in both', async () => {
   const [first, , execs] = contexts;
   replace(kubeconfig, kubeconfigText([{ ...first!, token: 'credential-3' }, execs!]));
-  await eventually(async () => (await askBoth('m2')).every(({ status }) => status === 404));
+  await waitFor(async () => (await askBoth('m2')).every(({ status }) => status === 404));
   assert.deepEqual(await askBoth('m1'), [as('alice', 'credential-3'), as('alice', 'credential-3')]);
 });
 
@@ -142,7 +143,7 @@ test('a credential plugin runs once for both', async () => {
 
 test('a token that is taken away is refused by both, a new one is taken by both', async () => {
   replace(gateway.tokenFile, `${tokenLine(users[0]!)}\n${tokenLine({ token: 'carol-token', name: 'carol' })}\n`);
-  await eventually(async () => (await askBoth('m1', 'bob-token')).every(({ status }) => status === 401));
+  await waitFor(async () => (await askBoth('m1', 'bob-token')).every(({ status }) => status === 401));
   assert.deepEqual(await askBoth('m1', 'carol-token'), [as('carol', 'credential-3'), as('carol', 'credential-3')]);
 });
 
@@ -181,16 +182,16 @@ test('a worker that is killed is replaced, and nothing but its own connections i
   const survivor = clients[1 - cut]!;
   assert.deepEqual(await ask(survivor, 'm1', 'alice-token'), as('alice', 'credential-3'));
   // The listener answers all the while.
-  const door = { port: gateway.port, ca: gateway.caPem };
-  const fresh = await openRaw(door);
+  const endpoint = { port: gateway.port, ca: gateway.caPem };
+  const fresh = await openRaw(endpoint);
   assert.deepEqual(await ask(fresh, 'm1', 'alice-token'), as('alice', 'credential-3'));
-  await eventually(async () => (await metric('portcullis_workers_ready')).get('') === 2);
+  await waitFor(async () => (await metric('portcullis_workers_ready')).get('') === 2);
   assert.equal((await metric('portcullis_worker_restarts_total')).get(''), 1);
   const now = (await metric('portcullis_request_total')).get('{cluster="m1",verb="list",code="200"}')!;
   assert.equal(now, counted + 2, 'what the dead one had counted stays counted');
   fresh.close();
   survivor.close();
-  await eventually(async () => [...(await metric('portcullis_worker_connections')).values()].every((n) => n === 0));
+  await waitFor(async () => [...(await metric('portcullis_worker_connections')).values()].every((n) => n === 0));
   clients = await connect();
   assert.deepEqual(await askBoth('m1'), [as('alice', 'credential-3'), as('alice', 'credential-3')]);
   assert.deepEqual(await askBoth('execs'), [as('alice', 'plugin-1'), as('alice', 'plugin-1')]);

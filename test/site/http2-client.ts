@@ -1,10 +1,10 @@
-// An HTTP/2 client for attacks: raw header lists, repeats kept apart, and the way a stream ended. Easy to get wrong:
-// node:http2 reports a reset with NO_ERROR and a proper end alike, so the end is taken from END_STREAM alone.
+// An HTTP/2 client for attacks: raw header lists, repeats kept apart, and the way a stream ended. node:http2 reports a
+// reset with NO_ERROR and a proper end alike, so the end is taken from END_STREAM alone.
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
 import type { SecureContextOptions } from 'node:tls';
-import type { Door } from './raw-client.ts';
+import type { Endpoint } from './raw-client.ts';
 
 /** One answer over HTTP/2. */
 export interface Http2Answer {
@@ -18,9 +18,9 @@ export interface Http2Answer {
 }
 
 /** Opens a session. */
-export async function openHttp2(door: Door, options: SecureContextOptions = {}): Promise<ClientHttp2Session> {
-  const session = connect(`https://127.0.0.1:${door.port}`, {
-    ca: door.ca,
+export async function openHttp2(endpoint: Endpoint, options: SecureContextOptions = {}): Promise<ClientHttp2Session> {
+  const session = connect(`https://127.0.0.1:${endpoint.port}`, {
+    ca: endpoint.ca,
     maxHeaderListPairs: 20_000,
     maxSendHeaderBlockLength: 4 * 1024 * 1024,
     ...options,

@@ -1,11 +1,11 @@
-// An HTTP/2 client that sends frames as they are written down, right or wrong, and says how it was answered. Easy to
-// get wrong: a server may answer a fault of one stream by ending the connection, and a connection may end without
-// GOAWAY having arrived; both are told apart.
+// An HTTP/2 client that sends frames as they are written down, right or wrong, and says how it was answered. A server
+// may answer a fault of one stream by ending the connection, and a connection may end without GOAWAY having arrived;
+// both are told apart.
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import type { TLSSocket } from 'node:tls';
 import { trusting } from './raw-client.ts';
-import type { Door } from './raw-client.ts';
+import type { Endpoint } from './raw-client.ts';
 
 export const type = {
   data: 0,
@@ -175,8 +175,16 @@ function describe({ type: kind, payload }: ReceivedFrame): string {
 }
 
 /** Connects; sends the preface and SETTINGS unless told otherwise. */
-export async function openFrames(door: Door, first: readonly Buffer[] = [preface, settings()]): Promise<FrameClient> {
-  const socket = connect({ host: '127.0.0.1', port: door.port, secureContext: trusting(door), ALPNProtocols: ['h2'] });
+export async function openFrames(
+  endpoint: Endpoint,
+  first: readonly Buffer[] = [preface, settings()],
+): Promise<FrameClient> {
+  const socket = connect({
+    host: '127.0.0.1',
+    port: endpoint.port,
+    secureContext: trusting(endpoint),
+    ALPNProtocols: ['h2'],
+  });
   const client = new FrameClient(socket);
   await once(socket, 'secureConnect');
   if (first.length > 0) client.send(...first);

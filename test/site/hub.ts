@@ -1,6 +1,6 @@
-// A pretend hub: it publishes whom it trusts, reviews tokens and access as a test says, and can be taken away. Easy to
-// get wrong: the gateway follows the ConfigMap by a watch, so a change must reach that watch, and a test must wait
-// until the gateway acts on it.
+// A pretend hub: it publishes whom it trusts, reviews tokens and access as a test says, and can be taken away. The
+// gateway follows the ConfigMap by a watch, so a change must reach that watch, and a test must wait until the gateway
+// acts on it.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -1,6 +1,6 @@
 // A pretend cluster for attacks: a bare TLS server that records every byte, request and connection, with scripted
-// answers. Easy to get wrong: it must not be an http.Server, which would repair exactly what the tests are about; and
-// the probe's own requests are kept apart, so that "nothing upstream" means nothing.
+// answers. It must not be an http.Server, which would repair exactly what the tests are about; and the probe's own
+// requests are kept apart, so that "nothing upstream" means nothing.
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import type { TestAuthority } from '../../routing/dial/authority.fixture.ts';

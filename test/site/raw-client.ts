@@ -1,11 +1,11 @@
-// An HTTP/1.1 client that sends exactly the bytes it is given over TLS and says exactly what came back. Easy to get
-// wrong: a normalising client would mend the attack before it is made, and would hide whether an answer was complete.
+// An HTTP/1.1 client that sends exactly the bytes it is given over TLS and says exactly what came back. A normalising
+// client would mend the attack before it is made, and would hide whether an answer was complete.
 import { once } from 'node:events';
 import { connect, createSecureContext } from 'node:tls';
 import type { ConnectionOptions, SecureContext, TLSSocket } from 'node:tls';
 
 /** Where the gateway is. */
-export interface Door {
+export interface Endpoint {
   readonly port: number;
   /** PEM the gateway's certificate is checked with. */
   readonly ca: string;
@@ -40,22 +40,22 @@ export interface RawClient {
 const contexts = new Map<string, SecureContext>();
 
 /**
- * What trusts a door's certificate, made once: a tenth of a test's time goes into contexts otherwise. Shows nothing,
+ * What trusts the endpoint's certificate, made once: contexts would take a tenth of a test's time. Shows nothing,
  * resumes nothing.
  */
-export function trusting({ ca }: Door): SecureContext {
+export function trusting({ ca }: Endpoint): SecureContext {
   const context = contexts.get(ca) ?? createSecureContext({ ca });
   contexts.set(ca, context);
   return context;
 }
 
 /** Opens a connection; ALPN offers http/1.1 unless told otherwise. */
-export async function openRaw(door: Door, options: ConnectionOptions = {}): Promise<RawClient> {
+export async function openRaw(endpoint: Endpoint, options: ConnectionOptions = {}): Promise<RawClient> {
   const isPlain = Object.keys(options).every((option) => option === 'servername');
   const socket = connect({
     host: '127.0.0.1',
-    port: door.port,
-    ...(isPlain ? { secureContext: trusting(door) } : { ca: door.ca }),
+    port: endpoint.port,
+    ...(isPlain ? { secureContext: trusting(endpoint) } : { ca: endpoint.ca }),
     ALPNProtocols: ['http/1.1'],
     ...options,
   });
@@ -128,11 +128,11 @@ export async function openRaw(door: Door, options: ConnectionOptions = {}): Prom
 
 /** Sends one request on a connection of its own. */
 export async function exchange(
-  door: Door,
+  endpoint: Endpoint,
   request: string | Buffer,
   options: ConnectionOptions = {},
 ): Promise<RawAnswer> {
-  const client = await openRaw(door, options);
+  const client = await openRaw(endpoint, options);
   try {
     client.send(request);
     return await client.answer({ method: String(request).slice(0, String(request).indexOf(' ')) });

@@ -1,9 +1,10 @@
-// HTTP/2 frame by frame: header blocks that no library would send. Easy to get wrong: an answer's header block is
-// compressed, so the dynamic table is switched off and only :status is read.
+// HTTP/2 frame by frame: header blocks that no library would send. An answer's header block is compressed, so the
+// dynamic table is switched off and only :status is read.
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { trusting } from './raw-client.ts';
-import type { Door } from './raw-client.ts';
+import type { Endpoint } from './raw-client.ts';
+import { frame } from './http2-frames.ts';
 
 /** How a raw stream ended: a status code, or that it was reset, or that the whole connection was. */
 export type RawOutcome = number | 'reset' | 'closed';
@@ -24,8 +25,13 @@ export interface RawHttp2Request {
 }
 
 /** Sends one request on a connection of its own and waits for its first answer. */
-export async function rawHttp2(door: Door, request: RawHttp2Request): Promise<RawOutcome> {
-  const socket = connect({ host: '127.0.0.1', port: door.port, secureContext: trusting(door), ALPNProtocols: ['h2'] });
+export async function rawHttp2(endpoint: Endpoint, request: RawHttp2Request): Promise<RawOutcome> {
+  const socket = connect({
+    host: '127.0.0.1',
+    port: endpoint.port,
+    secureContext: trusting(endpoint),
+    ALPNProtocols: ['h2'],
+  });
   socket.on('error', () => undefined);
   await once(socket, 'secureConnect');
   const { promise, resolve } = Promise.withResolvers<RawOutcome>();
@@ -63,15 +69,6 @@ export async function rawHttp2(door: Door, request: RawHttp2Request): Promise<Ra
   const outcome = await promise;
   socket.destroy();
   return outcome;
-}
-
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
 }
 
 /** Literal fields without indexing, new names, no Huffman code (RFC 7541 section 6.2.2). */

@@ -1,5 +1,5 @@
-// A hub of the simulator that a gateway reads its clusters from. Easy to get wrong: the gateway goes there as an
-// administrator, so rights of callers are granted apart where a test is about them.
+// A hub of the simulator that a gateway reads its clusters from. The gateway goes there as an administrator, so rights
+// of callers are granted apart where a test is about them.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startSimulator } from '../../sim/server.ts';

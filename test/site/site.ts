@@ -14,7 +14,7 @@ import { tokenLine } from '../gateway-process.ts';
 import type { TestUser } from '../gateway-process.ts';
 import { startMember } from './member.ts';
 import type { Member } from './member.ts';
-import type { Door } from './raw-client.ts';
+import type { Endpoint } from './raw-client.ts';
 
 /** One context of a kubeconfig. */
 export interface Context {
@@ -44,7 +44,7 @@ export interface SiteOptions {
 }
 
 /** What a test works with. */
-export interface Site extends Door {
+export interface Site extends Endpoint {
   readonly gateway: Gateway;
   readonly authority: TestAuthority;
   readonly members: readonly Member[];
@@ -167,13 +167,4 @@ export function kubeconfigText(contexts: readonly Context[]): string {
 /** A rules file. */
 export function rulesText(rules: readonly object[]): string {
   return JSON.stringify({ apiVersion: 'gateway.portcullis.io/v1alpha1', kind: 'AuthorizationRules', rules });
-}
-
-/** Waits until `found` gives something, looking every 20 ms; the test's own time limit ends it. */
-export async function eventually<T>(found: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
-  for (;;) {
-    const value = await found();
-    if (value !== undefined && value !== false) return value;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }

@@ -28,7 +28,9 @@ export function readObjects(request: IndexRequest, path: AskedObjects): ObjectsQ
   return { kind, path, parameters, asked };
 }
 
-/** Clusterpedia's label and header (v0.9, pkg/kubeapiserver/resource_handler.go). The cluster does not see the label. */
+/**
+ * Clusterpedia's label and header (v0.9, pkg/kubeapiserver/resource_handler.go). The cluster does not see the label.
+ */
 function forwarded(request: IndexRequest, path: AskedObjects): ForwardQuestion {
   if (path.cluster === undefined)
     throw new GatewayError('BAD_REQUEST', 'only a path with a cluster can be forwarded: …/clusters/<name>/…');

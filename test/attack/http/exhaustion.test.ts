@@ -1,6 +1,5 @@
-// S39 and F13: whoever takes connections, logins, places or memory and gives nothing for them is bounded, and others
-// are served meanwhile. Easy to get wrong: the honest user comes from the same address as the attack, as behind a load
-// balancer.
+// Whoever takes connections, logins, seats or memory and gives nothing for them is bounded, and others are served
+// meanwhile. The honest user comes from the same address as the attack, as behind a load balancer.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +15,8 @@ import { http2Answer, http2Headers, openHttp2, openStream } from '../../site/htt
 import { startMember } from '../../site/member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';
 import type { RawClient } from '../../site/raw-client.ts';
-import { eventually, kubeconfigText, startSite } from '../../site/site.ts';
+import { kubeconfigText, startSite } from '../../site/site.ts';
+import { waitFor } from '../../site/polling.ts';
 import type { Site, SiteOptions } from '../../site/site.ts';
 
 const alice = 'Authorization: Bearer alice-token';
@@ -52,14 +52,12 @@ test('a flood of connections is closed before the handshake, who is connected is
     flood.push(socket);
   }
   // One of the thirty is the honest one.
-  await eventually(() => closed === 171);
-  await eventually(
-    async () => (await metric(site.gateway.opsUrl, 'portcullis_client_connections_dropped_total')) === 171,
-  );
+  await waitFor(() => closed === 171);
+  await waitFor(async () => (await metric(site.gateway.opsUrl, 'portcullis_client_connections_dropped_total')) === 171);
   assert.equal(await answered(honest), 200);
   await assert.rejects(openRaw(site));
   for (const socket of flood) socket.resetAndDestroy();
-  await eventually(async () => (await metric(site.gateway.opsUrl, 'portcullis_client_connections')) === 1);
+  await waitFor(async () => (await metric(site.gateway.opsUrl, 'portcullis_client_connections')) === 1);
   assert.equal((await exchange(site, get)).status, 200);
   honest.close();
 });
@@ -132,7 +130,7 @@ test('one good login is no leave to try tokens: its connection is held back over
   // The second begins when the address has rested a little: until then not even a good token is tried on a connection
   // that is new.
   for (const attack of [guess, guessOverHttp2]) {
-    await eventually(async () => (await exchange(site, get)).status === 200);
+    await waitFor(async () => (await exchange(site, get)).status === 200);
     const statuses = await attack();
     const tried = statuses.filter((status) => status === 401).length;
     assert.ok(statuses.every((status) => status === 401 || status === 429));
@@ -218,8 +216,8 @@ test('a client that takes nothing of a list or a watch is ended after its time o
   const stream = openStream(session, http2Headers('GET', pods, ['authorization', 'Bearer alice-token']));
   await once(stream, 'response');
   stream.pause();
-  await eventually(async () => (await metric(site.gateway.opsUrl, 'portcullis_slow_clients_ended_total')) === 3);
-  await eventually(() => site.log().match(/took nothing of its answer for 1 s/g)?.length === 3);
+  await waitFor(async () => (await metric(site.gateway.opsUrl, 'portcullis_slow_clients_ended_total')) === 3);
+  await waitFor(() => site.log().match(/took nothing of its answer for 1 s/g)?.length === 3);
   stream.resume();
   const { complete } = await http2Answer(stream);
   assert.ok(!complete, 'what is cut looks cut');
@@ -227,7 +225,7 @@ test('a client that takes nothing of a list or a watch is ended after its time o
   await list.closed;
   log.socket.resume();
   const before = log.rest().length;
-  await eventually(() => log.rest().length > before + 1_000_000);
+  await waitFor(() => log.rest().length > before + 1_000_000);
   for (const client of [log, watch]) client.close();
   session.destroy();
 });
@@ -248,28 +246,28 @@ test('memory that unread bodies take ends in 429, not in the end of the process,
     ],
     args: ['--max-memory', '192Mi', '--max-cluster-requests-inflight', '1'],
   });
-  const door = { port: gateway.port, ca: gateway.caPem };
+  const endpoint = { port: gateway.port, ca: gateway.caPem };
   const version = requestBytes('GET /version', [alice]);
-  assert.equal((await exchange(door, version)).status, 200);
+  assert.equal((await exchange(endpoint, version)).status, 200);
   const ready = async (): Promise<string> => (await fetch(`${gateway.opsUrl}/readyz?verbose`)).text();
   const body = Buffer.alloc(262_144, 'x');
   const sessions = [];
   // Every one waits behind the first, which the member never answers; each connection may have 4 MiB unread.
   for (let i = 0; i < 60 && !(await ready()).includes('new requests are refused'); i++) {
-    const session = await openHttp2(door);
+    const session = await openHttp2(endpoint);
     sessions.push(session);
     for (let k = 0; k < 16; k++) {
       openStream(session, http2Headers('POST', pods, ['authorization', 'Bearer mallory-token']), false).write(body);
     }
     await new Promise((resolve) => session.ping(resolve));
   }
-  await eventually(async () => (await ready()).includes('new requests are refused'));
-  const refused = await exchange(door, version);
+  await waitFor(async () => (await ready()).includes('new requests are refused'));
+  const refused = await exchange(endpoint, version);
   assert.equal(refused.status, 429);
   assert.match(refused.body, /short of memory/);
-  assert.equal((await exchange(door, requestBytes('GET /livez'))).status, 200);
+  assert.equal((await exchange(endpoint, requestBytes('GET /livez'))).status, 200);
   for (const session of sessions) session.destroy();
-  await eventually(async () => (await exchange(door, version)).status === 200);
+  await waitFor(async () => (await exchange(endpoint, version)).status === 200);
   assert.doesNotMatch(await ready(), /new requests are refused/);
   assert.match(gateway.log(), /short of memory: new requests are refused/);
 });

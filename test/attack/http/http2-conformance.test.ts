@@ -1,5 +1,4 @@
 // What RFC 9113 asks of a server, section by section; the cases are those of h2spec and the ones it has no words for.
-// Row D8.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startListener } from '../../../gateway/start/tls-server.ts';
@@ -18,10 +17,10 @@ import {
   settings,
   type,
 } from '../../site/http2-frames.ts';
-import type { Door } from '../../site/raw-client.ts';
+import type { Endpoint } from '../../site/raw-client.ts';
 
 let listener: Listener;
-let door: Door;
+let endpoint: Endpoint;
 
 before(async () => {
   const authority = await makeTestAuthority();
@@ -40,7 +39,7 @@ before(async () => {
       else inbound.readBody({ onData: () => undefined, onEnd: answer });
     },
   );
-  door = { port: listener.port, ca: authority.ca };
+  endpoint = { port: listener.port, ca: authority.ca };
 });
 after(() => listener.close());
 
@@ -252,7 +251,7 @@ const asked = (sent: readonly Buffer[]): number => {
 
 for (const [name, [expected, ...sent]] of Object.entries(cases)) {
   test(`${name}: ${expected}`, async () => {
-    const client = await openFrames(door);
+    const client = await openFrames(endpoint);
     client.send(...sent);
     const outcome = await client.outcome(expected === ok ? asked(sent) : one);
     assert.equal(outcome, expected);
@@ -269,7 +268,7 @@ test('3.4: anything but the preface is refused, and so is another frame than SET
     [preface, data(0)],
     [preface, frame(type.settings, flag.ack, 0)],
   ]) {
-    const client = await openFrames(door, first);
+    const client = await openFrames(endpoint, first);
     assert.equal(await client.outcome(one), protocol);
     client.socket.destroy();
   }
@@ -281,7 +280,7 @@ test('4.1: frames are read whatever the pieces they come in', async () => {
     ...[frame(type.data, flag.padded, one, [2, 0x61, 0x62, 0, 0]), data(one, 'cde', flag.endStream), get(3)],
   ]);
   for (let cut = 1; cut < bytes.length; cut += 5) {
-    const client = await openFrames(door, []);
+    const client = await openFrames(endpoint, []);
     client.socket.setNoDelay(true);
     client.send(bytes.subarray(0, cut));
     await new Promise((resolve) => setImmediate(resolve));
@@ -293,7 +292,7 @@ test('4.1: frames are read whatever the pieces they come in', async () => {
 });
 
 test('5.1.2: the stream beyond 100 is refused so that it may be asked again, and the others are answered', async () => {
-  const client = await openFrames(door);
+  const client = await openFrames(endpoint);
   for (let i = 0; i < 101; i++) client.send(post(1 + 2 * i));
   assert.equal(await client.outcome(201), 'RST_STREAM REFUSED_STREAM');
   for (let i = 0; i < 100; i++) client.send(data(1 + 2 * i, 'x', flag.endStream));
@@ -302,7 +301,7 @@ test('5.1.2: the stream beyond 100 is refused so that it may be asked again, and
 });
 
 test('6.5.3 and 6.7: SETTINGS are acknowledged, a PING is answered with its own payload', async () => {
-  const client = await openFrames(door);
+  const client = await openFrames(endpoint);
   client.send(frame(type.ping, 0, 0, Buffer.from('12345678')));
   const pong = await client.find((f) => f.type === type.ping);
   assert.deepEqual([pong?.flags, pong?.payload.toString()], [flag.ack, '12345678']);
@@ -311,7 +310,7 @@ test('6.5.3 and 6.7: SETTINGS are acknowledged, a PING is answered with its own 
 });
 
 test('6.9: an answer keeps to the window, which may be one byte, negative or nothing, and goes on when it opens', async () => {
-  const client = await openFrames(door, [preface, settings([4, 1]), get(one)]);
+  const client = await openFrames(endpoint, [preface, settings([4, 1]), get(one)]);
   const bodies = (): number[] => client.frames.filter((f) => f.type === type.data).map((f) => f.payload.length);
   await client.find((f) => f.type === type.data);
   assert.deepEqual(bodies(), [1]);
@@ -335,7 +334,7 @@ test('6.9: an answer keeps to the window, which may be one byte, negative or not
 test('6.9.1: a body nobody reads is taken up to the window that was given, and what is beyond resets its stream', async () => {
   const unread = [...without(':path'), [':path', '/unread']] as const;
   const piece = (): Buffer => data(one, 'x'.repeat(16_384));
-  const client = await openFrames(door, [
+  const client = await openFrames(endpoint, [
     preface,
     settings(),
     frame(type.headers, flag.endHeaders, one, block(...unread)),

@@ -20,10 +20,10 @@ import {
   type,
 } from '../../site/http2-frames.ts';
 import type { FrameClient } from '../../site/http2-frames.ts';
-import type { Door } from '../../site/raw-client.ts';
+import type { Endpoint } from '../../site/raw-client.ts';
 
 let listener: Listener;
-let door: Door;
+let endpoint: Endpoint;
 /** Requests that have not ended. */
 const open = new Set<Inbound>();
 /** Bytes of body written and not taken, by request, while the answer is endless. */
@@ -54,7 +54,7 @@ before(async () => {
       pump();
     },
   );
-  door = { port: listener.port, ca: authority.ca };
+  endpoint = { port: listener.port, ca: authority.ca };
 });
 after(() => listener.close());
 
@@ -67,7 +67,7 @@ const ask = (stream: number, path: string): Buffer =>
 const enhanceYourCalm = 11;
 
 async function assertServed(): Promise<void> {
-  const other = await openFrames(door, [preface, settings(), get(1)]);
+  const other = await openFrames(endpoint, [preface, settings(), get(1)]);
   assert.equal(await other.outcome(1), 'answered');
   other.socket.destroy();
 }
@@ -112,7 +112,7 @@ for (const [name, sent] of Object.entries({
   ],
 })) {
   test(`a flood of ${name} ends the connection, and others are served (ATT-34)`, async () => {
-    const client = await openFrames(door);
+    const client = await openFrames(endpoint);
     client.send(...sent());
     await assertEnded(client);
     await noneOpen();
@@ -120,7 +120,7 @@ for (const [name, sent] of Object.entries({
 }
 
 test('honest clients that ask and reset, slowly and in between answers, keep their connection (ATT-34)', async () => {
-  const client = await openFrames(door);
+  const client = await openFrames(endpoint);
   for (let round = 0; round < 10; round++) {
     const ids = streams(100).map((id) => id + round * 400);
     client.send(...ids.flatMap((id) => [ask(id, '/silent'), frame(type.reset, 0, id, number32(8))]).slice(0, 80));
@@ -131,7 +131,7 @@ test('honest clients that ask and reset, slowly and in between answers, keep the
 });
 
 test('a header bomb of indices is 431, costs no memory, and the connection goes on (ATT-34)', async () => {
-  const client = await openFrames(door);
+  const client = await openFrames(endpoint);
   const value = 'v'.repeat(3_900);
   const added = Buffer.concat([block(...pseudo), Buffer.from([0x40, 1, 0x6a, 0x7f, 0xbd, 0x1d]), Buffer.from(value)]);
   client.send(frame(type.headers, 5, 1, added));
@@ -146,7 +146,7 @@ test('a header bomb of indices is 431, costs no memory, and the connection goes 
 });
 
 test('a client that reads nothing makes us hold no more than a little for each stream, whatever it asks for (ATT-34)', async () => {
-  const client = await openFrames(door, [preface, settings([4, 0x7fff_ffff])]);
+  const client = await openFrames(endpoint, [preface, settings([4, 0x7fff_ffff])]);
   await client.find((f) => f.type === type.settings);
   client.socket.pause();
   const before = process.memoryUsage().rss;
@@ -161,7 +161,7 @@ test('a client that reads nothing makes us hold no more than a little for each s
 });
 
 test('answers of a client that takes one byte at a time are bounded, and others are served (ATT-34)', async () => {
-  const client = await openFrames(door, [preface, settings([4, 1])]);
+  const client = await openFrames(endpoint, [preface, settings([4, 1])]);
   client.send(...streams(100).map((id) => ask(id, '/endless')));
   const first = refusedWrites.length;
   for (const id of streams(100)) client.send(frame(type.windowUpdate, 0, id, number32(1)));

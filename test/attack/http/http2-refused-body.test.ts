@@ -9,10 +9,10 @@ import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../../site/http2-client.ts';
 import { block, flag, frame, get, openFrames, post, pseudo, type } from '../../site/http2-frames.ts';
 import type { FrameClient } from '../../site/http2-frames.ts';
-import type { Door } from '../../site/raw-client.ts';
+import type { Endpoint } from '../../site/raw-client.ts';
 
 let listener: Listener;
-let door: Door;
+let endpoint: Endpoint;
 const answerText = '{"kind":"Status","code":401}';
 
 /** Every head is answered at once, and no body is read. */
@@ -24,7 +24,7 @@ before(async () => {
     inbound.write(Buffer.from(answerText));
     inbound.end();
   });
-  door = { port: listener.port, ca: authority.ca };
+  endpoint = { port: listener.port, ca: authority.ca };
 });
 after(() => listener.close());
 
@@ -39,7 +39,7 @@ async function resetCode(client: FrameClient): Promise<number> {
 }
 
 test("node's client sees the whole answer to each of 110 bodies of up to 1 MiB that nobody reads", async (t) => {
-  const session = await openHttp2(door);
+  const session = await openHttp2(endpoint);
   t.after(() => session.destroy());
   for (let i = 0; i < 110; i++) {
     const body = Buffer.alloc(i % 20 === 0 ? 1024 * 1024 : 70_000);
@@ -49,7 +49,7 @@ test("node's client sees the whole answer to each of 110 bodies of up to 1 MiB t
 });
 
 test('a stream whose answer came before its body is not reset: the body is taken, and room for more is given', async () => {
-  const client = await openFrames(door);
+  const client = await openFrames(endpoint);
   client.send(post(one));
   assert.equal(await client.outcome(one), 'answered');
   for (let i = 0; i < 8; i++) client.send(data(one, 16_384));
@@ -64,7 +64,7 @@ test('a stream whose answer came before its body is not reset: the body is taken
 });
 
 test('a body that goes on and on behind its answer is reset without an error, and the connection goes on', async () => {
-  const client = await openFrames(door);
+  const client = await openFrames(endpoint);
   client.send(post(one));
   assert.equal(await client.outcome(one), 'answered');
   const isReset = (): boolean => client.frames.some((f) => f.type === type.reset && f.stream === one);
@@ -91,7 +91,7 @@ test('a body that goes on and on behind its answer is reset without an error, an
 });
 
 test('a body that does not come is waited for a few seconds behind its answer, then its stream is reset without an error', async (t) => {
-  const client = await openFrames(door);
+  const client = await openFrames(endpoint);
   t.mock.timers.enable({ apis: ['setTimeout'] });
   client.send(post(one), get(3));
   assert.deepEqual([await client.outcome(one), await client.outcome(3)], ['answered', 'answered']);
@@ -109,7 +109,7 @@ test('a body that is longer or shorter than its Content-Length is a fault of its
     ['3', 4],
     ['10', 5],
   ] as const) {
-    const client = await openFrames(door);
+    const client = await openFrames(endpoint);
     const head = block(
       ...pseudo.filter(([name]) => name !== ':method'),
       [':method', 'POST'],

@@ -1,5 +1,5 @@
-// S12 to S14: request targets that two servers could read differently. Over real sockets and both protocols each is
-// refused and nothing goes upstream, or the member gets exactly the bytes that were sent.
+// Request targets that two servers could read differently. Over real sockets and both protocols each is refused and
+// nothing goes upstream, or the member gets exactly the bytes that were sent.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';
@@ -301,7 +301,7 @@ test('one Host, and the member is asked by its own name whatever it says (ATT-14
   }
 });
 
-test('a path that is no resource is judged as the member reads it, however it is spelled', async (t) => {
+test('a path that is no resource is judged as the member reads it, however it is spelled (ATT-55)', async (t) => {
   const rule = { verbs: ['get'], nonResourceURLs: ['/logs/*'] };
   const ruled = await startSite({
     users: [{ token: 'alice-token', name: 'alice' }],

@@ -1,11 +1,12 @@
-// S33, A-40: requests whose end two servers could see in different places. Each is refused with nothing upstream, or
-// goes out framed anew so that no byte of it can be read as another request.
+// Requests whose end two servers could see in different places. Each is refused with nothing upstream, or goes out
+// framed anew so that no byte of it can be read as another request.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { http2Headers, openHttp2, openStream } from '../../site/http2-client.ts';
 import { openRaw, requestBytes } from '../../site/raw-client.ts';
 import { rawHttp2 } from '../../site/raw-http2.ts';
-import { eventually, startSite } from '../../site/site.ts';
+import { startSite } from '../../site/site.ts';
+import { waitFor } from '../../site/polling.ts';
 import type { Site } from '../../site/site.ts';
 
 const pods = '/clusters/m1/proxy/api/v1/namespaces/default/pods';
@@ -146,7 +147,7 @@ for (const [name, body] of Object.entries(bodies)) {
       assert.equal(request.method, 'POST');
       let whole = false;
       void request.body.then(() => (whole = true));
-      await eventually(() => request.socket.destroyed || request.socket.readableEnded);
+      await waitFor(() => request.socket.destroyed || request.socket.readableEnded);
       assert.equal(whole, false);
     }
   });
@@ -164,7 +165,7 @@ test('a body that ends early leaves the member with a request that looks cut (AT
     let whole = false;
     void request.body.then(() => (whole = true));
     client.close();
-    await eventually(() => request.socket.destroyed || request.socket.readableEnded);
+    await waitFor(() => request.socket.destroyed || request.socket.readableEnded);
     assert.equal(whole, false);
     site.members[0]!.requests.splice(0);
   }
@@ -179,10 +180,10 @@ test('an upload over HTTP/2 that is reset leaves the member with a request that 
     const request = await site.members[0]!.request(0);
     let whole = false;
     void request.body.then(() => (whole = true));
-    await eventually(() => request.received().length === 5);
+    await waitFor(() => request.received().length === 5);
     // Not close(): Node's client ends the stream before it resets it, which would make the upload whole.
     stream.destroy();
-    await eventually(() => request.socket.destroyed || request.socket.readableEnded);
+    await waitFor(() => request.socket.destroyed || request.socket.readableEnded);
     assert.equal(whole, false);
     site.members[0]!.requests.splice(0);
   }
@@ -284,7 +285,7 @@ for (const [name, request] of Object.entries({
     for (const seen of site.members[0]!.requests) {
       let whole = false;
       void seen.body.then(() => (whole = true));
-      await eventually(() => seen.socket.destroyed || seen.socket.readableEnded);
+      await waitFor(() => seen.socket.destroyed || seen.socket.readableEnded);
       assert.equal(whole, false, seen.head);
     }
   });

@@ -1,12 +1,12 @@
-// Clients that make a gateway hold memory without ever logging in, each on a connection of its own. Easy to get wrong:
-// a thousand of them in one process must not be bounded by that process, so every one writes the same few buffers, and
-// fifty at a time.
+// Clients that make a gateway hold memory without ever logging in, each on a connection of its own. A thousand of them
+// in one process must not be bounded by that process, so every one writes the same few buffers, and fifty at a time.
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import type { Socket } from 'node:net';
 import { connect } from 'node:tls';
 import { trusting } from '../../site/raw-client.ts';
-import type { Door } from '../../site/raw-client.ts';
+import type { Endpoint } from '../../site/raw-client.ts';
+import { frame } from '../../site/http2-frames.ts';
 
 /** What a stranger does. */
 export type StrangerWay = keyof typeof ways;
@@ -79,7 +79,7 @@ const ways = {
 
 /** Opens `count` of them, fifty at a time; each has sent what it will. @param localAddress whom they come from */
 export async function openStrangers(
-  door: Door,
+  endpoint: Endpoint,
   way: StrangerWay,
   count: number,
   localAddress = '127.0.0.1',
@@ -90,9 +90,11 @@ export async function openStrangers(
   const ended = new Set<Socket>();
   const statuses = new Map<string, number>();
   const open = async (): Promise<void> => {
-    const to = { host: '127.0.0.1', port: door.port, localAddress };
+    const to = { host: '127.0.0.1', port: endpoint.port, localAddress };
     const socket =
-      alpn === undefined ? connectTcp(to) : connect({ ...to, secureContext: trusting(door), ALPNProtocols: [alpn] });
+      alpn === undefined
+        ? connectTcp(to)
+        : connect({ ...to, secureContext: trusting(endpoint), ALPNProtocols: [alpn] });
     sockets.push(socket);
     socket.on('error', () => undefined);
     for (const event of ['end', 'close'] as const) socket.on(event, () => void ended.add(socket));
@@ -120,13 +122,4 @@ export async function openStrangers(
       for (const socket of sockets) socket.destroy();
     },
   };
-}
-
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
 }

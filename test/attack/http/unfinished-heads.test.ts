@@ -1,6 +1,6 @@
-// Memory that is taken without a login: heads that never end, heads that were refused, bodies nobody asked for. Easy to
-// get wrong: memory is that of a whole process, so the gateway runs in one of its own; and who is honest comes from the
-// same address as the attack.
+// Memory that is taken without a login: heads that never end, heads that were refused, bodies nobody asked for. Memory
+// is that of a whole process, so the gateway runs in one of its own; and who is honest comes from the same address as
+// the attack.
 import assert from 'node:assert/strict';
 import { readFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,8 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../../site/http2-client.ts';
 import { startMember } from '../../site/member.ts';
 import { exchange, openRaw, requestBytes } from '../../site/raw-client.ts';
-import { eventually, kubeconfigText } from '../../site/site.ts';
+import { kubeconfigText } from '../../site/site.ts';
+import { waitFor } from '../../site/polling.ts';
 import { openStrangers } from './strangers.ts';
 import type { StrangerWay } from './strangers.ts';
 
@@ -25,7 +26,7 @@ const alice = 'Authorization: Bearer alice-token';
 
 interface Site {
   readonly gateway: GatewayProcess;
-  readonly door: { readonly port: number; readonly ca: string };
+  readonly endpoint: { readonly port: number; readonly ca: string };
   readonly rssMiB: () => number;
 }
 
@@ -49,7 +50,7 @@ async function start(t: TestContext): Promise<Site> {
     const status = readFileSync(`/proc/${gateway.pid}/status`, 'utf8');
     return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024;
   };
-  return { gateway, door: { port: gateway.port, ca: gateway.caPem }, rssMiB };
+  return { gateway, endpoint: { port: gateway.port, ca: gateway.caPem }, rssMiB };
 }
 
 async function metricOf({ gateway }: Site, name: string): Promise<number> {
@@ -58,11 +59,11 @@ async function metricOf({ gateway }: Site, name: string): Promise<number> {
 }
 
 /** Alice asks on new connections, over both protocols. */
-async function served({ door }: Site): Promise<number[]> {
+async function served({ endpoint }: Site): Promise<number[]> {
   const statuses: number[] = [];
   for (let i = 0; i < 5; i++) {
-    statuses.push((await exchange(door, requestBytes('GET /version', [alice]))).status);
-    const session = await openHttp2(door);
+    statuses.push((await exchange(endpoint, requestBytes('GET /version', [alice]))).status);
+    const session = await openHttp2(endpoint);
     const list = http2Headers('GET', '/version', ['authorization', 'Bearer alice-token']);
     statuses.push((await http2Exchange(session, list)).status);
     session.destroy();
@@ -77,10 +78,10 @@ for (const way of ['HTTP/1.1 unfinished head', 'HTTP/1.1 unfinished upgrade', 'H
     const site = await start(t);
     await served(site);
     const before = site.rssMiB();
-    const strangers = await openStrangers(site.door, way, attackers);
+    const strangers = await openStrangers(site.endpoint, way, attackers);
     t.after(() => strangers.stop());
     assert.deepEqual(await served(site), tens);
-    await eventually(() => strangers.ended() > attackers * 0.8);
+    await waitFor(() => strangers.ended() > attackers * 0.8);
     assert.deepEqual(await served(site), tens);
     if (way !== 'HTTP/2 unfinished block') assert.deepEqual([...strangers.statuses().keys()], ['429']);
     const grown = site.rssMiB() - before;
@@ -103,12 +104,12 @@ test(`what ${attackers} strangers sent and were refused for is not kept while th
   const site = await start(t);
   await served(site);
   // Logins of an address that failed too often are held back, save on connections that have logged in.
-  const known = await openRaw(site.door);
+  const known = await openRaw(site.endpoint);
   known.send(requestBytes('GET /version', [alice]));
   assert.equal((await known.answer()).status, 200);
   for (const way of refusedWays) {
     const before = site.rssMiB();
-    const strangers = await openStrangers(site.door, way, attackers);
+    const strangers = await openStrangers(site.endpoint, way, attackers);
     t.after(() => strangers.stop());
     for (let i = 0; i < 5; i++) {
       known.send(requestBytes('GET /version', [alice]));
@@ -123,18 +124,18 @@ test(`what ${attackers} strangers sent and were refused for is not kept while th
 
 test('a user whose head is larger than that of any stranger, and comes in pieces, is served while strangers hold all there is room for (ATT-41)', async (t) => {
   const site = await start(t);
-  const strangers = await openStrangers(site.door, 'HTTP/1.1 small unfinished head', 230);
+  const strangers = await openStrangers(site.endpoint, 'HTTP/1.1 small unfinished head', 230);
   t.after(() => strangers.stop());
-  await eventually(() => strangers.ended() > 0);
+  await waitFor(() => strangers.ended() > 0);
   assert.deepEqual(await served(site), tens);
   const groups = Array.from({ length: 1200 }, (_, i) => `X-Remote-Group: ${'g'.repeat(80)}-${i}`);
   const bytes = requestBytes('GET /version', [alice, ...groups]);
-  const client = await openRaw(site.door);
+  const client = await openRaw(site.endpoint);
   client.send(bytes.slice(0, 100_000));
   const closedBefore = await metricOf(site, 'portcullis_clients_crowded_out_total');
-  const others = await openStrangers(site.door, 'HTTP/1.1 small unfinished head', 70);
+  const others = await openStrangers(site.endpoint, 'HTTP/1.1 small unfinished head', 70);
   t.after(() => others.stop());
-  await eventually(async () => (await metricOf(site, 'portcullis_clients_crowded_out_total')) > closedBefore);
+  await waitFor(async () => (await metricOf(site, 'portcullis_clients_crowded_out_total')) > closedBefore);
   client.send(bytes.slice(100_000));
   assert.equal((await client.answer()).status, 200);
   client.close();

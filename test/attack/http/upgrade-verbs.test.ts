@@ -9,7 +9,8 @@ import { after, afterEach, before, test } from 'node:test';
 import { startPretendHub } from '../../site/hub.ts';
 import type { PretendHub } from '../../site/hub.ts';
 import { openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';
-import { eventually, startSite } from '../../site/site.ts';
+import { startSite } from '../../site/site.ts';
+import { waitFor } from '../../site/polling.ts';
 import type { Site } from '../../site/site.ts';
 
 const proxied = '/clusters/m1/proxy';
@@ -135,7 +136,7 @@ test('the hub is asked about the same verb, and the audit log says it (ATT-42)',
     assert.deepEqual(verbsAsked, [asked], target);
     client.close();
     const auditId = answer.values('audit-id')[0]!;
-    const event = await eventually(() =>
+    const event = await waitFor(() =>
       readFileSync(auditLogPath, 'utf8')
         .split('\n')
         .find((each) => each.includes(auditId)),

@@ -1,12 +1,13 @@
-// S07 to S10, A-35, A-36: an upgrade hands the client a connection that is authenticated as the gateway, so it happens
-// only after the member's 101 to exactly what was asked, and nothing of the client arrives before.
+// An upgrade hands the client a connection that is authenticated as the gateway, so it happens only after the member's
+// 101 to exactly what was asked, and nothing of the client arrives before.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, afterEach, before, test } from 'node:test';
 import type { MemberRequest } from '../../site/member.ts';
 import { answerEcho } from '../../site/member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';
-import { eventually, startSite } from '../../site/site.ts';
+import { startSite } from '../../site/site.ts';
+import { waitFor } from '../../site/polling.ts';
 import type { Site } from '../../site/site.ts';
 
 const api = '/clusters/m1/proxy/api/v1';
@@ -107,7 +108,7 @@ for (const token of tokens) {
         assert.match(answer.body, /"kind":"Status".*answered an upgrade with 200/);
         await client.closed;
         const [request] = site.members[0]!.requests;
-        await eventually(() => request!.socket.destroyed || request!.socket.readableEnded);
+        await waitFor(() => request!.socket.destroyed || request!.socket.readableEnded);
         assert.equal(request!.received().toString('latin1'), '');
       },
     );
@@ -126,7 +127,7 @@ for (const token of tokens) {
     assert.equal(answer.status, 403);
     assert.match(answer.body, /^(?:no)+$/);
     const [request] = site.members[0]!.requests;
-    await eventually(() => request!.socket.destroyed || request!.socket.readableEnded);
+    await waitFor(() => request!.socket.destroyed || request!.socket.readableEnded);
   });
 }
 
@@ -236,7 +237,7 @@ test('much more than is held waits in the sockets, and arrives whole behind the 
   assert.equal(request.received().length, 0);
   request.socket.write(switching('SPDY/3.1'));
   assert.equal((await client.answer()).status, 101);
-  await eventually(() => request.received().length >= bytes.length);
+  await waitFor(() => request.received().length >= bytes.length);
   assert.ok(request.received().equals(bytes));
   client.close();
 });
@@ -249,7 +250,7 @@ for (const way of ['end', 'destroy'] as const) {
     client.send(requestBytes(`POST ${exec}`, [alice, ...upgradeLines('SPDY/3.1')]));
     const { socket } = await asked.promise;
     client.socket[way]();
-    await eventually(() => socket.destroyed || socket.readableEnded);
+    await waitFor(() => socket.destroyed || socket.readableEnded);
   });
 }
 

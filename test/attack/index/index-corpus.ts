@@ -1,5 +1,5 @@
-// Texts that would mean something to a database, a pattern, a parser or a terminal, and objects that hold them. Easy to
-// get wrong: what is well-formed must match itself and nothing else, so each object has exactly one of the texts.
+// Texts that would mean something to a database, a pattern, a parser or a terminal, and objects that hold them. What is
+// well-formed must match itself and nothing else, so each object has exactly one of the texts.
 import type { JsonObject } from '../../../sim/types.ts';
 
 /** Each a value as users could write it. */

@@ -1,13 +1,13 @@
 // What the index says of types whose rows are missing, to people who may not list these types: nothing. One cluster
-// does not let the index read Secrets and widgets; of another it is a secret that it is there. Easy to get wrong: a
-// name in a Warning, in `resourceTypes` or in a 404 that another group does not get tells of a type just as a row does.
+// does not let the index read Secrets and widgets; of another it is a secret that it is there. A name in a Warning, in
+// `resourceTypes` or in a 404 that another group does not get tells of a type just as a row does.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';
-import { eventually } from '../../e2e/polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from '../../integration/index/index-site.ts';
 import type { AskOptions, IndexSite } from '../../integration/index/index-site.ts';
 import { collections, configMap, grant, index, namespace, proxy } from './index-world.ts';

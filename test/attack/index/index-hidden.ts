@@ -1,6 +1,5 @@
-// S25, what a user has no right to must change nothing in any answer to them. Easy to get wrong: looking for words
-// finds what one thought of; here each question is asked before and after what is hidden changes, and once of a cluster
-// that does not exist.
+// What a user has no right to must change nothing in any answer to them. Looking for words finds what one thought of;
+// here each question is asked before and after what is hidden changes, and once of a cluster that does not exist.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { AskOptions } from '../../integration/index/index-site.ts';

@@ -1,6 +1,5 @@
-// S27: texts that mean something to SQL, patterns, parsers and files, in every parameter of the index; and questions
-// made to cost. Easy to get wrong: not failing is not enough, a well-formed text must find the object that holds it and
-// no other.
+// Texts that mean something to SQL, patterns, parsers and files, in every parameter of the index; and questions made to
+// cost. Not failing is not enough, a well-formed text must find the object that holds it and no other.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Answer, IndexedList } from '../../integration/index/index-site.ts';

@@ -1,6 +1,6 @@
-// S25, random rights: what the index shows somebody is what each member answers exactly that identity, asked through
-// the gateway as anybody is. Easy to get wrong: a member lists one object where only its name is granted, and only when
-// it is asked by that name, so the oracle asks for each object.
+// Random rights: what the index shows somebody is what each member answers exactly that identity, asked through the
+// gateway as anybody is. Easy to get wrong: a member lists one object where only its name is granted, and only when it
+// is asked by that name, so the oracle asks for each object.
 import assert from 'node:assert/strict';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { describe, test } from 'node:test';

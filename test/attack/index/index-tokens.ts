@@ -1,5 +1,5 @@
-// S26: continue tokens of the index and of the fan-out, replayed, cut, changed and made up. Easy to get wrong: a token
-// says where a list goes on, never what may be seen there, so rights are those of the page's own moment.
+// Continue tokens of the index and of the fan-out, replayed, cut, changed and made up. A token says where a list goes
+// on, never what may be seen there, so rights are those of the page's own moment.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeUser } from '../../../cache/model/user.ts';

@@ -1,6 +1,6 @@
-// The clusters and users of the attacks on the index: `alpha`, `beta`, and who may reach what of them. Easy to get
-// wrong: beta keeps out some users by the gateway's rules and some by its own RBAC only, and of the first of them it is
-// a secret that beta is there at all.
+// The clusters and users of the attacks on the index: `alpha`, `beta`, and who may reach what of them. Beta keeps out
+// some users by the gateway's rules and some by its own RBAC only, and of the first of them it is a secret that beta is
+// there at all.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,5 @@
-// The index and the fan-out attacked from outside: S25 to S27. One gateway for all of it: a process each would load it
-// again. Easy to get wrong: what a user may not know is compared with what they are told before and after it changes,
-// not with a list of words.
+// The index and the fan-out attacked from outside. One gateway for all of it: a process each would load it again. What
+// a user may not know is compared with what they are told before and after it changes, not with a list of words.
 import { after, before } from 'node:test';
 import { hiddenTests } from './index-hidden.ts';
 import { injectionTests } from './index-injection.ts';

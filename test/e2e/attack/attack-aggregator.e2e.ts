@@ -1,6 +1,5 @@
-// C7 to C14, C33, C38: attacks on paths, framing and upgrades through a real hub and its aggregator, and directly; a
-// raw member says what arrived. Easy to get wrong: what Go's server refuses never reaches us, so beside each status
-// stands what the member saw.
+// Attacks on paths, framing and upgrades through a real hub and its aggregator, and directly; a raw member says what
+// arrived. What Go's server refuses never reaches us, so beside each status stands what the member saw.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { answerEcho } from '../../site/member.ts';
@@ -9,7 +8,7 @@ import { requestBytes, upgradeLines } from '../../site/raw-client.ts';
 import { clusterPath } from '../../hub/site.ts';
 import { answerAll, bearer, exec, identityOf, pods, rawPath, startAttackSite, ways } from './attack-site.ts';
 import type { AttackSite } from './attack-site.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const tokens = ['websocket', 'SPDY/3.1'] as const;
 let attack: AttackSite;

@@ -1,6 +1,5 @@
-// C2 to C5, C15 to C19, C22, C30 to C32, C35: attacks on identity through a real hub and its aggregator, and directly
-// with the same hub identities. Easy to get wrong: what kube-apiserver refuses or takes away never reaches us, so
-// beside each status stands what the raw member saw.
+// Attacks on identity through a real hub and its aggregator, and directly with the same hub identities. What
+// kube-apiserver refuses or takes away never reaches us, so beside each status stands what the raw member saw.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +11,7 @@ import type { Member } from '../../controlplane/fixture.ts';
 import { clusterPath } from '../../hub/site.ts';
 import { answerAll, bearer, exec, identityOf, pods, rawCredential, startAttackSite, ways } from './attack-site.ts';
 import type { AttackSite } from './attack-site.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const tokens = ['websocket', 'SPDY/3.1'] as const;
 const wire = (text: string): string => Buffer.from(text).toString('latin1');
@@ -219,7 +218,7 @@ test('a certificate of the hub’s client authority is its holder, whatever X-Re
   const shown = { cert: hub.adminCertPem, key: hub.adminKeyPem };
 
   for (const way of ways) {
-    const client = await openRaw(attack.door(way), shown);
+    const client = await openRaw(attack.endpoint(way), shown);
     client.send(requestBytes(`GET ${pods}`, ['X-Remote-User: forged', 'X-Remote-Group: forged']));
     assert.equal((await client.answer()).status, 200);
     client.close();

@@ -1,23 +1,22 @@
-// C24, C36 on real control planes: a thousand requests at once of many users to two clusters, by every way and
-// protocol, and callers that differ in one part of their identity. Easy to get wrong: what the client is told is one
-// witness, the members' audit logs are the other.
+// A thousand requests at once of many users to two real clusters, by every way and protocol, and callers that differ in
+// one part of their identity. What the client is told is one witness, the members' audit logs are the other.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { ClientHttp2Session } from 'node:http2';
 import { http2Exchange, http2Headers, openHttp2 } from '../../site/http2-client.ts';
 import { exchange, openRaw, requestBytes } from '../../site/raw-client.ts';
-import type { Door } from '../../site/raw-client.ts';
+import type { Endpoint } from '../../site/raw-client.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { accountNamespace, hubAccountToken, memberName } from '../hub/hub-accounts.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const users = Array.from({ length: 20 }, (_, i) => `user-${i}`);
 const clusters = ['m1', 'm2'] as const;
 const rbac = 'rbac.authorization.k8s.io';
 let site: HubSite;
 let tokens: readonly string[];
-let doors: readonly Door[];
+let doors: readonly Endpoint[];
 
 /** Lets ServiceAccounts of one namespace of the hub use every cluster. */
 function bindNamespace(namespace: string): object {
@@ -38,11 +37,11 @@ before(async () => {
     { port: site.gateway.port, ca: site.authority.certPem },
     { port: Number(new URL(site.hub.url).port), ca: site.hub.caPem },
   ];
-  for (const door of doors) {
+  for (const endpoint of doors) {
     for (const cluster of clusters) {
       await eventually('the accounts are let in', async () => {
         const line = `GET ${clusterPath(cluster)}/version`;
-        return (await exchange(door, requestBytes(line, [`Authorization: Bearer ${tokens[0]}`]))).status === 200;
+        return (await exchange(endpoint, requestBytes(line, [`Authorization: Bearer ${tokens[0]}`]))).status === 200;
       });
     }
   }
@@ -69,8 +68,8 @@ function assertSaid(n: number, status: number, body: string): void {
   assert.equal(userInfo.username, memberName(users[requestOf(n).user]!), `request ${n}`);
 }
 
-async function overHttp1(door: Door, numbers: readonly number[]): Promise<void> {
-  const client = await openRaw(door);
+async function overHttp1(endpoint: Endpoint, numbers: readonly number[]): Promise<void> {
+  const client = await openRaw(endpoint);
   for (const n of numbers) {
     const { user, path } = requestOf(n);
     const headers = [
@@ -100,8 +99,8 @@ test('of 1,000 requests at once of 20 users to 2 real clusters, directly and thr
   const marks = await Promise.all(site.members.map((member) => member.auditMark()));
   const numbers = Array.from({ length: 1000 }, (_, n) => n);
   const share = (index: number, of: number): readonly number[] => numbers.filter((n) => n % of === index);
-  const sessions = await Promise.all(doors.map((door) => openHttp2(door)));
-  // 20 shares of 50: of each door 8 connections of HTTP/1.1, and two bursts over one session of HTTP/2.
+  const sessions = await Promise.all(doors.map((endpoint) => openHttp2(endpoint)));
+  // 20 shares of 50: of each endpoint 8 connections of HTTP/1.1, and two bursts over one session of HTTP/2.
   await Promise.all(
     Array.from({ length: 20 }, (_, index) => {
       const which = index % 2;
@@ -141,14 +140,14 @@ test('a decision about one ServiceAccount is none about another of that name, no
   });
   const { token } = (JSON.parse(answer.body) as { status: { token: string } }).status;
   const marks = await Promise.all(site.members.map((member) => member.auditMark()));
-  for (const door of doors) {
+  for (const endpoint of doors) {
     for (let i = 0; i < 5; i++) {
       for (const [bearer, expected] of [
         [tokens[0]!, 200],
         [token, 403],
       ] as const) {
         const line = `GET ${clusterPath('m1')}/api/v1/namespaces/kube-system/configmaps?turn=${i}`;
-        const { status, body } = await exchange(door, requestBytes(line, [`Authorization: Bearer ${bearer}`]));
+        const { status, body } = await exchange(endpoint, requestBytes(line, [`Authorization: Bearer ${bearer}`]));
         // The member itself refuses the one who got through: it has no rights there.
         assert.equal(status, 403, body);
         const refusedBy = body.includes('clusters/proxy') || body.includes('clusters.gateway') ? 403 : 200;

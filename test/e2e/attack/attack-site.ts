@@ -1,18 +1,18 @@
 // A real hub with its aggregator, a gateway behind it, and a raw member that records every byte: what attacks through
-// the hub start from. Easy to get wrong: the aggregator repairs and refuses things by itself, so a test must say what
-// reached the member, and not only what the client was told.
+// the hub start from. The aggregator repairs and refuses things by itself, so a test must say what reached the member,
+// and not only what the client was told.
 import type { ClientHttp2Session } from 'node:http2';
 import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../../site/http2-client.ts';
 import { answerEcho, startMember } from '../../site/member.ts';
 import type { Member as RawMember, MemberRequest } from '../../site/member.ts';
 import { exchange, openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';
-import type { Door, RawAnswer, RawClient } from '../../site/raw-client.ts';
+import type { Endpoint, RawAnswer, RawClient } from '../../site/raw-client.ts';
 import type { Member } from '../../controlplane/fixture.ts';
 import { clusterSecret, person } from '../../hub/objects.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite, HubSiteOptions } from '../../hub/site.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 /** How a caller comes to the gateway. */
 export type Way = 'direct' | 'hub';
@@ -26,7 +26,7 @@ export interface AttackSite {
   /** Registered on the hub as `raw`, and as `based` with the base path `/k8s/clusters/c-1`. */
   readonly raw: RawMember;
   /** Where a way begins. */
-  door(way: Way): Door;
+  endpoint(way: Way): Endpoint;
   /** What a request by that way shows the raw member of its caller: waits for nothing. */
   ask(way: Way, bytes: string | Buffer): Promise<RawAnswer>;
   /**
@@ -80,7 +80,7 @@ export async function startAttackSite(options: HubSiteOptions = {}): Promise<Att
     roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'portcullis-user' },
     subjects: [{ apiGroup: rbac, kind: 'Group', name: 'attackers' }, person('carol')],
   });
-  const door = (way: Way): Door =>
+  const endpoint = (way: Way): Endpoint =>
     way === 'hub'
       ? { port: Number(new URL(hub.url).port), ca: hub.caPem }
       : { port: gateway.port, ca: site.authority.certPem };
@@ -88,16 +88,16 @@ export async function startAttackSite(options: HubSiteOptions = {}): Promise<Att
   const session = async (way: Way): Promise<ClientHttp2Session> => {
     const open = sessions.get(way);
     if (open !== undefined && !open.destroyed && !open.closed) return open;
-    const opened = await openHttp2(door(way));
+    const opened = await openHttp2(endpoint(way));
     sessions.set(way, opened);
     return opened;
   };
   const attack: AttackSite = {
     site,
     raw,
-    door,
-    open: (way) => openRaw(door(way)),
-    ask: (way, bytes) => exchange(door(way), bytes),
+    endpoint,
+    open: (way) => openRaw(endpoint(way)),
+    ask: (way, bytes) => exchange(endpoint(way), bytes),
     async everyTransport(way, lines) {
       const flat = lines.flatMap((line) => {
         const colon = line.indexOf(':');

@@ -1,6 +1,6 @@
-// Row C64: a million cases on the parsers, what we accept read by Go's net/http and Kubernetes' RequestInfoFactory as
-// well. Easy to get wrong: a comparison that never disagrees proves nothing, so Go is shown a reading of ours that is
-// wrong, too.
+// A million cases on the parsers, what we accept read by Go's net/http and Kubernetes' RequestInfoFactory as well. A
+// comparison that never disagrees proves nothing, so Go is shown a reading of ours that is wrong, too.
+// Runs alone: the fuzzers keep both cores busy.
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { after, before, test } from 'node:test';

@@ -1,5 +1,5 @@
-// Row D8: the conformance tool of others, h2spec, against the listener. Easy to get wrong: many of its cases watch what
-// happens to a request that is under way, so answers come a little after the whole request.
+// The conformance tool of others, h2spec, against the listener. Many of its cases watch what happens to a request that
+// is under way, so answers come a little after the whole request.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';

@@ -1,6 +1,7 @@
 // As many strangers as one address may have connections, over both protocols and all ways at once, against a gateway of
-// 1 GiB; a user asks meanwhile. Easy to get wrong: the strangers run in a thread of their own, or the user would wait
-// for them instead of for the gateway.
+// 1 GiB; a user asks meanwhile. The strangers run in a thread of their own, or the user would wait for them instead of
+// for the gateway.
+// Runs alone: it measures memory and CPU of a gateway that thousands of clients attack.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +13,7 @@ import { makeTestAuthority } from '../../../routing/dial/authority.fixture.ts';
 import { http2Exchange, http2Headers, openHttp2 } from '../../site/http2-client.ts';
 import { startMember } from '../../site/member.ts';
 import { exchange, requestBytes } from '../../site/raw-client.ts';
-import type { Door } from '../../site/raw-client.ts';
+import type { Endpoint } from '../../site/raw-client.ts';
 import { kubeconfigText } from '../../site/site.ts';
 import { openStrangers } from '../../attack/http/strangers.ts';
 import type { StrangerWay } from '../../attack/http/strangers.ts';
@@ -32,10 +33,10 @@ const count = attack.reduce((sum, [, each]) => sum + each, 0);
 /** What the process was given. Of it heads may have 116 MiB; measured were 406 to 455 MiB in all. */
 const mostRssMiB = 1024;
 
-async function attackFrom({ door, localAddress }: { door: Door; localAddress: string }): Promise<void> {
+async function attackFrom({ endpoint, localAddress }: { endpoint: Endpoint; localAddress: string }): Promise<void> {
   const text: string[] = [];
   for (const [way, each] of attack) {
-    const strangers = await openStrangers(door, way, each, localAddress);
+    const strangers = await openStrangers(endpoint, way, each, localAddress);
     text.push(`${way}: ${each}, of them ended ${strangers.ended()} ${JSON.stringify([...strangers.statuses()])}`);
   }
   parentPort!.postMessage(text.join('; '), []);
@@ -47,7 +48,7 @@ function processFigures(pid: number): { readonly rssMiB: number; readonly cpuMs:
   return { rssMiB: Number(rss[1]) / 1024, cpuMs: (Number(stat[11]) + Number(stat[12])) * 10 };
 }
 
-if (!isMainThread) await attackFrom(workerData as { door: Door; localAddress: string });
+if (!isMainThread) await attackFrom(workerData as { endpoint: Endpoint; localAddress: string });
 else {
   test(`${count} strangers of one address at the limits, over both protocols: a user of another is served all the while, and memory stays below its limit (ATT-41)`, async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'portcullis-strangers-'));
@@ -60,9 +61,9 @@ else {
       users: [{ token: 'alice-token', name: 'alice' }],
       args: ['--max-memory', '1Gi'],
     });
-    const door = { port: gateway.port, ca: gateway.caPem };
+    const endpoint = { port: gateway.port, ca: gateway.caPem };
     const before = processFigures(gateway.pid);
-    const worker = new Worker(new URL(import.meta.url), { workerData: { door, localAddress: '127.0.0.2' } });
+    const worker = new Worker(new URL(import.meta.url), { workerData: { endpoint, localAddress: '127.0.0.2' } });
     t.after(async () => {
       await worker.terminate();
       member.close();
@@ -75,8 +76,10 @@ else {
     const answers: number[] = [];
     const ask = async (): Promise<void> => {
       const fromMs = performance.now();
-      answers.push((await exchange(door, requestBytes('GET /version', ['Authorization: Bearer alice-token']))).status);
-      const session = await openHttp2(door);
+      answers.push(
+        (await exchange(endpoint, requestBytes('GET /version', ['Authorization: Bearer alice-token']))).status,
+      );
+      const session = await openHttp2(endpoint);
       const list = http2Headers('GET', '/version', ['authorization', 'Bearer alice-token']);
       answers.push((await http2Exchange(session, list)).status);
       session.destroy();

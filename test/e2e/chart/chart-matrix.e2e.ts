@@ -1,12 +1,11 @@
-// Rows B9 and B1: the kubectl matrix through the hub, with the process, files and ServiceAccount that the chart
-// renders. Easy to get wrong: the roles that people get here must be the chart's own, or the matrix proves nothing
-// about them.
+// The kubectl matrix through the hub, with the process, files and ServiceAccount that the chart renders. The roles that
+// people get here must be the chart's own, or the matrix proves nothing about them.
 import { startChartSite } from '../../chart/site.ts';
 import { clusterSecret, secretNamespace } from '../../hub/objects.ts';
 import { clusterPath } from '../../hub/site.ts';
 import { matrixThrough } from '../hub/hub-matrix.ts';
 import type { MatrixSite } from '../hub/hub-matrix.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 
@@ -14,9 +13,8 @@ matrixThrough(
   "through the hub with the chart's process",
   async ({ hub }, person) => ({
     user: hub.users[person],
-    door: { url: hub.url, caFile: hub.caFile, path: clusterPath('m2') },
+    endpoint: { url: hub.url, caFile: hub.caFile, path: clusterPath('m2') },
   }),
-  'B9',
   async (options): Promise<MatrixSite> => {
     const site = await startChartSite({
       ...options,

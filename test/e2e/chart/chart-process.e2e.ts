@@ -1,7 +1,6 @@
-// Row B9, last part: the process with exactly the arguments, files and ServiceAccount that the chart renders does its
-// work on a real hub: its certificate is verified by the aggregator, every source's clusters come and go, people reach
-// them as themselves. Easy to get wrong: a right that is missing shows only as a quiet retry, so the hub's audit log
-// must hold no refusal of the gateway.
+// The process with exactly the arguments, files and ServiceAccount that the chart renders does its work on a real hub:
+// its certificate is verified by the aggregator, every source's clusters come and go, people reach them as themselves.
+// A right that is missing shows only as a quiet retry, so the hub's audit log must hold no refusal of the gateway.
 import assert from 'node:assert/strict';
 import { request } from 'node:https';
 import { after, before, test } from 'node:test';
@@ -14,7 +13,7 @@ import { clusterPath } from '../../hub/site.ts';
 import { createAccount, createClientCertificate } from '../identity/accounts.ts';
 import { registrationNamespaces, registrations, secretNamespaces } from '../hub/hub-registrations.ts';
 import type { Way } from '../hub/hub-registrations.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const account = 'system:serviceaccount:portcullis:portcullis';
 const sources = 'ocm,cluster-gateway,karmada,cluster-api,vcluster,argocd,pediacluster';

@@ -1,6 +1,5 @@
-// Row B9: the ServiceAccount that the chart makes has the rights it needs on the hub and no other, by a table and by
-// comparison with an account that has none. Easy to get wrong: a check that everything needed is allowed says nothing
-// about what is allowed besides.
+// The ServiceAccount that the chart makes has the rights it needs on the hub and no other, by a table and by comparison
+// with an account that has none. A check that everything needed is allowed says nothing about what is allowed besides.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
-// Row B9: the Helm chart with real Helm on a real hub: linted, rendered as its goldens say, taken by the API server,
-// installed, upgraded, and put in cluster-gateway's place and back. `PORTCULLIS_WRITE_GOLDENS=1` writes the goldens
-// anew; read the difference before committing it.
+// The Helm chart with real Helm on a real hub: linted, rendered as its goldens say, taken by the API server, installed,
+// upgraded, and put in cluster-gateway's place and back. `PORTCULLIS_WRITE_GOLDENS=1` writes the goldens anew; read the
+// difference before committing it.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

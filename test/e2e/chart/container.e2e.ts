@@ -1,6 +1,6 @@
 // The steps of the Containerfile, done without a container engine: what it copies, production modules from the lock
-// file, the root file system it puts together, and the process started in nothing but that, as the image's user. It runs
-// in a chroot where it may: a library or module of this machine would hide that the image lacks it.
+// file, the root file system it puts together, and the process started in nothing but that, as the image's user. It
+// runs in a chroot where it may: a library or module of this machine would hide that the image lacks it.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';

@@ -1,6 +1,6 @@
 // ServiceAccounts of a real hub as callers: their tokens, their rights on the hub, and what they may do in a member
-// under the name they have there. Easy to get wrong: in a member such an account is
-// `cluster:hub:system:serviceaccount:…`, so rights given to the plain name help nobody.
+// under the name they have there. In a member such an account is `cluster:hub:system:serviceaccount:…`, so rights given
+// to the plain name help nobody.
 import type { Member } from '../../controlplane/fixture.ts';
 
 const rbac = 'rbac.authorization.k8s.io';

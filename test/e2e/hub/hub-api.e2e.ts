@@ -1,6 +1,6 @@
-// Rows B6 and parts of B1, B5: the hub's own kubectl on the three kinds that the gateway serves behind a real
-// aggregator, and what cluster-gateway's clients send. Easy to get wrong: answers of a hub are aggregated from many
-// servers, so a fault of ours shows in commands about other kinds.
+// The hub's own kubectl on the three kinds that the gateway serves behind a real aggregator, and what cluster-gateway's
+// clients send. Answers of a hub are aggregated from many servers, so a fault of ours shows in commands about other
+// kinds.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
@@ -314,8 +314,8 @@ test('no secret is in anything the hub tells of the three kinds', async () => {
 });
 
 test('the same commands straight to the gateway with a token of the hub', async () => {
-  const door = { url: site.gateway.url, caFile: site.gateway.caFile, path: '' };
-  const direct = hubSide(site, 'alice', door);
+  const endpoint = { url: site.gateway.url, caFile: site.gateway.caFile, path: '' };
+  const direct = hubSide(site, 'alice', endpoint);
   assert.equal(await output(direct, 'get', kinds, '-o', 'name'), await output(alice, 'get', kinds, '-o', 'name'));
   assert.match(await output(direct, 'get', 'vc,clustergateways', '-o', 'wide'), /CREATION_TIMESTAMP/);
   for (const kind of kinds.split(',')) {
@@ -335,7 +335,7 @@ test('the same commands straight to the gateway with a token of the hub', async 
   const watching = direct.start(['get', 'clustergateways', '-w']);
   await watching.until(/m1 /);
   await watching.stop();
-  const nobody = hubSide(site, 'bob', door);
+  const nobody = hubSide(site, 'bob', endpoint);
   assert.match((await nobody.run(['get', 'clustergateways'])).stderr, /Forbidden/);
 });
 

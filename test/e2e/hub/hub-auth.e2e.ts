@@ -1,6 +1,6 @@
-// Row B7 and whom a member sees, on a real hub: rights are the hub's RBAC, callers come by its tokens, its certificates
-// and its aggregator. Easy to get wrong: the callers are administrators of the members, so that every refusal is the
-// gateway's or the hub's.
+// Rights on a real hub, and whom a member sees: rights are the hub's RBAC, callers come by its tokens, its certificates
+// and its aggregator. The callers are administrators of the members, so that every refusal is the gateway's or the
+// hub's.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { accountNamespace, adminInMember, grantOnHub, hubAccountToken, memberNam
 import { hubSide } from './hub-sides.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { boxPod } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { makeSide } from '../kubectl/sides.ts';
 import type { Outcome, RunOptions, Side } from '../kubectl/sides.ts';
 
@@ -46,12 +46,12 @@ after(async () => {
   await site?.stop();
 });
 
-/** kubectl with a token at a door; `direct` is the gateway's own listener. */
-function kubectl(token: string, cluster: string, door: 'hub' | 'direct' | 'strict'): Side {
+/** kubectl with a token at an endpoint; `direct` is the gateway's own listener. */
+function kubectl(token: string, cluster: string, endpoint: 'hub' | 'direct' | 'strict'): Side {
   const parent = join(site.plane.dir, `account-side-${sides.length}`);
   mkdirSync(parent);
-  const gateway = door === 'strict' ? strict : site.gateway;
-  const way = door === 'hub' ? { url: hub.url, caFile: hub.caFile } : gateway;
+  const gateway = endpoint === 'strict' ? strict : site.gateway;
+  const way = endpoint === 'hub' ? { url: hub.url, caFile: hub.caFile } : gateway;
   const side = makeSide(
     'gateway',
     site.plane.binaries['kubectl']!,
@@ -80,11 +80,11 @@ const spdyExec = { env: { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: 'false' } };
 const spdyForward = { env: { KUBECTL_PORT_FORWARD_WEBSOCKETS: 'false' } };
 const pod = ['-n', 'team-a', 'web'] as const;
 
-for (const door of ['direct', 'hub'] as const) {
-  test(`who is granted only get on one cluster gets, and does nothing else there or elsewhere (${door}) (ATT-28)`, async () => {
+for (const endpoint of ['direct', 'hub'] as const) {
+  test(`who is granted only get on one cluster gets, and does nothing else there or elsewhere (${endpoint}) (ATT-28)`, async () => {
     const token = await hubAccountToken(hub, 'reader');
     await grantOnHub(hub, 'reader', 'get', [proxyRule(['get'], 'm1')]);
-    const reader = kubectl(token, 'm1', door);
+    const reader = kubectl(token, 'm1', endpoint);
     await eventually('the right is seen', async () => (await reader.run(['get', 'pod', ...pod])).code === 0);
     const mark = await m1.auditMark();
     await refused(reader, ['get', 'pods', '-n', 'team-a']);
@@ -99,7 +99,7 @@ for (const door of ['direct', 'hub'] as const) {
     await refused(reader, ['label', 'pod', ...pod, 'a=b']);
     await refused(reader, ['create', 'configmap', 'x', '-n', 'team-a']);
     await refused(reader, ['get', 'pod', ...pod, '--as', 'carol']);
-    await refused(kubectl(token, 'm2', door), ['get', 'pod', ...pod]);
+    await refused(kubectl(token, 'm2', endpoint), ['get', 'pod', ...pod]);
     const reached = (await m1.audit(mark)).filter(
       ({ user, userAgent }) => user.username === 'portcullis-gateway' && userAgent !== 'portcullis-probe',
     );
@@ -111,10 +111,10 @@ for (const door of ['direct', 'hub'] as const) {
     assert.deepEqual(strangers, []);
   });
 
-  test(`with create the same commands get through, over WebSocket and SPDY (${door})`, async () => {
+  test(`with create the same commands get through, over WebSocket and SPDY (${endpoint})`, async () => {
     const token = await hubAccountToken(hub, 'exec');
     await grantOnHub(hub, 'exec', 'run', [proxyRule(['get', 'create'], 'm1')]);
-    const side = kubectl(token, 'm1', door);
+    const side = kubectl(token, 'm1', endpoint);
     await eventually('the right is seen', async () => (await side.run(['get', 'pod', ...pod])).code === 0);
     for (const options of [{}, spdyExec]) {
       const { stdout } = await succeeds(side, ['exec', ...pod, '--', 'echo', 'in'], options);
@@ -163,15 +163,15 @@ test('in sub-path mode the hub restricts to the pods of one namespace', async ()
 test('a ServiceAccount of the hub is somebody else in a member, through the hub and directly (ATT-19)', async () => {
   const token = await hubAccountToken(hub, 'who');
   await grantOnHub(hub, 'who', 'all', [proxyRule(['*'], 'm1')]);
-  for (const door of ['direct', 'hub'] as const) {
-    const side = kubectl(token, 'm1', door);
+  for (const endpoint of ['direct', 'hub'] as const) {
+    const side = kubectl(token, 'm1', endpoint);
     const { stdout } = await eventually('the right is seen', async () => {
       const outcome = await side.run(['auth', 'whoami', '-o', 'json']);
       return outcome.code === 0 ? outcome : undefined;
     });
     const { userInfo } = (JSON.parse(stdout) as { status: { userInfo: { username: string; groups: string[] } } })
       .status;
-    assert.equal(userInfo.username, memberName('who'), door);
+    assert.equal(userInfo.username, memberName('who'), endpoint);
     assert.deepEqual(
       userInfo.groups.toSorted(),
       [
@@ -179,7 +179,7 @@ test('a ServiceAccount of the hub is somebody else in a member, through the hub 
         `cluster:hub:system:serviceaccounts:${accountNamespace}`,
         'system:authenticated',
       ],
-      door,
+      endpoint,
     );
   }
 });
@@ -224,8 +224,8 @@ test('a token must be meant for the gateway where it says so (ATT-22)', async ()
   const ofGateway = await hubAccountToken(hub, 'audience', ['portcullis']);
   const ofBoth = await hubAccountToken(hub, 'audience', ['else', 'other']);
   const ofNobody = await hubAccountToken(hub, 'audience', ['else']);
-  const statuses = async (door: GatewayProcess): Promise<number[]> => {
-    const answers = [ofGateway, ofBoth, ofHub, ofNobody].map((token) => ask(door, token, 'GET', path));
+  const statuses = async (endpoint: GatewayProcess): Promise<number[]> => {
+    const answers = [ofGateway, ofBoth, ofHub, ofNobody].map((token) => ask(endpoint, token, 'GET', path));
     return (await Promise.all(answers)).map(({ status }) => status);
   };
   assert.deepEqual(await statuses(gateway), [200, 200, 401, 401]);

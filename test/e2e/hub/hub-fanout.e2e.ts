@@ -1,6 +1,6 @@
 // Every cluster at once through the aggregator of a real hub: the star as people grant it with RBAC, and kubectl on the
-// hub's own address. Easy to get wrong: kube-apiserver reads the path again on its way (`*` comes as %2A), and its RBAC
-// knows the star as a name like any other.
+// hub's own address. kube-apiserver reads the path again on its way (`*` comes as %2A), and its RBAC knows the star as
+// a name like any other.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { after, before, test } from 'node:test';
@@ -10,7 +10,7 @@ import { runCommand } from '../../controlplane/processes.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { adminInMember, grantOnHub, hubAccountToken, proxyRule } from './hub-accounts.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const clusters = ['m1', 'm2'] as const;
 let site: HubSite;

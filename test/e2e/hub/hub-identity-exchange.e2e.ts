@@ -1,5 +1,5 @@
 // Identity exchange behind a real hub: the annotation of a cluster-gateway Secret before the gateway's file, and closed
-// when it cannot be read . The member's audit log says who it was told to see.
+// when it cannot be read. The member's audit log says whom it saw.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { clusterSecret, secretNamespace } from '../../hub/objects.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const exchange = (...rules: readonly object[]): string =>
   JSON.stringify({

@@ -1,4 +1,4 @@
-// Row B1, second half: the kubectl matrix straight to the gateway, with a client certificate of the hub's authority.
+// The kubectl matrix straight to the gateway, with a client certificate of the hub's authority.
 import { X509Certificate } from 'node:crypto';
 
 import { issueClientCertificate } from '../identity/accounts.ts';
@@ -13,7 +13,7 @@ matrixThrough('with a hub client certificate', async ({ hub, gateway }, person) 
   const extra = { 'authentication.kubernetes.io/credential-id': [`X509SHA256=${digest}`] };
   return {
     user: { name: person, uid: '', groups, extra, token: '' },
-    door: {
+    endpoint: {
       url: gateway.url,
       caFile: gateway.caFile,
       credential: { 'client-certificate-data': base64(certPem), 'client-key-data': base64(keyPem) },

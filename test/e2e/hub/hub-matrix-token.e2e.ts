@@ -1,9 +1,9 @@
-// Row B1, second half: the kubectl matrix straight to the gateway, with a token that only the hub knows.
+// The kubectl matrix straight to the gateway, with a token that only the hub knows.
 import { matrixThrough } from './hub-matrix.ts';
 
 matrixThrough('with a hub token', async ({ hub, gateway }, person) => ({
   user: hub.users[person],
-  door: {
+  endpoint: {
     url: gateway.url,
     caFile: gateway.caFile,
     path: '/apis/cluster.core.oam.dev/v1alpha1/clustergateways/m2/proxy',

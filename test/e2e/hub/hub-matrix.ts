@@ -1,6 +1,5 @@
-// Row B1: the kubectl matrix of A2 and A3 by one way through a hub's gateway, compared command by command with the same
-// user straight at a member in the same state. Easy to get wrong: the direct side must be the very identity that the
-// hub knows, uid and groups included.
+// The kubectl matrix by one way through a hub's gateway, compared command by command with the same user straight at a
+// member in the same state. The direct side must be the very identity that the hub knows, uid and groups included.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { mkdirSync } from 'node:fs';
@@ -13,14 +12,14 @@ import type { Scenario } from '../kubectl/matrix-objects.ts';
 import { attaching, copying, executing, logging, makePods, reaching, refusing } from '../kubectl/matrix-pods.ts';
 import { nodes, workloads } from '../kubectl/matrix-workloads.ts';
 import { comparable, makeSide } from '../kubectl/sides.ts';
-import type { Door, ScenarioUser, Side } from '../kubectl/sides.ts';
+import type { Endpoint, ScenarioUser, Side } from '../kubectl/sides.ts';
 
 type Person = 'alice' | 'carol';
 
 /** How a person of the hub gets to the member `m2`. */
 export interface Way {
   readonly user: ScenarioUser;
-  readonly door: Door;
+  readonly endpoint: Endpoint;
 }
 
 const namespaces = { alice: 'team-a', carol: 'matrix' } as const;
@@ -32,13 +31,11 @@ const everything = { members: ['m1', 'm2'], controllerManager: true, kwok: true,
 
 /**
  * Defines the tests of one way.
- * @param row of the acceptance table
  * @param start starts the hub, members and gateway
  */
 export function matrixThrough(
   title: string,
   wayOf: (site: MatrixSite, person: Person) => Promise<Way>,
-  row = 'B1',
   start: (options: typeof everything) => Promise<MatrixSite> = startHubSite,
 ): void {
   let site: MatrixSite;
@@ -48,13 +45,13 @@ export function matrixThrough(
     site = await start(everything);
     const { plane } = site;
     for (const person of ['alice', 'carol'] as const) {
-      const { user, door } = await wayOf(site, person);
+      const { user, endpoint } = await wayOf(site, person);
       const folder = join(plane.dir, `matrix-${person}`);
       mkdirSync(folder);
       const kubectl = plane.binaries['kubectl']!;
       sides.set(person, [
         makeSide('direct', kubectl, plane.member('m1'), user, folder, undefined),
-        makeSide('gateway', kubectl, plane.member('m2'), user, folder, door),
+        makeSide('gateway', kubectl, plane.member('m2'), user, folder, endpoint),
       ]);
     }
   });
@@ -77,7 +74,7 @@ export function matrixThrough(
     );
 
   const same = (person: Person, what: string, make: () => Scenario, needsPods = true): void => {
-    test(`${row}: kubectl ${what} as ${person} is the same ${title} as directly`, async (context) => {
+    test(`kubectl ${what} as ${person} is the same ${title} as directly`, async (context) => {
       const [direct, through] = sides.get(person)!;
       if (needsPods) await (prepared ??= preparePods());
       const scenario = make();

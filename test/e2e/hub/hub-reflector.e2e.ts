@@ -1,6 +1,6 @@
-// Rows B2 and B4 at their root: the sources' view of a real hub stays what the hub holds, through kinds that come and
-// go, a broken network, a dead line, a killed API server and a forgotten history. Easy to get wrong: each fault must
-// really have happened, so the test sees it before it heals.
+// The sources' view of a real hub stays what the hub holds, through kinds that come and go, a broken network, a dead
+// line, a killed API server and a forgotten history. Each fault must really have happened, so the test sees it before
+// it heals.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { writeKubeconfig } from '../../controlplane/kubeconfig.ts';
 import { applyCustomResources } from '../../hub/site.ts';
 import { startRelay, type Relay } from '../../hub/relay.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const secretNamespace = 'open-cluster-management-credentials';
 const clustersPath = '/apis/cluster.open-cluster-management.io/v1/managedclusters';

@@ -1,6 +1,5 @@
 // One cluster registered on a hub in the way of every source: its objects for a given member and credential, and the
-// same with something wrong. Easy to get wrong: objects are applied one after the other, so those that lead somewhere
-// come last.
+// same with something wrong. Objects are applied one after the other, so those that lead somewhere come last.
 import { stringify } from 'yaml';
 import { secretNamespace } from '../../hub/objects.ts';
 

@@ -1,7 +1,8 @@
-// Row B10: two replicas behind a balancer that the hub's APIService points to, one of them killed under load. The
-// aggregator multiplexes over HTTP/2, 100 streams a connection, so many watches make several connections and both
-// replicas have some. Easy to get wrong: a client of Kubernetes resumes a watch from the last version it saw and
-// repeats a request that failed, so these clients do just that, and nothing more.
+// Two replicas behind a balancer that the hub's APIService points to, one of them killed under load. The aggregator
+// multiplexes over HTTP/2, 100 streams a connection, so many watches make several connections and both replicas have
+// some. A client of Kubernetes resumes a watch from the last version it saw and repeats a request that failed, so these
+// clients do just that, and nothing more.
+// Runs alone: a replica is killed in the middle of a steady load.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Agent, request as httpsRequest } from 'node:https';
@@ -11,7 +12,7 @@ import { startBalancer } from '../../hub/balancer.ts';
 import type { Balancer } from '../../hub/balancer.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const watchCount = 200;
 const requestsPerSecond = 200;

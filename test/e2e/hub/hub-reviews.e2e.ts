@@ -1,6 +1,7 @@
-// Rows B3, B4 and B8 on a real hub: what the hub is asked, read from its own audit log, what holds while it is away,
-// and how soon a revoked token or right counts. Easy to get wrong: the gateway's reflectors renew watches, which are
-// its calls too and no reads per request.
+// Reviews on a real hub: what the hub is asked, read from its own audit log, what holds while it is away, and how soon
+// a revoked token or right counts. The gateway's reflectors renew watches, which are its calls too and no reads per
+// request.
+// Runs alone: it counts what a hub is asked within a time.
 import assert from 'node:assert/strict';
 import { Agent, request as httpsRequest } from 'node:https';
 import { after, before, test } from 'node:test';
@@ -11,7 +12,7 @@ import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { accountNamespace, adminInMember, grantOnHub, hubAccountToken, proxyRule } from './hub-accounts.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const users = 50;
 const requests = 10_000;
@@ -114,7 +115,7 @@ test('10,000 requests by 50 users cost the hub only reviews, each once for a use
   );
   const periods = Math.ceil(tookMs / 10_000);
   process.stderr.write(
-    `B3: ${requests} requests in ${Math.round(tookMs)} ms: ${count('tokenreviews')} TokenReviews, ${count('subjectaccessreviews')} SubjectAccessReviews\n`,
+    `${requests} requests in ${Math.round(tookMs)} ms: ${count('tokenreviews')} TokenReviews, ${count('subjectaccessreviews')} SubjectAccessReviews\n`,
   );
   assert.ok(count('tokenreviews') <= users * periods, `${count('tokenreviews')} token reviews in ${tookMs} ms`);
   assert.ok(
@@ -163,7 +164,7 @@ test('a revoked token and a revoked right: new requests refused within 10 s, ope
   );
   const closedMs = (await Promise.all([ofRevoked!.ended, ofDemoted!.ended])).map((atMs) => atMs - revokedAtMs);
   process.stderr.write(
-    `B8: new requests refused after ${refusedMs.map(Math.round).join(', ')} ms, streams closed after ${closedMs.map(Math.round).join(', ')} ms\n`,
+    `new requests refused after ${refusedMs.map(Math.round).join(', ')} ms, streams closed after ${closedMs.map(Math.round).join(', ')} ms\n`,
   );
   for (const ms of closedMs) assert.ok(ms <= 60_000, `closed after ${ms} ms`);
   // A review and a request under way are given two seconds over the cache's 10.

@@ -1,7 +1,8 @@
-// Row B8: everything that can be replaced under a running gateway is replaced while people ask through the hub and
-// directly: the member's credential and authority, the hub's authorities for clients and front proxies, the gateway's
-// own certificate and token. Easy to get wrong: 200 says nothing about which credential was used, so audit logs, serial
-// numbers and callers of the added authority tell.
+// Everything that can be replaced under a running gateway is replaced while people ask through the hub and directly:
+// the member's credential and authority, the hub's authorities for clients and front proxies, the gateway's own
+// certificate and token. 200 says nothing about which credential was used, so audit logs, serial numbers and callers of
+// the added authority tell.
+// Runs alone: changes come in the middle of a steady load.
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -25,23 +26,23 @@ import { createAccount, deleteAccount } from '../identity/accounts.ts';
 import { replaceFile } from '../kubectl/contexts.ts';
 import { startLoad } from '../load.ts';
 import type { Load, LoadRecord } from '../load.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 /**
- * Of each of the two doors. The row says 500 in all, which two cores carry only while they do nothing else:
+ * Of each of the two ways. 500 in all are wanted, which two cores carry only while they do nothing else:
  * `HUB_ROTATION_RPS=500` asks for them.
  */
 const requestsPerSecond = Number(process.env['HUB_ROTATION_RPS'] ?? 100) / 2;
-/** A change must be in use by then (the row's bound). */
+/** A change must be in use by then. */
 const settledMs = 1_000;
-const doors = ['direct', 'hub'] as const;
-type Door = (typeof doors)[number];
+const ways = ['direct', 'hub'] as const;
+type Way = (typeof ways)[number];
 
 let site: HubSite;
 let hub: Member;
 let member: Member;
 let witness: AggregatorWitness;
-let loads: ReadonlyMap<Door, Load>;
+let loads: ReadonlyMap<Way, Load>;
 let mark: number;
 
 before(async () => {
@@ -54,10 +55,10 @@ before(async () => {
   witness = await startAggregatorWitness(hub, site.authority);
   await changeSecret('m1', { token: await createAccount(member, 'first') });
   const { token } = hub.users.carol;
-  const start = (door: Door): Promise<Load> => {
-    const { url, caPem } = door === 'hub' ? hub : site.gateway;
+  const start = (way: Way): Promise<Load> => {
+    const { url, caPem } = way === 'hub' ? hub : site.gateway;
     const server = { url, caPem, headers: { authorization: `Bearer ${token}` } };
-    return startLoad(server, ['m1'], requestsPerSecond, { pathTo: clusterPath, tag: door });
+    return startLoad(server, ['m1'], requestsPerSecond, { pathTo: clusterPath, tag: way });
   };
   await delay(settledMs);
   mark = await member.auditMark();
@@ -358,9 +359,9 @@ test("the gateway's serving certificate is replaced: new connections are shown t
 
 test('of the requests through the hub and directly not one failed meanwhile', async (t) => {
   const seen = new Map<string, string | undefined>();
-  const records = new Map<Door, readonly LoadRecord[]>();
-  await Promise.all(doors.map(async (door) => records.set(door, await loads.get(door)!.stop())));
-  const last = doors.map((door) => `${door}=${records.get(door)!.at(-1)!.number}`);
+  const records = new Map<Way, readonly LoadRecord[]>();
+  await Promise.all(ways.map(async (way) => records.set(way, await loads.get(way)!.stop())));
+  const last = ways.map((way) => `${way}=${records.get(way)!.at(-1)!.number}`);
   for (const query of last) await member.waitForAudit(({ requestURI }) => requestURI.endsWith(query), { mark });
   for (const { requestURI, user, impersonatedUser } of await member.audit(mark)) {
     const request = /[?](\w+=\d+)$/.exec(requestURI)?.[1];
@@ -368,21 +369,21 @@ test('of the requests through the hub and directly not one failed meanwhile', as
     assert.equal(impersonatedUser?.username, 'carol', requestURI);
     seen.set(request, user.username);
   }
-  for (const door of doors) {
-    const mine = records.get(door)!;
-    assert.deepEqual(mine.filter(({ outcome }) => outcome !== 200).slice(0, 5), [], door);
+  for (const way of ways) {
+    const mine = records.get(way)!;
+    assert.deepEqual(mine.filter(({ outcome }) => outcome !== 200).slice(0, 5), [], way);
     const seconds = (mine.at(-1)!.startedMs - mine[0]!.startedMs) / 1000;
-    assert.ok(mine.length > requestsPerSecond * seconds * 0.95, `${door}: ${mine.length} requests in ${seconds} s`);
+    assert.ok(mine.length > requestsPerSecond * seconds * 0.95, `${way}: ${mine.length} requests in ${seconds} s`);
     const took = mine.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b);
     const [p50, p99] = [0.5, 0.99].map((share) => Math.round(took[Math.floor(took.length * share)]!));
     t.diagnostic(
-      `${door}: ${mine.length} requests in ${seconds.toFixed(1)} s, none failed; p50 ${p50} ms, p99 ${p99} ms`,
+      `${way}: ${mine.length} requests in ${seconds.toFixed(1)} s, none failed; p50 ${p50} ms, p99 ${p99} ms`,
     );
 
-    const credentialOf = ({ number }: LoadRecord): string | undefined => seen.get(`${door}=${number}`);
+    const credentialOf = ({ number }: LoadRecord): string | undefined => seen.get(`${way}=${number}`);
     const early = mine.filter(({ startedMs, tookMs }) => startedMs + tookMs < credentialAtMs);
     const late = mine.filter(({ startedMs }) => startedMs >= credentialAtMs + allowedMs(mine, credentialAtMs));
-    assert.ok(early.length > 100 && late.length > 100, `${door}: ${early.length} before, ${late.length} after`);
+    assert.ok(early.length > 100 && late.length > 100, `${way}: ${early.length} before, ${late.length} after`);
     assert.deepEqual([...new Set(early.map(credentialOf))], ['system:serviceaccount:default:first']);
     assert.deepEqual([...new Set(late.map(credentialOf))], ['system:serviceaccount:default:second']);
   }

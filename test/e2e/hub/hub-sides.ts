@@ -1,23 +1,23 @@
-// kubectl as a person of the hub, and clusters of the hub's other sources, for tests of hub mode. Easy to get wrong:
-// the token is one of the hub, so that whoever answers must have asked the hub who that is.
+// kubectl as a person of the hub, and clusters of the hub's other sources, for tests of hub mode. The token is one of
+// the hub, so that whoever answers must have asked the hub who that is.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { Member } from '../../controlplane/fixture.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { makeSide } from '../kubectl/sides.ts';
-import type { Door, Side } from '../kubectl/sides.ts';
+import type { Endpoint, Side } from '../kubectl/sides.ts';
 
 let sides = 0;
 
-/** kubectl with a hub user's token; on the hub unless another door is given. */
-export function hubSide(site: HubSite, name: keyof Member['users'], door?: Door): Side {
+/** kubectl with a hub user's token; on the hub unless another endpoint is given. */
+export function hubSide(site: HubSite, name: keyof Member['users'], endpoint?: Endpoint): Side {
   const { hub, plane } = site;
   const { token, uid, groups } = hub.users[name];
   sides += 1;
   const parent = join(plane.dir, `hub-side-${sides}`);
   mkdirSync(parent);
-  const through = door ?? { url: hub.url, caFile: hub.caFile, path: '' };
+  const through = endpoint ?? { url: hub.url, caFile: hub.caFile, path: '' };
   return makeSide('gateway', plane.binaries['kubectl']!, hub, { name, uid, groups, token }, parent, through);
 }
 

@@ -1,5 +1,5 @@
-// Row B2: clusters come, change and go with the objects of a real hub, whichever source they are of. Easy to get wrong:
-// an answer proves nothing about which member gave it, so every member tells its name.
+// Clusters come, change and go with the objects of a real hub, whichever source they are of. An answer proves nothing
+// about which member gave it, so every member tells its name.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
@@ -13,7 +13,7 @@ import type { HubSite } from '../../hub/site.ts';
 import { createAccount, createClientCertificate } from '../identity/accounts.ts';
 import { registrationNamespaces, registrations, secretNamespaces } from './hub-registrations.ts';
 import type { Registration, Way } from './hub-registrations.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 /** What the row states, from the answer of the hub to the last object. */
 const rowMs = 1_000;

@@ -1,6 +1,7 @@
 // Two workers behind a real hub: callers who come through its aggregator, with its certificates and with its tokens are
-// themselves at the member whichever worker they meet; the hub carries the watches of one process. Easy to get wrong:
-// who is asked by which worker is seen in the gateway's metrics only.
+// themselves at the member whichever worker they meet; the hub carries the watches of one process. Who is asked by
+// which worker is seen in the gateway's metrics only.
+// Runs alone: two workers of one gateway take both cores.
 import assert from 'node:assert/strict';
 import { Agent, request as httpsRequest } from 'node:https';
 import { after, before, test } from 'node:test';
@@ -10,7 +11,7 @@ import { clusterSecret, gatewayAccount } from '../../hub/objects.ts';
 import { clusterPath, startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { createAccount, createClientCertificate, deleteAccount } from '../identity/accounts.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 let site: HubSite;
 let hub: Member;

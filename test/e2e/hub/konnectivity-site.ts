@@ -1,6 +1,6 @@
 // A real konnectivity tunnel (apiserver-network-proxy): proxy-server in HTTP-CONNECT mode on mutual TLS, on plain
-// server TLS or on a Unix socket, and the agent that calls it from the member's side. Easy to get wrong: the server
-// takes CONNECTs before an agent is there and refuses them, so a site is up when the agent says that it is connected.
+// server TLS or on a Unix socket, and the agent that calls it from the member's side. The server takes CONNECTs before
+// an agent is there and refuses them, so a site is up when the agent says that it is connected.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -10,7 +10,7 @@ import { createAuthority } from '../../controlplane/certificates.ts';
 import type { Authority, KeyPair } from '../../controlplane/certificates.ts';
 import { freePort, startChild } from '../../controlplane/processes.ts';
 import type { Child } from '../../controlplane/processes.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 /** How clients reach the proxy server. */
 export type FrontEnd = 'mtls' | 'tls' | 'unix';

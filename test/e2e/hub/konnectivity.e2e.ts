@@ -1,7 +1,7 @@
 // Members that are reached through a real konnectivity tunnel (apiserver-network-proxy in HTTP-CONNECT mode): kubectl
 // through the gateway for requests, watches, logs and upgrades, and the transport itself over mutual TLS and over a
-// Unix socket. Easy to get wrong: without an agent the proxy server answers 500 on a connection it then closes, which
-// must reach the caller as a fault of the tunnel that names its reason.
+// Unix socket. Without an agent the proxy server answers 500 on a connection it then closes, which must reach the
+// caller as a fault of the tunnel that names its reason.
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { writeContexts } from '../kubectl/contexts.ts';
 import { startTunnel } from './konnectivity-site.ts';
 import type { FrontEnd, Tunnel } from './konnectivity-site.ts';
 import { boxPod, followedPod } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { makeSide } from '../kubectl/sides.ts';
 import type { Side } from '../kubectl/sides.ts';
 import { carol } from '../streams/stream-site.ts';

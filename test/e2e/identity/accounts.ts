@@ -1,5 +1,5 @@
-// Further credentials of the gateway in a member, which a test can revoke. Easy to get wrong: a kube-apiserver believes
-// a token for up to 10 s after it last proved true, so a revoked one goes on working for that long.
+// Further credentials of the gateway in a member, which a test can revoke. A kube-apiserver believes a token for up to
+// 10 s after it last proved true, so a revoked one goes on working for that long.
 import assert from 'node:assert/strict';
 import { createPrivateKey, webcrypto } from 'node:crypto';
 import { readFileSync } from 'node:fs';

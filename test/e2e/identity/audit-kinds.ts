@@ -1,6 +1,6 @@
 // The kinds of requests whose audit events are compared with the cluster's own, in the order in which they are sent.
-// Easy to get wrong: later ones build on what earlier ones made; and what a kind is about must be in the request, since
-// nothing else is recorded.
+// Later ones build on what earlier ones made; and what a kind is about must be in the request, since nothing else is
+// recorded.
 
 /** One request. */
 export interface AuditKind {

@@ -1,5 +1,5 @@
-// Row C58 with real processes: an audit file that may not grow, a gateway that ends while its webhook is silent, events
-// on standard output. Easy to get wrong: a limit of the process holds for every file it writes, so nothing else may be
+// Sinks of the audit log with real processes: an audit file that may not grow, a gateway that ends while its webhook is
+// silent, events on standard output. A limit of the process holds for every file it writes, so nothing else may be
 // written while it holds.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -14,7 +14,7 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { startWebhook, webhookKubeconfig } from '../../integration/audit-webhook.ts';
 import type { AuditedEvent, TestWebhook } from '../../integration/audit-webhook.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', uid: 'carol-uid', groups: [] };
 const maps = '/clusters/m1/proxy/api/v1/namespaces/default/configmaps';

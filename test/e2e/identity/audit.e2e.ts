@@ -1,6 +1,6 @@
-// Row C62: our audit events and the cluster's own of the same request say the same. Easy to get wrong: both write an
-// event after they have answered, so a test waits for the last one; and the cluster records every stage here, so that a
-// stage we do not have is seen.
+// Our audit events and the cluster's own of the same request say the same. Both write an event after they have
+// answered, so a test waits for the last one; and the cluster records every stage here, so that a stage we do not have
+// is seen.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { auditKinds } from './audit-kinds.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
 import { boxPod, podService } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const users = {
   carol: { token: 'carol-at-the-gateway', name: 'carol', uid: 'carol-uid', groups: ['stream-admins', 'grüße'] },

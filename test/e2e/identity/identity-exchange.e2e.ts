@@ -1,5 +1,5 @@
-// `--identity-exchange` against a real kube-apiserver, whose audit log says who it was told to see end to end as far as
-// a file reaches, hot reload, and a process that refuses what is not safe.
+// `--identity-exchange` against a real kube-apiserver, whose audit log says whom it saw: rules of a file, changed while
+// the gateway runs, and a process that refuses what is not safe.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { renameSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const user = (name: string, groups: readonly string[] = [], uid = '') => ({
   token: `${name}-token`,

@@ -1,5 +1,6 @@
-// Row A4: the member sees the caller, the whole caller, and nobody else; its audit log is the witness. Also the
-// identity part of A7.
+// The member sees the caller, the whole caller, and nobody else; its audit log is the witness. Also what kubectl says
+// when the member refuses to impersonate.
+// Runs alone: it says within which seconds kubectl ends.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 // `portcullis generate member-access` against a real kube-apiserver: with exactly what it prints the gateway serves its
-// users, and can do nothing else. Row B7: constrained read-only access holds against a cluster-admin's WebSocket exec
-// and services/proxy. Easy to get wrong: the API server remembers impersonation for 10 s, so each kind of access has a
-// ServiceAccount of its own.
+// users, and can do nothing else. Constrained read-only access holds against a cluster-admin's WebSocket exec and
+// services/proxy. The API server remembers impersonation for 10 s, so each kind of access has a ServiceAccount of its
+// own.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
 import type { KubectlResult } from '../kubectl/kubectl-as.ts';
 import { boxPod } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const namespace = 'portcullis';
 const kinds = {
@@ -153,7 +153,7 @@ function kubectl(kind: string, token: string, ...args: string[]): Promise<Kubect
   return kubectlAs(plane.binaries['kubectl']!, through, token, `/clusters/${kind}/proxy`, args, { timeoutMs: 30_000 });
 }
 
-function door(token: string): ConnectOptions {
+function endpoint(token: string): ConnectOptions {
   return { host: '127.0.0.1', port: gateway.port, ca: gateway.caPem, headers: [['Authorization', `Bearer ${token}`]] };
 }
 
@@ -278,7 +278,7 @@ const execThrough = (kind: Kind) => ({ ...execCall, path: `/clusters/${kind}/pro
 
 test('where access is not read-only, a cluster-admin does exec by WebSocket and reach pods/proxy', async () => {
   for (const kind of ['classic', 'constrained'] as const) {
-    const session = await execOverWebSocket(door(carol.token), execThrough(kind));
+    const session = await execOverWebSocket(endpoint(carol.token), execThrough(kind));
     assert.equal((await session.result).stdout.toString(), 'inside\n');
     const proxied = await ask(gateway, carol.token, 'GET', `/clusters/${kind}/proxy${pods}/box:8080/proxy/headers`);
     assert.equal(proxied.status, 200, proxied.body.toString());
@@ -286,10 +286,10 @@ test('where access is not read-only, a cluster-admin does exec by WebSocket and 
 });
 
 test("constrained read-only access: a cluster-admin's exec, attach, port-forward and proxies get 403", async () => {
-  const web = await statusOf(execOverWebSocket(door(carol.token), execThrough('readonly')));
+  const web = await statusOf(execOverWebSocket(endpoint(carol.token), execThrough('readonly')));
   assert.equal(web.status, 403, web.body);
   assert.match(web.body, /cannot impersonate-on:user-info:get resource \\"pods\/exec\\"/);
-  assert.equal((await statusOf(execOverSpdy(door(carol.token), execThrough('readonly')))).status, 403);
+  assert.equal((await statusOf(execOverSpdy(endpoint(carol.token), execThrough('readonly')))).status, 403);
   for (const path of [
     `${pods}/box/attach?stdout=true`,
     `${pods}/box/portforward?ports=8080`,

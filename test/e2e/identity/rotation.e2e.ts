@@ -1,6 +1,6 @@
-// Row A8: clusters and credentials come, go and change under 200 requests a second, and clusters that stay notice
-// nothing. Easy to get wrong: what a member saw is proved by its audit log, request by request; an answer of 200 says
-// nothing about the credential.
+// Clusters and credentials come, go and change under 200 requests a second, and clusters that stay notice nothing. What
+// a member saw is proved by its audit log, request by request; an answer of 200 says nothing about the credential.
+// Runs alone: changes come in the middle of a steady load.
 import assert from 'node:assert/strict';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,11 +20,11 @@ import type { TestContext } from '../kubectl/contexts.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { startLoad } from '../load.ts';
 import type { LoadRecord } from '../load.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const requestsPerSecond = Number(process.env['ROTATION_RPS'] ?? 200);
-/** A change must be in use by then (the row's bound). */
+/** A change must be in use by then. */
 const settledMs = 1_000;
 let plane: ControlPlane;
 let member: Member;

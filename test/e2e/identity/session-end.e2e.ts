@@ -1,12 +1,11 @@
-// C61, C37: what people at a terminal see when their session ends before its time: kubectl prints the reason, for a
-// watch and for exec over WebSocket. Easy to get wrong: a session that merely breaks off looks like a network fault and
-// is tried again.
+// What people at a terminal see when their session ends before its time: kubectl prints the reason, for a watch and for
+// exec over WebSocket. A session that merely breaks off looks like a network fault and is tried again.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { after, before, it } from 'node:test';
 
 import { tokenLine } from '../../gateway-process.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { startStreamSite } from '../streams/stream-site.ts';
 import type { StreamSite } from '../streams/stream-site.ts';
 

@@ -1,7 +1,8 @@
-// Row E4: objects of real API servers change all the time while connections are cut, servers, gateways and processes
-// that follow are killed, members wiped and set back; afterwards the index is the members' objects, its log never went
-// back, and every watcher has what the members have. Easy to get wrong: a churn that stands still while a member is
-// down proves little, so the others' goes on.
+// Objects of real API servers change all the time while connections are cut, servers, gateways and processes that
+// follow are killed, members wiped and set back; afterwards the index is the members' objects, its log never went back,
+// and every watcher has what the members have. A churn that stands still while a member is down proves little, so the
+// others' goes on.
+// Runs alone: objects change as fast as one machine lets them.
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +20,7 @@ import type { SyncProcessOptions } from '../../index/sync-process.ts';
 import { memberSpec, startSyncSite, type SyncSite } from '../../index/sync-site.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { backUpEtcd, wipeMember } from '../member-lives.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { startReplayedWatch, type ReplayedWatch } from '../streams/replayed-watch.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
@@ -28,7 +29,7 @@ const collection = '/api/v1/namespaces/team-a/configmaps';
 const seconds = Number(process.env['PORTCULLIS_CHURN_SECONDS'] ?? '25');
 /** Of each member. */
 const changesPerSecond = Number(process.env['PORTCULLIS_CHURN_RATE'] ?? '100');
-/** Two are enough to tell one from another; the row says 3, of 300 changes a second together. */
+/** Two members are enough to tell one from another. */
 const names = ['m1', 'm2', 'm3', 'm4'].slice(0, Number(process.env['PORTCULLIS_CHURN_MEMBERS'] ?? '2'));
 
 let plane: ControlPlane;

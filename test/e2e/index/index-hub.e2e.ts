@@ -1,6 +1,5 @@
-// Row E13: the index through a real hub. Easy to get wrong: a hub's kube-apiserver cuts after 60 s what it does not
-// take for long-running, so the path that kubeconfig writes must live longer, and Clusterpedia's must end before,
-// cleanly.
+// The index through a real hub. A hub's kube-apiserver cuts after 60 s what it does not take for long-running, so the
+// path that kubeconfig writes must live longer, and Clusterpedia's must end before, cleanly.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,7 +10,7 @@ import { startHubSite } from '../../hub/site.ts';
 import type { HubSite } from '../../hub/site.ts';
 import { hubSide } from '../hub/hub-sides.ts';
 import { reviewRights } from './index-objects.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import type { Side } from '../kubectl/sides.ts';
 
 const rbac = 'rbac.authorization.k8s.io';

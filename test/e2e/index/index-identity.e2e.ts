@@ -1,6 +1,6 @@
 // An index over members that know nothing of Portcullis, with an administrator's kubeconfig: what the first try of a
-// fleet looks like. Easy to get wrong: the credential may read everything, and still nobody may see a row that their
-// own rights in the member do not show.
+// fleet looks like. The credential may read everything, and still nobody may see a row that their own rights in the
+// member do not show.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, before, test } from 'node:test';
@@ -9,7 +9,7 @@ import type { ControlPlane } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { ask, kubectlAs } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const index = '/apis/search.portcullis.io/v1alpha1/indexes/default';
 const listPath = `${index}/proxy/api/v1/namespaces/team-a/configmaps`;

@@ -1,6 +1,6 @@
-// Row E11: informers of a real client-go over the index and over the live fan-out, with and without WatchList, behind
-// lines that are cut at random bytes while objects change: what they have in the end is what the members have. Easy to
-// get wrong: with no traffic a line is not cut, so the changes go on until the last cut.
+// Informers of a real client-go over the index and over the live fan-out, with and without WatchList, behind lines that
+// are cut at random bytes while objects change: what they have in the end is what the members have. With no traffic a
+// line is not cut, so the changes go on until the last cut.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';
@@ -18,7 +18,7 @@ import { reviewRights } from './index-objects.ts';
 import { startInformers } from '../kubectl/informer-program.ts';
 import type { InformerProgram, InformerSpec, InformerState, KubernetesObject } from '../kubectl/informer-program.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const run = promisify(execFile);
 const portcullis = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname;

@@ -1,5 +1,5 @@
-// Row E2: real kubectl on real members through the context `portcullis-all`: output forms, selectors, paging, sorting,
-// watch, discovery, explain; and every item of every type is what its member has.
+// Real kubectl on real members through the context `portcullis-all`: output forms, selectors, paging, sorting, watch,
+// discovery, explain; and every item of every type is what its member has.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { corpus, documented, flatten, itemTexts, reviewRights, thingDefinition } from './index-objects.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const run = promisify(execFile);
 const program = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname;

@@ -1,6 +1,6 @@
 // Objects that a copy may spoil, and a comparison that sees it: keys in order, numbers and strings as they were
-// written. Easy to get wrong: parsing JSON reorders integer keys and rounds numbers, so two texts are compared token by
-// token, and nothing of the product is used for it.
+// written. Parsing JSON reorders integer keys and rounds numbers, so two texts are compared token by token, and nothing
+// of the product is used for it.
 
 /** One scalar, or the beginning of an object or list, and where it stands. */
 export type FlatToken = readonly [path: string, token: string];

@@ -1,6 +1,7 @@
-// E5: rows of a member that is down stay, decided by the RBAC it had, until that RBAC is older than
-// --index-rights-max-age; a restarted gateway goes on with the same age. Easy to get wrong: a member confirms its RBAC
-// about once a minute (bookmarks), so an age below that hides members that are well.
+// Rows of a member that is down stay, decided by the RBAC it had, until that RBAC is older than --index-rights-max-age;
+// a restarted gateway goes on with the same age. A member confirms its RBAC about once a minute (bookmarks), so an age
+// below that hides members that are well.
+// Runs alone: what it waits for goes by ages of some seconds.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,7 +13,7 @@ import type { ControlPlane } from '../../controlplane/fixture.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const rbac = 'rbac.authorization.k8s.io/v1';
 const path = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy/api/v1/namespaces/team-a/configmaps';

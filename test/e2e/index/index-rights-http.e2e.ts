@@ -1,7 +1,7 @@
-// E3 black-box: a gateway with its own sync over real members, and random users who ask the index over HTTP. Lists in
-// pages, selections, counts, facets, values, owners, gets without a cluster and discovery must be what brute force
-// makes of the rows that the members themselves let each user see. Easy to get wrong: the members' own objects
-// (kube-system) are rows as well; the oracle judges every one of them.
+// A gateway with its own sync over real members, and random users who ask the index over HTTP. Lists in pages,
+// selections, counts, facets, values, owners, gets without a cluster and discovery must be what brute force makes of
+// the rows that the members themselves let each user see. The members' own objects (kube-system) are rows as well; the
+// oracle judges every one of them.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { User } from '../../../cache/model/user.ts';
@@ -20,7 +20,7 @@ import { fillMember } from './index-rights-site.ts';
 import { makePick, pickingFor, randomUsers, worldNamespaces, worldTypes } from './index-rights-world.ts';
 import type { Pick, WorldObject, WorldType } from './index-rights-world.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const userCount = Number(process.env['INDEX_RIGHTS_HTTP_USERS'] ?? 24);
 const memberCount = Number(process.env['INDEX_RIGHTS_HTTP_MEMBERS'] ?? 2);

@@ -1,6 +1,6 @@
 // What the test of rights asks of a real member: objects are made as its admin, and every decision is its own answer to
-// a SelfSubjectAccessReview that impersonates with the gateway's very own headers. Easy to get wrong: groups that a
-// member adds to an impersonated identity must be added by it, not here.
+// a SelfSubjectAccessReview that impersonates with the gateway's very own headers. Groups that a member adds to an
+// impersonated identity must be added by it, not here.
 import { Agent, request } from 'node:https';
 import type { User } from '../../../cache/model/user.ts';
 import { upstreamHeaders } from '../../../routing/forward/headers.ts';

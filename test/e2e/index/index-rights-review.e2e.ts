@@ -1,6 +1,6 @@
 // Rights of a member whose API server has a webhook authorizer beside RBAC: its roles say less than the truth, so the
-// index asks it. E3a and E5 through the whole gateway. Easy to get wrong: nothing in the member's objects tells of the
-// webhook, only its answer that the rules it lists are incomplete.
+// index asks it, through a whole gateway. Nothing in the member's objects tells of the webhook, only its answer that
+// the rules it lists are incomplete.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -25,7 +25,7 @@ import type { GatewayProcess } from '../../gateway-process.ts';
 import { makeRightsMember } from './index-rights-member.ts';
 import { copyMember } from './index-rights-site.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const rbac = 'rbac.authorization.k8s.io/v1';
 const indexed = '/apis/search.portcullis.io/v1alpha1/indexes/default/proxy/api/v1/configmaps';

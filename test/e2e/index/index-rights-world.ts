@@ -1,6 +1,6 @@
 // Seeded random users and RBAC for the tests of rights: Roles, ClusterRoles, aggregation, resourceNames, groups,
-// ServiceAccounts, namespaces. Easy to get wrong: rights that are too wide or too narrow hide every mistake, so most
-// rules name one verb list, one or two types and often names.
+// ServiceAccounts, namespaces. Rights that are too wide or too narrow hide every mistake, so most rules name one verb
+// list, one or two types and often names.
 import { createHash } from 'node:crypto';
 import { makeUser } from '../../../cache/model/user.ts';
 import type { User } from '../../../cache/model/user.ts';

@@ -1,4 +1,4 @@
-// E3: which rows of the index a user may see, against real members with controller-manager: the oracle asks the member
+// Which rows of the index a user may see, against real members with controller-manager: the oracle asks the member
 // itself about every object, as the identity the gateway would send. Easy to get wrong: the oracle must not share a
 // line with what it judges, so it knows nothing of RBAC. INDEX_RIGHTS_USERS (100), INDEX_RIGHTS_MEMBERS (3) and
 // INDEX_RIGHTS_SEED choose size and world.

@@ -1,6 +1,5 @@
-// Row E2, selectors: label and native field selectors select what a real kube-apiserver selects, and labels are refused
-// in its words. Easy to get wrong: the odd ones, `x in ()`, `a,`, `!in`, keys and values that are no labels, fields
-// that are missing.
+// Label and native field selectors select what a real kube-apiserver selects, and labels are refused in its words. Odd
+// ones are asked as well: `x in ()`, `a,`, `!in`, keys and values that are no labels, fields that are missing.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { GatewayError } from '../../../cache/model/errors.ts';

@@ -1,6 +1,6 @@
-// Rows E2 and E4 at their root: what sync keeps of a real kube-apiserver is what its GET answers, through CRDs that
-// come and go, a restart, a member wiped and made anew behind the same address, and one restored to an older revision.
-// Easy to get wrong: each fault must really have happened.
+// What sync keeps of a real kube-apiserver is what its GET answers, through CRDs that come and go, a restart, a member
+// wiped and made anew behind the same address, and one restored to an older revision. Each fault must really have
+// happened.
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
@@ -12,7 +12,7 @@ import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { readSpelt, withoutRemoved } from '../../index/lossless-json.ts';
 import { memberSpec, startSyncSite, type SyncSite } from '../../index/sync-site.ts';
 import { backUpEtcd, wipeMember } from '../member-lives.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const rbac = 'rbac.authorization.k8s.io';
 const configMaps = { group: '', resource: 'configmaps' };

@@ -1,5 +1,5 @@
-// Row E2, tables: columns and cells of the index equal those of a real kube-apiserver, for every type it serves. Easy
-// to get wrong: ages pass between the two answers, so durations are compared by their length.
+// Columns and cells of the index equal those of a real kube-apiserver, for every type it serves. Ages pass between the
+// two answers, so durations are compared by their length.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { compilePaths, readPaths } from '../../../search/query/json-path.ts';

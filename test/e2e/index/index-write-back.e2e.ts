@@ -1,6 +1,6 @@
-// Row E12: whoever writes a copy of the index back to its cluster loses nothing. Every object of every type is taken
-// from the index and PUT as it is. Easy to get wrong: a refused write loses nothing either, so only Secrets may be
-// refused, and each type must have been written.
+// Whoever writes a copy of the index back to its cluster loses nothing. Every object of every type is taken from the
+// index and PUT as it is. A refused write loses nothing either, so only Secrets may be refused, and each type must have
+// been written.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';
@@ -12,7 +12,7 @@ import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { corpus, flatten, itemTexts, reviewRights, thingDefinition } from './index-objects.ts';
 import { ask, type RawAnswer } from '../kubectl/kubectl-as.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const run = promisify(execFile);
 const portcullis = new URL('../../../bin/portcullis.mjs', import.meta.url).pathname;

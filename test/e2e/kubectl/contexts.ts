@@ -1,6 +1,5 @@
-// Kubeconfigs as a test wants them, right or wrong, and changed while a gateway reads them. Easy to get wrong: a change
-// must replace the whole file at once (rename), or the gateway may read half of it and the test measures something
-// else.
+// Kubeconfigs as a test wants them, right or wrong, and changed while a gateway reads them. A change must replace the
+// whole file at once (rename), or the gateway may read half of it and the test measures something else.
 import { renameSync, writeFileSync } from 'node:fs';
 
 import { stringify } from 'yaml';

@@ -1,6 +1,5 @@
 // The Go program of `test/controlplane/clients/informer`, for a test: informers of client-go, each with an address of
-// its own. Easy to get wrong: what it was asked to run is its first line; every further line is a question for all
-// stores.
+// its own. What it was asked to run is its first line; every further line is a question for all stores.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

@@ -96,3 +96,11 @@ export function ask(
     request.end(body);
   });
 }
+
+/** Cells of a table that kubectl printed, header included. */
+export function tableCells(text: string): string[][] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(/ {2,}/).map((cell) => cell.trim()));
+}

@@ -1,4 +1,4 @@
-// Row A2, first half: every kubectl command that needs no running pod behaves through the gateway as it does directly.
+// Every kubectl command that needs no running pod behaves through the gateway as it does directly.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startControlPlane } from '../../controlplane/fixture.ts';

@@ -1,6 +1,6 @@
-// Row A2, second half: every kubectl command that needs running pods, nodes or controllers behaves through the gateway
-// as it does directly. carol is cluster-admin at the member, alice may edit team-a and read elsewhere. And
-// Clusterpedia's one end-to-end test, whose pods need a controller.
+// Every kubectl command that needs running pods, nodes or controllers behaves through the gateway as it does directly.
+// carol is cluster-admin at the member, alice may edit team-a and read elsewhere. And Clusterpedia's one end-to-end
+// test, whose pods need a controller.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';
@@ -16,7 +16,7 @@ import { reviewRights } from '../index/index-objects.ts';
 import type { Scenario } from './matrix-objects.ts';
 import { attaching, copying, executing, logging, makePods, reaching, refusing } from './matrix-pods.ts';
 import { nodes, workloads } from './matrix-workloads.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { comparable, makeSide } from './sides.ts';
 import type { ScenarioUser, Side } from './sides.ts';
 

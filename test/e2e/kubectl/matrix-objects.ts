@@ -1,6 +1,5 @@
 // Objects and commands of the kubectl matrix that need no node: reading, writing, patching, rights. Each command runs
-// on both sides. Easy to get wrong: a command whose output depends on timing; such ones wait for a state first, in a
-// silent command.
+// on both sides. A command whose output depends on timing waits for a state first, in a silent command.
 import type { Side } from './sides.ts';
 
 export type Scenario = (side: Side) => Promise<void>;

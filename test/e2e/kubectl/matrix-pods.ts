@@ -1,5 +1,5 @@
 // Commands of the kubectl matrix that talk to running pods: logs, exec, attach, debug, cp, run, port-forward, proxy.
-// Easy to get wrong: what a container writes must be complete before one side reads it, hence the waits.
+// What a container writes must be complete before one side reads it, hence the waits.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

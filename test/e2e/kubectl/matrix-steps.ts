@@ -1,5 +1,5 @@
 // How a scenario of the kubectl matrix says what must work and what must fail, so that two sides that fail alike do not
-// pass. Easy to get wrong: commands whose output depends on timing; they wait for a state first, in a silent command.
+// pass. Commands whose output depends on timing wait for a state first, in a silent command.
 import { connect } from 'node:net';
 
 import type { Outcome, RunOptions, Side } from './sides.ts';

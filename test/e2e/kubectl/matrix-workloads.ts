@@ -1,6 +1,6 @@
 // Commands of the kubectl matrix that wait for controllers, nodes and the scheduler: rollout status, wait, get -w,
-// expose, autoscale, events, top, taint, cordon, drain, delete. Easy to get wrong: intermediate lines depend on timing,
-// so pods are held back by a cordoned node.
+// expose, autoscale, events, top, taint, cordon, drain, delete. Intermediate lines depend on timing, so pods are held
+// back by a cordoned node.
 import type { AuditEvent } from '../../controlplane/fixture.ts';
 import type { Scenario } from './matrix-objects.ts';
 import { stepsIn } from './matrix-steps.ts';

@@ -1,5 +1,5 @@
-// Pods that e2e tests talk to, on the kubelet stand-in. Easy to get wrong: what a pod writes must not depend on when
-// one looks, so they write a fixed text and then wait, or wait for a file that the test makes.
+// Pods that e2e tests talk to, on the kubelet stand-in. What a pod writes must not depend on when one looks, so they
+// write a fixed text and then wait, or wait for a file that the test makes.
 
 /** A pod on the stand-in; `spec` has the containers and whatever else differs. */
 export function kubeletPod(name: string, namespace: string, spec: object, labels: object = { app: name }): object {

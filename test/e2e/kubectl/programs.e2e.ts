@@ -1,6 +1,6 @@
-// Row A2b: clients other than kubectl do their work through the gateway, on a real member: a controller-runtime
-// manager, an older kubectl, Helm, and the JavaScript client. Each gets a kubeconfig whose server is the cluster's
-// address at the gateway.
+// Clients other than kubectl do their work through the gateway, on a real member: a controller-runtime manager, an
+// older kubectl, Helm, and the JavaScript client. Each gets a kubeconfig whose server is the cluster's address at the
+// gateway.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';

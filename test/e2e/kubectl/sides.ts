@@ -1,6 +1,6 @@
 // Two ways to the same kind of cluster: directly, impersonating with the gateway's own credential, and through a
-// gateway. A scenario runs once on each and every command's output is compared. Easy to get wrong: normalising too much
-// hides real differences, so only times, ids, server URLs, temporary paths, local ports and member names are replaced.
+// gateway. A scenario runs once on each and every command's output is compared. Normalising too much hides real
+// differences, so only times, ids, server URLs, temporary paths, local ports and member names are replaced.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -64,7 +64,7 @@ export interface Side {
 }
 
 /** Where a side that is not direct sends its requests. */
-export type Door = Pick<GatewayProcess, 'url' | 'caFile'> & {
+export type Endpoint = Pick<GatewayProcess, 'url' | 'caFile'> & {
   /** Below which the member is; default `/clusters/<member>/proxy`. */
   readonly path?: string;
   /** `user` of the kubeconfig; default the user's token. */
@@ -78,7 +78,7 @@ export function makeSide(
   member: Member,
   user: ScenarioUser,
   parent: string,
-  gateway: Door | undefined,
+  gateway: Endpoint | undefined,
 ): Side {
   const dir = join(parent, name);
   mkdirSync(join(dir, 'home'), { recursive: true });

@@ -1,6 +1,7 @@
-// Row A6: large bodies pass unchanged in both directions, refusals of the member arrive as its own, and a client that
-// stops reading holds the member back instead of filling the gateway. Easy to get wrong: a member may answer before it
-// has read the body; that answer must get through.
+// Large bodies pass unchanged in both directions, refusals of the member arrive as its own, and a client that stops
+// reading holds the member back instead of filling the gateway. A member may answer before it has read the body; that
+// answer must get through.
+// Runs alone: it measures the memory of a gateway.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -22,7 +23,7 @@ import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
 import { clusterAt, writeContexts } from './contexts.ts';
 import type { TestContext } from './contexts.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const mebibyte = 1024 * 1024;

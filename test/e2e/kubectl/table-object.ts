@@ -1,5 +1,5 @@
-// How objects are written for comparing tables with a real kube-apiserver's. Easy to get wrong: status is written
-// apart, by a merge patch on the subresource, and kube-apiserver refuses states that no controller would write.
+// How objects are written for comparing tables with a real kube-apiserver's. Status is written apart, by a merge patch
+// on the subresource, and kube-apiserver refuses states that no controller would write.
 
 /** What is made in the member: an object, and the status it is then given. */
 export interface TableObject {

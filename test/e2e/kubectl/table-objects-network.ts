@@ -1,5 +1,5 @@
-// Services, endpoints and ingresses for comparing tables with a real kube-apiserver's. Easy to get wrong: lists need
-// more than three entries, or nothing is shortened.
+// Services, endpoints and ingresses for comparing tables with a real kube-apiserver's. Lists need more than three
+// entries, or nothing is shortened.
 import { expressions, inCluster, inNamespace, labels } from './table-object.ts';
 import type { TableObject } from './table-object.ts';
 

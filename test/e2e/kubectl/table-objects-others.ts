@@ -1,5 +1,5 @@
-// Objects of all other types, custom ones too, for comparing tables with a real kube-apiserver's. Easy to get wrong:
-// names of cluster-scoped objects must not meet those that kube-apiserver makes itself.
+// Objects of all other types, custom ones too, for comparing tables with a real kube-apiserver's. Names of
+// cluster-scoped objects must not meet those that kube-apiserver makes itself.
 import { expressions, inCluster, inNamespace, labels, ns, time } from './table-object.ts';
 import type { TableObject } from './table-object.ts';
 

@@ -1,5 +1,5 @@
-// Pods and workloads in many states for comparing tables with a real kube-apiserver's. Easy to get wrong: a state that
-// no kubelet or controller would write is refused by kube-apiserver.
+// Pods and workloads in many states for comparing tables with a real kube-apiserver's. A state that no kubelet or
+// controller would write is refused by kube-apiserver.
 import { inNamespace, labels, later, ns, time } from './table-object.ts';
 import type { TableOptions, TableObject } from './table-object.ts';
 

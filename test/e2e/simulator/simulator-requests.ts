@@ -1,5 +1,5 @@
-// The requests simulator.e2e.ts sends to a real kube-apiserver and to the simulator, in this order. Easy to get wrong:
-// later ones build on what earlier ones wrote, on both sides.
+// The requests simulator.e2e.ts sends to a real kube-apiserver and to the simulator, in this order. Later ones build on
+// what earlier ones wrote, on both sides.
 
 /** One request, and what of its answers may differ. */
 export interface Comparison {

@@ -1,6 +1,5 @@
 // The simulator answers as a real kube-apiserver does: the same requests to both, the answers compared field by field.
-// Easy to get wrong: a difference that is meant belongs into simulator-requests.ts with its path, never into the
-// comparison.
+// A difference that is meant belongs into simulator-requests.ts with its path, never into the comparison.
 import assert from 'node:assert/strict';
 import { request } from 'node:https';
 import { after, before, test } from 'node:test';

@@ -1,6 +1,6 @@
 // A TCP relay that cuts connections after a random number of bytes of the answer, as often as told, and is a plain line
-// from then on. Easy to get wrong: the numbers come from a seed, but what is in those bytes does not, so a failure is
-// repeated by its seed only nearly.
+// from then on. The numbers come from a seed, but what is in those bytes does not, so a failure is repeated by its seed
+// only nearly.
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { createRandom } from '../../../bench/figures/statistics.ts';
 

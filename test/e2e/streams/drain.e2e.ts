@@ -1,6 +1,7 @@
-// Row A10: a gateway that is told to end lets short requests finish, ends watches between two events, and cuts the rest
-// so that it looks cut; one that is killed starts again with the same CA. Easy to get wrong: a client that reads
-// nothing must not learn of the end by reading.
+// A gateway that is told to end lets short requests finish, ends watches between two events, and cuts the rest so that
+// it looks cut; one that is killed starts again with the same CA. Easy to get wrong: a client that reads nothing must
+// not learn of the end by reading.
+// Runs alone: it compares how long drains take.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +23,7 @@ import { startFaultyMember } from '../faulty-member.ts';
 import type { AnswerFault, FaultyMember } from '../faulty-member.ts';
 import { ask } from '../kubectl/kubectl-as.ts';
 import { boxPod, talkingPod } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const delayMs = 2_000;

@@ -1,6 +1,7 @@
-// One real member with a kubelet behind a real gateway, and how tests of streams count what the member saw. Easy to get
-// wrong: a long request has two audit events, so requests are counted by audit id; and a second request may come late,
-// so a later one is waited for first.
+// One real member with a kubelet behind a real gateway, and how tests of streams count what the member saw. A long
+// request has two audit events, so requests are counted by audit id; and a second request may come late, so a later one
+// is waited for first.
+import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -99,4 +100,12 @@ async function seenRequests(member: Member, mark: number, subresource: string): 
     requests.set(event.auditID, { verb, code: responseStatus?.code, user: impersonatedUser?.username });
   }
   return [...requests.values()];
+}
+
+/** Makes a pod and waits until it is ready. */
+export async function makePod(member: Member, pod: object): Promise<void> {
+  await member.apply(pod);
+  const { name } = (pod as { metadata: { name: string } }).metadata;
+  const ready = await member.kubectl(['wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s']);
+  assert.equal(ready.code, 0, ready.stderr);
 }

@@ -1,8 +1,8 @@
-// Row A3 with raw clients: each stream protocol by name, `logs -f` and watches over HTTP/1.1, HTTP/2 and WebSocket,
-// refusals, and clients that break off. Easy to get wrong: kubectl picks a protocol by itself, so only a client that
-// offers exactly one proves that one.
+// Raw clients: each stream protocol by name, `logs -f` and watches over HTTP/1.1, HTTP/2 and WebSocket, refusals, and
+// clients that break off. kubectl picks a protocol by itself, so only a client that offers exactly one proves that one.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
+import { buffer as readWhole } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 
 import type { ExecCall, ExecSession } from '../../clients/exec-session.ts';
@@ -18,8 +18,8 @@ import {
   handshake,
 } from '../../clients/websocket-client.ts';
 import { answeringPod, followedPod } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
-import { startStreamSite } from './stream-site.ts';
+import { eventually } from '../../site/polling.ts';
+import { makePod, startStreamSite } from './stream-site.ts';
 import type { StreamSite } from './stream-site.ts';
 
 const size = 10 * 1024 * 1024;
@@ -35,20 +35,6 @@ before(async () => {
 after(() => site?.stop());
 
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
-
-async function makePod(pod: object): Promise<void> {
-  await site.member.apply(pod);
-  const { name } = (pod as { metadata: { name: string } }).metadata;
-  const ready = await site.member.kubectl(['wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s']);
-  assert.equal(ready.code, 0, ready.stderr);
-}
-
-async function collect(stream: NodeJS.ReadableStream): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-  await new Promise((resolve) => stream.once('end', resolve));
-  return Buffer.concat(chunks);
-}
 
 type Run = (call: ExecCall) => Promise<ExecSession>;
 const execs: readonly (readonly [name: string, verb: string, canEndInput: boolean, run: Run])[] = [
@@ -98,7 +84,7 @@ for (const [name, verb, canEndInput, run] of execs) {
 
     it('attach carries both directions, in one request', async () => {
       const pod = `answer-${name.replaceAll(/\W/g, '').toLowerCase()}`;
-      await makePod(answeringPod(pod, 'default'));
+      await makePod(site.member, answeringPod(pod, 'default'));
       const mark = await site.member.auditMark();
       const session = await run({ path: `${pods}/${pod}/attach`, stdin: true });
       await session.write('hello\n');
@@ -169,7 +155,7 @@ for (const [name, verb, connect] of forwards) {
       const { data, error } = await openForward(session, 8080, '0');
       const bytes = randomBytes(size);
       bytes[0] = 0; // or the pod's server might take it for HTTP
-      const back = collect(data);
+      const back = readWhole(data);
       data.end(bytes);
       assert.equal(digest(await back), digest(bytes));
       assert.equal(await error, '');
@@ -213,7 +199,7 @@ for (const [protocol, connect] of clients) {
   describe(`answers that go on, over ${protocol}`, () => {
     it('logs -f: bytes as they come, and the end of the container is the end', async () => {
       const name = `follow-${protocol.replaceAll(/\W/g, '').toLowerCase()}`;
-      await makePod(followedPod(name, 'default'));
+      await makePod(site.member, followedPod(name, 'default'));
       const client = await connect();
       try {
         assert.equal(client.protocol, protocol);
@@ -251,7 +237,7 @@ for (const [protocol, connect] of clients) {
 
     it('a client whose connection dies leaves no watch and no log behind', async () => {
       const name = `left-${protocol.replaceAll(/\W/g, '').toLowerCase()}`;
-      await makePod(followedPod(name, 'default'));
+      await makePod(site.member, followedPod(name, 'default'));
       const client = await connect();
       const before = await openWatches();
       await client.get(`${site.proxyPath}${namespace}/limitranges?watch=true`);
@@ -282,7 +268,7 @@ describe('a watch and a log over WebSocket', () => {
   });
 
   it('a log is followed to its end', async () => {
-    await makePod(followedPod('follow-websocket', 'default'));
+    await makePod(site.member, followedPod('follow-websocket', 'default'));
     const chunks: Buffer[] = [];
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     const { protocol } = await connectWebSocket(

@@ -1,6 +1,6 @@
-// Row A3 with kubectl: every stream over the protocol asked for, with one request at the member, whole, and over when
-// its client dies. Easy to get wrong: kubectl falls back from WebSocket to SPDY in silence, so that a broken path would
-// pass; the member's audit log tells.
+// Every stream that kubectl has, over the protocol asked for, with one request at the member, whole, and over when its
+// client dies. kubectl falls back from WebSocket to SPDY in silence, so that a broken path would pass; the member's
+// audit log tells.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -10,9 +10,9 @@ import { after, before, describe, it } from 'node:test';
 import { sumMetric } from '../../controlplane/requests.ts';
 import { exchangeTcp } from '../kubectl/matrix-steps.ts';
 import { answeringPod, followedPod } from '../kubectl/pods.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import type { Running } from '../kubectl/sides.ts';
-import { startStreamSite } from './stream-site.ts';
+import { makePod, startStreamSite } from './stream-site.ts';
 import type { SeenRequest, StreamSite } from './stream-site.ts';
 import { startInTerminal } from './terminal.ts';
 
@@ -26,13 +26,6 @@ before(async () => {
 after(() => site?.stop());
 
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
-
-async function makePod(pod: object): Promise<void> {
-  await site.member.apply(pod);
-  const { name } = (pod as { metadata: { name: string } }).metadata;
-  const ready = await site.member.kubectl(['wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s']);
-  assert.equal(ready.code, 0, ready.stderr);
-}
 
 function localPort(output: string): number {
   return Number(/127\.0\.0\.1:(\d+)/.exec(output)![1]);
@@ -77,7 +70,7 @@ for (const [protocol, webSockets, verb] of [
 
     it('attach: both directions until the container ends, in one request', async () => {
       const name = `answer-${verb}`;
-      await makePod(answeringPod(name, 'default'));
+      await makePod(site.member, answeringPod(name, 'default'));
       const mark = await site.member.auditMark();
       const attached = site.through.start(['attach', '-i', '-q', name], { env, stdin: 'hello\n' });
       await attached.until(/got hello/);
@@ -132,7 +125,7 @@ for (const [protocol, webSockets, verb] of [
 
     it('logs -f: follows to the end of the container, in one request', async () => {
       const name = `follow-${verb}`;
-      await makePod(followedPod(name, 'default'));
+      await makePod(site.member, followedPod(name, 'default'));
       const mark = await site.member.auditMark();
       const following = site.through.start(['logs', '-f', name], { env });
       await following.until(/first/);
@@ -143,7 +136,7 @@ for (const [protocol, webSockets, verb] of [
     });
 
     it('a kubectl that dies ends its stream at the member and at the gateway', async () => {
-      await makePod(answeringPod(`left-${verb}`, 'default'));
+      await makePod(site.member, answeringPod(`left-${verb}`, 'default'));
       for (const [subresource, args, sign] of [
         ['exec', ['exec', 'box', '--', 'sh', '-c', 'echo ready; exec sleep 1000'], /ready/],
         ['exec', ['exec', '-i', 'box', '--', 'sh', '-c', 'echo ready; exec cat'], /ready/],

@@ -1,11 +1,11 @@
-// kubectl on a pseudo terminal of its own, by util-linux `script`, with a size that can be changed while it runs. Easy
-// to get wrong: a terminal echoes until kubectl has made it raw, so nothing may be typed before that.
+// kubectl on a pseudo terminal of its own, by util-linux `script`, with a size that can be changed while it runs. A
+// terminal echoes until kubectl has made it raw, so nothing may be typed before that.
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 import type { RunOptions, Running, Side } from '../kubectl/sides.ts';
 
 /** A program on a terminal. */

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { openRaw, requestBytes, upgradeLines } from '../../site/raw-client.ts';
-import type { Door } from '../../site/raw-client.ts';
+import type { Endpoint } from '../../site/raw-client.ts';
 import { rulesText } from '../../site/site.ts';
 import { startControlPlane } from '../../controlplane/fixture.ts';
 import type { ControlPlane } from '../../controlplane/fixture.ts';
@@ -77,8 +77,8 @@ function binding(name: string, role: string, subjects: readonly object[]): objec
 async function whoPasses(line: string, token: string, ask: (name: string) => Asking): Promise<string> {
   const passed: string[] = [];
   for (const name of Object.keys(users)) {
-    const { door, options, prefix, lines } = ask(name);
-    const client = await openRaw(door, options);
+    const { endpoint, options, prefix, lines } = ask(name);
+    const client = await openRaw(endpoint, options);
     const [method = '', path = ''] = line.split(' ');
     // kube-apiserver's watches refuse a WebSocket without an origin.
     const headers = ['Origin: https://portcullis.test', ...lines, ...upgradeLines(token)];
@@ -92,14 +92,14 @@ async function whoPasses(line: string, token: string, ask: (name: string) => Ask
 }
 
 interface Asking {
-  readonly door: Door;
+  readonly endpoint: Endpoint;
   readonly options: Parameters<typeof openRaw>[1];
   readonly prefix: string;
   readonly lines: readonly string[];
 }
 
 const throughGateway = (name: string): Asking => ({
-  door: { port: gateway.port, ca: gateway.caPem },
+  endpoint: { port: gateway.port, ca: gateway.caPem },
   options: {},
   prefix: '/clusters/m1/proxy',
   lines: [`Authorization: Bearer ${name}-token`],
@@ -108,7 +108,7 @@ const throughGateway = (name: string): Asking => ({
 function direct(name: string): Asking {
   const { url, caPem, adminCertPem, adminKeyPem } = plane.member('m1');
   return {
-    door: { port: Number(new URL(url).port), ca: caPem },
+    endpoint: { port: Number(new URL(url).port), ca: caPem },
     options: { cert: adminCertPem, key: adminKeyPem },
     prefix: '',
     lines: [`Impersonate-User: judge-${name}`],

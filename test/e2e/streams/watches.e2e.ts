@@ -1,6 +1,7 @@
-// Row A5: many watches with one credential see every change once and in order, end with their member, and leave nothing
-// behind when their client goes. Easy to get wrong: all start at the same resourceVersion, so each must be byte for
-// byte what a watch on the member itself shows.
+// Many watches with one credential see every change once and in order, end with their member, and leave nothing behind
+// when their client goes. All start at the same resourceVersion, so each must be byte for byte what a watch on the
+// member itself shows.
+// Runs alone: it says how soon a thousand watches end.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
@@ -11,12 +12,12 @@ import type { ControlPlane, Member } from '../../controlplane/fixture.ts';
 import { sumMetric } from '../../controlplane/requests.ts';
 import { startGatewayProcess } from '../../gateway-process.ts';
 import type { GatewayProcess } from '../../gateway-process.ts';
-import { eventually } from '../polling.ts';
+import { eventually } from '../../site/polling.ts';
 
 const carol = { token: 'carol-at-the-gateway', name: 'carol', groups: ['operators'] };
 const watchCount = 250;
 const changeCount = 100;
-/** How soon the other side must hear of an end (the row's bound). */
+/** How soon the other side must hear of an end. */
 const endsWithinMs = 1_000;
 const configMaps = '/api/v1/namespaces/team-a/configmaps';
 const through = `/clusters/m1/proxy${configMaps}`;

@@ -1,6 +1,6 @@
-// Plays many cases, one after the other, each against the same gateway, and makes what it finds small. Easy to get
-// wrong: a gateway that lives through thousands of cases remembers, so a finding that needs two cases is told as well,
-// though it cannot be made small.
+// Plays many cases, one after the other, each against the same gateway, and makes what it finds small. A gateway that
+// lives through thousands of cases remembers, so a finding that needs two cases is told as well, though it cannot be
+// made small.
 import * as fc from 'fast-check';
 import { readCorpus } from '../corpus.ts';
 import type { Oracle, Verdict } from '../oracle.ts';

@@ -1,6 +1,5 @@
-// Makes cases: whole requests of the parts in words.ts, several on a connection, then changed a little. Easy to get
-// wrong: most requests must be let through, or nothing is compared; so what is odd is rare in each place, and there are
-// many places.
+// Makes cases: whole requests of the parts in words.ts, several on a connection, then changed a little. Most requests
+// must be let through, or nothing is compared; so what is odd is rare in each place, and there are many places.
 import * as fc from 'fast-check';
 import { changed } from '../mutations.ts';
 import { users } from './case.ts';

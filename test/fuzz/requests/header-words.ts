@@ -1,5 +1,5 @@
-// Headers of the request fuzzer, the plainest first. Easy to get wrong: what names an identity must be here in every
-// spelling a sloppy receiver folds.
+// Headers of the request fuzzer, the plainest first. What names an identity must be here in every spelling a sloppy
+// receiver folds.
 
 /** Header lines without a blank behind the colon unless it is part of the matter. */
 export const headers: readonly (readonly [name: string, value: string])[] = [

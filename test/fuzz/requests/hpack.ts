@@ -1,5 +1,5 @@
-// Writes header blocks in every way that RFC 7541 knows. Easy to get wrong: both sides keep the dynamic table by
-// themselves, so what is added here must be added in the order in which the other side reads it.
+// Writes header blocks in every way that RFC 7541 knows. Both sides keep the dynamic table by themselves, so what is
+// added here must be added in the order in which the other side reads it.
 import { encodeHuffman } from '../../../http/hpack/hpack-huffman.ts';
 import { DynamicTable, staticCount, staticFields } from '../../../http/hpack/hpack-table.ts';
 import type { SentField } from './case.ts';

@@ -1,6 +1,6 @@
 // What must hold of a case: every request a member got is one that was judged, sent as whom it was judged for, and read
-// by Go as what was judged. Easy to get wrong: a member's requests and the questions are matched by what they say, not
-// by their order, which HTTP/2 does not keep.
+// by Go as what was judged. A member's requests and the questions are matched by what they say, not by their order,
+// which HTTP/2 does not keep.
 import type { Attributes } from '../../../auth/rules/attributes.ts';
 import type { GoRequest, Verdict } from '../oracle.ts';
 import { intendedUser, witness, witnessRequests } from './case.ts';
@@ -114,7 +114,8 @@ function differenceOf(asked: Attributes, request: GoRequest, isFanOut: boolean):
   if (asked.resourceRequest !== info.isResource) return differ('isResource', asked.resourceRequest, info.isResource);
   const isUpgrade = request.headers['Upgrade'] !== undefined;
   const verb = bytesOf(asked.verb);
-  // An upgrade that starts something in a container is `create`, and a watch over all clusters begins with a list: listed.
+  // An upgrade that starts something in a container is `create`, and a watch over all clusters begins with a list:
+  // listed.
   const startsSomething =
     ['exec', 'attach', 'portforward'].includes(info.subresource) ||
     (info.resource === 'nodes' && info.subresource === 'proxy');

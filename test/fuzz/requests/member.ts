@@ -1,6 +1,5 @@
-// A member that records every byte of each connection and answers whom it was asked as. Easy to get wrong: where it
-// sees the end of a request decides nothing but when it answers; what was sent is judged by Go, which reads the same
-// bytes.
+// A member that records every byte of each connection and answers whom it was asked as. Where it sees the end of a
+// request decides nothing but when it answers; what was sent is judged by Go, which reads the same bytes.
 import { createHash } from 'node:crypto';
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:tls';

@@ -1,13 +1,13 @@
-// Plays the bytes of a case on a connection of its own and collects the answers. Easy to get wrong: how many answers
-// are due is taken from the gateway's own reading of the bytes, so that nothing has to be waited for that will not
-// come; a deadline passes only when something is amiss.
+// Plays the bytes of a case on a connection of its own and collects the answers. How many answers are due is taken from
+// the gateway's own reading of the bytes, so that nothing has to be waited for that will not come; a deadline passes
+// only when something is amiss.
 import { setImmediate as turn } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { readConnection } from '../connection.ts';
 import type { Connection } from '../connection.ts';
 import type { Http1Case } from './case.ts';
 import { dueMs, openSocket } from './socket.ts';
-import type { Door } from '../../site/raw-client.ts';
+import type { Endpoint } from '../../site/raw-client.ts';
 
 /** One whole answer. */
 export interface Answer {
@@ -31,12 +31,12 @@ export interface Http1Outcome {
 }
 
 /** Sends the bytes and waits for what is due. */
-export async function playHttp1(door: Door, { bytes, pieces }: Http1Case): Promise<Http1Outcome> {
+export async function playHttp1(endpoint: Endpoint, { bytes, pieces }: Http1Case): Promise<Http1Outcome> {
   const sent = Buffer.from(bytes, 'latin1');
   const read = readConnection(sent);
   // Of a request that was refused nothing is known but what stands in the bytes.
   const methods = [...read.requests.map(({ method }) => method), bytes.includes('HEAD ') ? 'HEAD' : ''];
-  const socket = await openSocket(door, 'http/1.1');
+  const socket = await openSocket(endpoint, 'http/1.1');
   const reader = makeAnswerReader(methods);
   const due = read.requests.length + (read.ending === 'refused' ? 1 : 0);
   const isOver = (): boolean => {

@@ -1,8 +1,8 @@
-// Plays the steps of a case on an HTTP/2 connection and collects how each stream ended. Easy to get wrong: only a
-// stream that the client has ended is due an answer; what is left open may rightly wait.
+// Plays the steps of a case on an HTTP/2 connection and collects how each stream ended. Only a stream that the client
+// has ended is due an answer; what is left open may rightly wait.
 import { HpackDecoder } from '../../../http/hpack/hpack-decoder.ts';
 import { block, flag, frame, preface, settings, type } from '../../site/http2-frames.ts';
-import type { Door } from '../../site/raw-client.ts';
+import type { Endpoint } from '../../site/raw-client.ts';
 import type { Http2Case, Http2Step } from './case.ts';
 import { makeBlockWriter } from './hpack.ts';
 import { dueMs, openSocket } from './socket.ts';
@@ -27,8 +27,8 @@ export interface Http2Outcome {
 }
 
 /** Performs the steps and waits for what is due. */
-export async function playHttp2(door: Door, { steps }: Http2Case): Promise<Http2Outcome> {
-  const socket = await openSocket(door, 'h2');
+export async function playHttp2(endpoint: Endpoint, { steps }: Http2Case): Promise<Http2Outcome> {
+  const socket = await openSocket(endpoint, 'h2');
   const reader = makeFrameReader();
   const due = endedStreams(steps);
   const { promise, resolve } = Promise.withResolvers<boolean>();

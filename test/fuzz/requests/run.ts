@@ -1,6 +1,6 @@
 // `npm run fuzz -- --target requests`: whole requests over both protocols against a gateway in each of two threads,
-// until the time is over. Easy to get wrong: what is found is written into the corpus before anything else, or it would
-// be lost with the terminal.
+// until the time is over. What is found is written into the corpus before anything else, or it would be lost with the
+// terminal.
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';

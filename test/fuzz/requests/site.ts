@@ -1,6 +1,6 @@
 // A gateway under test in this thread: the real listener, chain and connections, real members' sockets, and an
-// authorizer that lets everybody do everything and writes down what it was asked. Easy to get wrong: there is no probe,
-// so every byte a member gets is of a case.
+// authorizer that lets everybody do everything and writes down what it was asked. There is no probe, so every byte a
+// member gets is of a case.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -116,7 +116,7 @@ async function startRecordedGateway(
       return { allowed: attributes.verb !== '', reason: 'recorded' };
     },
   };
-  const door = makeFrontend({
+  const endpoint = makeFrontend({
     ...ways,
     config,
     log,
@@ -139,14 +139,14 @@ async function startRecordedGateway(
     reloadFaults: () => [],
   });
   const serving = await startServingCertificate(config, reloading);
-  const listener = await door.open(serving);
+  const listener = await endpoint.open(serving);
   return {
     port: listener.port,
     ca: readFileSync(serving.caFile!, 'utf8'),
     close() {
       listener.close();
       serving.close();
-      door.close();
+      endpoint.close();
       signedIn.close();
       sources.close();
       ways.connections.close('abort');

@@ -1,8 +1,8 @@
 // Somebody who asks both clusters behind every case, over a connection that lives on: whoever sits behind the fuzzer
-// must be served as themselves. Easy to get wrong: the witness goes over the connections to members that the case has
-// used, which is the point.
+// must be served as themselves. The witness goes over the connections to members that the case has used, which is the
+// point.
 import type { TLSSocket } from 'node:tls';
-import type { Door } from '../../site/raw-client.ts';
+import type { Endpoint } from '../../site/raw-client.ts';
 import { witness } from './case.ts';
 import { basePaths } from './site.ts';
 import { dueMs, openSocket } from './socket.ts';
@@ -15,7 +15,7 @@ export interface Witness {
 }
 
 /** Asks over a connection that is opened when it is needed. */
-export function openWitness(door: Door): Witness {
+export function openWitness(endpoint: Endpoint): Witness {
   const line: { socket: TLSSocket | undefined; text: string } = { socket: undefined, text: '' };
   let wake = Promise.withResolvers<void>();
   const stir = (): void => {
@@ -23,7 +23,7 @@ export function openWitness(door: Door): Witness {
     wake = Promise.withResolvers();
   };
   const open = async (): Promise<TLSSocket> => {
-    const opened = await openSocket(door, 'http/1.1');
+    const opened = await openSocket(endpoint, 'http/1.1');
     line.text = '';
     opened.on('data', (chunk: Buffer) => {
       line.text += chunk.toString('latin1');

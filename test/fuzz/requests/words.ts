@@ -1,5 +1,5 @@
-// What requests of the fuzzer are made of. Easy to get wrong: fast-check makes a finding smaller towards the first of
-// each list, so the plainest comes first.
+// What requests of the fuzzer are made of. Fast-check makes a finding smaller towards the first of each list, so the
+// plainest comes first.
 
 export const methods = [
   ...['GET', 'GET', 'GET', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'get', 'WATCH', 'LIST'],

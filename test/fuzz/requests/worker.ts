@@ -1,5 +1,5 @@
-// One of the threads that share a run of whole requests. Easy to get wrong: each has a gateway, members and a Go
-// process of its own, so that what is recorded belongs to its own cases.
+// One of the threads that share a run of whole requests. Each has a gateway, members and a Go process of its own, so
+// that what is recorded belongs to its own cases.
 import { parentPort, workerData } from 'node:worker_threads';
 import { startOracle } from '../oracle.ts';
 import { runRequests, startBench } from './campaign.ts';

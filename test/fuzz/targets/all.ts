@@ -1,4 +1,4 @@
-// Every fuzz target. Easy to get wrong: the shares must add up to a million, which is what `npm run fuzz` promises.
+// Every fuzz target. The shares must add up to a million, which is what `npm run fuzz` promises.
 import type { FuzzTarget, Input } from '../target.ts';
 import { fileTargets } from './files.ts';
 import { http1Targets } from './http1.ts';

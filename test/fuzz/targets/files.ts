@@ -1,5 +1,5 @@
-// Readers of files: kubeconfigs, token files, rules, identity exchange, the configuration file. Easy to get wrong: a
-// message about a fault must not hold what the file says, so every input carries a secret and no message may show it.
+// Readers of files: kubeconfigs, token files, rules, identity exchange, the configuration file. A message about a fault
+// must not hold what the file says, so every input carries a secret and no message may show it.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

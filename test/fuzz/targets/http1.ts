@@ -1,5 +1,5 @@
-// Heads, bodies, paths and queries of HTTP/1.1 as one connection, which Go reads as well. Easy to get wrong: the same
-// bytes must be read alike in one piece, in small ones, and one by one.
+// Heads, bodies, paths and queries of HTTP/1.1 as one connection, which Go reads as well. The same bytes must be read
+// alike in one piece, in small ones, and one by one.
 import { readConnection } from '../connection.ts';
 import { mutatedTexts } from '../mutations.ts';
 import { must } from '../target.ts';

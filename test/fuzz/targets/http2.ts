@@ -1,5 +1,5 @@
-// HPACK blocks, HTTP/2 frames and header lists. Easy to get wrong: a decoder lives as long as its connection, so an
-// input is several blocks in a row.
+// HPACK blocks, HTTP/2 frames and header lists. A decoder lives as long as its connection, so an input is several
+// blocks in a row.
 import { HpackDecoder, HpackFault } from '../../../http/hpack/hpack-decoder.ts';
 import { decodeHuffman, encodeHuffman } from '../../../http/hpack/hpack-huffman.ts';
 import { HpackEncoder, promisedLength } from '../../../http/hpack/hpack-encoder.ts';

@@ -1,5 +1,5 @@
-// What a member answers: the HTTP/1.1 response parser. Easy to get wrong: the parser moves chunks together inside the
-// buffer it is given, so each reading gets bytes of its own.
+// What a member answers: the HTTP/1.1 response parser. The parser moves chunks together inside the buffer it is given,
+// so each reading gets bytes of its own.
 import { ResponseParser } from '../../../routing/http1/response-parser.ts';
 import type { ResponseKind } from '../../../routing/http1/response-parser.ts';
 import { ResponseFault } from '../../../http/http1/chunked-body.ts';

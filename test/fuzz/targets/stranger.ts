@@ -1,6 +1,6 @@
-// What a head costs before anybody knows who sends it: from its bytes to the answer of the authenticators. Easy to get
-// wrong: each reader for itself is cheap, and a field that is read by four of them is not. Inputs write long runs as
-// `«piece»times`, or the corpus would be megabytes.
+// What a head costs before anybody knows who sends it: from its bytes to the answer of the authenticators. Each reader
+// for itself is cheap, and a field that is read by four of them is not. Inputs write long runs as `«piece»times`, or
+// the corpus would be megabytes.
 import { makeAuthenticator } from '../../../auth/callers/authenticate.ts';
 import { makeJwtAuthenticator } from '../../../auth/jwt/jwt.ts';
 import { makeStaticTokenAuthenticator } from '../../../auth/callers/static-token.ts';
@@ -61,7 +61,7 @@ function expanded(input: string): string {
     .slice(0, mostBytes);
 }
 
-/** All that is done for a request of a stranger. @throws GatewayError */
+/** All that is done for a request of a stranger. @throws HttpFault, GatewayError */
 function read(bytes: Buffer): void {
   const reader = new HeadReader();
   if (reader.read(bytes) < 0) return;
@@ -88,7 +88,7 @@ export const strangerTarget: FuzzTarget<string> = {
     const bytes = Buffer.from(`${expanded(input)}\r\n\r\n`, 'latin1');
     refusalOf(
       () => read(bytes),
-      (error) => error instanceof GatewayError || error instanceof HttpFault,
+      (error) => error instanceof HttpFault || error instanceof GatewayError,
     );
     return undefined;
   },

@@ -1,6 +1,5 @@
 // The header list towards a member and the head it becomes: whoever the user is and whatever the client sent, the
-// member sees that user alone. Easy to get wrong: half of the users go around makeUser, because headers.ts must hold on
-// its own.
+// member sees that user alone. Half of the users go around makeUser, because headers.ts must hold on its own.
 import * as fc from 'fast-check';
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { HttpFault } from '../../../http/http-fault.ts';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';
-import { eventually } from '../../e2e/polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { testEarlyPages } from './index-early-pages.ts';
 import { eventSeeds, testInjectedEvents } from './index-events.ts';
 import { testForwardCases } from './index-peer-forwards.ts';

@@ -13,7 +13,7 @@ import { generateMemberAccess } from '../../../cli/member-access/generate-member
 import { recordingTerminal } from '../../../cli/stub-gateway.fixture.ts';
 import { configMap } from '../../../sim/simulator.fixture.ts';
 import type { JsonObject } from '../../../sim/types.ts';
-import { eventually } from '../../e2e/polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { binding, startIndexSite } from './index-site.ts';
 import type { Answer, CredentialRights, IndexedList, IndexSite } from './index-site.ts';
 

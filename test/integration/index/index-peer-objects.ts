@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';
-import { eventually } from '../../e2e/polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { binding } from './index-site.ts';
 import type { Answer, IndexedList, IndexedObject, IndexSite, WatchEvent } from './index-site.ts';
 

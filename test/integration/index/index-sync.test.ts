@@ -8,7 +8,7 @@ import { defaultIndexResources, indexRules } from '../../../cli/member-access/in
 import { defaultResources } from '../../../search/sync/discover/selection.ts';
 import { configMap, simulate } from '../../../sim/simulator.fixture.ts';
 import type { JsonObject } from '../../../sim/types.ts';
-import { eventually } from '../../e2e/polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { readSpelt, withoutRemoved } from '../../index/lossless-json.ts';
 import { memberSpec, startSyncSite, type SyncSite } from '../../index/sync-site.ts';
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { JsonObject } from '../../../sim/types.ts';
-import { eventually } from '../../e2e/polling.ts';
+import { eventually } from '../../site/polling.ts';
 import { binding } from './index-site.ts';
 import type { IndexedList, IndexSite, Watching, WatchEvent } from './index-site.ts';
 

@@ -1,5 +1,5 @@
-// The fault switches on a running simulator, over TLS and both HTTP versions: what a gateway's tests build on. Easy to
-// get wrong: a reset must reach the TCP connection below TLS, or the client sees an orderly end.
+// The fault switches on a running simulator, over TLS and both HTTP versions: what a gateway's tests build on. A reset
+// must reach the TCP connection below TLS, or the client sees an orderly end.
 import assert from 'node:assert/strict';
 import http2 from 'node:http2';
 import tls from 'node:tls';

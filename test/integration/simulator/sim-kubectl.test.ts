@@ -1,5 +1,5 @@
-// Real kubectl against the simulator: what the gateway tests and the demo rely on. Easy to get wrong: kubectl keeps
-// discovery in HOME, so each run has its own.
+// Real kubectl against the simulator: what the gateway tests and the demo rely on. kubectl keeps discovery in HOME, so
+// each run has its own.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

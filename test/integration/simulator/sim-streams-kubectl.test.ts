@@ -1,6 +1,6 @@
 // The simulator's streams used by a real kubectl: exec, cp, attach, run, logs and port-forward, over WebSockets and
-// over SPDY. Easy to get wrong: kubectl falls back from one to the other in silence, so the simulator's audit log must
-// show exactly one upgrade each.
+// over SPDY. kubectl falls back from one to the other in silence, so the simulator's audit log must show exactly one
+// upgrade each.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
