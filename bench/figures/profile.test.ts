@@ -19,9 +19,9 @@ test('only samples inside the window count, idle time never', () => {
   assert.deepEqual(
     [...functions],
     [
-      ['send forward/stream.ts:10', 100],
+      ['send routing/forward/stream.ts:10', 100],
       ['writev (native):10', 100],
     ],
   );
-  assert.deepEqual([...files.keys()], ['forward/stream.ts', '(native)']);
+  assert.deepEqual([...files.keys()], ['routing/forward/stream.ts', '(native)']);
 });

@@ -75,16 +75,15 @@ export async function startSyncSite(options: {
   let isClosed = false;
   let written = 0;
   let deleted = 0;
-  const store: IndexStore = {
-    ...inner,
-    async apply(batch) {
-      // The bytes may be given away to the writer's thread.
-      batches.push(batch);
-      const commit = await inner.apply(batch);
-      written += commit.written;
-      deleted += commit.deleted;
-      return commit;
-    },
+  const store: IndexStore = inner;
+  const apply = inner.apply.bind(inner);
+  store.apply = async (batch) => {
+    // The bytes may be given away to the writer's thread.
+    batches.push(batch);
+    const commit = await apply(batch);
+    written += commit.written;
+    deleted += commit.deleted;
+    return commit;
   };
   const sync = await startSync({
     clusters,
