@@ -44,7 +44,10 @@ export interface Postgres {
   readonly directory: string;
   /** Loads clusters and makes the indexes. */
   readonly load: (source: RivalObjects, progress: (line: string) => void) => Promise<void>;
-  /** Milliseconds of each of some runs, the rows fetched and thrown away, all over one connection. */
+  /**
+   * Runs the query `runs` times over one connection and throws the rows away. Resolves with the milliseconds of each
+   * run.
+   */
   readonly time: (sql: string, runs: number) => Promise<readonly number[]>;
   /** The first column of the first row. */
   readonly value: (sql: string) => string;

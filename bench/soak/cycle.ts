@@ -119,7 +119,7 @@ export async function runCycle(site: SoakSite, plan: CyclePlan, cycle: number): 
       else {
         site.proxy.set(kind);
         await delay(faultMs);
-        // What was swallowed is gone: such a line can only be reset.
+        // The proxy has dropped bytes while it was silent. Such a connection cannot go on, so it is reset.
         site.proxy.set('cut');
         site.proxy.set('open');
       }

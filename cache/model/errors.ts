@@ -1,6 +1,6 @@
-// The closed list of reasons for which Portcullis itself refuses or fails a request. Everything throws GatewayError,
-// and only gateway/status.ts turns one into an answer. Easy to get wrong: callers see `message`, so it never holds a
-// secret; private details go into `cause`, which is only logged.
+// All reasons for which Portcullis itself refuses a request or lets it fail. Code that fails throws a GatewayError, and
+// only gateway/status.ts turns it into an answer. Easy to get wrong: the caller sees `message`, so it never holds a
+// secret. Private details go into `cause`, which is only logged.
 
 /**
  * What one error code means on the wire: HTTP status and `metav1.Status` reason
@@ -11,19 +11,21 @@ export interface ErrorKind {
   readonly reason: string;
 }
 
-/** Every code, once. A new failure gets a new line here, never a free string. */
+/** Every error code. A new kind of failure gets a new line here. */
 export const errorKinds = {
   // The request itself.
   BAD_REQUEST: { status: 400, reason: 'BadRequest' },
   BAD_PATH: { status: 400, reason: 'BadRequest' },
   BAD_HEADERS: { status: 400, reason: 'BadRequest' },
-  /** An upgrade (exec, attach, port-forward) that is malformed or not offered. */
+  /** An upgrade (exec, attach, port-forward) that is malformed, or that the gateway does not offer. */
   BAD_UPGRADE: { status: 400, reason: 'BadRequest' },
   BAD_IMPERSONATION: { status: 400, reason: 'BadRequest' },
   // The caller.
   UNAUTHENTICATED: { status: 401, reason: 'Unauthorized' },
   FORBIDDEN: { status: 403, reason: 'Forbidden' },
-  /** The credential is good, but nobody may act under this name or group, or it cannot be sent to a cluster. */
+  /**
+   * The credential is good. But nobody may act under its user name or group, or the name cannot be sent to a cluster.
+   */
   IDENTITY_REFUSED: { status: 403, reason: 'Forbidden' },
   // What was asked for.
   NOT_FOUND: { status: 404, reason: 'NotFound' },
@@ -73,15 +75,18 @@ export interface ErrorDetails {
   readonly kind?: string;
   readonly group?: string;
   readonly name?: string;
-  /** Seconds; also sent as the `Retry-After` header. Only on 429 and on draining (client-go repeats even POSTs). */
+  /**
+   * Seconds until the caller may try again. Sent as the `Retry-After` header only with 429 and with DRAINING, because
+   * the header makes client-go repeat even a POST.
+   */
   readonly retryAfterSeconds?: number;
-  /** Name of the cluster the error is about: named in the `Warning` header. */
+  /** Name of the cluster that the error is about. The `Warning` header names it, too. */
   readonly cluster?: string;
-  /** What else the caller is told, in `Warning` headers: of clusters that they may know of. */
+  /** More `Warning` headers for the caller. They name only clusters that the caller may know of. */
   readonly warnings?: readonly { readonly cluster: string | undefined; readonly text: string }[];
 }
 
-/** The one error type that folders throw to each other on purpose. */
+/** The only error type that code in one folder throws on purpose for code in another folder to handle. */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails;

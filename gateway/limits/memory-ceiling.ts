@@ -13,7 +13,10 @@ const reservedBytes = 96 * 1024 ** 2;
 const intervalMs = 250;
 /** A full collection of a large heap stops the process for long. */
 const collectEveryMs = 30_000;
-/** While requests are refused. An idle process collects nothing by itself and would go on refusing for no reason. */
+/**
+ * The time between two collections while new requests are refused. An idle process does not collect by itself. Without
+ * these collections it would go on refusing because of garbage.
+ */
 const collectEveryWhileSheddingMs = 5_000;
 
 /** Bytes in use. */

@@ -26,7 +26,7 @@ export function pinnedName(read: QueryReader): string | undefined {
   return /[/%\ufffd]/.test(name) ? undefined : name;
 }
 
-/** Whether the other list options can be decoded for certain. */
+/** True when kube-apiserver certainly decodes the other list options without an error. */
 function isPlain(read: QueryReader): boolean {
   for (const option of ['limit', 'timeoutSeconds']) {
     const value = read(option);

@@ -125,7 +125,10 @@ export async function openOperations(
   return operations;
 }
 
-/** Starts to probe the members. @param findings is called with what concerns requests of another process */
+/**
+ * Starts to probe the members.
+ * @param findings gets the results that other processes need to send requests; absent when this is the only process
+ */
 export function probeMembers({ options, store, connections, outgoing }: SharedParts, findings?: ProbeFindings): void {
   const { config, log, closers } = options;
   const { probeTimeoutMs } = fixedTimes(config.timeScale);

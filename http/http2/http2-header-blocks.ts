@@ -1,5 +1,5 @@
-// Puts header blocks together and turns them into requests. A block has a meaning only with the HPACK table of its
-// moment, so a remembered block is forgotten as soon as the table changes.
+// Puts header blocks together from frames and turns them into requests. What a block means depends on the HPACK table
+// at that moment. So the remembered blocks are forgotten as soon as the table changes.
 import { ConnectionFault, errorCode, frameFlag, maxFrameBytes, maxWindowBytes, protocolFault } from './http2-frames.ts';
 import { HeadBuffer } from '../head-buffer.ts';
 import { markRepeated } from '../repeated-headers.ts';

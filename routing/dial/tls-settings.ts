@@ -28,8 +28,8 @@ export interface HeldTlsSettings {
 /** See the file comment. */
 export interface SharedTlsSettings {
   /**
-   * @throws UnreadableAuthority; Error of Node or OpenSSL for a certificate and key that cannot be used. Neither is
-   * remembered.
+   * @throws UnreadableAuthority for a bad authority; Error of Node or OpenSSL for a certificate or key that cannot be
+   * used. Parts that fail are not remembered.
    */
   hold(parts: TlsParts): HeldTlsSettings;
   /** How many different ones are held. */

@@ -1,6 +1,6 @@
-// Follows the frames of one direction of a WebSocket (RFC 6455 section 5.2) to know where a message ends, and makes the
-// last messages a client of exec or attach is sent. A frame put into the middle of another, or of a message in
-// fragments, would be garbage to the client.
+// Follows the frames of one direction of a WebSocket (RFC 6455 section 5.2) to know where a message ends. Also makes
+// the last messages that a client of exec or attach gets. They may only be put between two messages: inside a frame, or
+// between the fragments of a message, the client would read garbage.
 import type { EventBoundary } from './event-boundary.ts';
 
 /** Finds the ends of messages in what a server sends; works on any split of the bytes. */

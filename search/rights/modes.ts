@@ -1,5 +1,6 @@
-// Says who decides what may be seen of a cluster: its mirrored RBAC, or the member itself by reviews. A member may have
-// authorizers beside RBAC and its RBAC does not show them. RBAC decides only once the member has said that it is all.
+// Says who decides what a user may see of a cluster: the RBAC that the index has copied, or the member itself, which is
+// asked by access reviews. A member may have other authorizers, and its RBAC does not show them. So RBAC decides only
+// after the member has said that it decides by RBAC alone.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord } from '../../cache/model/records.ts';
 import type { MemberReviews } from './review.ts';

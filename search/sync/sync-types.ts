@@ -76,8 +76,8 @@ export interface SyncHandle {
   /** Unix milliseconds; undefined when nothing of it was ever confirmed, or it is not kept. */
   confirmedAtMs(incarnation: string, type: ResourceType): number | undefined;
   /**
-   * Called when clusters, incarnations, types or phases changed; progress alone does not count. Returns the way to end
-   * it.
+   * Calls the listener when clusters, incarnations, types or phases have changed; progress alone does not count.
+   * Returns a function that removes the listener.
    */
   onChange(listener: () => void): () => void;
   /** Stops reading, commits what was read. */

@@ -40,8 +40,9 @@ export interface WatchQuestion {
   /** Undefined: begin with the rows there are. */
   readonly after: string | undefined;
   /**
-   * Rights under which the client got to `after`, if they were others than these; undefined for a watch that begins.
-   * @throws GatewayError (rejects) EXPIRED when it has to list again
+   * Resolves with the rights that the client had when it reached `after`, or with undefined when they are the same as
+   * now. This field is undefined for a watch that begins without `after`.
+   * @throws GatewayError (rejects) EXPIRED when the client has to list again
    */
   readonly before: ((scopeNow: RowScope) => Promise<RowScope | undefined>) | undefined;
   /** Whether a bookmark marks the end of the rows there are. */

@@ -1,4 +1,4 @@
-// Whether a write is only to be tried.
+// Finds out whether a write is a dry run.
 import type { Call } from '../cluster.ts';
 import { invalidOption } from './status-error.ts';
 

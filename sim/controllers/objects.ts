@@ -121,7 +121,7 @@ export function condition(
 
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
 
-/** A short safe text made from a hash of a value: the same value gives the same text. */
+/** A short text made from a hash of a value: the same value gives the same text. It may be part of an object name. */
 export function hashText(value: unknown): string {
   let hash = 2166136261;
   for (const character of canonical(value)) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 16777619) >>> 0;

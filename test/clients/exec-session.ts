@@ -59,7 +59,7 @@ export function execTarget(call: ExecCall): string {
   return `${call.path}?${query.toString()}`;
 }
 
-/** Gathers output for both transports. */
+/** Gathers the output of an exec session; used by the WebSocket client and by the SPDY client. */
 export interface OutputGatherer {
   take(stream: 'stdout' | 'stderr' | 'error', data: Buffer): void;
   finish(): void;

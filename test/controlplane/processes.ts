@@ -16,7 +16,7 @@ export interface Child {
   readonly logFile: string;
   /** True until the process has ended. */
   readonly running: () => boolean;
-  /** Sends to the whole process group; nothing when it has ended. */
+  /** Sends a signal to the whole process group. Does nothing when the process has ended. */
   readonly signal: (signal: NodeJS.Signals) => void;
   /** Resolves when the process has ended. */
   readonly ended: Promise<void>;

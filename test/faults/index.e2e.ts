@@ -124,7 +124,7 @@ async function truth(namespace?: string): Promise<readonly string[]> {
   return rows.toSorted();
 }
 
-/** Resolves once both see exactly what the members hold, without a warning. */
+/** Resolves once alice and bob both see exactly what the members hold for them, without a warning. */
 async function whole(): Promise<void> {
   await eventually(
     'the index is whole',

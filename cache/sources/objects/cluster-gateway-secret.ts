@@ -108,8 +108,9 @@ export function authorityOf(secret: HubObject): string {
 }
 
 /**
- * Plan of the credential that the label names; keys of other types are not looked at. @throws GatewayError
- * CLUSTER_UNUSABLE
+ * Plan of the credential that the Secret holds. A label of the Secret says which type it is; only the keys of that type
+ * are read.
+ * @throws GatewayError CLUSTER_UNUSABLE
  */
 export function credentialOfSecret(secret: HubObject, settings: GatewaySecretSettings): CredentialPlan {
   const type = credentialTypeOf(secret);

@@ -1,6 +1,6 @@
-// Follows one member for a merged watch: it lists the member when it joins, then watches it, and watches again whenever
-// that ends. A member that does not answer has not lost its objects, so no event is sent. When a list breaks off
-// halfway, the whole watch must begin again.
+// Follows one member for a merged watch. It lists the member when the member joins, then watches it, and watches again
+// whenever that watch ends. A member that does not answer has not lost its objects, so no event is sent. When a list
+// breaks off after some of its objects were sent, the client must begin the merged watch again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeBackoff } from '../../../lib/backoff.ts';
 import { GatewayError } from '../../../cache/model/errors.ts';

@@ -29,7 +29,7 @@ const rightsKeys: ReadonlySet<TypeKey> = new Set(rightsTypes.map(typeKey));
 export interface TypeSetOptions extends Pick<FollowOptions, 'verify' | 'onState' | 'random' | 'now' | 'limits'> {
   readonly incarnation: Incarnation;
   readonly ask: AskMember;
-  /** Each type is read by its own choice of them. */
+  /** The ways to ask the member. For each type one of them is chosen separately. */
   readonly asks: MemberAsks;
   readonly store: IndexStore;
   readonly timing: SyncTiming;

@@ -1,5 +1,5 @@
-// One line of a member's watch with its object as bytes. The object is cut out, not parsed and written again. Only
-// bookmarks and errors, which are never stored, are read as values.
+// Reads one line of a member's watch. The object is not parsed: its bytes are cut out of the line. Only bookmarks and
+// errors are parsed; they are never stored.
 import { MalformedAnswer } from '../../../lib/json/malformed-json.ts';
 import { readWatchLine, type StatusAnswer } from '../../../cache/hub/hub-events.ts';
 import { MemberCursor } from '../../../lib/json/json-cursor.ts';

@@ -310,7 +310,7 @@ function checkConnection(bytes: Buffer): Claim | undefined {
     );
     must(!/[\s\0]/.test(method), 'a blank passed in a method');
   }
-  // Where nothing was accepted there is nothing Go could read in another way.
+  // Go is not asked when no request was accepted: then there is nothing that Go could read differently.
   return read.requests.length === 0 ? undefined : { bytes, read };
 }
 

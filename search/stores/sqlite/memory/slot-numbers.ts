@@ -1,5 +1,5 @@
-// Slots numbered without gaps, so that a user's slots are an array of bytes and a row is looked up by one index. An
-// array that was made before a slot was added does not have it.
+// Numbers namespace slots without gaps. The slots that a user may see then fit into an array with one byte a slot, and
+// one index finds the byte for a row. An array that was made before a slot was added has no byte for it.
 import { incarnationOf } from '../catalog.ts';
 import type { Extent } from '../read/extents.ts';
 
