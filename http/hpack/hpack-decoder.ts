@@ -2,19 +2,13 @@
 // the next one refers to what it added; and what it names is never copied, so a small block cannot grow into a large
 // list.
 import { decodeHuffman } from './hpack-huffman.ts';
+import type { HeadLimits } from '../head-limits.ts';
 import { calm } from '../http2/http2-frames.ts';
 import { DynamicTable, fieldOverheadBytes, maxTableBytes, staticCount, staticFields } from './hpack-table.ts';
 
 /** A block that cannot be read; the connection cannot go on, because both sides now differ about the table. */
 export class HpackFault extends Error {
   override readonly name = 'HpackFault';
-}
-
-/** What one block may hold. */
-export interface HeaderListLimits {
-  /** Names, values and 32 bytes for each pair, as SETTINGS_MAX_HEADER_LIST_SIZE counts. */
-  readonly bytes: number;
-  readonly pairs: number;
 }
 
 /**
@@ -30,14 +24,15 @@ const noBytes: Buffer = Buffer.alloc(0);
 
 /** Decodes one block after the other, in the order they came. */
 export class HpackDecoder {
-  readonly #limits: HeaderListLimits;
+  #limits: HeadLimits;
   readonly #table = new DynamicTable();
   #bytes: Buffer = noBytes;
   #at = 0;
   #end = 0;
   #sizeUpdates = 0;
 
-  constructor(limits: HeaderListLimits) {
+  /** @param limits bytes are names, values and 32 for each pair, as SETTINGS_MAX_HEADER_LIST_SIZE counts */
+  constructor(limits: HeadLimits) {
     this.#limits = limits;
   }
 
@@ -48,9 +43,11 @@ export class HpackDecoder {
 
   /**
    * The flat list `[name, value, …]` of a block, strings of latin1 bytes, or undefined when it is over the limits.
+   * @param limits of this block and those after it, where they are others
    * @throws HpackFault; ConnectionFault ENHANCE_YOUR_CALM when it goes on long after that
    */
-  decode(bytes: Buffer, start: number, end: number): string[] | undefined {
+  decode(bytes: Buffer, start: number, end: number, limits: HeadLimits = this.#limits): string[] | undefined {
+    this.#limits = limits;
     this.#bytes = bytes;
     this.#at = start;
     this.#end = end;

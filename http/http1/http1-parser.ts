@@ -2,7 +2,7 @@
 // come in any pieces, byte by byte from a slow or hostile client, so an unfinished one is held in a buffer that
 // doubles, and only new bytes are searched.
 import { HttpFault } from '../http-fault.ts';
-import { maxHeaderBytes, maxHeaderPairs } from '../../lib/limits.ts';
+import { headLimits, headTooLarge, type HeadLimits } from '../head-limits.ts';
 import { markRepeated } from '../repeated-headers.ts';
 import { token, trimmed } from '../field-syntax.ts';
 import { HeadBuffer } from '../head-buffer.ts';
@@ -32,7 +32,7 @@ const badHeadBytes = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n/;
 
 /** Collects the head of one request of a connection after the other. */
 export class HeadReader {
-  readonly #held = new HeadBuffer(maxHeaderBytes + 4);
+  readonly #held = new HeadBuffer(headLimits.bytes + 4);
   readonly #fields = new FieldReader();
   #head: Http1Head | undefined;
 
@@ -59,43 +59,43 @@ export class HeadReader {
 
   /**
    * Takes a piece; gives the offset after the head, or -1 when the head is not complete and the whole piece was taken.
-   * @throws HttpFault BAD_REQUEST when it is no request head, HEADERS_TOO_LARGE beyond 1 MiB or 20,000 fields
+   * @throws HttpFault BAD_REQUEST when it is no request head, HEADERS_TOO_LARGE beyond the limits
    */
-  read(chunk: Buffer): number {
+  read(chunk: Buffer, limits: HeadLimits = headLimits): number {
     this.#head = undefined;
-    if (this.#held.length > 0) return this.#readHeld(chunk);
+    if (this.#held.length > 0) return this.#readHeld(chunk, limits);
     if (chunk.length > searchedAsTextBytes) {
       const end = chunk.indexOf(headEnd);
-      if (end < 0) return this.#readHeld(chunk);
-      this.#head = this.#parse(chunk.toString('latin1', 0, end + 2));
+      if (end < 0) return this.#readHeld(chunk, limits);
+      this.#head = this.#parse(chunk.toString('latin1', 0, end + 2), limits);
       return end + 4;
     }
     const text = chunk.toString('latin1');
     const end = text.indexOf('\r\n\r\n');
-    if (end < 0) return this.#readHeld(chunk);
-    this.#head = this.#parse(text.slice(0, end + 2));
+    if (end < 0) return this.#readHeld(chunk, limits);
+    this.#head = this.#parse(text.slice(0, end + 2), limits);
     return end + 4;
   }
 
-  #readHeld(chunk: Buffer): number {
+  #readHeld(chunk: Buffer, limits: HeadLimits): number {
     const held = this.#held;
     const before = held.length;
-    held.append(chunk, 0, Math.min(chunk.length, maxHeaderBytes + 4 - before));
+    held.append(chunk, 0, Math.min(chunk.length, headLimits.bytes + 4 - before));
     const end = held.endOfHead(before);
     if (end < 0) {
-      if (held.length > maxHeaderBytes) throw tooLarge();
+      if (held.length > limits.bytes) throw headTooLarge(limits);
       if (held.hasBareLf(before)) throw badRequest('a line ends with a bare LF');
       return -1;
     }
     const text = held.bytes.toString('latin1', 0, end + 2);
     held.clear();
-    this.#head = this.#parse(text);
+    this.#head = this.#parse(text, limits);
     return end + 4 - before;
   }
 
   /** A part of a text keeps all of it, so fields of a long head are not remembered, however few they are. */
-  #parse(text: string): Http1Head {
-    return parseRequestHead(text, text.length > keptFieldBytes ? undefined : this.#fields);
+  #parse(text: string, limits: HeadLimits): Http1Head {
+    return parseRequestHead(text, text.length > keptFieldBytes ? undefined : this.#fields, limits);
   }
 }
 
@@ -103,8 +103,8 @@ export class HeadReader {
  * Parses a whole head, its last line end included and the empty line not. Host and framing are judged by {@link judge}.
  * @throws HttpFault BAD_REQUEST or HEADERS_TOO_LARGE; the message names the rule and repeats nothing of the request
  */
-export function parseRequestHead(text: string, fields?: FieldReader): Http1Head {
-  if (text.length > maxHeaderBytes) throw tooLarge();
+export function parseRequestHead(text: string, fields?: FieldReader, limits: HeadLimits = headLimits): Http1Head {
+  if (text.length > limits.bytes) throw headTooLarge(limits);
   const line = text.indexOf('\r\n');
   const method = text.indexOf(' ');
   const target = text.indexOf(' ', method + 1);
@@ -113,7 +113,8 @@ export function parseRequestHead(text: string, fields?: FieldReader): Http1Head 
     // A name of our own where there is one: verbs are looked up by it.
     method: method === 3 && text.startsWith('GET') ? 'GET' : text.slice(0, method),
     target: text.slice(method + 1, target),
-    headers: fields === undefined ? readFieldLines(text.slice(line + 2)) : fields.read(text.slice(line + 2)),
+    headers:
+      fields === undefined ? readFieldLines(text.slice(line + 2), limits) : fields.read(text.slice(line + 2), limits),
     http11: isHttp11(text.slice(target + 1, line)),
   };
   if (!token.test(parsed.method)) throw badRequest('the method is not a token');
@@ -148,12 +149,12 @@ class FieldReader {
   #lastText = '';
   #last: readonly string[] | undefined;
 
-  read(text: string): readonly string[] {
+  read(text: string, limits: HeadLimits): readonly string[] {
     if (this.#last !== undefined && text === this.#lastText) {
       markRepeated(this.#last);
       return this.#last;
     }
-    const headers = readFieldLines(text);
+    const headers = readFieldLines(text, limits);
     const kept = text.length <= keptFieldBytes;
     this.#lastText = kept ? text : '';
     this.#last = kept ? headers : undefined;
@@ -162,7 +163,7 @@ class FieldReader {
 }
 
 /** @param text all field lines, each with its line end */
-function readFieldLines(text: string): readonly string[] {
+function readFieldLines(text: string, limits: HeadLimits): readonly string[] {
   if (badHeadBytes.test(text)) throw badRequest('the head holds a control character, a bare CR or a bare LF');
   const headers: string[] = [];
   let at = 0;
@@ -174,16 +175,12 @@ function readFieldLines(text: string): readonly string[] {
     // Also refuses folded lines and a blank before the colon: a blank is no token.
     if (!token.test(name)) throw badRequest('a header name is not a token');
     headers.push(name, trimmed(text, colon + 1, end));
+    if (headers.length > limits.pairs * 2) throw headTooLarge(limits);
     at = end + 2;
   }
-  if (headers.length > maxHeaderPairs * 2) throw tooLarge();
   return headers;
 }
 
 function badRequest(what: string): HttpFault {
   return new HttpFault('BAD_REQUEST', `the request is not valid HTTP/1.1: ${what}`);
-}
-
-function tooLarge(): HttpFault {
-  return new HttpFault('HEADERS_TOO_LARGE', `the request head is over 1 MiB or ${maxHeaderPairs} fields`);
 }

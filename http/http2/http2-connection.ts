@@ -2,7 +2,6 @@
 // wrong: a fault that leaves both sides with different ideas must end the connection; if it only reset a stream, an
 // attacker would choose what we believe.
 import type { Duplex } from 'node:stream';
-import { maxHeaderBytes, maxHeaderPairs } from '../../lib/limits.ts';
 import { readDirectly } from '../direct-read.ts';
 import type { Arrival, Peer } from '../arrival.ts';
 import type { ClientHoldings, Holding } from '../client-holdings.ts';
@@ -20,6 +19,7 @@ import {
   sizeFault,
   type FrameHandler,
 } from './http2-frames.ts';
+import { headLimits, strangerHeadLimits, type HeadLimits } from '../head-limits.ts';
 import { oversizedHead, type Http2Head } from './http2-head.ts';
 import { HeaderBlocks } from './http2-header-blocks.ts';
 import { Liveness } from './http2-liveness.ts';
@@ -57,7 +57,7 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
   readonly #listener: Http2Listener;
   readonly #budget = new FloodBudget();
   readonly #reader = new FrameReader(this);
-  readonly #blocks = new HeaderBlocks({ bytes: maxHeaderBytes, pairs: maxHeaderPairs });
+  readonly #blocks = new HeaderBlocks(() => this.#limits());
   readonly #streams: ClientStreams;
   readonly #liveness = new Liveness();
   #sawSettings = false;
@@ -248,12 +248,19 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
     }
     const taken = blocks.takeRequest(this.#holding.isProven());
     // After the GOAWAY that named the last stream nothing is begun; the client asks again elsewhere.
-    if (this.#ending === 'last-stream-named') return undefined;
-    const head = taken === 'too-large' ? oversizedHead(ends) : taken;
-    const request = head === 'malformed' || blocks.dependsOnItself ? undefined : head;
-    const stream = streams.open(id, request, ends);
-    if (stream !== undefined) this.#arrive(stream, request!);
+    if (this.#ending !== 'last-stream-named') {
+      const head = taken === 'too-large' ? oversizedHead(ends, this.#limits()) : taken;
+      const request = head === 'malformed' || blocks.dependsOnItself ? undefined : head;
+      const stream = streams.open(id, request, ends);
+      if (stream !== undefined) this.#arrive(stream, request!);
+    }
+    blocks.requireTable();
     return undefined;
+  }
+
+  /** A certificate that the handshake verified is enough: front proxies name users in thousands of groups at once. */
+  #limits(): HeadLimits {
+    return this.#holding.isProven() || this.#peer.tlsAuthorized ? headLimits : strangerHeadLimits;
   }
 
   #arrive(inbound: Http2Stream, { host, fault, auditId }: Http2Head): void {

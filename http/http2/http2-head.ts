@@ -1,7 +1,7 @@
 // Judges the header list of a request over HTTP/2 (RFC 9113 section 8). A malformed list resets its stream and gets no
 // answer; a list that is only refused gets one. Pseudo headers are never handed on as headers.
 import { HttpFault } from '../http-fault.ts';
-import { maxHeaderPairs } from '../../lib/limits.ts';
+import { headTooLarge, type HeadLimits } from '../head-limits.ts';
 import type { BodyFraming } from '../inbound.ts';
 import { rememberingNames } from '../header-names.ts';
 import type { RawHeaders } from '../raw-headers.ts';
@@ -226,7 +226,7 @@ export function areTrailers(list: readonly string[]): boolean {
 }
 
 /** Takes the part of a request whose list is over the limits. */
-export function oversizedHead(ends: boolean): Http2Head {
+export function oversizedHead(ends: boolean, limits: HeadLimits): Http2Head {
   return {
     method: 'GET',
     target: '/',
@@ -236,6 +236,6 @@ export function oversizedHead(ends: boolean): Http2Head {
     host: '',
     expectsContinue: false,
     auditId: undefined,
-    fault: new HttpFault('HEADERS_TOO_LARGE', `the request head is over 1 MiB or ${maxHeaderPairs} fields`),
+    fault: headTooLarge(limits),
   };
 }

@@ -6,7 +6,7 @@ import { markRepeated } from '../repeated-headers.ts';
 import { areTrailers, readHttp2Request } from './http2-head.ts';
 import type { Http2Head } from './http2-head.ts';
 import { HpackDecoder, HpackFault } from '../hpack/hpack-decoder.ts';
-import type { HeaderListLimits } from '../hpack/hpack-decoder.ts';
+import { headLimits, type HeadLimits } from '../head-limits.ts';
 import { RepeatedLists } from './repeated-lists.ts';
 
 /** A client sends a large head in full frames; many small ones are an attack (CVE-2024-27316 and its kin). */
@@ -26,7 +26,7 @@ export class HeaderBlocks {
   ends = false;
   /** Its priority says that the stream depends on itself, which RFC 7540 section 5.3.1 forbids. */
   dependsOnItself = false;
-  readonly #limits: HeaderListLimits;
+  readonly #limits: () => HeadLimits;
   readonly #decoder: HpackDecoder;
   #bytes: Buffer = noBytes;
   #from = 0;
@@ -34,17 +34,20 @@ export class HeaderBlocks {
   #open = false;
   readonly #held: HeadBuffer;
   #continuations = 0;
+  #blockBytes = 0;
+  #isCut = false;
   #known: Map<string, Http2Head> | undefined;
   #knownGeneration = -1;
   /** Of the table when the block before this one began. */
   #lastGeneration = -1;
   readonly #lists = new RepeatedLists();
 
-  constructor(limits: HeaderListLimits) {
+  /** @param limits of the client as it is known at the moment */
+  constructor(limits: () => HeadLimits) {
     this.#limits = limits;
     // HEADERS come before the first look at the size.
-    this.#held = new HeadBuffer(limits.bytes + maxFrameBytes);
-    this.#decoder = new HpackDecoder(limits);
+    this.#held = new HeadBuffer(headLimits.bytes + maxFrameBytes);
+    this.#decoder = new HpackDecoder(headLimits);
   }
 
   /** Bytes of memory that an unfinished block takes. */
@@ -85,6 +88,7 @@ export class HeaderBlocks {
     this.ends = (flags & frameFlag.endStream) !== 0;
     this.#open = (flags & frameFlag.endHeaders) === 0;
     this.#continuations = 0;
+    this.#blockBytes = to - from;
     this.#to = 0;
     if (this.#open) this.#append(bytes, from, to);
     else {
@@ -100,10 +104,12 @@ export class HeaderBlocks {
    */
   proceed(bytes: Buffer, from: number, to: number, complete: boolean): void {
     this.#continuations++;
-    if (this.#continuations > maxContinuations || this.#to + to - from > this.#limits.bytes) {
-      throw new ConnectionFault(errorCode.enhanceYourCalm, 'a header block is too large');
-    }
-    this.#append(bytes, from, to);
+    this.#blockBytes += to - from;
+    if (this.#continuations > maxContinuations || this.#blockBytes > headLimits.bytes) throw blockTooLarge();
+    if (this.#blockBytes > this.#limits().bytes) {
+      this.#isCut = true;
+      this.forget();
+    } else this.#append(bytes, from, to);
     if (complete) this.#open = false;
   }
 
@@ -120,6 +126,7 @@ export class HeaderBlocks {
    * @throws ConnectionFault COMPRESSION_ERROR
    */
   takeRequest(remember: boolean): Http2Head | 'malformed' | 'too-large' {
+    if (this.#isCut) return 'too-large';
     const { ends } = this;
     const before = this.#decoder.generation;
     // Where every request changes the table, as an aggregator's do, nothing is remembered and no key is worth making.
@@ -141,6 +148,15 @@ export class HeaderBlocks {
       this.#remember(key, head);
     }
     return head;
+  }
+
+  /**
+   * Whether the next block can be read.
+   * @throws ConnectionFault ENHANCE_YOUR_CALM when a block was longer than its client may send: it was not read, so the
+   *   two sides differ about the table
+   */
+  requireTable(): void {
+    if (this.#isCut) throw blockTooLarge();
   }
 
   #key(): string | undefined {
@@ -170,8 +186,9 @@ export class HeaderBlocks {
   }
 
   #decode(): string[] | undefined {
+    this.requireTable();
     try {
-      return this.#decoder.decode(this.#bytes, this.#from, this.#to);
+      return this.#decoder.decode(this.#bytes, this.#from, this.#to, this.#limits());
     } catch (error) {
       if (error instanceof HpackFault) throw new ConnectionFault(errorCode.compressionError, error.message);
       throw error;
@@ -179,6 +196,10 @@ export class HeaderBlocks {
       this.forget();
     }
   }
+}
+
+function blockTooLarge(): ConnectionFault {
+  return new ConnectionFault(errorCode.enhanceYourCalm, 'a header block is too large');
 }
 
 const noBytes: Buffer = Buffer.alloc(0);

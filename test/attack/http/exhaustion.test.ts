@@ -160,8 +160,6 @@ test('a head that is long in odd ways, from nobody, is answered over both protoc
   const site = await siteOf(t, {});
   const honest = await openRaw(site);
   assert.equal(await answered(honest), 200);
-  const session = await openHttp2(site);
-  t.after(() => session.destroy());
   // A regular expression that trims the end of a text would look at these for half an hour.
   const blanks = ' '.repeat(900_000);
   const shortNames = '%61&'.repeat(9_900);
@@ -171,7 +169,7 @@ test('a head that is long in odd ways, from nobody, is answered over both protoc
     [pods, 'authorization', `Bearer a${blanks}b`, 431, 431],
     [pods, 'authorization', `Bearer ${'a'.repeat(64 * 1024)}`, 401, 401],
     [pods, 'authorization', `${blanks}Bearer${blanks.slice(0, 100_000)}b`, 431, undefined],
-    [pods, 'sec-websocket-protocol', `a${blanks}b`, 431, 401],
+    [pods, 'sec-websocket-protocol', `a${blanks}b`, 431, 431],
     [pods, 'sec-websocket-protocol', subprotocols, 400, 401],
     [pods, 'connection', `upgrade${','.repeat(900_000)}`, 431, undefined],
     [pods, 'upgrade', 'a'.repeat(900_000), 431, undefined],
@@ -188,8 +186,11 @@ test('a head that is long in odd ways, from nobody, is answered over both protoc
       client.close();
     }
     if (overHttp2 === undefined) continue;
+    // A header block of more than a stranger may send ends its connection behind the answer.
+    const session = await openHttp2(site);
     const stream = openStream(session, http2Headers('GET', path, [name, value]));
     assert.equal((await http2Answer(stream)).status, overHttp2, name);
+    session.destroy();
     assert.equal(await answered(honest), 200);
   }
   honest.close();

@@ -22,6 +22,8 @@ export interface Strangers {
 }
 
 const almostMebibyte = Buffer.alloc(1_040_000, 'a');
+/** Just below the most that a head may hold before a login. */
+const almostMost = Buffer.alloc(190_000, 'a');
 const get = 'GET /clusters/m1/proxy/api HTTP/1.1\r\nHost: x\r\n';
 const post = 'POST /clusters/m1/proxy/api/v1/pods HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer guess\r\n';
 const preface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0, Buffer.alloc(0))]);
@@ -32,7 +34,7 @@ const helloPiece = Buffer.concat([Buffer.from([22, 3, 1, 0x40, 0]), Buffer.alloc
 
 /** What each way writes once it is connected. */
 const ways = {
-  'HTTP/1.1 unfinished head': { alpn: 'http/1.1', bytes: () => [Buffer.from(`${get}X: `), almostMebibyte] },
+  'HTTP/1.1 unfinished head': { alpn: 'http/1.1', bytes: () => [Buffer.from(`${get}X: `), almostMost] },
   'HTTP/1.1 small unfinished head': {
     alpn: 'http/1.1',
     bytes: () => [Buffer.from(`${get}X: `), almostMebibyte.subarray(0, 60_000)],
@@ -51,11 +53,11 @@ const ways = {
   },
   'HTTP/1.1 unfinished upgrade': {
     alpn: 'http/1.1',
-    bytes: () => [Buffer.from(`${get}Connection: Upgrade\r\nUpgrade: websocket\r\nX: `), almostMebibyte],
+    bytes: () => [Buffer.from(`${get}Connection: Upgrade\r\nUpgrade: websocket\r\nX: `), almostMost],
   },
   'HTTP/2 unfinished block': {
     alpn: 'h2',
-    bytes: () => [preface, frame(1, 1, 1, fullFrame), ...Array.from({ length: 62 }, () => frame(9, 0, 1, fullFrame))],
+    bytes: () => [preface, frame(1, 1, 1, fullFrame), ...Array.from({ length: 10 }, () => frame(9, 0, 1, fullFrame))],
   },
   'HTTP/2 slow bodies': {
     alpn: 'h2',

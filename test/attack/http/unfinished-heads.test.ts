@@ -19,8 +19,10 @@ import { openStrangers } from './strangers.ts';
 import type { StrangerWay } from './strangers.ts';
 
 const attackers = 200;
+/** Those whose heads are as long as a stranger's may be: together five times what heads may hold. */
+const holders = 500;
 const mebibyte = 1024 * 1024;
-/** 20 MiB of heads, 200 connections and what waits for the collector. The heads alone would be 200 MiB. */
+/** 20 MiB of heads, 200 connections and what waits for the collector. The heads alone would be 90 MiB. */
 const mostGrowthMiB = 150;
 const alice = 'Authorization: Bearer alice-token';
 
@@ -74,14 +76,14 @@ async function served({ endpoint }: Site): Promise<number[]> {
 const tens = Array.from({ length: 10 }, () => 200);
 
 for (const way of ['HTTP/1.1 unfinished head', 'HTTP/1.1 unfinished upgrade', 'HTTP/2 unfinished block'] as const) {
-  test(`${attackers} strangers with 1 MiB each of "${way}" are closed, memory stays bounded, and a user is served on new connections (ATT-41)`, async (t) => {
+  test(`${holders} strangers with all they may send of "${way}" are closed, memory stays bounded, and a user is served on new connections (ATT-41)`, async (t) => {
     const site = await start(t);
     await served(site);
     const before = site.rssMiB();
-    const strangers = await openStrangers(site.endpoint, way, attackers);
+    const strangers = await openStrangers(site.endpoint, way, holders);
     t.after(() => strangers.stop());
     assert.deepEqual(await served(site), tens);
-    await waitFor(() => strangers.ended() > attackers * 0.8);
+    await waitFor(() => strangers.ended() > holders * 0.8);
     assert.deepEqual(await served(site), tens);
     if (way !== 'HTTP/2 unfinished block') assert.deepEqual([...strangers.statuses().keys()], ['429']);
     const grown = site.rssMiB() - before;
@@ -139,4 +141,32 @@ test('a user whose head is larger than that of any stranger, and comes in pieces
   client.send(bytes.slice(100_000));
   assert.equal((await client.answer()).status, 200);
   client.close();
+});
+
+test('a head of more than a stranger may send is 431 over both protocols, and arrives on a connection that has logged in (ATT-41, ATT-49)', async (t) => {
+  const { endpoint } = await start(t);
+  const many = Array.from({ length: 2_100 }, (_, i) => `X-${i}: y`);
+  for (const lines of [[`X: ${'a'.repeat(200 * 1024)}`], many]) {
+    const long = requestBytes('GET /version', [alice, ...lines]);
+    assert.equal((await exchange(endpoint, long)).status, 431);
+    const known = await openRaw(endpoint);
+    known.send(requestBytes('GET /version', [alice]));
+    assert.equal((await known.answer()).status, 200);
+    known.send(long);
+    assert.equal((await known.answer()).status, 200);
+    known.close();
+
+    const fields = lines
+      .flatMap((line) => line.split(': '))
+      .map((text, i) => (i % 2 === 0 ? text.toLowerCase() : text));
+    const list = (more: readonly string[]) =>
+      http2Headers('GET', '/version', ['authorization', 'Bearer alice-token', ...more]);
+    const stranger = await openHttp2(endpoint);
+    assert.equal((await http2Exchange(stranger, list(fields))).status, 431);
+    stranger.destroy();
+    const session = await openHttp2(endpoint);
+    assert.equal((await http2Exchange(session, list([]))).status, 200);
+    assert.equal((await http2Exchange(session, list(fields))).status, 200);
+    session.destroy();
+  }
 });
