@@ -14,7 +14,7 @@ export interface RecentLimits {
 export interface Recent<Value> {
   /** The value, which now was used last. */
   get(key: string): Value | undefined;
-  /** The value, with no change to what goes first. */
+  /** The value. Reading it this way does not count as a use. */
   peek(key: string): Value | undefined;
   set(key: string, value: Value): void;
   delete(key: string): void;

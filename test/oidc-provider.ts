@@ -1,5 +1,5 @@
-// A real OpenID provider (npm's oidc-provider) over TLS, and a browser small enough to log in with it. Its keys are
-// fixed when it is made, so a rotation is another provider behind the same address.
+// A real OpenID provider (npm's oidc-provider) over TLS, and a minimal browser that can log in with it. The provider
+// cannot change its keys. So to rotate keys, `useKeys` puts a new provider behind the same address.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';

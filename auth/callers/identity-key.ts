@@ -3,7 +3,7 @@
 import { makeRecent } from '../../lib/recent.ts';
 import type { User } from '../../cache/model/user.ts';
 
-/** A text that is equal for equal identities only: who vouches, name, uid, groups in order, extra in order. */
+/** A text that is equal for equal identities only. It holds origin, name, uid, groups in order and extra in order. */
 export function identityKey(user: User): string {
   return JSON.stringify([user.origin, user.name, user.uid, user.groups, user.extra]);
 }

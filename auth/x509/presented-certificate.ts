@@ -9,7 +9,7 @@ import type { Certificate } from './certificate.ts';
 import { findChains, parseCaBundle } from './certificate-chain.ts';
 import type { CertificatePool, VerifiedChain } from './certificate-chain.ts';
 
-/** One pool, and the chains found with it so far. */
+/** Judges certificates by one pool of authorities, and remembers the chains that it has found. */
 export interface CertificateJudge {
   /**
    * The leaf, when a chain from it to the pool is valid now; the same object for the same certificate until the pool is

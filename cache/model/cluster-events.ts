@@ -14,7 +14,7 @@ export interface ClusterEvents {
   subscribe(listener: ClusterListener): () => void;
   /** As `eventsSince` of the store. */
   since(resourceVersion: string): readonly ClusterEvent[] | 'expired';
-  /** With it, a second store answers `since` as this one does. */
+  /** The events that are remembered. A second store that is made with them answers `since` as this one does. */
   history(): ClusterHistory;
 }
 

@@ -219,7 +219,10 @@ class HubSources implements HubSourcesHandle {
     }
   }
 
-  /** It has seen all it may see. A missing right is not waited for: it may never come, and it is reported. */
+  /**
+   * True when the source has seen everything it may see, or was waited for long enough. A type that the gateway has no
+   * right to read is not waited for: the right may never come, and its lack is reported.
+   */
   #mayStart({ reflectors }: Running): boolean {
     if (this.#heldUpLongEnough) return true;
     return reflectors.every((reflector) => {

@@ -23,7 +23,7 @@ export function gatewayRoot(server: string, what: string): string {
 }
 
 /**
- * The same for a server that is meant as it is written: a cluster, which may well be one behind a gateway.
+ * As {@link gatewayRoot}, but cuts no cluster off the path: the server is a cluster, perhaps one behind a gateway.
  * @throws Failure (usage) as {@link gatewayRoot} does
  */
 export function serverRoot(server: string, what: string): string {

@@ -1,4 +1,5 @@
-// The section of the configuration about who may log in and by which rules: the files that hold them.
+// Reads the section of the configuration about logins: which files say who may log in, and which file holds the
+// authorization rules.
 import { readAuthenticationFlags } from './authentication-flags.ts';
 import type { Config } from './configuration.ts';
 import { writtenPath } from './written.ts';

@@ -36,7 +36,7 @@ export interface Gateway {
 
 /**
  * Starts a gateway.
- * @throws ConfigurationError for what the operator wrote; Error with the system's code when an address is taken
+ * @throws ConfigurationError for a mistake in the configuration; Error with the system's code when an address is taken
  */
 export async function startGateway(config: Config, log: Log, version: string): Promise<Gateway> {
   return await assembled((closers, closeAll) => assemble(config, log, version, closers, closeAll));

@@ -21,7 +21,7 @@ import type { Log } from '../operations/log.ts';
 import type { Reloading } from './reloading.ts';
 import { writeWhole } from '../certificates/serving-certificate.ts';
 
-/** Who may log in, as the chain asks it. */
+/** The authenticators and the client CA that the configuration asks for. */
 export interface Users {
   readonly authenticate: RequestAuthenticator;
   /** The one token of `--identity=self`, and the file it is kept in. */

@@ -16,7 +16,7 @@ export function fanOut(state: Authorized, dependencies: ChainDependencies): Auth
   return done.then(() => answered);
 }
 
-/** Asks each with the credential of the person's own kubeconfig context; only in the self chain. */
+/** Asks each cluster with the credential of the person's own kubeconfig context. Only for `--identity=self`. */
 export function fanOutAsSelf(
   state: Authorized,
   dependencies: ChainDependencies,

@@ -8,7 +8,9 @@ import type { ToWorker } from './messages.ts';
 import { wireErrorOf } from './wire-error.ts';
 import type { WireError } from './wire-error.ts';
 
-/** Thousands of clusters are probed every few seconds, so the results of this time are sent together. */
+/**
+ * The results of this many milliseconds are sent together, because thousands of clusters are probed every few seconds.
+ */
 const probedAfterMs = 10;
 
 /** Something that sends messages to all workers until it is closed. */

@@ -157,7 +157,10 @@ export class Http1Answer {
     this.#onDrain();
   }
 
-  /** What comes in one turn goes out together; a quiet watch has only a head, which goes alone. */
+  /**
+   * Pieces that are written in one turn of the event loop leave in one write. A watch without events has only a head;
+   * the head then leaves alone.
+   */
   #queue(): void {
     if (this.#queued) return;
     this.#queued = true;

@@ -227,7 +227,10 @@ export class Http2Sender {
     }
   }
 
-  /** Bodies wait while the socket does, so that they are not held twice and short frames get past them. */
+  /**
+   * True while the buffer of the socket is full. Then bodies stay in the queues of their streams. So they are not
+   * buffered a second time in the socket, and short frames can overtake them.
+   */
   #isCongested(): boolean {
     return this.output.waitingBytes >= this.#socket.writableHighWaterMark;
   }

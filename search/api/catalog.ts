@@ -134,7 +134,7 @@ export function typeView(
       shown ??= { ...type, version };
     } else leftOut.set(incarnation.id, `keeps ${asked.resource} as ${apiVersionOf(type.group, type.version)}`);
   }
-  // Only where a member serves the version at all is there such a type.
+  // No row can be shown in this version. The type still has the version when some member serves it.
   shown ??= known.map(({ type }) => type).find((type) => version !== undefined && type.versions.includes(version));
   if (shown === undefined) return undefined;
   const type = version === undefined ? shown : { ...shown, version };

@@ -75,7 +75,7 @@ const kinds: ReadonlyMap<TypeKey, RbacKind> = new Map(
 );
 const keys = [...kinds.keys()];
 
-/** Starts to follow; nothing is read before the first question or commit. */
+/** Starts to follow the store. It reads nothing before it is first asked, or before the first commit. */
 export function makeRightsMirror(store: MirroredStore, options: MirrorOptions = {}): RightsMirror {
   return new Mirror(store, options);
 }

@@ -10,7 +10,7 @@ export const karmadaGroup = 'cluster.karmada.io';
 /** The one version of every group here. */
 export const gatewayVersion = 'v1alpha1';
 
-/** A group with objects and documents of its own. */
+/** A group whose objects and OpenAPI documents the gateway serves itself. */
 export type ServedGroup = typeof gatewayGroup | typeof clusterGatewayGroup;
 /** Plural names of the resources that can be listed. */
 export type ServedPlural = 'clusters' | 'clustergateways' | 'virtualclusters';

@@ -1,5 +1,6 @@
-// Clusterpedia's enhanced field selectors: any path, lists too, with the operators of label selectors. `!=` and `notin`
-// also hold where the path is missing. A selector prints back as it was written.
+// Clusterpedia's enhanced field selectors. They take any path, also one through lists, and the operators of label
+// selectors. `!=` and `notin` also match an object that does not have the path. A selector is printed as it was
+// written.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import { readComparable } from '../comparable.ts';
 import { goQuote, maxRequirements, maxSelectorLength } from './label-selector.ts';

@@ -23,7 +23,7 @@ export const defaultRetryDelays: RetryDelays = Object.freeze({
   slowMs: 10_000,
 });
 
-/** Waits of one cluster; `reset` once it has worked. */
+/** The waits of one cluster. Call `reset` when following the cluster has worked. */
 export function makeRetryDelays({ firstMs, maxMs, fastTries, slowMs }: RetryDelays, random: () => number): Backoff {
   let tries = 0;
   return {

@@ -52,7 +52,7 @@ after(async () => {
   await site?.close();
   await gateway?.stop('SIGKILL');
   relay?.close();
-  // Its folder goes with the control plane.
+  // The folder of etcd is deleted with the control plane.
   ownEtcd?.kill('SIGKILL');
   await plane?.stop();
 });

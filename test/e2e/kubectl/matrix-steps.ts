@@ -1,5 +1,6 @@
-// How a scenario of the kubectl matrix says what must work and what must fail, so that two sides that fail alike do not
-// pass. Commands whose output depends on timing wait for a state first, in a silent command.
+// Lets a scenario of the kubectl matrix say which commands must work and which must fail. It is not enough to compare
+// the two sides, because both may fail in the same way. Before a command whose output depends on timing, the scenario
+// waits for a state with a command that is not compared.
 import { connect } from 'node:net';
 
 import type { Outcome, RunOptions, Side } from './sides.ts';
