@@ -202,6 +202,20 @@ test('malformed bytes are answered with a Status and nothing behind them is read
   }
 });
 
+test('a body that is malformed behind a whole answer gets no second answer', async () => {
+  for (const rest of ['+2\r\n{}\r\n0\r\n\r\n', 'zz\r\n', '2\r\n{}x\r\n']) {
+    const line = openLine(echo);
+    send(line, 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+    await settle();
+    assert.equal(line.arrivals.length, 1);
+    send(line, rest + get('/next'));
+    await settle();
+    assert.equal(line.received().match(/HTTP\/1\.1 /g)?.length, 1, line.received());
+    assert.equal(line.arrivals.length, 1);
+    assert.equal(line.released(), 1);
+  }
+});
+
 test('what the chain is to refuse arrives with its fault, and is the last request', async () => {
   for (const [bytes, status] of [
     ['GET / HTTP/1.0\r\nHost: x\r\n\r\n', 400],

@@ -325,7 +325,9 @@ export class Http1Connection implements RequestCarrier {
       inbound.finish(true);
       return;
     }
-    this.#endLingering(answerBytes(this.#listener.refusal(error)));
+    // The rest of the body of a request that has its whole answer: a second one would be taken for the next request's.
+    const isAnswered = inbound === undefined && this.#mode === 'body';
+    this.#endLingering(isAnswered ? undefined : answerBytes(this.#listener.refusal(error)));
     inbound?.finish(true);
   }
 

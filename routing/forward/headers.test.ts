@@ -88,6 +88,12 @@ test('the bearer subprotocol is taken out and the others stay (ATT-38)', () => {
   assert.deepEqual(headerValues(sent, 'sec-websocket-protocol'), ['v5.channel.k8s.io, v4.channel.k8s.io']);
 });
 
+test('an item that holds a bearer subprotocol behind other text is taken out, too (ATT-38)', () => {
+  const offered = 'x: base64url.bearer.authorization.k8s.io.c2VjcmV0, v5.channel.k8s.io';
+  const sent = upstreamHeaders(parts(['Sec-WebSocket-Protocol', offered], true), alice);
+  assert.deepEqual(headerValues(sent, 'sec-websocket-protocol'), ['v5.channel.k8s.io']);
+});
+
 test('repeated stream protocol versions stay apart', () => {
   const sent = upstreamHeaders(
     parts(['X-Stream-Protocol-Version', 'v4.channel.k8s.io', 'X-Stream-Protocol-Version', 'v3.channel.k8s.io'], true),

@@ -70,8 +70,9 @@ const heldBackResponseHeaders: ReadonlySet<string> = new Set([
 
 /**
  * Prefix of the WebSocket subprotocol that carries a bearer token (kubernetes/apiserver request/websocket/protocol.go).
+ * It may stand anywhere in an item: an item that is no subprotocol may still hold somebody's token.
  */
-const bearerSubprotocol = /^base64url\.bearer\.authorization\.k8s\.io\./i;
+const bearerSubprotocol = /base64url\.bearer\.authorization\.k8s\.io\./i;
 
 /**
  * Of these only the first line is copied: servers in Go read no other, and node:http2 refuses a list that repeats one.

@@ -65,7 +65,8 @@ function requestFault(
   for (const [name, values] of Object.entries(headers)) {
     if (forbiddenHeader.test(name)) return `the header ${name} went out`;
     if (
-      !/^(?:Authorization|Impersonate-)/.test(name) &&
+      // What a client itself writes into a header that is passed on is the client's own affair.
+      !/^(?:Authorization|Impersonate-|Accept|User-Agent)/.test(name) &&
       values.some((value) => /base64url\.bearer\.authorization\.k8s\.io\./i.test(value))
     )
       return `a credential went out in ${name}`;
@@ -120,7 +121,9 @@ function differenceOf(asked: Attributes, request: GoRequest, isFanOut: boolean):
     ['exec', 'attach', 'portforward'].includes(info.subresource) ||
     (info.resource === 'nodes' && info.subresource === 'proxy');
   const isListed =
-    (isUpgrade && verb === 'create' && startsSomething) || (isFanOut && verb === 'watch' && info.verb === 'list');
+    (isUpgrade && verb === 'create' && startsSomething) ||
+    (isFanOut && verb === 'watch' && info.verb === 'list') ||
+    (isFanOut && verb === 'head' && info.verb === 'get');
   if (verb !== info.verb && !isListed) return differ('verb', verb, info.verb);
   if (!info.isResource) {
     return bytesOf(asked.path) === request.path ? undefined : differ('path', bytesOf(asked.path), request.path);
