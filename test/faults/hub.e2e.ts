@@ -1,7 +1,7 @@
 // FLT-06, FLT-08 and FLT-10: a hub that is away, a hub that answers reviews wrongly, and a hub whose front proxy trust
 // is invalid JSON. An answer that cannot be used counts as no answer. The caller is not let in, is not told to log in
 // again, and nothing of the answer is remembered.
-// This file runs alone, because it measures within how many seconds a fault is seen.
+// Runs alone: it measures within how many seconds a fault is seen.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Agent, request as httpsRequest } from 'node:https';
