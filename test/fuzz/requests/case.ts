@@ -81,5 +81,15 @@ export function intendedUser(headers: readonly string[]): string | undefined {
   const [authorization] = values('authorization');
   // As in kube-apiserver, what follows the token is not looked at.
   const bearer = /^bearer +(\S+)/i.exec(authorization?.trim() ?? '')?.[1];
-  return bearer === undefined ? undefined : nameOfToken(bearer);
+  if (bearer !== undefined) return nameOfToken(bearer);
+  // As in kube-apiserver, a token among the subprotocols counts when `Connection` holds the letters of `upgrade`.
+  const item = values('sec-websocket-protocol')
+    .flatMap((value) => value.split(','))
+    .map((one) => one.trim())
+    .find((one) => one.startsWith(bearerSubprotocol));
+  return item === undefined
+    ? undefined
+    : nameOfToken(Buffer.from(item.slice(bearerSubprotocol.length), 'base64url').toString('latin1'));
 }
+
+const bearerSubprotocol = 'base64url.bearer.authorization.k8s.io.';
