@@ -58,7 +58,7 @@ async function runTogether(waiting: string[]): Promise<void> {
  * never those of attacks, where once is too often, and none at all when many failed.
  */
 function filesToRepeat(failed: readonly string[]): readonly string[] {
-  const isFinal = failed.some((file) => /attack|fuzz|identity/.test(file));
+  const isFinal = failed.some((file) => /\/attack\/|(?:attack|fuzz|identity)[^/]*$/.test(file));
   return !isWhole || failed.length > mostFilesAgain || isFinal ? [] : failed;
 }
 
