@@ -1,5 +1,7 @@
 // How long a request head may be. Reading one costs CPU and memory before anybody knows who asks, so a client that has
 // not logged in gets less than one that has.
+import type { Peer } from './arrival.ts';
+import type { Holding } from './client-holdings.ts';
 import { HttpFault } from './http-fault.ts';
 import { maxHeaderBytes, maxHeaderPairs } from '../lib/limits.ts';
 
@@ -18,6 +20,11 @@ export const headLimits: HeadLimits = { bytes: maxHeaderBytes, pairs: maxHeaderP
  * and the longest request target; a user's groups come with the certificate of a front proxy.
  */
 export const strangerHeadLimits: HeadLimits = { bytes: 192 * 1024, pairs: 2_000 };
+
+/** A certificate that the handshake verified is enough: front proxies name users in thousands of groups at once. */
+export function headLimitsOf(peer: Peer, holding: Holding): HeadLimits {
+  return holding.isProven() || peer.tlsAuthorized ? headLimits : strangerHeadLimits;
+}
 
 /** @returns the refusal of a head that holds more */
 export function headTooLarge(limits: HeadLimits): HttpFault {

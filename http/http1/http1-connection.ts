@@ -10,7 +10,7 @@ import { RequestBody } from './http1-body.ts';
 import { Http1Inbound, Http1UpgradeInbound } from './http1-inbound.ts';
 import type { RequestCarrier } from './http1-inbound.ts';
 import { HeldBytes } from './held-bytes.ts';
-import { headLimits, strangerHeadLimits, type HeadLimits } from '../head-limits.ts';
+import { headLimitsOf } from '../head-limits.ts';
 import { HeadReader, judge } from './http1-parser.ts';
 import type { Http1Head } from './http1-parser.ts';
 import type { Http1RequestHead } from '../request-framing.ts';
@@ -170,14 +170,9 @@ export class Http1Connection implements RequestCarrier {
     }
   }
 
-  /** A certificate that the handshake verified is enough: front proxies name users in thousands of groups at once. */
-  #limits(): HeadLimits {
-    return this.#holding.isProven() || this.#peer.tlsAuthorized ? headLimits : strangerHeadLimits;
-  }
-
   #readHead(chunk: Buffer): void {
     const started = this.#head.started;
-    const used = this.#head.read(chunk, this.#limits());
+    const used = this.#head.read(chunk, headLimitsOf(this.#peer, this.#holding));
     if (used < 0) {
       if (!started) this.deadlineMs = performance.now() + headTimeoutMs;
       return;

@@ -19,7 +19,7 @@ import {
   sizeFault,
   type FrameHandler,
 } from './http2-frames.ts';
-import { headLimits, strangerHeadLimits, type HeadLimits } from '../head-limits.ts';
+import { headLimitsOf } from '../head-limits.ts';
 import { oversizedHead, type Http2Head } from './http2-head.ts';
 import { HeaderBlocks } from './http2-header-blocks.ts';
 import { Liveness } from './http2-liveness.ts';
@@ -57,7 +57,7 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
   readonly #listener: Http2Listener;
   readonly #budget = new FloodBudget();
   readonly #reader = new FrameReader(this);
-  readonly #blocks = new HeaderBlocks(() => this.#limits());
+  readonly #blocks = new HeaderBlocks(() => headLimitsOf(this.#peer, this.#holding));
   readonly #streams: ClientStreams;
   readonly #liveness = new Liveness();
   #sawSettings = false;
@@ -249,18 +249,13 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
     const taken = blocks.takeRequest(this.#holding.isProven());
     // After the GOAWAY that named the last stream nothing is begun; the client asks again elsewhere.
     if (this.#ending !== 'last-stream-named') {
-      const head = taken === 'too-large' ? oversizedHead(ends, this.#limits()) : taken;
+      const head = taken === 'too-large' ? oversizedHead(ends, headLimitsOf(this.#peer, this.#holding)) : taken;
       const request = head === 'malformed' || blocks.dependsOnItself ? undefined : head;
       const stream = streams.open(id, request, ends);
       if (stream !== undefined) this.#arrive(stream, request!);
     }
     blocks.requireTable();
     return undefined;
-  }
-
-  /** A certificate that the handshake verified is enough: front proxies name users in thousands of groups at once. */
-  #limits(): HeadLimits {
-    return this.#holding.isProven() || this.#peer.tlsAuthorized ? headLimits : strangerHeadLimits;
   }
 
   #arrive(inbound: Http2Stream, { host, fault, auditId }: Http2Head): void {
