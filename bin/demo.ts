@@ -93,8 +93,7 @@ export async function demo(options: DemoOptions): Promise<number> {
     const kubeconfig = resolve(options.kubeconfigOut ?? join(dataDir, 'kubeconfig'));
     writeWhole(kubeconfig, usersKubeconfig(gateway, simulators, users), 0o600);
     process.stdout.write(demoCommands({ gateway, simulators, kubeconfig }));
-    const signal = await nextSignal();
-    process.once(signal, () => process.exit(130));
+    await nextSignal();
     process.stdout.write('\nStopping.\n');
     await gateway.drain();
     return 0;

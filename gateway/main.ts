@@ -29,8 +29,6 @@ export async function serve(flags: ConfigInput): Promise<number> {
     void gateway.indexNote?.then((note) => note !== undefined && process.stdout.write(`${note}\n`));
     const signal = await nextSignal();
     log.info({ signal }, 'draining');
-    // A second signal ends the process at once.
-    process.once(signal, () => process.exit(130));
     await gateway.drain();
     log.info({}, 'drained');
     return 0;
@@ -50,11 +48,21 @@ export function portcullisVersion(): string {
   return version;
 }
 
-/** Resolves with the first signal that asks the process to end. */
+/** A signal that follows another this closely is the same one, told again. */
+const sameSignalMs = 1000;
+
+/** Resolves with the first signal that asks the process to end. A second one ends the process at once. */
 export function nextSignal(): Promise<'SIGTERM' | 'SIGINT'> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
-  });
+  const { promise, resolve } = Promise.withResolvers<'SIGTERM' | 'SIGINT'>();
+  let firstAtMs: number | undefined;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.on(signal, () => {
+      // A whole process group is told by systemd and by Ctrl-C, and then a parent such as npm passes it on.
+      if (firstAtMs !== undefined && performance.now() - firstAtMs > sameSignalMs) process.exit(130);
+      firstAtMs ??= performance.now();
+      resolve(signal);
+    });
+  return promise;
 }
 
 function banner(config: Config, gateway: Gateway): string {

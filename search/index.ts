@@ -135,7 +135,10 @@ export async function startIndex(options: IndexOptions): Promise<Index> {
     closers.push(() => rights.close());
     const feed = makeChangeFeed(store);
     closers.push(() => feed.close());
-    const dependencies = answerDependencies(options, { store, selection, sync, rights, feed, continueKeys });
+    const closed = new AbortController();
+    closers.push(() => closed.abort());
+    const running = { store, selection, sync, rights, feed, continueKeys, closed: closed.signal };
+    const dependencies = answerDependencies(options, running);
     return {
       answer: (request) => answerIndexRequest(request, dependencies),
       state: () => sync.state(),
@@ -220,9 +223,14 @@ function openRights(
 interface RunningParts extends Pick<AnswerDependencies, 'store' | 'rights' | 'feed' | 'continueKeys'> {
   readonly selection: Selection;
   readonly sync: SyncHandle;
+  /** Aborted when the index ends. */
+  readonly closed: AbortSignal;
 }
 
-function answerDependencies(options: IndexOptions, { selection, sync, ...running }: RunningParts): AnswerDependencies {
+function answerDependencies(
+  options: IndexOptions,
+  { selection, sync, closed, ...running }: RunningParts,
+): AnswerDependencies {
   const { records, connections, log } = options;
   const { store } = running;
   const readAs = indexIdentityOf(options.identity, options.readAs);
@@ -240,7 +248,7 @@ function answerDependencies(options: IndexOptions, { selection, sync, ...running
     chosen: namedResources(options.resources),
     states: () => sync.state(),
     statesOf: (types) => sync.stateOf(types),
-    settled: makeSettled(sync, performance.now()),
+    settled: makeSettled(sync, performance.now(), closed),
     openapi: makeUnionOpenapi(
       makeReadDocument((incarnation) => makeReader(makeAsks(() => recordOf(incarnation), connections, readAs)).ask),
       (incarnation) => recordOf(incarnation)?.status.version ?? '',

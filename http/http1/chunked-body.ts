@@ -2,10 +2,13 @@
 // chunks in one piece is moved together inside that piece, so that it goes on as one write; the caller must own the
 // buffer.
 
-/** Bytes of chunk extensions in one body; no known peer sends any (CVE-2024-22019). */
-const maxExtensionBytes = 16 * 1024;
-/** Bytes of trailers in one body; they are dropped. */
-const maxTrailerBytes = 64 * 1024;
+/**
+ * Bytes of chunk extensions in one body; no known peer sends any (CVE-2024-22019). Go refuses a chunk whose line fills
+ * its buffer of 4,096 bytes.
+ */
+const maxExtensionBytes = 4000;
+/** Bytes of trailers in one body, the empty line behind them included; Go reads no more. They are dropped. */
+const maxTrailerBytes = 4096;
 /** Hexadecimal digits of a chunk size: 2^52 - 1 is the largest that stays an exact number. */
 const maxChunkDigits = 13;
 
@@ -129,7 +132,7 @@ export class ChunkedBody {
   }
 
   #takeTrailer(byte: number): void {
-    if (++this.#trailerBytes > maxTrailerBytes) throw new ResponseFault('its trailers are too long');
+    this.#countTrailerByte();
     if (this.#state === trailerLine) {
       if (byte === carriageReturn) this.#state = trailerLf;
       else if (isControl(byte)) throw new ResponseFault('a trailer is invalid');
@@ -140,11 +143,17 @@ export class ChunkedBody {
     else this.#state = trailerName;
   }
 
+  #countTrailerByte(): void {
+    if (++this.#trailerBytes > maxTrailerBytes) throw new ResponseFault('its trailers are too long');
+  }
+
   #takeLf(byte: number): void {
     if (byte !== lineFeed) throw new ResponseFault('a chunk does not end with CRLF');
-    if (this.#state === lastLf) this.#ended = true;
-    else if (this.#state === trailerLf) this.#state = trailerStart;
-    else if (this.#state === chunkSizeLf) this.#state = this.#size === 0 ? trailerStart : chunkData;
+    if (this.#state === lastLf || this.#state === trailerLf) {
+      this.#countTrailerByte();
+      this.#ended = this.#state === lastLf;
+      this.#state = trailerStart;
+    } else if (this.#state === chunkSizeLf) this.#state = this.#size === 0 ? trailerStart : chunkData;
     else {
       this.#state = chunkSize;
       this.#digits = 0;

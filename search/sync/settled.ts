@@ -7,15 +7,24 @@ const settlingMs = 20_000;
 /** How long one question waits at most. */
 const longestWaitMs = 5_000;
 
-/** @param startedAtMs by `performance.now()` @returns a wait that ends at once when there is nothing to wait for */
-export function makeSettled(sync: Pick<SyncHandle, 'state' | 'onChange'>, startedAtMs: number): () => Promise<void> {
+/**
+ * @param startedAtMs by `performance.now()`
+ * @param closed aborted when the index ends, and every wait with it
+ * @returns a wait that ends at once when there is nothing to wait for
+ */
+export function makeSettled(
+  sync: Pick<SyncHandle, 'state' | 'onChange'>,
+  startedAtMs: number,
+  closed: AbortSignal,
+): () => Promise<void> {
   let isOver = false;
   return async () => {
     if (isOver) return;
-    isOver = performance.now() - startedAtMs > settlingMs || isSettled(sync.state());
+    isOver = closed.aborted || performance.now() - startedAtMs > settlingMs || isSettled(sync.state());
     if (isOver) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, longestWaitMs);
+    closed.addEventListener('abort', () => resolve(), { once: true });
     const end = sync.onChange(() => {
       if (isSettled(sync.state())) resolve();
     });

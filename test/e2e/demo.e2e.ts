@@ -16,7 +16,7 @@ import { eventually } from '../site/polling.ts';
 const root = join(import.meta.dirname, '..', '..');
 /** Bounds of the row. */
 const readyWithinMs = 15_000;
-const stopsWithinMs = 2_000;
+const stopsWithinMs = 5_000;
 let folder: string;
 let clone: string;
 let searchPath: string;
