@@ -24,76 +24,97 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
  * JavaScript.
  */
 export function readStrictJson(source: string): JsonValue | undefined {
-  let at = 0;
-  const skip = (pattern: RegExp): string | undefined => {
-    pattern.lastIndex = at;
-    if (!pattern.test(source)) return undefined;
-    const start = at;
-    at = pattern.lastIndex;
-    return source.slice(start, at);
-  };
-  // Letter by letter: a stranger's token is read before its signature is, and holds tens of thousands of these.
-  const skipSpace = (): void => {
-    for (;;) {
-      const code = source.charCodeAt(at);
-      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
-      at += 1;
-    }
-  };
-  const take = (character: string): boolean => {
-    skipSpace();
-    if (source[at] !== character) return false;
-    at += 1;
-    return true;
-  };
-  const readText = (): string | undefined => {
-    const found = skip(text);
-    if (found === undefined) return undefined;
-    return found.includes('\\') ? (JSON.parse(found) as string) : found.slice(1, -1);
-  };
-  const readObject = (depth: number): JsonObject | undefined => {
-    const members = new Map<string, JsonValue>();
-    if (take('}')) return members;
-    do {
-      skipSpace();
-      const name = readText();
-      if (name === undefined || members.has(name) || !take(':')) return undefined;
-      const value = readValue(depth);
-      if (value === undefined) return undefined;
-      members.set(name, value);
-    } while (take(','));
-    return take('}') ? members : undefined;
-  };
-  const readList = (depth: number): readonly JsonValue[] | undefined => {
-    const items: JsonValue[] = [];
-    if (take(']')) return items;
-    do {
-      const value = readValue(depth);
-      if (value === undefined) return undefined;
-      items.push(value);
-    } while (take(','));
-    return take(']') ? items : undefined;
-  };
-  const readLiteral = (): null | boolean | undefined => {
-    for (const [word, value] of literals) {
-      if (!source.startsWith(word, at)) continue;
-      at += word.length;
-      return value;
-    }
-    return undefined;
-  };
-  const readValue = (depth: number): JsonValue | undefined => {
+  return new StrictReader(source).readAll();
+}
+
+class StrictReader {
+  readonly #source: string;
+  #at = 0;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  readAll(): JsonValue | undefined {
+    const value = this.#readValue(0);
+    this.#skipSpace();
+    return this.#at === this.#source.length ? value : undefined;
+  }
+
+  #readValue(depth: number): JsonValue | undefined {
     if (depth > maxDepth) return undefined;
-    if (take('{')) return readObject(depth + 1);
-    if (take('[')) return readList(depth + 1);
-    if (source[at] === '"') return readText();
-    if (source.charCodeAt(at) > 0x39) return readLiteral();
-    const found = skip(numeral);
+    if (this.#take('{')) return this.#readObject(depth + 1);
+    if (this.#take('[')) return this.#readList(depth + 1);
+    if (this.#source[this.#at] === '"') return this.#readText();
+    if (this.#source.charCodeAt(this.#at) > 0x39) return this.#readLiteral();
+    const found = this.#match(numeral);
     if (found === undefined || found === '') return undefined;
     const value = Number(found);
     return Number.isFinite(value) ? value : undefined;
-  };
-  const value = readValue(0);
-  skipSpace();
-  return at === source.length ? value : undefined;
+  }
+
+  #readObject(depth: number): JsonObject | undefined {
+    const members = new Map<string, JsonValue>();
+    if (this.#take('}')) return members;
+    do {
+      this.#skipSpace();
+      const name = this.#readText();
+      if (name === undefined || members.has(name) || !this.#take(':')) return undefined;
+      const value = this.#readValue(depth);
+      if (value === undefined) return undefined;
+      members.set(name, value);
+    } while (this.#take(','));
+    return this.#take('}') ? members : undefined;
+  }
+
+  #readList(depth: number): readonly JsonValue[] | undefined {
+    const items: JsonValue[] = [];
+    if (this.#take(']')) return items;
+    do {
+      const value = this.#readValue(depth);
+      if (value === undefined) return undefined;
+      items.push(value);
+    } while (this.#take(','));
+    return this.#take(']') ? items : undefined;
+  }
+
+  #readText(): string | undefined {
+    const found = this.#match(text);
+    if (found === undefined) return undefined;
+    return found.includes('\\') ? (JSON.parse(found) as string) : found.slice(1, -1);
+  }
+
+  #readLiteral(): null | boolean | undefined {
+    for (const [word, value] of literals) {
+      if (!this.#source.startsWith(word, this.#at)) continue;
+      this.#at += word.length;
+      return value;
+    }
+    return undefined;
+  }
+
+  /** What the sticky pattern finds here. */
+  #match(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.#at;
+    if (!pattern.test(this.#source)) return undefined;
+    const start = this.#at;
+    this.#at = pattern.lastIndex;
+    return this.#source.slice(start, this.#at);
+  }
+
+  #take(character: string): boolean {
+    this.#skipSpace();
+    if (this.#source[this.#at] !== character) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  /** No pattern: a token is read before its signature is checked, and may hold tens of thousands of spaces. */
+  #skipSpace(): void {
+    for (;;) {
+      const code = this.#source.charCodeAt(this.#at);
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
+      this.#at += 1;
+    }
+  }
 }

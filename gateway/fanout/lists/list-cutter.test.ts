@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { makeListCutter } from './list-cutter.ts';
+import { ListCutter } from './list-cutter.ts';
 
 /** Items and fields of a text given in pieces. */
 function cut(pieces: readonly Buffer[]): { readonly items: string[]; readonly fields: Record<string, string> } {
-  const cutter = makeListCutter('m1');
+  const cutter = new ListCutter('m1');
   const items: string[] = [];
   const fields: Record<string, string> = {};
   for (const piece of pieces) {
@@ -19,7 +19,7 @@ function cut(pieces: readonly Buffer[]): { readonly items: string[]; readonly fi
 const odd = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},
  "items":[ {"a":"]}{[\\"","b":1.0,"c":9007199254740993,"d":{"2":"ü","1":[[],{}]}} ,{"e":"\\\\"},{}] }`;
 
-describe('makeListCutter', () => {
+describe('ListCutter', () => {
   it('keeps the bytes of each item, wherever the chunks end', () => {
     const bytes = Buffer.from(odd);
     const expected = ['{"a":"]}{[\\"","b":1.0,"c":9007199254740993,"d":{"2":"ü","1":[[],{}]}}', '{"e":"\\\\"}', '{}'];
@@ -37,7 +37,7 @@ describe('makeListCutter', () => {
     assert.equal(custom.fields['kind'], '"XList"');
     assert.deepEqual(cut([Buffer.from('{"items":null,"metadata":{}}')]).items, []);
     assert.deepEqual(cut([Buffer.from('{"rows":[],"kind":"Table"}')]).items, []);
-    const begun = makeListCutter('m1');
+    const begun = new ListCutter('m1');
     assert.equal(begun.push(Buffer.from('{"kind":"PodList","items":[')).begun, true);
   });
 

@@ -23,154 +23,173 @@ export interface ListPart {
   readonly items: readonly Buffer[];
 }
 
-/** Made for one answer; give it every chunk in order. */
-export interface ListCutter {
-  /** @throws GatewayError MEMBER_BAD_RESPONSE, quoting nothing */
-  push(chunk: Buffer): ListPart;
-  /** The answer has ended. @throws GatewayError MEMBER_BAD_RESPONSE in the middle of the list */
-  finish(): void;
-}
-
 type State = 'start' | 'first-key' | 'key' | 'colon' | 'value' | 'comma' | 'first-item' | 'item' | 'item-comma' | 'end';
 
-/**
- * Makes the cutter of one answer. It stays one function, because all steps of its state machine share its variables.
- * @param cluster named in errors
- */
-export function makeListCutter(cluster: string): ListCutter {
-  const valueEnd = new ValueEnd();
-  let state: State = 'start';
-  let key = '';
-  /** Pieces of the current token from earlier chunks. */
-  let pieces: Buffer[] = [];
-  let pieceBytes = 0;
-  let begun = false;
-  /** Fields that have come. */
-  const seen = new Set<string>();
+/** Cuts one answer; give it every chunk in order. */
+export class ListCutter {
+  readonly #cluster: string;
+  readonly #valueEnd = new ValueEnd();
+  #state: State = 'start';
+  /** Name of the field whose value comes next. */
+  #key = '';
+  /** Parts of the unfinished token, one of each chunk that had some of it. */
+  #pieces: Buffer[] = [];
+  #pieceBytes = 0;
+  #begun = false;
+  readonly #seenFields = new Set<string>();
 
-  const bad = (what: string): GatewayError =>
-    new GatewayError('MEMBER_BAD_RESPONSE', `it sent a list that cannot be read: ${what}`, { cluster });
-  const checked = (token: Buffer, isItem: boolean): Buffer => {
-    try {
-      if (isUtf8(token) && ((isItem && token[0] === byte.openObject) || skipValue(token, 0) === token.length)) {
-        return token;
+  /** @param cluster named in errors */
+  constructor(cluster: string) {
+    this.#cluster = cluster;
+  }
+
+  /** @throws GatewayError MEMBER_BAD_RESPONSE, quoting nothing */
+  push(chunk: Buffer): ListPart {
+    const fields: [string, Buffer][] = [];
+    const items: Buffer[] = [];
+    let at = 0;
+    while (at < chunk.length) {
+      if (!this.#valueEnd.isOpen) {
+        at = skipSpace(chunk, at);
+        if (at === chunk.length) break;
+        const c = chunk[at]!;
+        if (!this.#beginsToken(c)) {
+          at += 1;
+          continue;
+        }
+        this.#valueEnd.begin(c);
       }
-    } catch {
-      // The error below quotes nothing of the text.
+      const end = this.#valueEnd.find(chunk, at);
+      const token = this.#keepPiece(chunk.subarray(at, end < 0 ? chunk.length : end), end >= 0);
+      if (token === undefined) break;
+      at = end;
+      this.#takeToken(token, fields, items);
     }
-    throw bad('it is not JSON');
-  };
-  const checkMetadata = (json: Buffer): void => {
+    return { fields, begun: this.#begun, items };
+  }
+
+  /** The answer has ended. @throws GatewayError MEMBER_BAD_RESPONSE in the middle of the list */
+  finish(): void {
+    if (this.#state !== 'end') throw this.#bad('it ends in the middle');
+  }
+
+  get #isInItem(): boolean {
+    return this.#state === 'item' || this.#state === 'first-item';
+  }
+
+  /** The whole token, once its last part is there. */
+  #keepPiece(piece: Buffer, isLast: boolean): Buffer | undefined {
+    this.#pieceBytes += piece.length;
+    if (this.#pieceBytes > (this.#isInItem ? maxItemBytes : maxFieldBytes))
+      throw this.#bad('an object in it is too long');
+    // Joined once, when the token is complete; joining with every chunk would take quadratic time.
+    this.#pieces.push(piece);
+    if (!isLast) return undefined;
+    const token = this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces);
+    this.#pieces = [];
+    this.#pieceBytes = 0;
+    return token;
+  }
+
+  #takeToken(token: Buffer, fields: [string, Buffer][], items: Buffer[]): void {
+    if (this.#isInItem) {
+      items.push(this.#checked(token, true));
+      this.#state = 'item-comma';
+      return;
+    }
+    const json = this.#checked(token, false);
+    if (this.#state === 'value') {
+      this.#takeValue(json, fields);
+      this.#state = 'comma';
+    } else {
+      if (json[0] !== byte.quote) throw this.#bad('it is no list');
+      this.#takeKey(textOf(json, 0, json.length));
+      this.#state = 'colon';
+    }
+  }
+
+  #takeKey(key: string): void {
+    this.#key = key;
+    if (!isItems(key) && !listFields.has(key)) return;
+    // A Table has rows where a List has items.
+    const field = isItems(key) ? 'items' : key;
+    if (this.#seenFields.has(field)) throw this.#bad(repeatedField);
+    this.#seenFields.add(field);
+  }
+
+  #takeValue(json: Buffer, fields: [string, Buffer][]): void {
+    if (isItems(this.#key)) this.#begun = true;
+    else if (listFields.has(this.#key)) fields.push([this.#key, json]);
+    if (this.#key !== 'metadata') return;
     try {
       membersOf(json, 0);
     } catch {
-      throw bad('one of its fields comes twice');
+      throw this.#bad(repeatedField);
     }
-  };
-  const onToken = (token: Buffer, fields: [string, Buffer][], items: Buffer[]): void => {
-    const isItem = state === 'item' || state === 'first-item';
-    const json = checked(token, isItem);
-    if (isItem) {
-      items.push(json);
-      state = 'item-comma';
-    } else if (state === 'value') {
-      if (isItems(key)) begun = true;
-      else if (listFields.has(key)) fields.push([key, json]);
-      if (key === 'metadata') checkMetadata(json);
-      state = 'comma';
-    } else {
-      if (json[0] !== byte.quote) throw bad('it is no list');
-      key = textOf(json, 0, json.length);
-      if (isItems(key) || listFields.has(key)) {
-        const field = isItems(key) ? 'items' : key;
-        if (seen.has(field)) throw bad('one of its fields comes twice');
-        seen.add(field);
-      }
-      state = 'colon';
+  }
+
+  #checked(token: Buffer, isItem: boolean): Buffer {
+    try {
+      if (isUtf8(token) && ((isItem && token[0] === byte.openObject) || skipValue(token, 0) === token.length))
+        return token;
+    } catch {
+      // The error below quotes nothing of the text.
     }
-  };
-  /** A byte between tokens; true when a token begins with it. */
-  const onByte = (c: number): boolean => {
-    switch (state) {
+    throw this.#bad('it is not JSON');
+  }
+
+  /** Takes a byte between tokens; true when a token begins with it. */
+  #beginsToken(c: number): boolean {
+    switch (this.#state) {
       case 'start':
-        if (c !== byte.openObject) throw bad('it is no object');
-        state = 'first-key';
+        if (c !== byte.openObject) throw this.#bad('it is no object');
+        this.#state = 'first-key';
         return false;
       case 'colon':
-        if (c !== byte.colon) throw bad('it is not JSON');
-        state = 'value';
+        if (c !== byte.colon) throw this.#bad('it is not JSON');
+        this.#state = 'value';
         return false;
       case 'first-key':
+        return !this.#ends(c, byte.closeObject, 'end');
       case 'comma':
-        if (c === byte.closeObject) {
-          state = 'end';
-          return false;
-        }
-        if (state === 'first-key') return true;
-        if (c !== byte.comma) throw bad('it is not JSON');
-        state = 'key';
+        if (!this.#ends(c, byte.closeObject, 'end')) this.#expectComma(c, 'key');
         return false;
       case 'value':
-        if (c !== byte.openList || !isItems(key)) return true;
-        begun = true;
-        state = 'first-item';
+        if (c !== byte.openList || !isItems(this.#key)) return true;
+        this.#begun = true;
+        this.#state = 'first-item';
         return false;
       case 'first-item':
+        return !this.#ends(c, byte.closeList, 'comma');
       case 'item-comma':
-        if (c === byte.closeList) {
-          state = 'comma';
-          return false;
-        }
-        if (state === 'first-item') return true;
-        if (c !== byte.comma) throw bad('it is not JSON');
-        state = 'item';
+        if (!this.#ends(c, byte.closeList, 'comma')) this.#expectComma(c, 'item');
         return false;
       case 'key':
       case 'item':
         return true;
       case 'end':
-        throw bad('something follows it');
+        throw this.#bad('something follows it');
     }
-  };
+  }
 
-  return {
-    push(chunk) {
-      const fields: [string, Buffer][] = [];
-      const items: Buffer[] = [];
-      let at = 0;
-      while (at < chunk.length) {
-        if (!valueEnd.isOpen) {
-          at = skipSpace(chunk, at);
-          if (at === chunk.length) break;
-          const c = chunk[at]!;
-          if (!onByte(c)) {
-            at += 1;
-            continue;
-          }
-          valueEnd.begin(c);
-        }
-        const end = valueEnd.find(chunk, at);
-        const piece = chunk.subarray(at, end < 0 ? chunk.length : end);
-        pieceBytes += piece.length;
-        if (pieceBytes > (state === 'item' || state === 'first-item' ? maxItemBytes : maxFieldBytes)) {
-          throw bad('an object in it is too long');
-        }
-        // Pieces are joined once, when the token is complete; joining with every chunk would take quadratic time.
-        pieces.push(piece);
-        if (end < 0) break;
-        const token = pieces.length === 1 ? piece : Buffer.concat(pieces);
-        pieces = [];
-        pieceBytes = 0;
-        at = end;
-        onToken(token, fields, items);
-      }
-      return { fields, begun, items };
-    },
-    finish() {
-      if (state !== 'end') throw bad('it ends in the middle');
-    },
-  };
+  /** Whether the byte closes the object or list that is open. */
+  #ends(c: number, close: number, next: State): boolean {
+    if (c === close) this.#state = next;
+    return c === close;
+  }
+
+  #expectComma(c: number, next: State): void {
+    if (c !== byte.comma) throw this.#bad('it is not JSON');
+    this.#state = next;
+  }
+
+  #bad(what: string): GatewayError {
+    const message = `it sent a list that cannot be read: ${what}`;
+    return new GatewayError('MEMBER_BAD_RESPONSE', message, { cluster: this.#cluster });
+  }
 }
+
+const repeatedField = 'one of its fields comes twice';
 
 /** Fields kept of a list beside its items. Others are dropped, so that no member can fill the memory with them. */
 const listFields: ReadonlySet<string> = new Set(['kind', 'apiVersion', 'metadata', 'columnDefinitions']);

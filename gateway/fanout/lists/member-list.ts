@@ -4,8 +4,8 @@ import { GatewayError } from '../../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../../cache/model/records.ts';
 import type { MemberAnswer } from '../../../routing/members/member-call.ts';
 import { membersOf, stringAt } from './item-bytes.ts';
-import { makeListCutter } from './list-cutter.ts';
-import type { ListCutter, ListPart } from './list-cutter.ts';
+import { ListCutter } from './list-cutter.ts';
+import type { ListPart } from './list-cutter.ts';
 import type { FanoutMembers, MemberQuestion } from '../members.ts';
 import { missingByAnswer, missingByError } from '../missing.ts';
 import type { Missing } from '../missing.ts';
@@ -33,7 +33,7 @@ export class MemberList {
   constructor(cluster: ClusterSpec, answer: MemberAnswer) {
     this.cluster = cluster;
     this.#answer = answer;
-    this.#cutter = makeListCutter(cluster.name);
+    this.#cutter = new ListCutter(cluster.name);
     this.#chunks = answer.chunks[Symbol.asyncIterator]();
   }
 
