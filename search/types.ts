@@ -1,6 +1,7 @@
 // The words all parts of the index share: what a type, a row and a member's incarnation are. Easy to get wrong: a
 // cluster's name is not its identity. A member that was made anew under the same name and address is another
 // incarnation, and nothing of the old one may be resumed.
+import type { PrinterColumn } from '../tables/printer-column.ts';
 
 /** A type of resources, without a version: the index keeps one version of each object. */
 export interface ResourceType {
@@ -39,16 +40,6 @@ export interface TypeInfo extends ResourceType {
    * a store must give it back as it got it.
    */
   readonly keptAs?: string;
-}
-
-/** apiextensions.k8s.io/v1 CustomResourceColumnDefinition. */
-export interface PrinterColumn {
-  readonly name: string;
-  readonly type: string;
-  readonly format?: string;
-  readonly description?: string;
-  readonly priority?: number;
-  readonly jsonPath: string;
 }
 
 /** One life of a member cluster. Rows and resume positions belong to it, not to a name. */

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PrinterColumn, TypeInfo } from '../types.ts';
-import { humanDuration } from './human-duration.ts';
-import { collectionTable, tableOf, type TableRow } from './table.ts';
+import { humanDuration } from '../../tables/human-duration.ts';
+import type { PrinterColumn } from '../../tables/printer-column.ts';
+import type { TableRow } from '../../tables/rows.ts';
+import type { TypeInfo } from '../types.ts';
+import { collectionTable, tableOf } from './table.ts';
 
 const nowMs = Date.UTC(2024, 4, 1, 12);
 const hourAgo = new Date(nowMs - 3_600_000).toISOString();

@@ -1,40 +1,21 @@
 // Columns and cells of objects as kube-apiserver's Tables have them, the cluster first. An object of any shape gives a
 // row: one member's odd object must not break the list of all.
-import { typeKey, type TypeInfo } from '../types.ts';
-import { customColumns, customPrinter, type CustomPrinter } from './custom-columns.ts';
 import { parseExact } from '../../lib/json/exact-json.ts';
 import {
   agesAt,
   createdDescription,
   nameDescription,
-  type Ages,
-  type Cell,
   type KubeObject,
-  type Printer,
-  type Printers,
-  type RowCondition,
   type TableColumn,
-} from './printer.ts';
-import { accessPrinters } from './printers/access.ts';
-import { clusterPrinters } from './printers/cluster.ts';
-import { corePrinters } from './printers/core.ts';
-import { devicePrinters } from './printers/devices.ts';
-import { networkPrinters } from './printers/network.ts';
-import { podPrinters } from './printers/pods.ts';
-import { storagePrinters } from './printers/storage.ts';
-import { workloadPrinters } from './printers/workloads.ts';
+} from '../../tables/printer.ts';
+import { rowsOfCustomType, rowsOfType, type TableRow } from '../../tables/rows.ts';
+import type { TypeInfo } from '../types.ts';
 
 /** What a row is made from. */
 export interface TableSource {
   readonly cluster: string;
   /** JSON of the object. */
   readonly raw: Uint8Array;
-}
-
-/** meta.k8s.io/v1 TableRow without `object`; JSON.stringify prints it as it is. */
-export interface TableRow {
-  readonly cells: readonly Cell[];
-  readonly conditions?: readonly RowCondition[];
 }
 
 /** Columns and rows of one type. */
@@ -52,22 +33,6 @@ const clusterColumn: TableColumn = {
   priority: 0,
 };
 
-const createdColumns: readonly TableColumn[] = [
-  { name: 'Name', type: 'string', format: 'name', description: nameDescription, priority: 0 },
-  { name: 'Created At', type: 'date', format: '', description: createdDescription, priority: 0 },
-];
-
-const builtIn: Printers = {
-  ...podPrinters,
-  ...workloadPrinters,
-  ...networkPrinters,
-  ...corePrinters,
-  ...storagePrinters,
-  ...accessPrinters,
-  ...clusterPrinters,
-  ...devicePrinters,
-};
-
 /**
  * The table of one type in one version, at one moment.
  * @param version whose columns are shown, of a custom type
@@ -75,14 +40,11 @@ const builtIn: Printers = {
  */
 export function tableOf(type: TypeInfo, version: string, nowMs: number): Table {
   const custom = type.printerColumns;
-  if (custom !== undefined) {
-    const printer = customPrinter(Object.hasOwn(custom, version) ? custom[version]! : []);
-    return withCluster(customColumns(printer), (object) => customRow(printer, object, agesAt(nowMs)));
-  }
-  const key = typeKey(type);
-  const printer = Object.hasOwn(builtIn, key) ? builtIn[key]! : undefined;
-  if (printer === undefined) return withCluster(createdColumns, createdRow);
-  return withCluster(printer.columns, (object) => builtInRow(printer, object, agesAt(nowMs)));
+  const { columns, row } =
+    custom === undefined
+      ? rowsOfType(type.group, type.resource)
+      : rowsOfCustomType(Object.hasOwn(custom, version) ? custom[version]! : []);
+  return withCluster(columns, (object) => row(object, nowMs));
 }
 
 const collectionColumns: readonly TableColumn[] = ['Group', 'Version', 'Kind', 'Namespace', 'Name', 'Age'].map(
@@ -123,17 +85,4 @@ function withCluster(columns: readonly TableColumn[], cellsOf: (object: KubeObje
       }
     },
   };
-}
-
-function builtInRow({ cells, conditions }: Printer, object: KubeObject, ages: Ages): TableRow {
-  const found = conditions?.(object) ?? [];
-  return { cells: cells(object, ages), ...(found.length === 0 ? {} : { conditions: found }) };
-}
-
-function createdRow({ metadata }: KubeObject): TableRow {
-  return { cells: [metadata?.name ?? '', metadata?.creationTimestamp ?? null] };
-}
-
-function customRow(printer: CustomPrinter, object: KubeObject, ages: Ages): TableRow {
-  return { cells: [object.metadata?.name ?? '', ...printer.map(({ cell }) => cell(object, ages))] };
 }

@@ -1,12 +1,12 @@
 // The scale subresource: an `autoscaling/v1` Scale read from and written to spec.replicas. Its resourceVersion is
 // that of the object behind it.
+import { selectorText } from '../../tables/cells.ts';
 import { sendObject } from './answer.ts';
 import { asKind, readKind } from '../wire/body.ts';
 import type { Call } from '../cluster.ts';
 import { applyPatch, readPatch } from '../apply/patch.ts';
 import type { Resource, ScalePaths } from '../store/resources.ts';
 import { conflict, notFound, objectModified } from './status-error.ts';
-import { followPath } from '../tables/custom.ts';
 import { copy, type JsonObject, type KubeObject } from '../types.ts';
 import { replaceExisting } from './write.ts';
 
@@ -47,21 +47,27 @@ function setPath(object: JsonObject, path: string, value: unknown): void {
   at[steps.at(-1) ?? ''] = value;
 }
 
+/** The value at a path such as `.spec.replicas`; CustomResourceDefinitions may use no other form here. */
+function valueAt(object: JsonObject, path: string): unknown {
+  const steps = path.split('.').filter((step) => step !== '');
+  return steps.reduce<unknown>((at, step) => (at as JsonObject | undefined)?.[step], object);
+}
+
 function scaleOf(resource: Resource, object: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const paths = resource.scale ?? builtInPaths;
-  const replicas = followPath(object, paths.specReplicasPath) ?? 0;
+  const replicas = valueAt(object, paths.specReplicasPath) ?? 0;
   const selector =
     resource.scale === undefined
       ? selectorText(object['spec']?.selector ?? {})
-      : followPath(object, resource.scale.labelSelectorPath ?? '.status.selector');
+      : valueAt(object, resource.scale.labelSelectorPath ?? '.status.selector');
   return {
     kind: 'Scale',
     apiVersion: 'autoscaling/v1',
     metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion, creationTimestamp },
     spec: replicas === 0 ? {} : { replicas },
     status: {
-      replicas: followPath(object, paths.statusReplicasPath) ?? 0,
+      replicas: valueAt(object, paths.statusReplicasPath) ?? 0,
       ...(typeof selector === 'string' && { selector }),
     },
   };
@@ -71,18 +77,4 @@ async function readScale(call: Call, resource: Resource, latest: () => KubeObjec
   if (call.info.verb === 'update') return readKind(call, scaleKind);
   const text = await readPatch(call, true);
   return asKind(applyPatch(call, scaleOf(resource, latest()), text, undefined), scaleKind);
-}
-
-/** A label selector object as the text `kubectl -l` takes. */
-function selectorText(selector: JsonObject): string {
-  const equal = Object.entries((selector['matchLabels'] ?? {}) as Record<string, string>).map(
-    ([key, value]) => `${key}=${value}`,
-  );
-  const sets = ((selector['matchExpressions'] ?? []) as JsonObject[]).map((part) => {
-    const { key, operator, values = [] } = part;
-    if (operator === 'Exists') return key;
-    if (operator === 'DoesNotExist') return `!${key}`;
-    return `${key} ${operator === 'In' ? 'in' : 'notin'} (${values.join(',')})`;
-  });
-  return [...equal, ...sets].join(',');
 }

@@ -1,6 +1,7 @@
 // Which resources this server has: the built-in ones of the specification, and those of CustomResourceDefinitions
 // while they exist. Several versions of a group share one storage key, so an object is found under each.
 import type { KubernetesSpec, ResourceSpec, Schema } from '../schema/spec.ts';
+import type { PrinterColumn } from '../../tables/printer-column.ts';
 import { keyOf } from './store.ts';
 import type { KubeObject } from '../types.ts';
 
@@ -27,16 +28,6 @@ export interface ScalePaths {
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;
   readonly labelSelectorPath?: string;
-}
-
-/** A column of a custom resource's table. */
-export interface PrinterColumn {
-  readonly name: string;
-  readonly type: string;
-  readonly jsonPath: string;
-  readonly priority?: number;
-  readonly description?: string;
-  readonly format?: string;
 }
 
 /** Resources by path and by kind. */

@@ -2,7 +2,7 @@
 // row. The JSON text is kept for each stored object, so that a hundred watchers cost one serialisation.
 import type { Negotiated } from './negotiate.ts';
 import { apiVersionOf, type Resource } from '../store/resources.ts';
-import { tableHead, tableRow } from '../tables/table.ts';
+import { tableHead, tableRow } from './table.ts';
 import { toVersion } from './conversion.ts';
 import type { JsonObject, KubeObject } from '../types.ts';
 

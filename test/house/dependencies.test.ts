@@ -10,7 +10,7 @@ test('what runs in production imports only what is in dependencies', () => {
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     dependencies: Record<string, string>;
   };
-  const files = globSync('{auth,bin,cache,cli,gateway,http,lib,routing,search,sim}/**/*.{ts,mjs}', {
+  const files = globSync('{auth,bin,cache,cli,gateway,http,lib,routing,search,sim,tables}/**/*.{ts,mjs}', {
     cwd: root,
   }).filter((file) => !/\.(?:test|fixture)\.ts$|node_modules/.test(file));
   assert.ok(files.length > 100);

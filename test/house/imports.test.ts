@@ -11,9 +11,10 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   cache: ['http', 'lib'],
   auth: ['cache', 'http', 'lib'],
   routing: ['cache', 'http', 'lib'],
-  search: ['auth', 'routing', 'cache', 'http', 'lib'],
+  search: ['auth', 'routing', 'cache', 'http', 'tables', 'lib'],
   gateway: ['search', 'auth', 'routing', 'cache', 'http', 'lib'],
-  sim: [],
+  tables: ['lib'],
+  sim: ['tables'],
   cli: [],
   // Joins rooms into one executable; nothing imports it.
   bin: ['gateway', 'cli', 'sim', 'lib'],

@@ -1,6 +1,6 @@
 // What the CustomResourceDefinitions of a member say of its types: storage version, conversion, printer columns. A CRD
 // is large (its schemas), so these few facts are read from it and the rest is dropped.
-import type { PrinterColumn } from '../../types.ts';
+import type { PrinterColumn } from '../../../tables/printer-column.ts';
 
 /** Facts of one CRD. */
 export interface CustomType {

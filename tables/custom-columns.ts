@@ -1,7 +1,7 @@
 // Cells of custom resources by the `additionalPrinterColumns` of their CRD (apiextensions-apiserver's tableconvertor).
 // A value of another type than the column's gives no cell, but a text column shows any value, lists as JSON.
-import { exactInteger, isExactInteger } from '../../lib/json/exact-json.ts';
-import type { PrinterColumn } from '../types.ts';
+import { exactInteger, isExactInteger } from '../lib/json/exact-json.ts';
+import type { PrinterColumn } from './printer-column.ts';
 import {
   nameDescription,
   createdDescription,

@@ -1,6 +1,6 @@
 // What a printer of table rows is: columns and the cells of one object, as kube-apiserver's printers have them. Cells
 // are typed (a count is a number, `2/3` a text), and ages are counted to the moment of the answer.
-import type { ExactInteger } from '../../lib/json/exact-json.ts';
+import type { ExactInteger } from '../lib/json/exact-json.ts';
 import { humanDuration } from './human-duration.ts';
 
 /** One cell. */

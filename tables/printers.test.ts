@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject, KubeObject } from '../types.ts';
-import { humanDuration, labelText, selectorCell } from './cells.ts';
-import { followPath } from './custom.ts';
-import { coreColumns } from './core.ts';
-import { networkColumns } from './network.ts';
-import { summarize } from './pods.ts';
-import { workloadColumns } from './workloads.ts';
+import { labelsText, selectorCell } from './cells.ts';
+import { humanDuration } from './human-duration.ts';
+import { parsePrinterPath } from './printer-path.ts';
+import { rowsOfType } from './rows.ts';
+
+type JsonObject = Record<string, any>;
+
+/** Cells of one object by name of the column, seen at the beginning of 1970. */
+function cells(group: string, resource: string, object: JsonObject): JsonObject {
+  const { columns, row } = rowsOfType(group, resource);
+  const found = row({ metadata: { name: 'x' }, ...object }, 0).cells;
+  return Object.fromEntries(columns.map(({ name }, i) => [name, found[i]]));
+}
 
 const second = 1000;
 const minute = 60 * second;
@@ -16,7 +22,7 @@ const day = 24 * hour;
 /** duration_test.go of apimachinery. */
 const durations: readonly (readonly [number, string])[] = [
   [-2 * second, '<invalid>'],
-  [-2 * second + 1, '<invalid>'],
+  [-2 * second + 1, '0s'],
   [0, '0s'],
   [second, '1s'],
   [2 * minute - 1, '119s'],
@@ -45,12 +51,11 @@ const durations: readonly (readonly [number, string])[] = [
 for (const [duration, expected] of durations)
   test(`${duration} ms reads ${expected}`, () => assert.equal(humanDuration(duration), expected));
 
-const podOf = (status: JsonObject, more: JsonObject = {}): KubeObject =>
-  ({
-    metadata: { name: 'p', ...more['metadata'] },
-    spec: { containers: [{ name: 'a' }, { name: 'b' }], ...more['spec'] },
-    status,
-  }) as unknown as KubeObject;
+const podOf = (status: JsonObject, more: JsonObject = {}): JsonObject => ({
+  metadata: { name: 'p', ...more['metadata'] },
+  spec: { containers: [{ name: 'a' }, { name: 'b' }], ...more['spec'] },
+  status,
+});
 const running = { ready: true, restartCount: 0, state: { running: {} } };
 const ended = (exitCode: number, reason?: string): JsonObject => ({
   restartCount: 0,
@@ -59,7 +64,7 @@ const ended = (exitCode: number, reason?: string): JsonObject => ({
 const waiting = (reason: string): JsonObject => ({ restartCount: 0, state: { waiting: { reason } } });
 
 /** name, pod, READY, STATUS, restarts (printers_test.go TestPrintPod). */
-const pods: readonly (readonly [string, KubeObject, string, string, number])[] = [
+const pods: readonly (readonly [string, JsonObject, string, string, number])[] = [
   ['pending without statuses', podOf({ phase: 'Pending' }), '0/2', 'Pending', 0],
   [
     'all running',
@@ -163,21 +168,9 @@ const pods: readonly (readonly [string, KubeObject, string, string, number])[] =
 ];
 for (const [name, pod, ready, status, restarts] of pods)
   test(`pod table: ${name}`, () => {
-    const summary = summarize(pod);
-    assert.deepEqual([summary.ready, summary.status, summary.restarts], [ready, status, restarts]);
+    const row = cells('', 'pods', pod);
+    assert.deepEqual([row['Ready'], row['Status'], row['Restarts']], [ready, status, String(restarts)]);
   });
-
-const cells = (
-  columns: Readonly<Record<string, readonly { name: string; cell: (o: KubeObject, now: Date) => unknown }[]>>,
-  key: string,
-  object: JsonObject,
-): JsonObject =>
-  Object.fromEntries(
-    (columns[key] ?? []).map((column) => [
-      column.name,
-      column.cell({ metadata: { name: 'x' }, ...object } as unknown as KubeObject, new Date(0)),
-    ]),
-  );
 
 test('node table: status, roles, addresses', () => {
   const node = {
@@ -189,7 +182,7 @@ test('node table: status, roles, addresses', () => {
       nodeInfo: { kubeletVersion: 'v1', kernelVersion: '6', architecture: 'arm64' },
     },
   };
-  const row = cells(coreColumns, '/nodes', node);
+  const row = cells('', 'nodes', node);
   assert.deepEqual(
     [row['Status'], row['Roles'], row['Internal-IP'], row['External-IP'], row['Kernel-Version'], row['OS-Image']],
     ['NotReady,SchedulingDisabled', 'edge,worker', '10.0.0.1', '<none>', '6 (arm64)', '<unknown>'],
@@ -201,34 +194,33 @@ test('service table: addresses and ports by type', () => {
     { port: 80, protocol: 'TCP' },
     { port: 443, nodePort: 30443, protocol: 'TCP' },
   ];
-  const plain = cells(networkColumns, '/services', { spec: { type: 'ClusterIP', clusterIPs: ['10.0.0.1'], ports } });
+  const plain = cells('', 'services', { spec: { type: 'ClusterIP', clusterIPs: ['10.0.0.1'], ports } });
   assert.deepEqual([plain['External-IP'], plain['Port(s)']], ['<none>', '80/TCP,443:30443/TCP']);
-  const pending = cells(networkColumns, '/services', { spec: { type: 'LoadBalancer' } });
+  const pending = cells('', 'services', { spec: { type: 'LoadBalancer' } });
   assert.deepEqual(
     [pending['External-IP'], pending['Port(s)'], pending['Cluster-IP']],
     ['<pending>', '<none>', '<none>'],
   );
-  const named = cells(networkColumns, '/services', { spec: { type: 'ExternalName', externalName: 'example.com' } });
+  const named = cells('', 'services', { spec: { type: 'ExternalName', externalName: 'example.com' } });
   assert.equal(named['External-IP'], 'example.com');
-  const balanced = cells(networkColumns, '/services', {
+  const balanced = cells('', 'services', {
     spec: { type: 'LoadBalancer' },
     status: { loadBalancer: { ingress: [{ hostname: 'a-very-long-name.example.com' }] } },
   });
-  assert.equal(balanced['External-IP'], 'a-very-long-n...');
+  assert.equal(balanced['External-IP'], 'a-very-long-name.example.com');
 });
 
 test('endpoints table: three at most, the rest counted', () => {
   const addresses = ['1', '2', '3', '4', '5'].map((ip) => ({ ip }));
   assert.equal(
-    cells(networkColumns, '/endpoints', { subsets: [{ addresses, ports: [{ port: 80 }] }] })['Endpoints'],
+    cells('', 'endpoints', { subsets: [{ addresses, ports: [{ port: 80 }] }] })['Endpoints'],
     '1:80,2:80,3:80 + 2 more...',
   );
-  assert.equal(cells(networkColumns, '/endpoints', {})['Endpoints'], '<none>');
+  assert.equal(cells('', 'endpoints', {})['Endpoints'], '<none>');
 });
 
 test('job table: completions and status', () => {
-  const job = (spec: JsonObject, status: JsonObject): JsonObject =>
-    cells(workloadColumns, 'batch/jobs', { spec, status });
+  const job = (spec: JsonObject, status: JsonObject): JsonObject => cells('batch', 'jobs', { spec, status });
   assert.equal(job({ completions: 3 }, { succeeded: 1 })['Completions'], '1/3');
   assert.equal(job({ parallelism: 3 }, {})['Completions'], '0/1 of 3');
   assert.equal(job({}, { conditions: [{ type: 'Failed', status: 'True' }] })['Status'], 'Failed');
@@ -240,8 +232,8 @@ test('job table: completions and status', () => {
 });
 
 test('texts of labels and selectors are sorted', () => {
-  assert.equal(labelText({ b: '2', a: '1' }), 'a=1,b=2');
-  assert.equal(labelText({}), '<none>');
+  assert.equal(labelsText({ b: '2', a: '1' }), 'a=1,b=2');
+  assert.equal(labelsText({}), '<none>');
   assert.equal(
     selectorCell({
       matchLabels: { z: '1' },
@@ -250,7 +242,7 @@ test('texts of labels and selectors are sorted', () => {
         { key: 'c', operator: 'DoesNotExist' },
       ],
     }),
-    '!c,a in (x,y),z=1',
+    'a in (x,y),!c,z=1',
   );
 });
 
@@ -264,8 +256,8 @@ test('paths of printer columns', () => {
       'b.c': 3,
     },
   };
-  assert.equal(followPath(object, '.spec.a[?(@.type=="Ready")].v'), 2);
-  assert.equal(followPath(object, '.spec.a[0].v'), 1);
-  assert.equal(followPath(object, ".spec['b\\.c']"), 3);
-  assert.equal(followPath(object, '.spec.none.more'), undefined);
+  assert.deepEqual(parsePrinterPath('.spec.a[?(@.type=="Ready")].v')(object), [2]);
+  assert.deepEqual(parsePrinterPath('.spec.a[0].v')(object), [1]);
+  assert.deepEqual(parsePrinterPath('.spec.b\\.c')(object), [3]);
+  assert.deepEqual(parsePrinterPath('.spec.none.more')(object), []);
 });

@@ -1,0 +1,88 @@
+// Columns and rows of `meta.k8s.io/v1` Tables as kube-apiserver has them: those of the built-in types (Kubernetes
+// pkg/printers/internalversion), those of a CustomResourceDefinition, or name and date for any other type.
+import { customColumns, customPrinter } from './custom-columns.ts';
+import type { PrinterColumn } from './printer-column.ts';
+import {
+  agesAt,
+  createdDescription,
+  nameDescription,
+  type Cell,
+  type KubeObject,
+  type Printers,
+  type RowCondition,
+  type TableColumn,
+} from './printer.ts';
+import { accessPrinters } from './printers/access.ts';
+import { clusterPrinters } from './printers/cluster.ts';
+import { corePrinters } from './printers/core.ts';
+import { devicePrinters } from './printers/devices.ts';
+import { networkPrinters } from './printers/network.ts';
+import { podPrinters } from './printers/pods.ts';
+import { storagePrinters } from './printers/storage.ts';
+import { workloadPrinters } from './printers/workloads.ts';
+
+/** meta.k8s.io/v1 TableRow without `object`; JSON.stringify prints it as it is. */
+export interface TableRow {
+  readonly cells: readonly Cell[];
+  readonly conditions?: readonly RowCondition[];
+}
+
+/** Columns of one type, and how its rows are made. */
+export interface RowMaker {
+  readonly columns: readonly TableColumn[];
+  /**
+   * @param nowMs Unix milliseconds that ages are counted to
+   * @throws TypeError or RangeError for an object of another shape than its type has
+   */
+  readonly row: (object: KubeObject, nowMs: number) => TableRow;
+}
+
+const createdColumns: readonly TableColumn[] = [
+  { name: 'Name', type: 'string', format: 'name', description: nameDescription, priority: 0 },
+  { name: 'Created At', type: 'date', format: '', description: createdDescription, priority: 0 },
+];
+
+const created: RowMaker = {
+  columns: createdColumns,
+  row: ({ metadata }) => ({ cells: [metadata?.name ?? '', metadata?.creationTimestamp ?? null] }),
+};
+
+const builtIn: Printers = {
+  ...podPrinters,
+  ...workloadPrinters,
+  ...networkPrinters,
+  ...corePrinters,
+  ...storagePrinters,
+  ...accessPrinters,
+  ...clusterPrinters,
+  ...devicePrinters,
+};
+
+/**
+ * The rows of a type that is no custom resource.
+ * @param group '' for the core group
+ */
+export function rowsOfType(group: string, resource: string): RowMaker {
+  const key = `${resource}.${group}`;
+  if (!Object.hasOwn(builtIn, key)) return created;
+  const { columns, cells, conditions } = builtIn[key]!;
+  return {
+    columns,
+    row: (object, nowMs) => {
+      const found = conditions?.(object) ?? [];
+      return { cells: cells(object, agesAt(nowMs)), ...(found.length === 0 ? {} : { conditions: found }) };
+    },
+  };
+}
+
+/** The rows of a custom resource. @param columns `additionalPrinterColumns`; with none there is the age alone */
+export function rowsOfCustomType(columns: readonly PrinterColumn[]): RowMaker {
+  const printer = customPrinter(columns);
+  return {
+    columns: customColumns(printer),
+    row: (object, nowMs) => {
+      const ages = agesAt(nowMs);
+      return { cells: [object.metadata?.name ?? '', ...printer.map(({ cell }) => cell(object, ages))] };
+    },
+  };
+}
