@@ -36,7 +36,7 @@ export function headLimitsOf(peer: Peer, holding: Holding): HeadLimits {
 export function headTooLarge(limits: HeadLimits): HttpFault {
   const text =
     limits.bytes < headLimits.bytes
-      ? `over ${limits.bytes / 1024} KiB or ${limits.pairs} fields, the most before a login on this connection`
-      : `over 1 MiB or ${limits.pairs} fields`;
+      ? `larger than ${limits.bytes / 1024} KiB or ${limits.pairs} header fields, the limit before a login on this connection`
+      : `larger than 1 MiB or ${limits.pairs} header fields`;
   return new HttpFault('HEADERS_TOO_LARGE', `the request head is ${text}`);
 }

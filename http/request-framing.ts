@@ -59,7 +59,7 @@ export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead =>
   const hasOption = (name: string): boolean => options.some((option) => option.trim() === name);
   const close = hasOption('close');
   const upgrade = found.upgrade !== undefined && hasOption('upgrade');
-  if (upgrade && body !== 'none') throw new HttpFault('BAD_UPGRADE', 'a request to upgrade has no body');
+  if (upgrade && body !== 'none') throw new HttpFault('BAD_UPGRADE', 'an upgrade request must not have a body');
   return { body, host, close, expectsContinue, upgrade };
 });
 
@@ -102,26 +102,28 @@ function requireBounded(name: 'Host' | 'Authorization', value: string): void {
 function readHost(found: Found, value: string): void {
   if (found.host !== undefined) throw new HttpFault('BAD_HEADERS', 'the request has two Host headers');
   requireBounded('Host', value);
-  if (!hostBytes.test(value)) throw new HttpFault('BAD_HEADERS', 'the Host header holds what no host name does');
+  if (!hostBytes.test(value))
+    throw new HttpFault('BAD_HEADERS', 'the Host header has a character that is not allowed in a host name');
   found.host = value;
 }
 
 function readExpect(found: Found, value: string): void {
   if (value.toLowerCase() !== '100-continue') {
-    throw new HttpFault('BAD_HEADERS', 'the only expectation served is "100-continue"');
+    throw new HttpFault('BAD_HEADERS', 'the only supported Expect header is "100-continue"');
   }
   found.expectsContinue = true;
 }
 
 function frame(found: Found, value: string, read: (value: string) => BodyFraming): void {
-  if (found.framed) throw new HttpFault('BAD_HEADERS', 'the request is framed twice');
+  if (found.framed)
+    throw new HttpFault('BAD_HEADERS', 'the request has more than one Content-Length or Transfer-Encoding header');
   found.framed = true;
   found.body = read(value);
 }
 
 function readTransferEncoding(value: string): BodyFraming {
   if (value.toLowerCase() === 'chunked') return 'chunked';
-  throw new HttpFault('BAD_HEADERS', 'the only transfer encoding served is "chunked"');
+  throw new HttpFault('BAD_HEADERS', 'the only supported Transfer-Encoding is "chunked"');
 }
 
 function readContentLength(value: string): BodyFraming {

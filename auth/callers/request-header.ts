@@ -90,7 +90,10 @@ export function makeRequestHeaderAuthenticator(now: () => number = Date.now): Re
       if (sent.length === 0) return undefined;
       const { commonName } = believable(judge, peerCertificates);
       if (trust.allowedNames.length > 0 && !trust.allowedNames.includes(commonName)) {
-        throw new GatewayError('UNAUTHENTICATED', 'the certificate is not one of an allowed front proxy');
+        throw new GatewayError(
+          'UNAUTHENTICATED',
+          'the name of the client certificate is not that of an allowed front proxy',
+        );
       }
       const known = users.get(key);
       if (known !== undefined) return known;
@@ -157,7 +160,10 @@ function believable(judge: CertificateJudge, presented: readonly Uint8Array[]): 
     return judge.judge(presented);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    throw new GatewayError(error.code, `no front proxy is speaking: ${error.message}`);
+    throw new GatewayError(
+      error.code,
+      `the request has headers of a front proxy, but no valid certificate of one: ${error.message}`,
+    );
   }
 }
 

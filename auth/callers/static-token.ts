@@ -50,7 +50,7 @@ export function parseTokenFile(text: string, file: string): TokenFile {
       warnings.push(`${where}: the token is blank, the record is skipped`);
     } else {
       const entry = readEntry(token, record, where, faults);
-      if (entries.has(token)) warnings.push(`${where}: the token stands in an earlier record too; this one counts`);
+      if (entries.has(token)) warnings.push(`${where}: an earlier record has the same token; this record is used`);
       if (entry !== undefined) entries.set(token, entry);
     }
   }

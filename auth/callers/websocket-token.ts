@@ -29,7 +29,7 @@ export function readWebSocketToken(rawHeaders: readonly string[]): string | unde
   if (decodeHeaderText(token) === undefined)
     throw bad('the bearer token among the WebSocket subprotocols is not UTF-8');
   if (token === '') return undefined;
-  if (items.length === 1) throw bad('a bearer token as WebSocket subprotocol needs another subprotocol beside it');
+  if (items.length === 1) throw bad('a bearer token must not be the only WebSocket subprotocol; offer another one too');
   return token;
 }
 

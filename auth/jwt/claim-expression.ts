@@ -123,7 +123,7 @@ function written(node: ASTNode, reading: Reading): string {
     case 'id':
       // In kube-apiserver, `claims` and `user` can only be used through their members: not with `in`, size() or in a
       // loop.
-      if (isSubject(node, reading)) refuse(`"${node.args}" as a whole`, node);
+      if (isSubject(node, reading)) refuse(`"${node.args}" without a member`, node);
       if (!reading.variables.includes(node.args)) refuse(`"${node.args}"`, node);
       return node.args;
     case '.':
@@ -136,7 +136,7 @@ function written(node: ASTNode, reading: Reading): string {
     case '[?]': {
       const [from, index] = node.args;
       if (index.op !== 'value' || !['string', 'bigint'].includes(typeof index.args))
-        refuse('an index that is not written out', index);
+        refuse('an index that is not a literal', index);
       if (typeof index.args === 'string') note(from, index.args, node, reading);
       return `${writtenSource(from, reading)}${node.op === '[]' ? '[' : '[?'}${written(index, reading)}]`;
     }
@@ -194,8 +194,7 @@ function writtenValue(node: ASTNode, value: unknown): string {
     // JSON's escape sequences are valid in CEL with the same meaning.
     return JSON.stringify(value);
   }
-  if (typeof value !== 'number' || !/^\d+(?:\.\d+)?$/.test(String(value)))
-    return refuse('a literal of another kind', node);
+  if (typeof value !== 'number' || !/^\d+(?:\.\d+)?$/.test(String(value))) return refuse('this kind of literal', node);
   return Number.isInteger(value) ? `${value}.0` : String(value);
 }
 
@@ -270,7 +269,7 @@ function isNamespace(node: ASTNode, name: 'sets' | 'optional', { variables }: Re
  */
 function writtenPattern(node: ASTNode, [pattern, ...more]: readonly ASTNode[], { patterns }: Reading): string {
   if (more.length > 0 || pattern?.op !== 'value' || typeof pattern.args !== 'string')
-    return refuse('matches() of a pattern that is not written out', node);
+    return refuse('matches() with a pattern that is not a string literal', node);
   try {
     addPattern(patterns, pattern.args);
   } catch (error) {
@@ -285,7 +284,7 @@ function writtenLoop(node: ASTNode, name: string, args: readonly ASTNode[], read
   const counts = name === 'map' ? [1, 2] : [1];
   if (variable?.op !== 'id' || !counts.includes(bodies.length)) return refuse(`this form of ${name}()`, node);
   const taken = [reading.subject, 'sets', 'optional', ...reading.variables];
-  if (taken.includes(variable.args)) refuse(`"${variable.args}" as the name of two things`, variable);
+  if (taken.includes(variable.args)) refuse(`the name "${variable.args}" twice`, variable);
   reading.variables.push(variable.args);
   const text = looped(reading, 1, () => [variable.args, ...bodies.map((body) => written(body, reading))].join(', '));
   reading.variables.pop();

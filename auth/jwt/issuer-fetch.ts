@@ -33,8 +33,8 @@ export async function fetchIssuerDocument(address: string, options: IssuerFetchO
   const { certificateAuthority, timeoutMs = defaultTimeoutMs, maxBytes = defaultMaxBytes } = options;
   const url = URL.parse(address);
   if (url === null || url.protocol !== 'https:' || url.username !== '' || url.password !== '')
-    throw new IssuerFault('the address of a document of the provider is not an https URL without a user');
-  if (isLinkLocal(url.hostname)) throw new IssuerFault(`${url.host} is a link-local address, which is never asked`);
+    throw new IssuerFault('an address of the provider is not an https URL, or has a user name in it');
+  if (isLinkLocal(url.hostname)) throw new IssuerFault(`${url.host} is a link-local address, which is not allowed`);
   const body = await get(
     url,
     {
@@ -85,7 +85,7 @@ function faultOf(url: URL, error: Error): IssuerFault {
   const { code } = error as NodeJS.ErrnoException;
   const reason =
     error.name === 'AbortError' || error.name === 'TimeoutError' ? 'no answer in time' : (code ?? 'failed');
-  return new IssuerFault(`${url.host} cannot be asked: ${reason}`, { cause: error });
+  return new IssuerFault(`${url.host} cannot be reached: ${reason}`, { cause: error });
 }
 
 /** Whether the host is a link-local address, where clouds have their metadata services. */

@@ -167,7 +167,7 @@ class JwtTokens {
     const provider = read === undefined ? undefined : this.#providers.get(read.issuer);
     if (read === undefined || provider === undefined) throw bad('it was not issued by an identity provider known here');
     const { header } = read;
-    if (header === undefined) throw bad('its header cannot be used');
+    if (header === undefined) throw bad('its header is not valid, or its algorithm is not supported');
     const keys = provider.keys.current();
     if (keys !== undefined && isSigned(token, header, keys)) return this.#settle(key, read, provider, keys);
     if (keys !== undefined && hasKey(header, keys)) {

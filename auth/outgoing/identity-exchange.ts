@@ -111,7 +111,7 @@ function readAnnotation(
 function unusable(cluster: string, fault: ConfigurationError): GatewayError {
   return new GatewayError(
     'CLUSTER_UNUSABLE',
-    `nobody is sent to cluster "${cluster}" because its identity rules cannot be used: ${fault.message}; mend or remove the annotation`,
+    `no request is sent to cluster "${cluster}" because its identity rules are not valid: ${fault.message}; correct or remove the annotation`,
     { cluster },
   );
 }

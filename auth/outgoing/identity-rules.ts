@@ -125,7 +125,12 @@ function faultsOf(
 ): readonly RuleFault[] {
   const faults: RuleFault[] = [];
   if (given.type === 'ExternalIdentityExchanger') {
-    return [[['type'], 'ExternalIdentityExchanger asks a server that cluster-gateway never defined; remove the rule']];
+    return [
+      [
+        ['type'],
+        'ExternalIdentityExchanger is not supported, because cluster-gateway never defined its protocol; remove the rule',
+      ],
+    ];
   }
   if (given.url !== undefined) faults.push([['url'], 'has no meaning for this type of rule']);
   if (given.type === 'PrivilegedIdentityExchanger') {
@@ -135,10 +140,10 @@ function faultsOf(
       faults.push([['type'], 'needs --allow-privileged-identity and --privileged-user NAME']);
     }
     if (given.target !== undefined)
-      faults.push([['target'], 'a privileged rule goes out as --privileged-user; remove it']);
+      faults.push([['target'], 'must be removed: a privileged rule always impersonates --privileged-user']);
     return faults;
   }
-  if (given.target === undefined) return [...faults, [['target'], 'is missing: say who goes out']];
+  if (given.target === undefined) return [...faults, [['target'], 'is missing: name the user to impersonate']];
   const { user, groups, uid } = given.target;
   if (user === undefined) {
     faults.push([['target', 'user'], 'is missing: an API server refuses groups or a uid without a user']);
@@ -151,10 +156,10 @@ function faultsOf(
     }
   }
   if (limits.usernameOnly && groups.length > 0) {
-    faults.push([['target', 'groups'], 'cannot go out with --impersonation-mode=username']);
+    faults.push([['target', 'groups'], 'cannot be sent with --impersonation-mode=username']);
   }
   if (limits.usernameOnly && uid !== undefined) {
-    faults.push([['target', 'uid'], 'cannot go out with --impersonation-mode=username']);
+    faults.push([['target', 'uid'], 'cannot be sent with --impersonation-mode=username']);
   }
   return faults;
 }

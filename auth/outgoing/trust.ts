@@ -80,7 +80,7 @@ export function forwardedIdentity(user: User, options: TrustOptions): User {
     (componentName.test(user.name) ? user.name : undefined) ?? user.groups.find((group) => componentGroup.test(group));
   if (component !== undefined) {
     throw refused(
-      `${JSON.stringify(component)} is a name of nodes, joining nodes or control plane components, which stays on the hub`,
+      `${JSON.stringify(component)} is a name of nodes, joining nodes or control plane components, which is never forwarded to a cluster`,
     );
   }
   const name = user.name.startsWith(accountName) ? accountIdentity(user.name, options) : ownName(user.name, options);
@@ -98,7 +98,7 @@ function accountIdentity(name: string, { serviceAccountIdentity }: TrustOptions)
   if (serviceAccountIdentity === 'prefixed') return hubPrefix + name;
   if (serviceAccountIdentity === 'as-is') return name;
   throw refused(
-    `${JSON.stringify(name)} is an identity of a ServiceAccount of the hub, and this gateway forwards none`,
+    `${JSON.stringify(name)} is an identity of a ServiceAccount of the hub, which this gateway does not forward (--service-account-identity=refuse)`,
   );
 }
 

@@ -65,10 +65,10 @@ export function makeHubReview(options: HubReviewOptions): HubReview {
 function statusOf(kind: ReviewKind, { status: code, body }: HubAnswer): Readonly<Record<string, unknown>> {
   if (code === 401 || code === 403) {
     throw unavailable(
-      `the hub does not let the gateway ask for a ${kind} (${code}): bind its account to the ClusterRole system:auth-delegator`,
+      `the hub does not let the gateway create a ${kind} (${code}): bind its account to the ClusterRole system:auth-delegator`,
     );
   }
-  if (code !== 200 && code !== 201) throw unavailable(`the hub answered a ${kind} with ${code}; ask again`);
+  if (code !== 200 && code !== 201) throw unavailable(`the hub answered a ${kind} with ${code}; try again`);
   let review: unknown;
   try {
     review = JSON.parse(body.toString('utf8'));

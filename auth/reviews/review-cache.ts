@@ -83,7 +83,7 @@ export function makeReviewCache<Answer extends object>(options: ReviewCacheOptio
       const waiting = pending.get(key);
       if (waiting !== undefined) return waiting;
       if (pending.size >= options.maxPending) {
-        const busy = 'too many requests are waiting for reviews of the hub; ask again';
+        const busy = 'too many requests are waiting for reviews by the hub; try again';
         return Promise.reject(new GatewayError('HUB_UNAVAILABLE', busy));
       }
       const asking = askNow(key, review);

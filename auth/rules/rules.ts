@@ -144,7 +144,7 @@ const rule = z
     if (forResources && given.resources.length === 0) fault('resources', 'must be given with apiGroups');
     for (const field of ['resourceNames', 'namespaces'] as const) {
       if (given[field].length > 0 && given.nonResourceURLs.length > 0) {
-        fault(field, 'cannot narrow nonResourceURLs; write two rules');
+        fault(field, 'cannot be combined with nonResourceURLs; write two rules');
       }
     }
   });

@@ -74,7 +74,7 @@ export function promisedLength(status: number, headers: RawHeaders): number {
     if (!field.isLength) continue;
     if (!/^[0-9]{1,15}$/.test(value)) throw refuse('an invalid Content-Length');
     const length = Number(value);
-    if (promised >= 0 && promised !== length) throw refuse('two lengths');
+    if (promised >= 0 && promised !== length) throw refuse('two different Content-Length headers');
     promised = length;
   }
   return promised;

@@ -132,7 +132,7 @@ export class ChunkedBody {
   #takeExtension(byte: number): void {
     if (byte === carriageReturn) this.#state = chunkSizeLf;
     else if (isControl(byte)) throw new ResponseFault('a chunk extension is invalid');
-    else if (++this.#extensionBytes > maxExtensionBytes) throw new ResponseFault('it sent too many chunk extensions');
+    else if (++this.#extensionBytes > maxExtensionBytes) throw new ResponseFault('it has too many chunk extensions');
   }
 
   #takeTrailer(byte: number): void {

@@ -78,7 +78,7 @@ export function answerHead(status: number, headers: RawHeaders, bodyless: boolea
     const fate = judge(name, value, i);
     if (fate === 'drop') continue;
     if (fate === 'length') {
-      if (length !== undefined && length !== Number(value)) throw refuse('two lengths');
+      if (length !== undefined && length !== Number(value)) throw refuse('two different Content-Length headers');
       if (length !== undefined || status === 204) continue;
       length = Number(value);
     }

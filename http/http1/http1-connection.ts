@@ -30,7 +30,7 @@ const idleTimeoutMs = 120_000;
  */
 const firstRequestMs = 1_000;
 
-const crowdedText = 'the gateway holds too many unfinished requests; ask again';
+const crowdedText = 'the gateway has too many unfinished requests; try again';
 const faultHead: Http1RequestHead = { body: 'none', host: '', close: true, expectsContinue: false, upgrade: false };
 
 /** What a connection gets from the listener that accepted it. */

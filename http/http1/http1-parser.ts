@@ -136,9 +136,9 @@ export function parseRequestHead(text: string, fields?: FieldReader, limits: Hea
  * @throws HttpFault when the request must be refused; the connection can still answer it
  */
 export function judge(head: Http1Head): Http1RequestHead {
-  if (!head.http11) throw new HttpFault('BAD_REQUEST', 'only HTTP/1.1 and HTTP/2 are served');
+  if (!head.http11) throw new HttpFault('BAD_REQUEST', 'the HTTP version is not supported; use HTTP/1.1 or HTTP/2');
   if (head.method === 'CONNECT') {
-    throw new HttpFault('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
+    throw new HttpFault('METHOD_NOT_ALLOWED', 'CONNECT is not supported: the gateway is not a proxy for other hosts');
   }
   return readHttp1Head(head.headers);
 }

@@ -195,7 +195,10 @@ function faultOf(found: Found, method: string): HttpFault | undefined {
   const { authority, host, length, expect } = found;
   let { fault } = found;
   if (method === 'CONNECT') {
-    fault ??= new HttpFault('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
+    fault ??= new HttpFault(
+      'METHOD_NOT_ALLOWED',
+      'CONNECT is not supported: the gateway is not a proxy for other hosts',
+    );
   }
   if (length !== undefined && !/^\d{1,15}$/.test(length)) {
     fault ??= refuse('Content-Length is not a decimal number');
@@ -206,7 +209,7 @@ function faultOf(found: Found, method: string): HttpFault | undefined {
     fault ??= refuse('the Host header differs from :authority');
   }
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
-    fault ??= refuse('the only expectation served is "100-continue"');
+    fault ??= refuse('the only supported Expect header is "100-continue"');
   }
   return fault;
 }

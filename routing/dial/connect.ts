@@ -167,7 +167,7 @@ class DialAttempt {
   readonly #result = Promise.withResolvers<Dialed>();
   readonly #sockets: Socket[] = [];
   readonly #onAbort = (): void =>
-    this.#giveUp(fail('MEMBER_UNAVAILABLE', 'the connection was given up', this.#member, undefined));
+    this.#giveUp(fail('MEMBER_UNAVAILABLE', 'connecting was cancelled', this.#member, undefined));
   #signal: AbortSignal | undefined;
   #timer: NodeJS.Timeout | undefined;
   #over = false;

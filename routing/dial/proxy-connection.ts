@@ -86,7 +86,7 @@ function proxyContext(proxy: ProxyAddress, trust: TlsTrust, hold: TlsHold): Secu
     return hold.contextOf({ authorities, systemRoots: ca === undefined, clientCertificate: { cert, key } });
   } catch (error) {
     if (error instanceof UnreadableAuthority)
-      throw new ProxyRefusal('the certificate authority for it is not a PEM certificate', { cause: error });
-    throw new ProxyRefusal('the client certificate and key for it cannot be used', { cause: error });
+      throw new ProxyRefusal('the certificate authority configured for it is not a PEM certificate', { cause: error });
+    throw new ProxyRefusal('the client certificate and key configured for it cannot be used', { cause: error });
   }
 }

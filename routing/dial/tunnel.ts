@@ -119,7 +119,7 @@ function connectHead(proxy: ProxyAddress, endpoint: Endpoint): string {
   let head = `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n`;
   for (const [name, value] of proxy.headers ?? []) {
     if (!token.test(name) || ownHeader.test(name) || badValue.test(value)) {
-      throw new ProxyRefusal('a header set for it is not allowed');
+      throw new ProxyRefusal('a header configured for it is not allowed');
     }
     // When the proxy URL has a user name, it takes precedence over a configured Proxy-Authorization header, as in Go's
     // http.Transport.
@@ -159,7 +159,7 @@ async function openSocks(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint
   let rest = await exchange(socket, Buffer.from([5, 1, method]), Buffer.alloc(0), 2);
   const chosen = rest.answer;
   if (chosen[0] !== 5) throw new ProxyRefusal('it does not speak SOCKS5');
-  if (chosen[1] !== method) throw new ProxyRefusal('it wants another way to authenticate');
+  if (chosen[1] !== method) throw new ProxyRefusal('it requires another authentication method');
   if (userinfo !== undefined) {
     rest = await exchange(socket, socksLogin(userinfo), rest.left, 2);
     if (rest.answer[1] !== 0) throw new ProxyRefusal('it refused the user name and password');
@@ -183,7 +183,7 @@ async function exchange(
   early: Buffer,
   length: number | ((received: Buffer) => number),
 ): Promise<{ readonly answer: Buffer; readonly left: Buffer }> {
-  if (early.length > 0) throw new ProxyRefusal('it answered before it was asked');
+  if (early.length > 0) throw new ProxyRefusal('it sent data before it got a request');
   let received = Buffer.alloc(0);
   let needed = 0;
   const answer = readUntil(socket, (chunk) => {

@@ -299,7 +299,7 @@ class StreamRun implements ResponseHandler, OpenStream {
     const { clusterName } = this.#forwarding;
     return new GatewayError(
       'MEMBER_CREDENTIAL',
-      `cluster "${clusterName}" refused the gateway's own credential (401): it may have expired; renew it in the kubeconfig the gateway reads`,
+      `cluster "${clusterName}" refused the gateway's own credential (401): it may have expired; renew it where the gateway reads it`,
       { cluster: clusterName },
     );
   }

@@ -35,10 +35,10 @@ export function upgradeToken(method: string, headers: RawHeaders): UpgradeToken 
   const known =
     token.toLowerCase() === 'websocket' ? 'websocket' : token.toUpperCase() === 'SPDY/3.1' ? 'SPDY/3.1' : undefined;
   if (known === undefined) {
-    throw new GatewayError('BAD_UPGRADE', 'only upgrades to "websocket" and "SPDY/3.1" are served');
+    throw new GatewayError('BAD_UPGRADE', 'only upgrades to "websocket" and "SPDY/3.1" are supported');
   }
   if (method !== 'GET' && method !== 'POST') {
-    throw new GatewayError('BAD_UPGRADE', 'an upgrade is asked for by GET or POST');
+    throw new GatewayError('BAD_UPGRADE', 'an upgrade request must use GET or POST');
   }
   return known;
 }
@@ -314,9 +314,13 @@ class RefusedUpgrade implements ResponseHandler {
     if (status === 401 && !isApplication) {
       onCredentialRefused();
       this.#reject(
-        new GatewayError('MEMBER_CREDENTIAL', `cluster "${clusterName}" refused the gateway's own credential (401)`, {
-          cluster: clusterName,
-        }),
+        new GatewayError(
+          'MEMBER_CREDENTIAL',
+          `cluster "${clusterName}" refused the gateway's own credential (401): it may have expired; renew it where the gateway reads it`,
+          {
+            cluster: clusterName,
+          },
+        ),
       );
       return;
     }
@@ -324,7 +328,7 @@ class RefusedUpgrade implements ResponseHandler {
       this.#reject(
         new GatewayError(
           status >= 300 ? 'MEMBER_REDIRECT' : 'MEMBER_BAD_RESPONSE',
-          `cluster "${clusterName}" answered an upgrade with ${status}`,
+          `cluster "${clusterName}" answered an upgrade request with ${status}, not with 101`,
           { cluster: clusterName },
         ),
       );

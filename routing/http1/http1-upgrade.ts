@@ -137,7 +137,7 @@ class UpgradeExchange implements ResponseSink {
   readonly #onFault = (error: unknown): void => this.#giveUp(memberFault(error, this.#member, 'request'));
 
   readonly #onAbort = (): void =>
-    this.#giveUp(fail('MEMBER_UNAVAILABLE', 'the upgrade was given up', this.#member, undefined));
+    this.#giveUp(fail('MEMBER_UNAVAILABLE', 'the upgrade was cancelled', this.#member, undefined));
 
   #handOver(headers: RawHeaders, rest: Buffer): void {
     const fault = switchFault(headers, this.#token);

@@ -67,7 +67,7 @@ export function makeBreaker(
       }
       throw new GatewayError(
         last?.status === 502 ? last.code : 'MEMBER_UNAVAILABLE',
-        `cluster "${clusterName}" failed a moment ago and is not being asked now: ${last?.message ?? 'unknown fault'}`,
+        `cluster "${clusterName}" failed a moment ago and gets no requests at the moment: ${last?.message ?? 'unknown fault'}`,
         { cluster: clusterName, cause: last },
       );
     },

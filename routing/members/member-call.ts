@@ -163,7 +163,7 @@ class MemberExchange implements ResponseHandler {
       status,
       headers,
       chunks: { [Symbol.asyncIterator]: () => this.#reader() },
-      cancel: () => this.#giveUp(new GatewayError('MEMBER_UNAVAILABLE', 'the answer was given up by its reader')),
+      cancel: () => this.#giveUp(new GatewayError('MEMBER_UNAVAILABLE', 'the gateway stopped reading the answer')),
     });
   }
 
@@ -259,7 +259,7 @@ class MemberExchange implements ResponseHandler {
         else return;
       }
     } finally {
-      if (!this.#over) this.#giveUp(new GatewayError('MEMBER_UNAVAILABLE', 'the answer was given up by its reader'));
+      if (!this.#over) this.#giveUp(new GatewayError('MEMBER_UNAVAILABLE', 'the gateway stopped reading the answer'));
     }
   }
 }
