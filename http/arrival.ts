@@ -24,8 +24,8 @@ export interface Arrival {
   readonly host: string;
   readonly peer: Peer;
   /**
-   * The value of the client's Audit-ID header where the parser takes it out of `headers`, as over HTTP/2; undefined
-   * otherwise, and when there are several.
+   * Value of the client's Audit-ID header over HTTP/2, where the parser removes it from the headers; undefined for none
+   * or several. Over HTTP/1.1 it is undefined and the header stays among the headers.
    */
   readonly askedAuditId?: string | undefined;
   /**

@@ -1,7 +1,7 @@
 // Bounds the memory that clients make the process use before they have logged in, above all unfinished request heads.
-// All connections share one budget. Beyond it, connections are closed in the order of bytes multiplied by how long they
-// have been kept. Bytes alone would be a bad measure: they would close one user in 500 groups before five thousand
-// attackers with a few bytes each. But an honest head is complete within milliseconds.
+// All connections share one budget. When it is exceeded, connections are closed, beginning with the largest product of
+// bytes and time they were kept. Bytes alone would be a bad measure: one user in 500 groups would be closed before five
+// thousand attackers with a few bytes each. But an honest head is complete within milliseconds.
 
 /** The memory that one connection uses. */
 export interface Holding {
@@ -48,8 +48,8 @@ export interface ClientHoldingsOptions {
 /** The default budget, as a share of the memory that the process may use. */
 export const heldShare = 1 / 8;
 /**
- * Connections are closed until this share of the budget is in use. Closing just enough would mean sorting all
- * connections again for each one.
+ * When the budget is exceeded, connections are closed until only this share of it is in use. If just enough were
+ * closed, all connections would have to be sorted again soon.
  */
 const leftShare = 3 / 4;
 /** Rough cost in bytes of a connection for which no data is kept. */

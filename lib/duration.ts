@@ -3,8 +3,8 @@
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /**
- * A duration in milliseconds; undefined when the text is not valid. Accepts what Go's time.ParseDuration does except
- * signs and units below a millisecond.
+ * A duration in whole milliseconds; undefined when the text is not valid. Accepts what Go's time.ParseDuration does,
+ * but no signs, no units below a millisecond, and no number that begins or ends with a decimal point.
  */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0;

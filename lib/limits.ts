@@ -1,4 +1,4 @@
-// Limits that several rooms share. Each name has the unit, each comment the source.
+// Limits that several top-level folders share. Each name has the unit, each comment the source.
 
 /** Largest request or response head in bytes; the default of kube-apiserver (Go's http.Server.MaxHeaderBytes). */
 export const maxHeaderBytes = 1024 * 1024;

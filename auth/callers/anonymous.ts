@@ -25,7 +25,10 @@ export function makeAnonymousAuthenticator(config: () => AnonymousConfig): Authe
   };
 }
 
-/** Stricter than kube-apiserver, which ignores a malformed Authorization header. */
+/**
+ * Whether the request has a credential, even a malformed one. Stricter than kube-apiserver, which ignores a malformed
+ * Authorization header.
+ */
 function hasCredential({ rawHeaders }: AuthenticationRequest): boolean {
   return headerValues(rawHeaders, 'authorization').length > 0 || readWebSocketToken(rawHeaders) !== undefined;
 }

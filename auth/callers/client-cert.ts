@@ -49,7 +49,10 @@ export function makeClientCertificateAuthenticator(options: ClientCertificateOpt
   };
 }
 
-/** @throws GatewayError UNAUTHENTICATED for several UID attributes or an empty one, IDENTITY_REFUSED from makeUser */
+/**
+ * Makes the user of a certificate; undefined when it has no CN.
+ * @throws GatewayError UNAUTHENTICATED for several UID attributes or an empty one, IDENTITY_REFUSED from makeUser
+ */
 function userOf(leaf: Certificate, origin: UserOrigin): User | undefined {
   if (leaf.commonName === '') return undefined;
   const [uid, ...more] = leaf.uids;

@@ -17,13 +17,13 @@ import type { CertificateJudge } from '../x509/presented-certificate.ts';
 export interface FrontProxyTrust {
   /** PEM bundle of the certificate authorities that sign certificates of front proxies. */
   readonly caPem: string;
-  /** Allowed common names; an empty list allows every certificate of those authorities. */
+  /** Allowed common names; an empty list allows every certificate that the authorities in `caPem` have signed. */
   readonly allowedNames: readonly string[];
   /** Header names in lower case. The first of these headers that has a value is the user name. */
   readonly usernameHeaders: readonly string[];
   /**
-   * The same for the uid. An empty list means that no uid is read, because an old API server forwards such headers from
-   * its clients.
+   * Header names in lower case. The first of these headers that has a value is the uid. An empty list means that no uid
+   * is read, because an old API server forwards such headers from its clients.
    */
   readonly uidHeaders: readonly string[];
   /** Header names in lower case. Every value of these headers is a group. */
@@ -39,8 +39,8 @@ export const authenticationConfigMap = {
 } as const;
 
 /**
- * Reads the trusted front proxies from the data of that ConfigMap. Undefined when it has no certificate authority; then
- * no front proxy is trusted.
+ * Reads the trusted front proxies from the data of ConfigMap {@link authenticationConfigMap}. Undefined when it has no
+ * certificate authority; then no front proxy is trusted.
  * @throws GatewayError INVALID with the key that cannot be used
  */
 export function parseFrontProxyTrust(data: Readonly<Record<string, unknown>>): FrontProxyTrust | undefined {
@@ -86,7 +86,7 @@ export function makeRequestHeaderAuthenticator(now: () => number = Date.now): Re
       if (current === undefined || peerCertificates.length === 0) return undefined;
       const { trust, judge, claim } = current;
       const { sent, key } = claim(rawHeaders);
-      // Without these headers, the caller may be a user with its own certificate.
+      // Without headers that name a user, the caller is no front proxy but may be a user with its own certificate.
       if (sent.length === 0) return undefined;
       const { commonName } = believable(judge, peerCertificates);
       if (trust.allowedNames.length > 0 && !trust.allowedNames.includes(commonName)) {
@@ -112,13 +112,13 @@ export function makeRequestHeaderAuthenticator(now: () => number = Date.now): Re
 interface CurrentTrust {
   readonly trust: FrontProxyTrust;
   readonly judge: CertificateJudge;
-  /** Reads the headers about the user. They must not be used before the certificate was accepted. */
+  /** Reads the headers that name the user. They must not be used before the certificate was accepted. */
   readonly claim: (rawHeaders: readonly string[]) => Claim;
 }
 
-/** The headers about the user of one request. */
+/** The headers of a request in which a front proxy names the user. */
 interface Claim {
-  /** Flat list of those headers, names in lower case. */
+  /** Flat list of the headers that name the user (name, groups, uid, extra), header names in lower case. */
   readonly sent: readonly string[];
   /** A text that is the same only for equal `sent`. */
   readonly key: string;
@@ -183,7 +183,10 @@ function keyOf(sent: readonly string[]): string {
   return key;
 }
 
-/** @throws GatewayError UNAUTHENTICATED for values that are not UTF-8, IDENTITY_REFUSED from makeUser */
+/**
+ * Makes the user that the headers describe; undefined when they have no user name.
+ * @throws GatewayError UNAUTHENTICATED for values that are not UTF-8, IDENTITY_REFUSED from makeUser
+ */
 function readUser(sent: readonly string[], trust: FrontProxyTrust): User | undefined {
   const name = firstValue(sent, trust.usernameHeaders);
   if (name === '') return undefined;

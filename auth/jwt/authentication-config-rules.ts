@@ -38,7 +38,7 @@ export interface JwtAuthenticatorConfig {
 
 type Path = readonly (string | number)[];
 
-/** Checks one entry; undefined when it has a fault, which was reported. */
+/** Checks one entry of `jwt`. Undefined when it has a fault, which was passed to `reportTo`. */
 export function checkAuthenticator(
   input: AuthenticatorInput,
   path: Path,

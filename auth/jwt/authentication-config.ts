@@ -20,7 +20,7 @@ export interface AuthenticationConfig {
 /** Whether requests without a credential are accepted. */
 export interface AnonymousConfig {
   readonly enabled: boolean;
-  /** Exact paths on which they are accepted; empty means all paths. */
+  /** Exact paths on which requests without a credential are accepted; empty means all paths. */
   readonly paths: readonly string[];
 }
 
@@ -65,7 +65,7 @@ function reportRepeats(list: readonly AuthenticatorInput[], report: Report): voi
 }
 
 /**
- * Reads the file.
+ * Parses an AuthenticationConfiguration.
  * @param source the file, decoded from UTF-8
  * @param name of the file, for messages
  * @throws ConfigurationError with every fault: line, column, path and reason

@@ -38,7 +38,7 @@ export class ExpressionError extends Error {
  */
 const maxSteps = 1_000_000;
 const maxExpressionLength = 4_096;
-/** Matches names that kube-apiserver unescapes (apiserver:pkg/cel/escaping.go) and this CEL library does not. */
+/** Matches names that kube-apiserver unescapes (apiserver:pkg/cel/escaping.go) and the CEL library in use does not. */
 const escapedName = /__[a-z]+__/;
 const userFields: ReadonlySet<string> = new Set(['username', 'uid', 'groups', 'extra']);
 const macros: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);

@@ -50,7 +50,7 @@ export function makeClaimEnvironment(variable: string, patterns: Patterns): Envi
   registerTextMethods(environment);
   registerMethod(environment, 'string.matches(string): bool', (text: string, pattern: string) => {
     const compiled = patterns.get(pattern);
-    // Compiled patterns do not check this themselves, but must not be used with line feeds or long texts.
+    // Compiled patterns must not get line feeds or long texts, and do not check that themselves.
     if (compiled === undefined || text.length > maxPatternText || text.includes('\n'))
       throw new Error('cannot be matched');
     return compiled(text);

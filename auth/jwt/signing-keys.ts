@@ -14,7 +14,7 @@ export interface SigningKey {
   readonly key: KeyObject;
 }
 
-/** All keys of a provider at one moment. Compared by reference: the object stays the same while the keys do. */
+/** All keys of a provider at one moment. Compared by reference: the object is replaced only when a key has changed. */
 export interface SigningKeys {
   readonly keys: readonly SigningKey[];
   /** A text that is the same for equal keys. */

@@ -17,7 +17,7 @@ import type { IdentityRule, IdentityRuleLimits, IdentitySource } from './identit
  */
 export type ExchangeCluster = Pick<ClusterSpec, 'name' | 'identityExchange'>;
 
-/** Applies identity rules. */
+/** Decides, by identity rules, which identity replaces a user in a cluster. */
 export interface IdentityExchange {
   /** Whether any rule could apply to this cluster. False lets the caller cache one result for all such clusters. */
   concerns(cluster: ExchangeCluster): boolean;
@@ -103,7 +103,7 @@ function readAnnotation(
     return parseClusterIdentityRules(source, cluster, limits);
   } catch (error) {
     if (error instanceof ConfigurationError) return error;
-    // Any other error is treated in the same way: the cluster is refused.
+    // An unexpected error counts as invalid rules too, so that requests to the cluster are refused.
     return new ConfigurationError([{ file: 'annotation', message: 'the identity rules cannot be read' }]);
   }
 }

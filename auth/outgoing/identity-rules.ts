@@ -211,7 +211,7 @@ function toRule(given: GivenRule, limits: IdentityRuleLimits): IdentityRule {
   const { user, group, uid, cluster, userPattern, groupPattern, clusterPattern } = given.source;
   const compiled = (written: string | undefined): GoPattern | undefined =>
     written === undefined ? undefined : compileGoPattern(written);
-  // faultsOf() has checked that there is a name; makeUser throws if it is empty all the same.
+  // faultsOf() has checked that there is a user name; makeUser would throw for an empty one.
   const becomes =
     given.type === 'PrivilegedIdentityExchanger'
       ? { name: limits.privilegedUser ?? '' }

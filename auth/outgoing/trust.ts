@@ -37,7 +37,10 @@ const componentGroup = /^system:(?:nodes$|node:|bootstrappers(?:$|:)|kube-)/;
  * to cluster-admin since 1.29.
  */
 const reservedName = /^(?:system|kubeadm):/;
-/** Always sent. Without `system:unauthenticated`, a member would make such a user authenticated. */
+/**
+ * Reserved groups that are sent to members nevertheless. Without `system:unauthenticated`, a member would make such a
+ * user authenticated.
+ */
 const everybodysGroups: ReadonlySet<string> = new Set([authenticatedGroup, unauthenticatedGroup]);
 
 /** The settings that {@link isWithheld} depends on. */
@@ -113,7 +116,9 @@ function ownName(name: string, options: TrustOptions): string {
   return own(name, options);
 }
 
-/** Refuses a name that already has the prefix, because it would look like a ServiceAccount of the hub. */
+/**
+ * Refuses a name that already begins with {@link hubPrefix}, because it would look like a ServiceAccount of the hub.
+ */
 function own(name: string, { serviceAccountIdentity }: TrustOptions): string {
   if (serviceAccountIdentity === 'prefixed' && name.startsWith(hubPrefix)) {
     throw refused(`${JSON.stringify(name)} is reserved for ServiceAccounts of the hub`);

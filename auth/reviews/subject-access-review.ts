@@ -19,7 +19,10 @@ export interface HubAuthorizerOptions {
    * verb of the HTTP method, as an aggregating API server does.
    */
   readonly authorizeVerb: 'real' | 'http';
-  /** Whether the hub is also asked about the request to the cluster itself; see {@link innerGroup}. */
+  /**
+   * Whether the hub is also asked about the request to the cluster itself (`--subpath-authorization`); see {@link
+   * innerGroup}.
+   */
   readonly subpathAuthorization: boolean;
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
@@ -155,16 +158,17 @@ function asIs(attributes: Attributes, number: number): Asked {
 }
 
 /**
- * The API group that stands for `apiGroup` of one cluster in the hub's RBAC, for sub-path authorization. The cluster
- * name must be one DNS label; otherwise two different clusters and groups could give the same name.
+ * The API group by which rules in the hub's RBAC refer to a group of one cluster, for `--subpath-authorization`. For
+ * example, `apps` in cluster m1 is `apps.m1.clusters.gateway.portcullis.io`. The cluster name must not contain a dot;
+ * otherwise two different clusters and groups could give the same name.
  */
 export function innerGroup(apiGroup: string, cluster: string): string {
   return `${apiGroup === '' ? 'core' : apiGroup}.${cluster}.clusters.gateway.portcullis.io`;
 }
 
 /**
- * The question about the request to the cluster itself: its resource in the group of {@link innerGroup}, or its path
- * below the cluster's path.
+ * The question about the request to the cluster itself (`--subpath-authorization`): a resource with the group of {@link
+ * innerGroup}, or the path `/clusters/<name>/proxy/…`.
  */
 function behind(
   attributes: Attributes,

@@ -34,7 +34,10 @@ export interface Attributes {
   readonly path: string;
 }
 
-/** The API by which the cluster was addressed; a hub's RBAC is asked about it. */
+/**
+ * The API through which the client addressed the cluster, which may be the gateway's own or one of a hub. A hub's RBAC
+ * is asked about it.
+ */
 export interface AttributesOuter {
   readonly group: string;
   readonly version: string;

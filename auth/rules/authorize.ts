@@ -38,7 +38,7 @@ export interface Authorizer {
 /** The answer of {@link Authorizer.hints}. */
 export type AuthorityHints = 'anywhere' | { readonly namespaces: readonly string[]; readonly names: readonly string[] };
 
-/** For an authorizer that allows or refuses a type only as a whole. */
+/** The answer of {@link Authorizer.hints} for an authorizer that allows or refuses a type only as a whole. */
 export const noHints: AuthorityHints = Object.freeze({ namespaces: Object.freeze([]), names: Object.freeze([]) });
 
 /** An authorizer whose rules can be replaced at any time. */

@@ -21,7 +21,7 @@ import {
 export interface RequestedImpersonation {
   readonly name: string;
   readonly uid: string;
-  /** As sent; empty when there was no Impersonate-Group. */
+  /** The groups as sent; empty when there was no Impersonate-Group. */
   readonly groups: readonly string[];
   /** Keys are in lower case, decoded and unique. */
   readonly extra: readonly (readonly [key: string, values: readonly string[]])[];

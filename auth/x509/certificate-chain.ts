@@ -20,7 +20,7 @@ export interface VerifiedChain {
   readonly validToMs: number;
 }
 
-/** All chains found, and the best explanation for the case that there is none. */
+/** All chains found; if there is none, `fault` says why. */
 export interface ChainSearch {
   readonly chains: readonly VerifiedChain[];
   readonly fault: string;

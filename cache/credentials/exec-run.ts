@@ -96,8 +96,8 @@ function startChild(run: ExecRun): ChildProcess | string {
     return spawn(run.command, [...run.args], {
       env: run.env,
       stdio: ['ignore', 'pipe', 'pipe'],
-      // In a process group of its own, the plugin's children can be killed with it, and Ctrl-C in the gateway's
-      // terminal does not reach them.
+      // Starts a process group, so that the plugin's children can be killed together with it, and Ctrl-C in the
+      // gateway's terminal does not reach them.
       detached: true,
       windowsHide: true,
     });

@@ -45,8 +45,8 @@ const maxStdoutBytes = 1024 * 1024;
  */
 const refreshMarginMs = 60_000;
 /**
- * After a failed run, its error is repeated for this time without running the plugin again. The time doubles with each
- * failure, up to the maximum.
+ * After a failed run, callers get the same error for this time, and the plugin does not run again. The time doubles
+ * with each failure, up to the maximum.
  */
 const firstBackoffMs = 1_000;
 const maxBackoffMs = 30_000;

@@ -6,9 +6,9 @@ import type { ClusterRecord } from './records.ts';
 
 /** The events of one store. */
 export interface ClusterEvents {
-  /** Version of the last change. */
+  /** resourceVersion of the last change. */
   readonly version: number;
-  /** Reserves and returns the version of the next change. */
+  /** Reserves and returns the resourceVersion of the next change. */
   nextVersion(): string;
   /** Delivers events. The store must already contain the state after all of them. */
   publish(events: readonly ClusterEvent[]): void;
@@ -24,7 +24,7 @@ export interface ClusterHistory {
   readonly events: readonly ClusterEvent[];
   /** Events up to this version are not kept. */
   readonly startVersion: number;
-  /** Version of the last change. */
+  /** resourceVersion of the last change. */
   readonly version: number;
 }
 

@@ -1,5 +1,5 @@
-// Makes valid cluster names from the names in a source, and finds names for clusters whose name is already taken. The
-// latter never take a name that another cluster of the same load asks for.
+// Makes valid cluster names from the names in a source. A cluster whose name is already taken gets another name, which
+// is never one that a further cluster of the same load asks for.
 
 /** Longest cluster name, in characters: one DNS label (RFC 1123), since `--cluster-domain` uses it in host names. */
 export const maxClusterNameLength = 63;

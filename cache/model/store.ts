@@ -16,8 +16,8 @@ export interface ClusterReader {
   /** All records, sorted by name. The returned array is frozen, and stays the same object until something changes. */
   list(): readonly ClusterRecord[];
   /**
-   * Version of the last change, a decimal number. It begins with the current time in microseconds, so that it also
-   * increases over restarts.
+   * resourceVersion of the last change, a decimal number. It begins with the current time in microseconds, so that it
+   * also increases over restarts.
    */
   readonly resourceVersion: string;
   /** Calls the listener for every later event, in order. The returned function unsubscribes it. */

@@ -2,8 +2,8 @@
 // read yet.
 
 /**
- * When either limit is reached, the client must wait. Buffers are counted too, because each costs a few hundred bytes
- * of memory, however short it is.
+ * When either limit is reached, reading from the client's socket pauses. Buffers are counted too, because each costs a
+ * few hundred bytes of memory, however short it is.
  */
 const maxBytes = 64 * 1024;
 const maxPieces = 256;

@@ -166,7 +166,7 @@ export class Http1Answer {
     this.#drainOwed = false;
   }
 
-  /** To be called when the socket emits 'drain'. */
+  /** To be called when the socket emits 'drain'. Calls onDrain if write() has returned false. */
   drained(): void {
     if (!this.#drainOwed) return;
     this.#drainOwed = false;

@@ -30,7 +30,7 @@ export class Http1Inbound implements Inbound {
   answered = false;
   closed = false;
   /**
-   * The whole answer has been written. If the client disconnects from now on, the exchange does not count as aborted.
+   * Whether the whole answer was written. If the client disconnects afterwards, the exchange does not count as aborted.
    */
   ended = false;
   readonly #carrier: RequestCarrier;
@@ -93,7 +93,7 @@ export class Http1Inbound implements Inbound {
     if (!this.closed) this.#carrier.socket.destroy();
   }
 
-  /** To be called when the socket emits 'drain'. */
+  /** To be called when the socket emits 'drain'. Calls the onDrain listener if write() has returned false. */
   drained(): void {
     if (!this.ended) this.#answer?.drained();
   }

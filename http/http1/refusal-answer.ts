@@ -1,9 +1,9 @@
-// A complete HTTP/1.1 answer to bytes that are not a valid request. There is no `Inbound` object then that could
-// answer.
+// A complete HTTP/1.1 answer to bytes that are not a valid request. For such bytes there is no `Inbound` object to
+// answer with.
 import type { RawHeaders } from '../raw-headers.ts';
 import { answerHead } from './http1-answer.ts';
 
-/** The parts of such an answer. Headers whose value is '' are not sent. */
+/** The parts of an answer to bytes that are not a valid request. Headers whose value is '' are not sent. */
 export interface RefusalAnswer {
   readonly status: number;
   readonly headers: RawHeaders;

@@ -100,7 +100,7 @@ export class ClientStreams implements StreamCarrier {
 
   /**
    * Handles the header of a DATA frame; `length` is the length of its payload.
-   * @throws ConnectionFault
+   * @throws ConnectionFault when the stream was never opened, or the client exceeds the connection's window
    */
   onDataBegin(id: number, flags: number, length: number): void {
     if (id === 0 || id > this.#ids.last) throw protocolFault('DATA on a stream that is not open');

@@ -5,16 +5,22 @@
 /** How many resets are allowed at once, and how many the budget regains each second. nghttp2 allows 1,000 and 33. */
 const resetBurst = 500;
 const resetsPerSecond = 50;
-/** The same for other frames without content: PING, SETTINGS, PRIORITY, empty DATA, WINDOW_UPDATE, unknown types. */
+/**
+ * How many frames without content are allowed at once, and how many the budget regains each second: PING, SETTINGS,
+ * PRIORITY, empty DATA, WINDOW_UPDATE, unknown types.
+ */
 const frameBurst = 10_000;
 const framesPerSecond = 500;
 /**
- * Bytes sent to the client for which it may send one more frame. Go's client sends two WINDOW_UPDATE frames for every 4
- * KiB it reads.
+ * For this many bytes of answers, a client may send one more frame without content. Go's client sends two WINDOW_UPDATE
+ * frames for every 4 KiB it reads.
  */
 const bytesPerFrame = 1024;
 
-/** What one connection may still send. It reads no clock; the listener refills it every second. */
+/**
+ * Counts how many resets and frames without content one connection may still send. It reads no clock; the listener
+ * refills it every second.
+ */
 export class FloodBudget {
   #resets = resetBurst;
   #frames = frameBurst;

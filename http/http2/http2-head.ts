@@ -10,7 +10,7 @@ import { fieldFault } from '../field-bounds.ts';
 import type { RepeatedLists } from './repeated-lists.ts';
 import { badValue, lowerToken, token } from '../field-syntax.ts';
 
-/** A request as it is passed on. */
+/** What a request's header list says. */
 export interface Http2Head {
   readonly method: string;
   readonly target: string;
@@ -34,7 +34,7 @@ export interface Http2Head {
 type Pseudo = 'method' | 'scheme' | 'path' | 'authority';
 type Kind = 'plain' | 'malformed' | Pseudo | 'audit-id' | 'te' | 'host' | 'content-length' | 'expect' | 'authorization';
 
-/** Header names that need more than passing on. */
+/** Header names that are treated specially; other headers are only passed on. */
 const kinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
   [':method', 'method'],
   [':scheme', 'scheme'],
@@ -178,7 +178,7 @@ function readPseudo(found: Found, kind: Pseudo, value: string): boolean {
 }
 
 /**
- * The method; undefined when a pseudo-header is missing. CONNECT needs none of the others, because it is refused
+ * The method; undefined when a pseudo-header is missing. CONNECT needs no other pseudo-header, because it is refused
  * anyway.
  */
 function methodOf({ method, scheme, path }: Found): string | undefined {

@@ -65,7 +65,7 @@ export class HeaderBlocks {
     this.#held.clear();
   }
 
-  /** Whether every header block that was begun is complete. */
+  /** Whether no header block is partly received. */
   get atRest(): boolean {
     return !this.#open;
   }

@@ -8,8 +8,9 @@ const idleTimeoutMs = 120_000;
  */
 const headTimeoutMs = 32_000;
 /**
- * A client is disconnected when for this long it has sent nothing or, while bytes wait for it, read nothing; HTTP/1.1
- * uses the same time. An HTTP/2 client that is silent gets a PING after {@link askedAfterShare} of this time.
+ * An HTTP/2 client with open streams is disconnected when it has sent nothing for this long, not even an answer to a
+ * PING. The PING is sent after {@link askedAfterShare} of this time. An HTTP/1.1 client is disconnected when it has
+ * read nothing of its answer for this long.
  */
 export const clientLostMs = 300_000;
 const askedAfterShare = 0.2;

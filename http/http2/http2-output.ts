@@ -27,7 +27,7 @@ export interface OutputTurn {
   giveScratch(scratch: Buffer): void;
 }
 
-/** Makes the shared part for one listener. */
+/** Makes what all connections of one listener share. */
 export function makeOutputTurn(): OutputTurn {
   let due: Http2Output[] = [];
   const small: Buffer[] = [];
@@ -60,7 +60,7 @@ export interface Deliverable {
   delivered(): void;
 }
 
-/** A write whose callback the socket has not called yet. */
+/** A write that the socket has not confirmed yet by calling its callback. */
 interface Written {
   readonly scratch: Buffer | undefined;
   readonly deliveries: Deliverable[];
@@ -172,7 +172,7 @@ export class Http2Output {
     const deliveries = this.#deliveries;
     if (deliveries.length > 0) this.#deliveries = [];
     if (length === 0) {
-      // Their bytes are part of an earlier write.
+      // There is nothing new to write, so the bytes that `deliveries` wait for were part of an earlier write.
       const last = this.#written.at(-1);
       if (last !== undefined) last.deliveries.push(...deliveries);
       else for (const one of deliveries) one.delivered();

@@ -35,7 +35,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
   closed = false;
   /** Bytes of body the client may still send on this stream. */
   receiveWindow = streamWindowBytes;
-  /** Bytes that were read and not yet announced to the client with WINDOW_UPDATE. */
+  /** Bytes of body that were read, but for which the client did not get a WINDOW_UPDATE yet. */
   unreported = 0;
   /** Whether the client has sent END_STREAM. */
   received: boolean;

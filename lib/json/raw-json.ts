@@ -97,7 +97,7 @@ export interface Wanted {
   readonly elements: Map<number | 'each', Wanted>;
 }
 
-/** Selected in every projection, because they identify the object. */
+/** Paths that are always selected, because they identify the object. */
 const always: readonly (readonly PathStep[])[] = [
   ['apiVersion'],
   ['kind'],

@@ -11,12 +11,12 @@ export type EndCharacter = (code: number) => boolean;
  */
 export const isOws: EndCharacter = (code) => code === 0x20 || code === 0x09;
 
-/** The text without such characters at its end. */
+/** The text without the characters at its end for which `isTakenOff` returns true. */
 export function withoutTail(text: string, isTakenOff: EndCharacter): string {
   return text.slice(0, tailStart(text, isTakenOff));
 }
 
-/** The text without such characters at both ends. */
+/** The text without the characters at both ends for which `isTakenOff` returns true. */
 export function withoutEnds(text: string, isTakenOff: EndCharacter): string {
   const end = tailStart(text, isTakenOff);
   let start = 0;
@@ -24,7 +24,7 @@ export function withoutEnds(text: string, isTakenOff: EndCharacter): string {
   return text.slice(start, end);
 }
 
-/** Where the run of such characters at the end of the text begins; the text's length when there is none. */
+/** The index from which on `isTakenOff` returns true for all characters; the text's length when there are none. */
 export function tailStart(text: string, isTakenOff: EndCharacter): number {
   let end = text.length;
   while (end > 0 && isTakenOff(text.charCodeAt(end - 1))) end--;

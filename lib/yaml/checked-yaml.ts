@@ -85,7 +85,7 @@ function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
 }
 
 /**
- * The offset in the text of the field at `path`. For a missing field it is that of the innermost enclosing field that
+ * The offset in the text of the field at `path`. For a missing field: the offset of the innermost enclosing field that
  * exists.
  */
 function offsetOf(document: Document, path: readonly PropertyKey[]): number {

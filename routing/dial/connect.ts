@@ -61,8 +61,8 @@ export interface Dialer {
    */
   dial(protocols: Protocols, signal?: AbortSignal): Promise<Dialed>;
   /**
-   * Returns shared TLS settings, because the cluster was removed. A request in progress may still open a connection
-   * afterwards.
+   * Stops using shared TLS settings; to be called when the cluster was removed. A request in progress may still open a
+   * connection afterwards.
    */
   release(): void;
 }
@@ -116,7 +116,7 @@ class MemberDialer implements Dialer {
 
   async #open(protocols: Protocols, track: Track): Promise<Dialed> {
     const { endpoint } = this.#target;
-    // Done first, so that an unusable certificate is reported before anything is connected to.
+    // The certificate is checked before anything is connected to, so that an unusable one is reported as such.
     if (endpoint.scheme === 'https') memberContext(this.#target, this.member, this.#hold);
     const socket = await (this.#proxyDialer === undefined ? this.#openDirect(track) : this.#proxyDialer.open(track));
     if (endpoint.scheme === 'http') return { socket, protocol: 'http/1.1' };

@@ -14,7 +14,7 @@ export function requestFor(request: UpstreamRequest, from: Endpoint, to: Endpoin
   if (from === to) return request;
   const headers = [...request.headers];
   headers[1] = hostHeader(to);
-  // The prepared header text has the Host of `from`, so it is dropped.
+  // `headText` contains the Host of `from`, so it is dropped; the head is then written from `headers`.
   const target = to.basePath + request.target.slice(from.basePath.length);
   return { ...request, headText: undefined, headers, target };
 }

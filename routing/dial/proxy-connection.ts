@@ -22,7 +22,7 @@ export interface ProxyDialer {
    * @throws GatewayError MEMBER_PROXY (rejects)
    */
   open(track: Track): Promise<Socket>;
-  /** Returns shared TLS settings, as {@link Dialer.release} does. */
+  /** Stops using shared TLS settings; to be called when the cluster was removed. */
   release(): void;
 }
 

@@ -96,8 +96,8 @@ const singleRequestHeaders: readonly string[] = [
 const forward = -1;
 const forwardWithUpgrade = -2;
 /**
- * What to do with a request header: 0 drops it; a positive number copies it once and is its bit in the set of copied
- * headers; negative numbers are the constants above.
+ * What to do with a request header: 0 drops it, a positive number copies only its first line and is its bit in the set
+ * of copied headers, {@link forward} copies all lines, {@link forwardWithUpgrade} copies them only for an upgrade.
  */
 const requestHeaderFate = rememberingNames((name) => {
   const lower = name.toLowerCase();
@@ -122,7 +122,7 @@ const responseHeaderFate = rememberingNames((name): ResponseHeaderFate => {
     return lower;
   if (lower === 'link' || lower === 'refresh') return 'asks-for-more';
   const isHeldBack = lower.startsWith(':') || lower.startsWith('access-control-') || heldBackResponseHeaders.has(lower);
-  // The gateway writes its own Audit-Id.
+  // A member's Audit-Id is not forwarded, because the gateway writes its own.
   return isHeldBack || lower === 'audit-id' ? 'hold-back' : 'relay';
 });
 

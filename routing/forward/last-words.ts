@@ -4,7 +4,10 @@
 import type { Duplex } from 'node:stream';
 import { lastMessages, MessageBoundary } from './websocket-messages.ts';
 
-/** Milliseconds to wait for the current message to end and for the client to read the final one. */
+/**
+ * Most milliseconds for ending a session: until the member's current message is complete and the client has read the
+ * final message.
+ */
 export const lastWordsMs = 1_000;
 
 /** Watches the bytes from the member to the client, and inserts the final message. */
@@ -28,7 +31,10 @@ export class LastWords {
     return this.#said;
   }
 
-  /** The part of these bytes of the member that may be sent to the client. */
+  /**
+   * Returns the part of `chunk` (bytes from the member) that is to be sent to the client: nothing after the final
+   * message.
+   */
   pass(chunk: Buffer): Buffer {
     if (this.#said) return Buffer.alloc(0);
     const end = this.#boundary.feed(chunk);

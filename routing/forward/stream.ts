@@ -28,7 +28,7 @@ export interface Progress {
   ending: 'open' | 'complete' | 'client-gone' | 'member-broke-off' | 'drained';
   /** Called when the response head is sent to the client; `status` is set then. */
   onAnswering?: (() => void) | undefined;
-  /** The request as an open stream; set only for long-running requests. */
+  /** Lets the request be ended from outside; set only for long-running requests. */
   open?: OpenStream;
   /** As {@link OpenStream.blockedSinceMs}; undefined until the client is slow for the first time. */
   blockedSinceMs?: number;
@@ -44,7 +44,7 @@ export interface Forwarding {
   readonly breaker: Breaker;
   readonly openStreams: OpenStreams;
   readonly progress: Progress;
-  /** Receives the reason when the request is ended from outside, for example by a drain. */
+  /** Its `error` is set to the reason when the request is ended from outside, for example by a drain. */
   readonly outcome?: { error: unknown };
   /** Called with each chunk of the request body. */
   readonly onBody?: ((chunk: Buffer) => void) | undefined;

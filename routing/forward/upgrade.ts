@@ -54,7 +54,7 @@ export interface UpgradeForwarding {
   readonly breaker: Breaker;
   readonly openStreams: OpenStreams;
   readonly progress: Progress;
-  /** Receives the reason when the session is ended from outside, for example by a drain. */
+  /** Its `error` is set to the reason when the session is ended from outside, for example by a drain. */
   readonly outcome?: { error: unknown };
   readonly auditId: string;
   readonly onCredentialRefused: () => void;
@@ -162,7 +162,7 @@ class UpgradeRun implements OpenStream {
     if (progress.sentAtMs === 0 && error instanceof GatewayError && !aborted) breaker.fail(error);
     else breaker.forget();
     if (aborted) return;
-    // The status alone decided this error, so the member may still be sending the body; that is stopped.
+    // Stops receiving the member's answer: its status alone was an error, and its body may still be arriving.
     this.#giveUp.abort();
     throw error;
   }

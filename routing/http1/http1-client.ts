@@ -179,7 +179,7 @@ export class Http1Client {
     return connection;
   }
 
-  /** Gives an available connection to the call that has waited longest, or makes it idle. */
+  /** Gives an available connection to the call that has waited longest; without waiting calls it is kept as idle. */
   #release(connection: Http1Connection): void {
     for (const [call] of this.#pending) {
       this.#pending.delete(call);

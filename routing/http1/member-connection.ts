@@ -10,7 +10,7 @@ import type { MemberLabel } from '../members/member-faults.ts';
 import { ResponseParser } from './response-parser.ts';
 import type { ResponseSink } from './response-parser.ts';
 
-/** Is notified about a connection. */
+/** Callbacks with which a connection reports to its pool. */
 export interface ConnectionOwner {
   /** The response has ended and the connection can be used for another request. */
   onIdle(connection: Http1Connection): void;

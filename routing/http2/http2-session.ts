@@ -28,7 +28,7 @@ export interface SessionTimes {
   readonly pingTimeoutMs: number;
 }
 
-/** Is notified about a session and its calls. */
+/** Callbacks with which a session reports to the code that opened it. */
 export interface SessionOwner {
   /** The member's SETTINGS have arrived; streams can be opened. */
   onReady(session: Http2Session): void;

@@ -31,7 +31,7 @@ export function requestHeaders(request: UpstreamRequest, scheme: string): string
 
 const bodyless = { endStream: true } as const;
 
-/** Is notified when a stream ends. */
+/** Callbacks with which a stream reports to its session. */
 export interface StreamOwner {
   /** The stream has ended and does not count against the session's limit. Called once. */
   onClosed(): void;

@@ -34,7 +34,7 @@ export class Call implements UpstreamCall {
   /** The request as it will be sent. It is replaced for each endpoint that is tried. */
   request: UpstreamRequest;
   readonly handler: ResponseHandler;
-  /** The request head for HTTP/1.1; set by the client that sends the call. */
+  /** The request head as text for HTTP/1.1; set by Http1Client when it accepts the call. */
   head = '';
   /** Whether onEnd, onError or abort() was called. */
   over = false;
@@ -45,7 +45,7 @@ export class Call implements UpstreamCall {
   /** Whether the caller has written the whole request body. */
   bodyEnded: boolean;
   carrier: Carrier | undefined;
-  /** Set only for clusters with several endpoints. */
+  /** Lets the call move to another endpoint; undefined for clusters with a single endpoint. */
   detour: Detour | undefined;
   /** Called once when the call is aborted before a connection takes it. */
   onAbandoned: (() => void) | undefined;

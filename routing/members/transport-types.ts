@@ -11,8 +11,8 @@ export interface UpstreamRequest {
   /** Path and query, including the endpoint's base path; sent unchanged. */
   readonly target: string;
   /**
-   * The lines of `headers` prepared for sending, without the value of `Audit-ID`, which is in `auditId`. Undefined when
-   * the client does not repeat its headers.
+   * The lines of `headers` as prepared text, without the value of `Audit-ID`, which is in `auditId`. Undefined when the
+   * head must be written from `headers`.
    */
   readonly headText?: HeadText | undefined;
   readonly auditId?: string;
