@@ -4,7 +4,7 @@
 import { addressBytes, isWithin, parseRange, readingsOf } from '../../lib/text/ip-address.ts';
 import type { AddressRange } from '../../lib/text/ip-address.ts';
 
-/** Checks addresses of clusters. */
+/** Decides whether the gateway may connect to an address of a cluster. */
 export interface AddressRule {
   /** Whether the gateway must not connect to this IP address. True also for text that is not an IP address. */
   refuses(address: string): boolean;

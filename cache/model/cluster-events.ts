@@ -4,7 +4,7 @@
 import { GatewayError } from './errors.ts';
 import type { ClusterRecord } from './records.ts';
 
-/** The events of one store. */
+/** The change events of one store of clusters: numbering, delivery to listeners, and recent history. */
 export interface ClusterEvents {
   /** resourceVersion of the last change. */
   readonly version: number;
@@ -13,7 +13,10 @@ export interface ClusterEvents {
   /** Delivers events. The store must already contain the state after all of them. */
   publish(events: readonly ClusterEvent[]): void;
   subscribe(listener: ClusterListener): () => void;
-  /** The same as `eventsSince` of the store. */
+  /**
+   * Events after this resourceVersion, oldest first; 'expired' when they are not all kept any more.
+   * @throws GatewayError BAD_REQUEST when it is not a decimal number
+   */
   since(resourceVersion: string): readonly ClusterEvent[] | 'expired';
   /** The kept events. Another store that is made from them gives the same answers to `since`. */
   history(): ClusterHistory;
@@ -29,7 +32,7 @@ export interface ClusterHistory {
 }
 
 /**
- * Makes the events of one store.
+ * Makes the change events of one store of clusters.
  * @param past events of an earlier process; its `version` is that of the state the store begins with
  * @param historyLength how many events are kept
  * @param onListenerError called when a listener throws

@@ -104,7 +104,7 @@ export interface Credential {
   readonly expiresAtMs: number | undefined;
 }
 
-/** Provides the credential for a cluster. */
+/** Provides the credential that the gateway uses for one cluster. */
 export interface CredentialSource {
   readonly kind: 'none' | 'token' | 'token-file' | 'client-certificate' | 'basic' | 'exec';
   /**
@@ -132,7 +132,7 @@ export interface Condition {
   readonly lastTransitionTime: string;
 }
 
-/** What a source says about a cluster. Frozen. */
+/** What a source (a kubeconfig, or objects on a hub) says about a cluster. Frozen. */
 export interface ClusterSpec {
   /** Name used in paths. From a kubeconfig it is a DNS label: `[a-z0-9-]`, at most 63 characters. */
   readonly name: string;

@@ -41,7 +41,7 @@ export class HeaderBlocks {
   #isCut = false;
   #known: Map<string, Http2Head> | undefined;
   #knownGeneration = -1;
-  /** The decoder's generation when the previous block was decoded. */
+  /** The version of the HPACK table (HpackDecoder.generation) at the time the previous block was decoded. */
   #lastGeneration = -1;
   readonly #lists = new RepeatedLists();
 

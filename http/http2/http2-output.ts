@@ -55,7 +55,9 @@ export function makeOutputTurn(): OutputTurn {
   };
 }
 
-/** Is notified when the kernel has taken the bytes that were appended before it was registered. */
+/**
+ * Callback for one stream's output: called when the kernel has taken everything that was appended before `deliver()`.
+ */
 export interface Deliverable {
   delivered(): void;
 }

@@ -70,7 +70,7 @@ export function makeSharedTlsSettings(): SharedTlsSettings {
   };
 }
 
-/** The SecureContext of one dialer, created with its first connection. */
+/** Gives one dialer its SecureContext, made or shared with its first connection. */
 export interface TlsHold {
   /**
    * Returns the context. Only the first call uses `parts`; later calls return the same context.
@@ -85,7 +85,7 @@ export interface TlsHold {
 }
 
 /**
- * Makes the TLS state of one dialer.
+ * Makes the TLS settings of one dialer.
  * @param shared the set to share contexts with; by default nothing is shared
  */
 export function makeTlsHold(shared: SharedTlsSettings = makeSharedTlsSettings()): TlsHold {

@@ -20,7 +20,7 @@ export interface Http1Limits {
   readonly idleTimeoutMs: number;
 }
 
-/** Numbers for metrics. */
+/** Numbers of idle and used connections and of waiting requests, for metrics. */
 export interface Http1Stats {
   readonly idle: number;
   readonly active: number;
@@ -42,7 +42,9 @@ export class Http1Client {
   readonly #open = new Set<Http1Connection>();
   /** Waiting calls in order of arrival. The value says whether a connection is being opened for the call. */
   readonly #pending = new Map<Call, boolean>();
-  /** Connections being opened. `#wanted` counts those that are opened for waiting calls. */
+  /**
+   * Connections being opened, with what aborts each attempt. `#wanted` counts those that are opened for waiting calls.
+   */
   readonly #dials = new Set<AbortController>();
   #wanted = 0;
   #sweep: NodeJS.Timeout | undefined;

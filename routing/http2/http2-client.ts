@@ -19,7 +19,7 @@ export interface Http2Limits extends SessionTimes {
   readonly http1BelievedMs: number;
 }
 
-/** Numbers for metrics. */
+/** Numbers of HTTP/2 sessions, open streams and waiting calls, for metrics. */
 export interface Http2Stats {
   readonly sessions: number;
   readonly streams: number;
@@ -44,7 +44,10 @@ export class Http2Client {
   readonly #sessions = new Set<Http2Session>();
   /** Calls that wait for a session, in order of arrival, each with its header list. */
   readonly #pending = new Map<Call, readonly string[]>();
-  /** `#dials` are connections being opened; `#opening` are sessions whose member has not sent SETTINGS yet. */
+  /**
+   * `#dials` are connections being opened, with what aborts each attempt; `#opening` are sessions whose member has not
+   * sent SETTINGS yet.
+   */
   readonly #dials = new Set<AbortController>();
   readonly #opening = new Set<Http2Session>();
   /** Until when the member is assumed to speak only HTTP/1.1, as `performance.now()`. */
