@@ -1,6 +1,6 @@
 // The data that callers are authenticated by, from the request and its connection.
 
-/** Everything that authenticators may use. */
+/** Everything about a request that authenticators may use. */
 export interface AuthenticationRequest {
   /** Flat list `[name, value, …]` as received; values have one latin1 character for each byte. */
   readonly rawHeaders: readonly string[];

@@ -7,7 +7,7 @@ import { makeRecent } from '../../lib/recent.ts';
 /** An answer, and how long it may be used. */
 export interface Reviewed<Answer> {
   readonly answer: Answer;
-  /** Milliseconds; 0 means that only requests already waiting may use it. */
+  /** How long the answer may be used, in milliseconds; 0 means only by requests that wait for it already. */
   readonly ttlMs: number;
 }
 

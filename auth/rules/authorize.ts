@@ -38,7 +38,10 @@ export interface Authorizer {
 /** The answer of {@link Authorizer.hints}. */
 export type AuthorityHints = 'anywhere' | { readonly namespaces: readonly string[]; readonly names: readonly string[] };
 
-/** The answer of {@link Authorizer.hints} for an authorizer that allows or refuses a type only as a whole. */
+/**
+ * For authorizers that allow or refuse a type only as a whole: there is no namespace or name for which a refused type
+ * might be allowed.
+ */
 export const noHints: AuthorityHints = Object.freeze({ namespaces: Object.freeze([]), names: Object.freeze([]) });
 
 /** An authorizer whose rules can be replaced at any time. */

@@ -33,9 +33,9 @@ export interface ClusterReader {
 /** The store as sources and probes use it. */
 export interface ClusterStore extends ClusterReader {
   /**
-   * Replaces all clusters of one source. If several clusters ask for the same name, the first gets it: sources in the
-   * order of their first apply(), then in the order of the list. The others are stored as {@link conflictName}, with
-   * problem `NameConflict` and without a credential.
+   * Replaces all clusters of one source by `specs`. If several clusters ask for the same name, the first gets it:
+   * sources in the order of their first apply(), then in the order of `specs`. The others are stored under a {@link
+   * conflictName}, with problem `NameConflict` and without a credential.
    * @throws Error when two specs have the same uid; nothing is changed then
    */
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;

@@ -75,16 +75,22 @@ export function calm(message: string): ConnectionFault {
 
 /** Receives all frames in order. Every method may throw ConnectionFault. */
 export interface FrameHandler {
-  /** A DATA frame begins. `length` is its payload in bytes with padding; all of it counts for flow control. */
+  /**
+   * Called at the beginning of a DATA frame. `length` is its payload in bytes with padding; all of it counts for flow
+   * control.
+   */
   onDataBegin(stream: number, flags: number, length: number): void;
   /**
-   * Body data of the current DATA frame, never empty. `piece` is part of the socket's buffer: a handler that stores it
-   * must copy it.
+   * Called with body data of the current DATA frame, never empty. `piece` is part of the socket's buffer: a handler
+   * that stores it must copy it.
    */
   onDataPiece(piece: Buffer): void;
-  /** The current DATA frame is complete; `length` is the same as for onDataBegin. */
+  /** Called at the end of a DATA frame; `length` is the same as for onDataBegin. */
   onDataEnd(length: number): void;
-  /** Any other frame. Its payload is `bytes[start, end)`, which is only valid during the call. */
+  /**
+   * Called with a complete frame of any other type. Its payload is `bytes[start, end)`, which is only valid during the
+   * call.
+   */
   onFrame(type: number, flags: number, stream: number, bytes: Buffer, start: number, end: number): void;
 }
 

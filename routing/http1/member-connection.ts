@@ -12,13 +12,13 @@ import type { ResponseSink } from './response-parser.ts';
 
 /** Callbacks with which a connection reports to its pool. */
 export interface ConnectionOwner {
-  /** The response has ended and the connection can be used for another request. */
+  /** Called when the response has ended and the connection can be used for another request. */
   onIdle(connection: Http1Connection): void;
-  /** The socket is closed; called once. */
+  /** Called once, when the socket is closed. */
   onClosed(connection: Http1Connection): void;
   /**
-   * The connection failed during a call. `untouched` is true when the connection had been used before and no byte of
-   * the answer was received.
+   * Called when the connection failed during a call. `untouched` is true when the connection had been used before and
+   * no byte of the answer was received.
    */
   onBroken(call: Call, error: GatewayError, untouched: boolean): void;
 }
@@ -185,7 +185,7 @@ export class Http1Connection implements Carrier, ResponseSink {
   #onData(chunk: Buffer): void {
     const call = this.#call;
     if (call === undefined) {
-      // These bytes belong to no request; they would be read as the answer to the next one.
+      // No request is waiting for an answer, so these bytes would be read as the answer to the next request.
       this.#socket.destroy();
       return;
     }

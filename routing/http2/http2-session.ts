@@ -30,13 +30,13 @@ export interface SessionTimes {
 
 /** Callbacks with which a session reports to the code that opened it. */
 export interface SessionOwner {
-  /** The member's SETTINGS have arrived; streams can be opened. */
+  /** Called when the member's SETTINGS have arrived and streams can be opened. */
   onReady(session: Http2Session): void;
-  /** More streams can be opened, because one ended or the member raised its limit. */
+  /** Called when more streams can be opened, because one ended or the member raised its limit. */
   onRoom(session: Http2Session): void;
-  /** The session is closed; called once. `error` is set when it never served a call. */
+  /** Called once, when the session is closed. `error` is set when the session never served a call. */
   onClosed(session: Http2Session, error: GatewayError | undefined): void;
-  /** The answer of a call was cut. `repeatable` is true when a GET may be repeated on another session. */
+  /** Called when the answer of a call was cut. `repeatable` is true when a GET may be repeated on another session. */
   onBroken(call: Call, error: GatewayError, repeatable: boolean): void;
 }
 

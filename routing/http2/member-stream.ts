@@ -33,9 +33,12 @@ const bodyless = { endStream: true } as const;
 
 /** Callbacks with which a stream reports to its session. */
 export interface StreamOwner {
-  /** The stream has ended and does not count against the session's limit. Called once. */
+  /** Called once, when the stream has ended and no longer counts against the session's limit. */
   onClosed(): void;
-  /** The answer was cut. `unprocessed` is true when the member says that it did not begin to process the request. */
+  /**
+   * Called when the answer was cut. `unprocessed` is true when the member says that it did not begin to process the
+   * request.
+   */
   onBroken(call: Call, error: GatewayError, unprocessed: boolean): void;
 }
 

@@ -35,17 +35,19 @@ export interface HeadText {
 
 /** Receives the answer. Either onEnd or onError is called exactly once at the end; after abort() nothing is called. */
 export interface ResponseHandler {
-  /** The head was passed to a connection. `reused` is false for the first request of a connection. */
+  /**
+   * Called when the request head was passed to a connection. `reused` is false for the first request of a connection.
+   */
   onSent?(reused: boolean): void;
-  /** The final status (never 1xx) and all headers as received, including hop-by-hop and framing headers. */
+  /** Called with the final status (never 1xx) and all headers as received, including hop-by-hop and framing headers. */
   onHeaders(status: number, headers: RawHeaders): void;
-  /** Body data without framing. Call pause() on the call to stop receiving more. */
+  /** Called with body data without framing. Call pause() on the call to stop receiving more. */
   onData(chunk: Buffer): void;
-  /** The body is complete. Trailers are dropped. */
+  /** Called when the body is complete. Trailers are dropped. */
   onEnd(): void;
-  /** Connecting failed, or the answer was cut. `afterHeaders` says whether onHeaders was called before. */
+  /** Called when connecting failed or the answer was cut. `afterHeaders` says whether onHeaders was called before. */
   onError(error: GatewayError, afterHeaders: boolean): void;
-  /** More request body can be written after write() returned false. */
+  /** Called when more request body can be written after write() returned false. */
   onDrain?(): void;
 }
 
