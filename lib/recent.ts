@@ -16,7 +16,7 @@ export interface RecentLimits {
 export interface Recent<Value> {
   /** The value of a key, which counts as a use; undefined when it is not in the cache. */
   get(key: string): Value | undefined;
-  /** The value of a key, without counting as a use. */
+  /** The value of a key, without counting as a use; undefined when it is not in the cache. */
   peek(key: string): Value | undefined;
   set(key: string, value: Value): void;
   delete(key: string): void;

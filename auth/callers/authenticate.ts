@@ -77,7 +77,7 @@ export function makeAuthenticator(
   };
 }
 
-/** What the authenticators called so far have reported. */
+/** Errors that the authenticators called so far have thrown, and a hint for the caller. */
 interface Met {
   readonly errors: unknown[];
   /** Why the Authorization header has no token; undefined when it has one or is missing. */
@@ -93,8 +93,8 @@ function accept(user: User): User {
 }
 
 /**
- * One error for the caller: an unexpected failure of the gateway first, then a refused identity, then all bad
- * credentials together.
+ * Chooses the error that the caller gets: an unexpected failure of the gateway, else a refused identity, else one error
+ * that lists all bad credentials.
  */
 function refusal({ errors, hint }: Met): GatewayError {
   const unforeseen = errors.find((error) => !(error instanceof GatewayError));

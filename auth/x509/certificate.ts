@@ -85,7 +85,7 @@ export function readCertificate(der: Uint8Array): Certificate {
   const [body, algorithm] = readElements(readOne(der, derTags.sequence).content);
   if (body?.tag !== derTags.sequence || algorithm?.tag !== derTags.sequence) throw new Error('not a certificate');
   const fields = readElements(body.content);
-  // The version has tag [0] and is missing in version 1 certificates.
+  // The version field has tag [0]; version 1 certificates do not have it.
   if (fields[0]?.tag === 0xa0) fields.shift();
   const [, , issuer, , subject, publicKeyInfo, ...optional] = fields;
   if (issuer === undefined || subject === undefined || publicKeyInfo === undefined)

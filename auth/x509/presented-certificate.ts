@@ -43,7 +43,7 @@ export interface CertificateJudgeOptions {
 interface Judgement {
   readonly chains: readonly VerifiedChain[];
   readonly leaf: Certificate | undefined;
-  /** Why there is no chain. */
+  /** Why there is no chain from the certificate to a trusted authority. */
   readonly fault: string;
 }
 

@@ -44,7 +44,7 @@ export interface Http1Listener {
   /** Milliseconds after which a client that reads nothing of its answer is disconnected. */
   readonly lostMs: number;
   readonly holdings: Pick<ClientHoldings, 'open'>;
-  /** Called once, when the connection is closed or upgraded to a tunnel. */
+  /** Called once, when the connection was closed or upgraded to a tunnel. */
   readonly onReleased: (connection: Http1Connection) => void;
 }
 

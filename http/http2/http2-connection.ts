@@ -308,7 +308,7 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
       if (end > start) throw sizeFault();
       return;
     }
-    // The acknowledgement must be sent before body data for which only the new window has room.
+    // The acknowledgement must be sent before any body data that is allowed only by the new window.
     this.#sender.output.frame(frameType.settings, frameFlag.ack, 0, noBytes);
     applySettings(bytes, start, end, this.#sender, this.#streams.values());
     this.#sawSettings = true;

@@ -106,7 +106,7 @@ export class FrameReader {
   #type = 0;
   #flags = 0;
   #stream = 0;
-  /** How many bytes of the current phase are still to be received. */
+  /** How many bytes of the current part (preface, frame header, payload, padding) are still to be received. */
   #left = preface.length;
   #length = 0;
   #paddingBytes = 0;

@@ -71,8 +71,8 @@ export class HeaderBlocks {
   }
 
   /**
-   * Handles a HEADERS frame (RFC 9113 section 6.2). An incomplete block is copied. A complete one is not, so it must be
-   * taken before `bytes` changes.
+   * Handles a HEADERS frame (RFC 9113 section 6.2). A complete block is not copied, so takeRequest(), takeTrailers() or
+   * drop() must be called before `bytes` changes; an incomplete one is copied.
    * @throws ConnectionFault when the frame is malformed
    */
   begin(stream: number, flags: number, bytes: Buffer, start: number, end: number): void {

@@ -20,7 +20,7 @@ const spilledBytes = 64 * 1024;
  * Shared by all connections of one listener: the flush at the end of a turn of the event loop, and a pool of buffers.
  */
 export interface OutputTurn {
-  /** Has `output.flush()` called once, after the current turn of the event loop has read its sockets. */
+  /** Arranges for one call of `output.flush()`, after the current turn of the event loop has read its sockets. */
   schedule(output: Http2Output): void;
   /** Takes a buffer of at least this size from the pool, or allocates one. */
   takeScratch(bytes: number): Buffer;
@@ -142,7 +142,7 @@ export class Http2Output {
     if (this.length >= spilledBytes) this.#write();
   }
 
-  /** Has `one.delivered()` called when the kernel has taken everything appended so far. */
+  /** Arranges for one call of `one.delivered()`, when the kernel has taken everything appended so far. */
   deliver(one: Deliverable): void {
     this.#deliveries.push(one);
   }

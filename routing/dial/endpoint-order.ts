@@ -22,7 +22,11 @@ export interface EndpointOrder {
 /** Milliseconds for which another endpoint is used before the preferred one is tried again. */
 export const returnAfterMs = 30_000;
 
-/** Makes the state for `count` endpoints. `nowMs` is the clock; tests replace it. */
+/**
+ * Makes this state for a cluster with `count` endpoints.
+ * @param periodMs how long another endpoint is used before the preferred one is tried again
+ * @param nowMs a monotonic clock in milliseconds
+ */
 export function makeEndpointOrder(
   count: number,
   periodMs: number = returnAfterMs,

@@ -23,17 +23,14 @@ export class LastWords {
     this.#member = member;
   }
 
-  /**
-   * Whether the final message was sent and the client's socket ended. What happens on the member's socket is then
-   * irrelevant.
-   */
+  /** Whether the session was ended with the final message. What happens on the member's socket is then irrelevant. */
   get said(): boolean {
     return this.#said;
   }
 
   /**
-   * Returns the part of `chunk` (bytes from the member) that is to be sent to the client: nothing after the final
-   * message.
+   * Returns the part of `chunk` (bytes from the member) to send to the client: all of it or, when the session is being
+   * ended, only up to the end of a message.
    */
   pass(chunk: Buffer): Buffer {
     if (this.#said) return Buffer.alloc(0);
@@ -46,7 +43,8 @@ export class LastWords {
   }
 
   /**
-   * Ends the session with this Status: at once if the last message is complete, otherwise when it is.
+   * Ends the session with this Status as the final message: at once if the member's last message is complete, otherwise
+   * when it is.
    * @param statusJson a metav1.Status as JSON
    */
   end(statusJson: string): void {
@@ -63,7 +61,8 @@ export class LastWords {
   }
 
   #say(): void {
-    // First flush the client's socket: destroying the member's socket destroys the client's too, with unsent bytes.
+    // The client's socket is flushed first, because destroying the member's socket destroys the client's too, with all
+    // unsent bytes.
     this.#client.end(this.#words, () => this.#member.destroy());
   }
 }

@@ -35,11 +35,11 @@ export interface OpenStreams {
   has(stream: OpenStream): boolean;
   readonly size: number;
   [Symbol.iterator](): IterableIterator<OpenStream>;
-  /** Resolves when the set is empty. */
+  /** Resolves when no request is being forwarded. */
   whenEmpty(): Promise<void>;
 }
 
-/** Makes an empty set. */
+/** Makes the set, which is empty at first. */
 export function makeOpenStreams(): OpenStreams {
   const streams = new SlotSet<OpenStream>();
   let waiting: (() => void)[] = [];
