@@ -57,7 +57,7 @@ const connectionBytes = 64 * 1024;
 /** A client that has not logged in by this age, in milliseconds, may be closed when memory is short. */
 const loginMs = 5_000;
 
-/** Makes the memory accounting for all connections of one process. */
+/** Makes the object that counts the memory of all connections of one process. */
 export function makeClientHoldings(options: ClientHoldingsOptions): ClientHoldings {
   return new Holdings(options);
 }

@@ -1,6 +1,6 @@
-// Authorizers of a gateway without a hub, and a union of several authorizers. The attributes describe the request as
-// the cluster will see it. With `--as`, the caller must first be allowed to impersonate every part of the identity;
-// then the impersonated user must be allowed the request itself.
+// Authorizers that decide without a hub (by a rules file, or allowing all authenticated users), and a union of several
+// authorizers. The attributes describe the request as the cluster will see it. With `--as`, the caller must first be
+// allowed to impersonate every part of the identity; then the impersonated user must be allowed the request itself.
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { authenticatedGroup, isMaster } from '../callers/reserved.ts';

@@ -118,8 +118,8 @@ export class Http1Connection implements RequestCarrier {
   }
 
   /**
-   * Closes the connection if no request is being handled. Otherwise the connection closes after the current answer,
-   * because the gateway is draining.
+   * To be called when the gateway drains. Closes the connection if no request is being handled; one that has not sent
+   * any request yet still gets 1 second for its first. During a request, the connection closes after the answer.
    */
   closeIdle(): void {
     if (this.#mode !== 'head' || this.#head.started) return;
