@@ -44,8 +44,8 @@ export function readCsv(text: string): CsvContent {
 }
 
 /**
- * Splits into lines that keep their line feed. As in Go's csv.Reader.readLine, CRLF becomes LF, and a CR at the very end
- * is removed.
+ * Splits into lines that keep their line feed. As in Go's csv.Reader.readLine, CRLF becomes LF, and a CR at the very
+ * end of the text is removed.
  */
 function splitLines(text: string): string[] {
   const lines = text.split(/(?<=\n)/).map((line) => (line.endsWith('\r\n') ? `${line.slice(0, -2)}\n` : line));
