@@ -1,27 +1,36 @@
 // What a connection hands over for each request: the peer, the request, and the way to answer it.
 import type { Inbound, InboundUpgrade } from './inbound.ts';
 
-/** Who is at the other end of the socket. */
+/** The client at the other end of the socket. */
 export interface Peer {
   readonly address: string;
-  /** SNI the client sent, '' when none. */
+  /** Server name (SNI) that the client sent in its TLS handshake; '' when it sent none. */
   readonly serverName: string;
-  /** DER chain, leaf first; [] when the client showed none. */
+  /** The client's certificates in DER, its own first, then its issuers; empty when it showed none. */
   readonly certificates: readonly Uint8Array[];
-  /** What OpenSSL said at the handshake. It is never enough alone: certificates are judged again at every request. */
+  /**
+   * Whether OpenSSL verified the client's certificate at the handshake. Never enough alone: the certificate may have
+   * expired since, so it is checked again at every request.
+   */
   readonly tlsAuthorized: boolean;
 }
 
-/** One request as it came. */
+/** One request of a client, as it was received. */
 export interface Arrival {
   readonly inbound: Inbound;
-  /** The same object again when the request carries an Upgrade header. */
+  /** The same object as `inbound` when the request carries an Upgrade header; otherwise undefined. */
   readonly upgradeInbound: InboundUpgrade | undefined;
-  /** Host or `:authority`. */
+  /** The Host header, or `:authority` over HTTP/2. */
   readonly host: string;
   readonly peer: Peer;
-  /** Its one Audit-ID, where it was taken out of the headers while they were read. */
+  /**
+   * Value of the client's Audit-ID header over HTTP/2, where the parser removes it from the headers; undefined for none
+   * or several. Over HTTP/1.1 it is undefined and the header stays among the headers.
+   */
   readonly askedAuditId?: string | undefined;
-  /** An HttpFault when the head was refused while it was read; nothing else of the request may be used then. */
+  /**
+   * An HttpFault when the request head is not valid; every other field but `peer` and `inbound` is then meaningless.
+   * Undefined for a valid head.
+   */
   readonly headFault: unknown;
 }

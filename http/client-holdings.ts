@@ -1,64 +1,68 @@
-// Bounds what clients make the process hold before it knows them, above all unfinished request heads: one budget for
-// all connections, beyond which those are closed that held the most for the longest. Size alone is no measure: a user
-// in 500 groups would be closed before five thousand attackers with a little each. An honest head is complete in
-// milliseconds, so bytes times the time they are held tells the two apart.
+// Bounds the memory that clients make the process use before they have logged in, above all unfinished request heads.
+// All connections share one budget. When it is exceeded, connections are closed, beginning with the largest product of
+// bytes and time they were kept. Bytes alone would be a bad measure: one user in 500 groups would be closed before five
+// thousand attackers with a few bytes each. But an honest head is complete within milliseconds.
 
-/** What one connection holds. */
+/** The memory that one connection uses. */
 export interface Holding {
-  /** A request on this connection has been authenticated. */
+  /** Whether a request on this connection has been authenticated. */
   isProven(): boolean;
   /**
-   * So many bytes now, for its unfinished head; while it is not proven, for everything else that was kept of it as
-   * well.
+   * Sets how many bytes the connection keeps now: those of its unfinished request head and, until a request on it has
+   * been authenticated, all other data kept for it as well.
    */
   hold(bytes: number): void;
-  /** The connection is over, or became a tunnel. */
+  /** Stops counting the connection, because it was closed or upgraded to a tunnel. */
   end(): void;
 }
 
-/** All of them. */
+/** The memory that all connections of the process use. */
 export interface ClientHoldings {
   /**
-   * Opens the holding of a connection.
-   * @param peer whom it is authenticated by; undefined during its handshake
-   * @param close ends the connection, with an answer that says why where that is possible; it must end the holding
+   * Begins to count a connection.
+   * @param peer the client, as the object that {@link ClientHoldingsOptions.isProven} is asked about; undefined during
+   *   the TLS handshake
+   * @param close closes the connection, where possible after an answer that says why; it must call `end()` of the
+   *   returned Holding
    */
   open(peer: object | undefined, close: () => void): Holding;
   /**
-   * Memory is short: closes a tenth of the connections that had time to log in and did not, also those that hold
-   * nothing but themselves.
+   * To be called when memory is short. Closes a tenth of the connections that have not logged in within 5 seconds, even
+   * when no data is kept for them.
    */
   relieve(): void;
-  /** Held now. */
+  /** Bytes that are kept for all connections together. */
   readonly bytes: number;
-  /** Connections closed so far. */
+  /** How many connections were closed to free memory since the start. */
   readonly closed: number;
 }
 
-/** What holdings depend on. */
 export interface ClientHoldingsOptions {
-  /** Infinity for no bound. */
+  /** Most bytes to keep for all connections together; Infinity for no bound. */
   readonly budgetBytes: number;
-  /** Whether a request of this peer has been authenticated; once true it stays so. */
+  /** Whether a request of this peer has been authenticated. Once it has returned true, it must stay true. */
   readonly isProven: (peer: object) => boolean;
   readonly nowMs?: () => number;
 }
 
-/** Part of the usable memory that is held at most. */
+/** The default budget, as a share of the memory that the process may use. */
 export const heldShare = 1 / 8;
-/** How far below the budget room is made: to close one at a time would mean to look at all of them each time. */
+/**
+ * When the budget is exceeded, connections are closed until only this share of it is in use. If just enough were
+ * closed, all connections would have to be sorted again soon.
+ */
 const leftShare = 3 / 4;
-/** About what a connection costs that holds nothing. */
+/** Rough cost in bytes of a connection for which no data is kept. */
 const connectionBytes = 64 * 1024;
-/** A client that means to ask something has done so by then. */
+/** A client that has not logged in by this age, in milliseconds, may be closed when memory is short. */
 const loginMs = 5_000;
 
-/** Makes the holdings of one process. */
+/** Makes the object that counts the memory of all connections of one process. */
 export function makeClientHoldings(options: ClientHoldingsOptions): ClientHoldings {
   return new Holdings(options);
 }
 
-/** For callers that need no bounds: a listener of a test. */
+/** Accounting that never closes a connection, for listeners in tests. */
 export function unboundedHoldings(): ClientHoldings {
   return makeClientHoldings({ budgetBytes: Infinity, isProven: () => false });
 }
@@ -84,12 +88,12 @@ class Holdings implements ClientHoldings {
     return entry;
   }
 
-  /** An entry holds so many bytes more, or fewer. */
+  /** Counts a change of one connection's bytes; negative when it keeps fewer. */
   changed(bytes: number): void {
     this.bytes += bytes;
     if (this.bytes <= this.#budgetBytes || this.#isDue) return;
     this.#isDue = true;
-    // Not in the middle of what a connection is doing: it may be the one that is closed.
+    // Deferred, because a connection may be closed here, and the caller may be in the middle of that connection's work.
     queueMicrotask(() => this.#makeRoom());
   }
 
@@ -112,7 +116,7 @@ class Holdings implements ClientHoldings {
     this.#isDue = false;
     const nowMs = this.nowMs();
     const holding = [...this.#entries].filter(({ bytes }) => bytes > 0);
-    // Clients that have logged in count against the budget as well, but go only after all that have not.
+    // The bytes of clients that have logged in count too, but these clients are closed last.
     const unproven = holding.filter((entry) => !entry.isProven());
     const proven = holding.filter((entry) => entry.isProven());
     for (const entry of [...heaviestFirst(unproven, nowMs, 0), ...heaviestFirst(proven, nowMs, 0)]) {
@@ -134,7 +138,7 @@ class Entry implements Holding {
   readonly #all: Holdings;
   readonly #peer: object | undefined;
   #isProven = false;
-  /** When it began to hold something; before that, when it was opened. */
+  /** When the connection began to keep data, in milliseconds; until then, when it was opened. */
   #sinceMs: number;
 
   constructor(all: Holdings, peer: object | undefined, close: () => void) {

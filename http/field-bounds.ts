@@ -1,11 +1,11 @@
-// Bounds of the header fields that are read before the caller is known, because they are split, hashed or decoded for
-// strangers. A head may hold 1 MiB for callers in thousands of groups; none of these fields needs that.
+// Length limits for the header fields that are split, hashed or decoded before the caller is authenticated. A whole
+// request head may have 1 MiB, for callers in thousands of groups, but none of these fields needs that much.
 import { HttpFault } from './http-fault.ts';
 
 /**
- * Longest value in bytes, of all lines of that name together where lines may repeat. Authorization holds the longest
- * token that is looked at (64 KiB) and its scheme; Sec-WebSocket-Protocol the same token as base64url beside the
- * protocols.
+ * Longest value of each field in bytes; repeated lines of one field count together. Authorization has room for a scheme
+ * and the longest accepted token (64 KiB); Sec-WebSocket-Protocol for the same token in base64url and other protocols
+ * beside it.
  */
 export const maxFieldBytes = {
   Host: 1024,
@@ -15,12 +15,12 @@ export const maxFieldBytes = {
   'Sec-WebSocket-Protocol': 96 * 1024,
 } as const;
 
-/** Items of Sec-WebSocket-Protocol; kubectl offers five, browsers' terminals fewer. */
+/** Most items in Sec-WebSocket-Protocol. kubectl offers five, terminals in web browsers fewer. */
 export const maxSubprotocols = 100;
 
 export type BoundedField = keyof typeof maxFieldBytes;
 
-/** The fault of a field of that length, or undefined when it is within its bound. */
+/** The fault of a field whose value has this many bytes; undefined when the length is allowed. */
 export function fieldFault(name: BoundedField, bytes: number): HttpFault | undefined {
   const most = maxFieldBytes[name];
   if (bytes <= most) return undefined;
@@ -28,8 +28,8 @@ export function fieldFault(name: BoundedField, bytes: number): HttpFault | undef
 }
 
 /**
- * A list header with one more line.
- * @throws HttpFault HEADERS_TOO_LARGE
+ * Appends one header line to a list header, with a comma between them.
+ * @throws HttpFault HEADERS_TOO_LARGE when the joined list is too long
  */
 export function withLine(name: BoundedField, before: string | undefined, line: string): string {
   const list = before === undefined ? line : `${before},${line}`;
@@ -38,9 +38,12 @@ export function withLine(name: BoundedField, before: string | undefined, line: s
   return list;
 }
 
-/** @throws HttpFault BAD_HEADERS for more than {@link maxSubprotocols} */
+/**
+ * Refuses a Sec-WebSocket-Protocol list with too many items.
+ * @throws HttpFault BAD_HEADERS for more than {@link maxSubprotocols}
+ */
 export function requireFewSubprotocols(list: string): void {
-  // A limit makes split() stop there, however long the list is.
+  // The second argument makes split() stop early, so a very long list costs little.
   if (list.split(',', maxSubprotocols + 1).length > maxSubprotocols)
     throw new HttpFault('BAD_HEADERS', `the request offers more than ${maxSubprotocols} WebSocket subprotocols`);
 }

@@ -1,24 +1,25 @@
-// Collects a head that comes in pieces. Memory it no longer needs goes back to the system at once: garbage would wait
-// for a collection, and a flood of heads makes more of it than the heads themselves (each size on the way to 1 MiB).
+// Collects a request head that arrives in several chunks. It frees each outgrown buffer at once and does not leave it
+// to garbage collection: a buffer that grows to 1 MiB leaves more garbage than the head itself, so a flood of heads
+// would use up the memory.
 
 const headEnd = Buffer.from('\r\n\r\n', 'latin1');
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const noBytes: Buffer = Buffer.alloc(0);
 
-/** A buffer that grows. */
+/** A byte buffer that grows as data is appended. */
 export class HeadBuffer {
   readonly #mostBytes: number;
-  /** Bytes collected so far are at the front. */
+  /** The buffer; only its first `length` bytes hold data. */
   bytes: Buffer = noBytes;
   length = 0;
 
-  /** @param mostBytes never larger than this; the caller appends no more */
+  /** @param mostBytes largest size of the buffer; the caller must not append more */
   constructor(mostBytes: number) {
     this.#mostBytes = mostBytes;
   }
 
-  /** Bytes of memory it takes. */
+  /** Size of the buffer in bytes, unused space included. */
   get heldBytes(): number {
     return this.bytes.length;
   }
@@ -30,12 +31,15 @@ export class HeadBuffer {
     this.length = length;
   }
 
-  /** Offset of the CRLF CRLF that ends an HTTP/1.1 head, or -1; it is not in the first `searched` bytes. */
+  /**
+   * Offset of the CRLF CRLF that ends an HTTP/1.1 head, or -1. The first `searched` bytes have been searched before,
+   * without success.
+   */
   endOfHead(searched: number): number {
     return this.bytes.subarray(0, this.length).indexOf(headEnd, Math.max(0, searched - 3));
   }
 
-  /** Whether a line that ends behind `from` ends with LF alone: such a head would never end. */
+  /** Whether any line from offset `from` on ends with LF alone. Such a head would never be seen as complete. */
   hasBareLf(from: number): boolean {
     const bytes = this.bytes.subarray(0, this.length);
     let at = bytes.indexOf(lineFeed, from);
@@ -53,7 +57,7 @@ export class HeadBuffer {
     this.bytes = grown;
   }
 
-  /** Drops what was collected; what {@link bytes} gave before must not be read any more. */
+  /** Drops the collected data and frees the buffer. An earlier value of {@link bytes} must not be read afterwards. */
   clear(): void {
     if (this.bytes === noBytes) return;
     release(this.bytes);
@@ -62,7 +66,7 @@ export class HeadBuffer {
   }
 }
 
-/** Frees the memory now; the buffer is empty afterwards. */
+/** Frees the memory at once; the passed buffer has length 0 afterwards. */
 function release(bytes: Buffer): void {
   if (bytes !== noBytes) (bytes.buffer as ArrayBuffer).transfer(0);
 }

@@ -1,13 +1,16 @@
-// Remembers what was decided about a header name, because clients send the same few names with every request. It saves
-// lower-casing and a pattern for each name (0.4 us for the ten names of a request). The memory is bounded, since names
-// come from clients.
+// Caches a decision for each header name, because clients send the same few names with every request. This saves
+// lower-casing and matching each name (0.4 us for the ten names of a typical request). The cache is bounded, since the
+// names come from clients.
 
-/** Bounds one memory; a name beyond it is decided anew every time. */
+/** Most names in one cache. When it is full, decisions on further names are computed every time. */
 const maxNames = 512;
-/** Longer names are not worth remembering, and a flood of them would fill the memory. */
+/** Names longer than this are not cached, so that a flood of long names cannot use up memory. */
 const maxNameLength = 64;
 
-/** A function of a header name, as received, that decides each name once. `decide` must be pure. */
+/**
+ * Wraps `decide`, which gets a header name as received, so that it is called only once for each name. `decide` must be
+ * pure.
+ */
 export function rememberingNames<T>(decide: (name: string) => T): (name: string) => T {
   const known = new Map<string, T>();
   return (name) => {

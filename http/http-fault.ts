@@ -1,7 +1,7 @@
-// Why a request cannot be read, or an answer cannot be written, as HTTP. The caller of this room turns a fault into an
-// answer; the gateway makes a `metav1.Status` of it (gateway/status.ts).
+// The error for a request that is not valid HTTP, or an answer that cannot be written as HTTP. Code outside the folder
+// `http` turns it into an answer; the gateway makes a `metav1.Status` of it (gateway/status.ts).
 
-/** The kinds of faults, named as the gateway's closed list of errors names them, with their HTTP status. */
+/** HTTP status of each fault. The names are those of the gateway's error codes (cache/model/errors.ts). */
 const statuses = {
   BAD_REQUEST: 400,
   BAD_HEADERS: 400,
@@ -14,10 +14,10 @@ const statuses = {
 
 export type HttpFaultCode = keyof typeof statuses;
 
-/** `message` is for the client: it names the rule that was broken and repeats nothing of the request. */
+/** A fault whose `message` is sent to the client: it names the violated rule and repeats nothing of the request. */
 export class HttpFault extends Error {
   readonly code: HttpFaultCode;
-  /** Seconds until it is worth asking again. */
+  /** Value for a `Retry-After` header in seconds; undefined for no such header. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: HttpFaultCode, message: string, options: { readonly retryAfterSeconds?: number } = {}) {

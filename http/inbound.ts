@@ -1,55 +1,58 @@
-// One request and its answer, the same for HTTP/1.1 and HTTP/2. After abort(), or once the client is gone, every method
-// does nothing.
+// A request and its answer, with the same interface for HTTP/1.1 and HTTP/2. After abort(), or when the client has
+// disconnected, all methods do nothing.
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from './raw-headers.ts';
 
-/** How a request body is framed: none, a known number of bytes, or unknown. */
+/** How a request body is framed: no body, chunked (its length is not known), or its length in bytes. */
 export type BodyFraming = 'none' | 'chunked' | number;
 
-/** What happens to the request body while it is read. */
+/** Receives the request body. */
 export interface BodyReader {
   onData(chunk: Buffer): void;
   onEnd(): void;
 }
 
-/** One request and the way to answer it. */
+/** A request, and the methods to answer it. */
 export interface Inbound {
   readonly method: string;
-  /** Request target as received, origin form. */
+  /** The request target as received, for example `/version?x=y`. */
   readonly target: string;
   readonly headers: RawHeaders;
   readonly protocol: 'HTTP/1.1' | 'HTTP/2.0';
   readonly body: BodyFraming;
-  /** True once respond() was called. */
+  /** Whether respond() was called. */
   readonly answered: boolean;
-  /** True once the client is gone or the answer is complete. */
+  /** Whether the client has disconnected or the answer was sent completely. */
   readonly closed: boolean;
 
   readBody(reader: BodyReader): void;
   pauseBody(): void;
   resumeBody(): void;
 
-  /** Sends the head. `bodyless` says that no body follows (HEAD, 204, 304): end() must still be called. */
+  /** Sends the response head. With `bodyless`, no body follows (HEAD, 204, 304); end() must still be called. */
   respond(status: number, headers: RawHeaders, bodyless: boolean): void;
-  /** Sends a piece of body; false means wait for onDrain. */
+  /** Sends body data; false means that the caller should wait for onDrain. */
   write(chunk: Buffer): boolean;
   end(): void;
-  /**
-   * Ends the answer so that the client sees it as truncated: HTTP/1.1 destroys the socket, HTTP/2 resets the stream.
-   */
+  /** Cuts the answer so that the client notices: HTTP/1.1 destroys the socket, HTTP/2 resets the stream. */
   abort(): void;
-  /** Registers what happens when the client takes more after write() returned false. One listener. */
+  /** Sets the one listener that is called when more can be written after write() returned false. */
   onDrain(listener: () => void): void;
   /**
-   * Adds what happens when the exchange is over, for whatever reason; called once. `aborted` is false when the answer
+   * Adds a listener that is called once when the exchange is over, for any reason. `aborted` is false when the answer
    * was sent completely.
    */
   onClose(listener: (aborted: boolean) => void): void;
 }
 
-/** A request to upgrade: HTTP/1.1 only; the socket is ours to answer on or to destroy. */
+/**
+ * A request with an Upgrade header, over HTTP/1.1 only. Its handler owns the socket and must answer on it or destroy
+ * it.
+ */
 export interface InboundUpgrade extends Inbound {
   readonly socket: Duplex;
-  /** Bytes that came after the request head; must not go anywhere before the member answered 101. */
+  /**
+   * Bytes that the client sent after the request head. They must not be sent to a member before it has answered 101.
+   */
   readonly early: Buffer;
 }

@@ -1,15 +1,13 @@
-// Closes a connection after an answer that came before the request was read whole. Closing while bytes of the client
-// are unread makes the kernel send a reset, which overtakes the answer; so what still comes is read and dropped, within
-// bounds.
+// Closes a connection after an answer while the client is still sending. If a socket is closed with unread data, the
+// kernel sends a TCP reset, which may destroy the answer on its way. So the data is read and dropped, within limits.
 import type { Duplex } from 'node:stream';
 
-/** How much is dropped, and for how long, before the connection is closed all the same. */
+/** Most data that is dropped, and longest time in milliseconds, before the connection is closed anyway. */
 export const lingerBytes = 16 * 1024 * 1024;
 export const lingerMs = 5_000;
 
 /**
- * Sends the last bytes on a bare socket that has no other reader, then drops what the client still sends until it is
- * done.
+ * Writes `lastBytes` to a socket that nobody reads any more, then drops what the client sends until the client closes.
  */
 export function endLingering(socket: Duplex, lastBytes?: Buffer): void {
   let dropped = 0;

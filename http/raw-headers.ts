@@ -1,7 +1,7 @@
-// The one form in which headers travel through the program.
+// The form in which headers are passed around in the whole program.
 
 /**
- * Flat list `[name, value, name, value, …]`; values are latin1 strings whose character codes are the bytes on the wire.
- * An object would join repeated headers, and a joined `Impersonate-Group` is another identity.
+ * Flat list `[name, value, name, value, …]`; a value has one latin1 character for each byte received. An object would
+ * join repeated headers, and a joined `Impersonate-Group` would be another identity.
  */
 export type RawHeaders = readonly string[];

@@ -1,33 +1,32 @@
-// Remembers what was read from a header list that a connection sends again and again: clients repeat all their headers
-// with every request, and only the request line differs. Only readings that follow from the list alone may be
-// remembered here; whether a token is still good, or what its user may do, is looked up for each request.
+// Caches results computed from a header list that a connection sends repeatedly. Most clients send the same headers
+// with every request. Only results that depend on the list alone may be cached here. Whether a token is still valid, or
+// what its user may do, must be checked for each request.
 
-/** Readings of one list, by the function that made them. */
+/** The cached results of one list, by the function that computed them. */
 type Readings = Map<(headers: readonly string[]) => unknown, unknown>;
 
 /**
- * The list carries its readings itself: they go when it goes, and a list that came only once costs a single look. (A
- * WeakMap costs a hash for each look and work in each garbage collection, measured.)
+ * Property of the list itself that holds its results, so that both are freed together, and a list that is received only
+ * once costs a single property access. A WeakMap was measured to be slower, because of hashing and garbage collection.
  */
 const readings = Symbol('readings');
 type RepeatedList = readonly string[] & { readonly [readings]?: Readings };
 
-/** Says that this very list object will be read again, and must never be changed from here on. */
+/** Announces that this list object will be read again. It must never be changed afterwards. */
 export function markRepeated(headers: readonly string[]): void {
   if (isRepeated(headers)) return;
-  // Not enumerable: the list stays equal to any other with the same words.
+  // Not enumerable, so that the list still compares as equal to a list without the property.
   Object.defineProperty(headers, readings, { value: new Map() });
 }
 
-/** Whether {@link markRepeated} was called with it. */
+/** Whether {@link markRepeated} was called for this list. */
 export function isRepeated(headers: readonly string[]): boolean {
   return (headers as RepeatedList)[readings] !== undefined;
 }
 
 /**
- * A reading of a header list that is made once for a list that repeats.
- * @param read pure: the same list gives the same answer for ever; never gives undefined. What it throws is thrown anew
- *   each time.
+ * Wraps a function of a header list so that its result is cached for lists marked with {@link markRepeated}.
+ * @param read must depend on the list alone and never return undefined; an error that it throws is not cached
  */
 export function readOnce<T extends {} | null>(read: (headers: readonly string[]) => T): typeof read {
   return (headers) => {

@@ -1,28 +1,29 @@
-// Where the body of an HTTP/1.1 request ends, and what its head says about the connection. Easy to get wrong: this is
-// judged once, here, for the whole request; a second opinion about where a body ends is how requests are smuggled.
+// Decides where the body of an HTTP/1.1 request ends, and reads what its head says about the connection. Easy to get
+// wrong: only this file may decide where a body ends. If other code decided differently, an attacker could smuggle a
+// second request in a body.
 import { HttpFault } from './http-fault.ts';
 import { readOnce } from './repeated-headers.ts';
 import type { BodyFraming } from './inbound.ts';
 import type { RawHeaders } from './raw-headers.ts';
 import { fieldFault, requireFewSubprotocols, withLine } from './field-bounds.ts';
 
-/** What the fields of an HTTP/1.1 request say about the request and its connection. */
+/** What the header fields of an HTTP/1.1 request say about its body and its connection. */
 export interface Http1RequestHead {
   readonly body: BodyFraming;
-  /** Value of Host, exactly one. */
+  /** Value of the Host header; a request must have exactly one. */
   readonly host: string;
-  /** The client closes after this request. */
+  /** Whether the client asks for the connection to be closed after this request. */
   readonly close: boolean;
-  /** `Expect: 100-continue`: the body comes once we ask for it. */
+  /** Whether the client waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
-  /** Both an Upgrade header and `Connection: Upgrade`. */
+  /** Whether the request has an Upgrade header and `Connection: upgrade`. */
   readonly upgrade: boolean;
 }
 
-/** What Go's server lets a Host be made of (golang.org/x/net/http/httpguts ValidHostHeader). */
+/** The characters that Go's server allows in Host (golang.org/x/net/http/httpguts ValidHostHeader). */
 const hostBytes = /^[0-9A-Za-z!$%&()*+,\-.:;=['\]_~]*$/;
 
-/** What the fields of one head were found to say so far. */
+/** What the header fields read so far contain. */
 interface Found {
   body: BodyFraming;
   framed: boolean;
@@ -34,9 +35,9 @@ interface Found {
 }
 
 /**
- * Judges framing, Host and connection headers of an HTTP/1.1 request.
- * @throws HttpFault BAD_HEADERS for anything two servers could read differently, HEADERS_TOO_LARGE for a field over
- * its bound
+ * Reads body framing, Host and connection headers of an HTTP/1.1 request.
+ * @throws HttpFault BAD_HEADERS for anything two servers could read differently, BAD_UPGRADE for an upgrade with a
+ *   body, HEADERS_TOO_LARGE for a field over its limit
  */
 export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead => {
   const found: Found = {
@@ -58,11 +59,11 @@ export const readHttp1Head = readOnce((headers: RawHeaders): Http1RequestHead =>
   const hasOption = (name: string): boolean => options.some((option) => option.trim() === name);
   const close = hasOption('close');
   const upgrade = found.upgrade !== undefined && hasOption('upgrade');
-  if (upgrade && body !== 'none') throw new HttpFault('BAD_UPGRADE', 'a request to upgrade has no body');
+  if (upgrade && body !== 'none') throw new HttpFault('BAD_UPGRADE', 'an upgrade request must not have a body');
   return { body, host, close, expectsContinue, upgrade };
 });
 
-/** Few other names have the lengths of these, so few are compared. */
+/** Reads one header field. Switching on the length of the name first avoids comparing most names at all. */
 function readField(found: Found, name: string, value: string): void {
   switch (name.length) {
     case 4:
@@ -101,26 +102,28 @@ function requireBounded(name: 'Host' | 'Authorization', value: string): void {
 function readHost(found: Found, value: string): void {
   if (found.host !== undefined) throw new HttpFault('BAD_HEADERS', 'the request has two Host headers');
   requireBounded('Host', value);
-  if (!hostBytes.test(value)) throw new HttpFault('BAD_HEADERS', 'the Host header holds what no host name does');
+  if (!hostBytes.test(value))
+    throw new HttpFault('BAD_HEADERS', 'the Host header has a character that is not allowed in a host name');
   found.host = value;
 }
 
 function readExpect(found: Found, value: string): void {
   if (value.toLowerCase() !== '100-continue') {
-    throw new HttpFault('BAD_HEADERS', 'the only expectation served is "100-continue"');
+    throw new HttpFault('BAD_HEADERS', 'the only supported Expect header is "100-continue"');
   }
   found.expectsContinue = true;
 }
 
 function frame(found: Found, value: string, read: (value: string) => BodyFraming): void {
-  if (found.framed) throw new HttpFault('BAD_HEADERS', 'the request is framed twice');
+  if (found.framed)
+    throw new HttpFault('BAD_HEADERS', 'the request has more than one Content-Length or Transfer-Encoding header');
   found.framed = true;
   found.body = read(value);
 }
 
 function readTransferEncoding(value: string): BodyFraming {
   if (value.toLowerCase() === 'chunked') return 'chunked';
-  throw new HttpFault('BAD_HEADERS', 'the only transfer encoding served is "chunked"');
+  throw new HttpFault('BAD_HEADERS', 'the only supported Transfer-Encoding is "chunked"');
 }
 
 function readContentLength(value: string): BodyFraming {

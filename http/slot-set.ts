@@ -1,16 +1,16 @@
-// A set of requests that are under way: an array in which each entry knows its index, and the last entry takes the
-// index of one that leaves. It is no Set or Map on purpose: each time one of those grows, its old table stays behind
-// with the entries of that moment and a pointer to the new one. Once such a table is old, V8's collector of the young
-// generation keeps all of them, with every request (measured: a quarter of all that requests allocate, and nearly all
-// work of the collector).
+// A set of requests in progress: an array in which each entry stores its own index. A removed entry is replaced by the
+// last one. A Set or Map would be slow here: each time it grows, V8 leaves its old table behind, with its entries and a
+// pointer to the new table. Once such a table has moved to the old generation, the young-generation collector treats
+// all these entries as alive. That cost a quarter of all memory that requests allocate, and nearly all collector time
+// (measured).
 
-/** What an entry keeps for its set; an entry is in one set at most. */
+/** What an entry stores for its set. An entry may be in one set at most. */
 export interface InSlot {
-  /** Written by the set alone. */
+  /** Index in the set's array; only the set may write it. */
   place?: number;
 }
 
-/** In no order. */
+/** A set without a defined order. */
 export class SlotSet<T extends InSlot> {
   protected readonly entries: T[] = [];
 
@@ -36,7 +36,7 @@ export class SlotSet<T extends InSlot> {
     last.place = entry.place!;
   }
 
-  /** A copy, because entries leave while it is walked over. */
+  /** A copy of the entries, safe to iterate while entries are removed. */
   values(): readonly T[] {
     return [...this.entries];
   }

@@ -1,16 +1,19 @@
-// How long to wait before asking again after failures: growing, bounded and spread, so that replicas do not come back
-// as one. Easy to get wrong: a success that fails again at once must not start over from the shortest wait.
+// How long to wait before repeating a failed request. Waits grow up to a maximum and are randomised, so that several
+// replicas do not retry at the same moment. Easy to get wrong: reset() after every success would make a server that
+// fails again at once be retried at the shortest wait for ever.
 
-/** Waits of one loop. */
+/** The waits of one retry loop. */
 export interface Backoff {
-  /** Milliseconds to wait now; the next is longer. */
+  /** Milliseconds to wait now. The next call returns a longer wait, up to the maximum. */
   next(): number;
-  /** What was asked for works and has worked for a while. */
+  /** Starts over from the shortest wait. To be called when requests have succeeded for some time. */
   reset(): void;
 }
 
 /**
- * Waits double from `firstMs` up to `maxMs` (client-go's reflector: 800 ms to 30 s), each spread over its upper half.
+ * Waits that double from `firstMs` to `maxMs` (client-go's reflector uses 800 ms to 30 s). Each wait is a random value
+ * between half and all of that.
+ * @param random returns a number from 0 to 1, as Math.random does
  */
 export function makeBackoff(firstMs: number, maxMs: number, random: () => number): Backoff {
   let baseMs = firstMs;
@@ -26,23 +29,24 @@ export function makeBackoff(firstMs: number, maxMs: number, random: () => number
   };
 }
 
-/** Waits of one loop for a server that asks for a moment: 429 with `Retry-After`. */
+/** The waits of one retry loop for a server that answers 429 with `Retry-After`. */
 export interface BusyWaits {
   /**
-   * Milliseconds to wait without telling anybody; undefined when it has asked for a moment for so long that somebody
-   * should know.
+   * Milliseconds to wait before a silent retry; undefined when the server has been busy for so long that the caller
+   * should report an error.
    */
   next(retryAfterMs: number): number | undefined;
-  /** It has answered. */
+  /** To be called when the server answered with anything other than 429. */
   reset(): void;
 }
 
 /**
- * A kube-apiserver asks so while the watch cache of a kind that has just come is filled ("storage is
- * (re)initializing"), when it has too much to do and when it stops; client-go waits and repeats without a word, ten
- * times.
- * @param firstMs at least this, also where `Retry-After` is 0
- * @param graceMs since the first such answer
+ * Waits for a busy server. A kube-apiserver answers 429 while it fills the watch cache of a new kind ("storage is
+ * (re)initializing"), when it is overloaded and when it shuts down. client-go retries ten times without reporting an
+ * error.
+ * @param firstMs shortest wait, also when `Retry-After` is 0
+ * @param graceMs how long after the first 429 next() begins to return undefined
+ * @param random returns a number from 0 to 1, as Math.random does
  */
 export function makeBusyWaits(firstMs: number, graceMs: number, random: () => number): BusyWaits {
   let sinceMs: number | undefined;
@@ -58,7 +62,10 @@ export function makeBusyWaits(firstMs: number, graceMs: number, random: () => nu
   };
 }
 
-/** The seconds of a `Retry-After` as milliseconds; undefined for none, and for a date, which no API server sends. */
+/**
+ * The value of a `Retry-After` header in milliseconds. Undefined when it is missing or a date, which no API server
+ * sends.
+ */
 export function retryAfterMsOf(value: string | undefined): number | undefined {
   return value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : undefined;
 }

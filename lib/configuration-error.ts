@@ -1,20 +1,23 @@
-// What is wrong with a file the operator wrote, all faults at once with file, line and reason. Easy to get wrong: a
-// message must never quote the file, since the line at fault may be the one with the token.
+// The error for faults in files that the operator wrote: all of them at once, each with file, line and reason. Easy to
+// get wrong: a message must never quote the file, because the faulty line may hold a token.
 
 /** One fault in one file. */
 export interface ConfigurationFault {
   readonly file: string;
-  /** From 1. */
+  /** Line number, counted from 1. */
   readonly line?: number | undefined;
-  /** From 1. */
+  /** Column number, counted from 1. */
   readonly column?: number | undefined;
-  /** Where in the document: `users[2].user.token`. */
+  /** Path of the faulty value in the document, for example `users[2].user.token`. */
   readonly path?: string | undefined;
-  /** Reason, with what to do about it where we know. */
+  /** What is wrong and, where known, how to correct it. */
   readonly message: string;
 }
 
-/** Start-up refuses, or a reload keeps the last good state. `message` has one line a fault. */
+/**
+ * Thrown when a configuration cannot be used. The process then does not start, or a reload keeps the previous
+ * configuration. `message` has one line for each fault.
+ */
 export class ConfigurationError extends Error {
   readonly faults: readonly ConfigurationFault[];
 
@@ -25,7 +28,7 @@ export class ConfigurationError extends Error {
   }
 }
 
-/** `file:line:column: path: reason`, as compilers print it so that editors can jump there. */
+/** Formats a fault as `file:line:column: path: reason`, the way compilers do, so that editors can jump to it. */
 export function faultText(fault: ConfigurationFault): string {
   const position = [fault.file, fault.line, fault.column].filter((part) => part !== undefined).join(':');
   return `${position}: ${fault.path ? `${fault.path}: ` : ''}${fault.message}`;

@@ -1,10 +1,10 @@
-// Durations as Go's flags write them: `10s`, `1m30s`, `500ms`. Easy to get wrong: a bare number is refused, since
-// nobody can tell seconds from milliseconds.
+// Durations as Go's flags write them: `10s`, `1m30s`, `500ms`. A number without a unit is refused, because it could
+// mean seconds or milliseconds.
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /**
- * Milliseconds of a duration, or undefined when it is none (Go's time.ParseDuration without signs, fractions below a
- * millisecond and `0`).
+ * A duration in whole milliseconds; undefined when the text is not valid. Accepts what Go's time.ParseDuration does,
+ * but no signs, no units below a millisecond, and no number that begins or ends with a decimal point.
  */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0;

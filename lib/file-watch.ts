@@ -1,39 +1,53 @@
-// Notices that files changed: written in place, replaced by rename, or behind a symlink that was swapped (Secret
-// volumes). Easy to get wrong: the system loses notices, or sends them while a file is half written. So every file is
-// polled, too, and a change counts only once the files have been at rest for a moment.
+// Watches files for changes: written in place, replaced by rename, or behind a symlink that now points elsewhere
+// (Secret volumes). Easy to get wrong: the system loses some change events and sends others while a file is only half
+// written. So all files are also polled, and a change is reported only after the files have stopped changing for a
+// moment.
 import { watch as watchFolder, type FSWatcher } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import type { BigIntStats } from 'node:fs';
 
 export interface FileWatchOptions {
-  /** Called after a change, never twice at a time; changes during the call are noticed after it. Must not reject. */
+  /**
+   * Called after a change. It is not called again before its promise has settled; changes in between are reported
+   * afterwards. The promise must not reject.
+   */
   readonly onChange: () => Promise<void>;
-  /** Between two looks at all files. A change is in use within a second: this, the rest and the reload together. */
+  /**
+   * Milliseconds between two polls of all files, 400 by default. Poll, `restMs` and reload together should stay below a
+   * second.
+   */
   readonly pollMs?: number;
-  /** A change counts once nothing changed for this long, but at most four times as long after it was seen. */
+  /**
+   * Milliseconds without a further change before a change is reported, 100 by default. Files that keep changing are
+   * reported after four times as long.
+   */
   readonly restMs?: number;
-  /** False turns the system's notices off and leaves the poll. */
+  /** False ignores the system's change events and only polls. */
   readonly notices?: boolean;
-  /** In place of {@link lookAt}, for tests. */
+  /** Replaces {@link lookAt} in tests. */
   readonly look?: (file: string) => Promise<string>;
 }
 
-/** A running watch. Its timers do not keep the process alive. */
+/** A running file watch. Its timers do not keep the process alive. */
 export interface FileWatch {
-  /** Replaces the set of watched files: absolute path → {@link signatureOf} the state that was read. */
+  /**
+   * Replaces the set of watched files.
+   * @param files absolute path → the {@link signatureOf} of the content that the caller has read
+   */
   setFiles(files: ReadonlyMap<string, string>): void;
   close(): void;
 }
 
-/**
- * Says whether a file is the one we read: device, inode, size and times; the error code when it cannot be looked at.
- */
+/** A text that changes whenever the file changes: device, inode, size and times. */
 export function signatureOf(stats: BigIntStats): string {
   return [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(':');
 }
 
-/** The present {@link signatureOf} of a path, symlinks followed. */
+/**
+ * The current {@link signatureOf} of a file, with symlinks followed; the error code, such as ENOENT, when the file
+ * cannot be examined.
+ */
 export async function lookAt(file: string): Promise<string> {
   try {
     return signatureOf(await stat(file, { bigint: true }));
@@ -42,7 +56,7 @@ export async function lookAt(file: string): Promise<string> {
   }
 }
 
-/** Starts with no files. */
+/** Starts a watch without files; call setFiles() next. */
 export function watchFiles(options: FileWatchOptions): FileWatch {
   return new PolledFileWatch(options);
 }
@@ -53,10 +67,10 @@ class PolledFileWatch implements FileWatch {
   readonly #lookOne: (file: string) => Promise<string>;
   readonly #poll: NodeJS.Timeout;
   readonly #folders = new Map<string, FSWatcher>();
-  /** Of each watched folder, the names of files that matter. */
+  /** The names of the watched files in each watched folder. */
   #names: ReadonlyMap<string, ReadonlySet<string>> = new Map();
   #known: ReadonlyMap<string, string> = new Map();
-  /** Counts calls of setFiles, so that a slow one does not undo a later one. */
+  /** Counts calls of setFiles(), so that an older call that is slower cannot overwrite the result of a newer one. */
   #generation = 0;
   #looking = false;
   #noticed = false;
@@ -109,12 +123,13 @@ class PolledFileWatch implements FileWatch {
       if (atRest) break;
     }
     if (this.#closed) return;
-    // The owner calls setFiles with what it read. If it does not, the same change is still reported only once.
+    // The owner normally calls setFiles() with the state that it read. If it does not, this keeps the change from being
+    // reported again.
     this.#known = seen;
     await this.#options.onChange();
   }
 
-  /** Watches the folder of every file and of what it links to; the poll alone covers folders that cannot be watched. */
+  /** Watches the folder of each file and of the file it links to. Folders that cannot be watched are only polled. */
   async #followFolders(generation: number): Promise<void> {
     const wanted = new Map<string, Set<string>>();
     for (const file of this.#known.keys()) {
@@ -132,15 +147,16 @@ class PolledFileWatch implements FileWatch {
   #follow(folder: string): void {
     try {
       const watcher = watchFolder(folder, { persistent: false }, (_, name) => {
-        // `..data` is the link a Secret volume swaps. Other files of a busy folder (/tmp) do not matter.
+        // `..data` is the symlink that changes in a Secret volume. Other files of a busy folder such as /tmp are
+        // ignored.
         if (name === null || name.startsWith('..') || this.#names.get(folder)?.has(name) === true) this.#notice();
       });
       watcher.on('error', () => this.#forget(folder));
       this.#folders.set(folder, watcher);
-      // Changes before the system began to watch came without a notice.
+      // Changes made before this watch began caused no event, so look once.
       this.#notice();
     } catch {
-      // No such folder, or the system's limit of watches is reached.
+      // The folder does not exist, or the system's limit of watches is reached. Polling still covers its files.
     }
   }
 
@@ -151,7 +167,8 @@ class PolledFileWatch implements FileWatch {
 
   #notice(): void {
     if (this.#closed) return;
-    // Later notices do not restart the timer, so a folder that never rests cannot put off the look.
+    // Later events do not restart the timer. Otherwise a folder that changes all the time would delay the check for
+    // ever.
     this.#noticeTimer ??= setTimeout(() => {
       this.#noticeTimer = undefined;
       void this.#look();

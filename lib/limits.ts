@@ -1,19 +1,22 @@
-// Numbers that several rooms must agree on, with their unit in the name and the source they were taken from.
+// Limits that several top-level folders share. Each name has the unit, each comment the source.
 
-/** Bytes of one request or response head we accept; kube-apiserver's http.Server.MaxHeaderBytes default is 1 MiB. */
+/** Largest request or response head in bytes; the default of kube-apiserver (Go's http.Server.MaxHeaderBytes). */
 export const maxHeaderBytes = 1024 * 1024;
 /**
- * Header pairs an HTTP/2 end accepts; Node's default of 128 truncates users in many groups (rule "HTTP/2 limits are
- * set").
+ * Most header fields in an HTTP/2 head. Node's default of 128 would drop groups of a user who has many (rule "HTTP/2
+ * limits are set").
  */
 export const maxHeaderPairs = 20_000;
 /**
- * Streams we put on one HTTP/2 session towards a member: a kube-apiserver allows 100, Node queues the rest in silence.
+ * Most concurrent streams on one HTTP/2 connection to a member. A kube-apiserver allows 100; Node would queue further
+ * ones without notice.
  */
 export const maxUpstreamStreamsPerSession = 90;
-/** Streams a client may open on one HTTP/2 connection, as kube-apiserver advertises. */
+/** Most streams that a client may open on one HTTP/2 connection; kube-apiserver announces the same number. */
 export const maxClientStreams = 100;
-/** Longest wait for a TCP and TLS connection to a member. */
+/** Longest time in milliseconds to establish a TCP and TLS connection to a member. */
 export const connectTimeoutMs = 5_000;
-/** Longest wait for the first response byte of a short request. */
+/**
+ * Longest time in milliseconds until the first byte of the answer, for requests that are not watches or other streams.
+ */
 export const firstByteTimeoutMs = 60_000;

@@ -1,29 +1,31 @@
-// Memory of what was used last, which starts empty and grows with what it holds. Easy to get wrong: LRUCache given
-// `max` sets aside room for all of it at once (34 ms for 200,000 entries, measured), which every start would pay for
-// what nobody has asked yet; so the number is bounded here.
+// A least-recently-used cache that begins empty and grows as entries are added. Easy to get wrong: LRUCache with the
+// option `max` allocates memory for all entries at once (34 ms for 200,000 entries, measured), at every start of the
+// process. So this file limits the number of entries itself.
 import { LRUCache } from 'lru-cache';
 
-/** What bounds one memory; what was used longest ago goes first. */
+/** Limits of one cache. Beyond either, the least recently used entries are removed. */
 export interface RecentLimits {
   readonly maxEntries: number;
-  /** Characters of all keys together; a key that is longer alone is not remembered. */
+  /**
+   * Most characters of all keys together; an entry whose key alone exceeds it is not stored. Undefined for no limit.
+   */
   readonly maxKeyLength?: number;
 }
 
-/** Values by key. */
+/** A cache of values by key. */
 export interface Recent<Value> {
-  /** The value, which now was used last. */
+  /** The value of a key, which counts as a use; undefined when it is not in the cache. */
   get(key: string): Value | undefined;
-  /** The value. Reading it this way does not count as a use. */
+  /** The value of a key, without counting as a use; undefined when it is not in the cache. */
   peek(key: string): Value | undefined;
   set(key: string, value: Value): void;
   delete(key: string): void;
   clear(): void;
 }
 
-/** An empty one. */
+/** Makes an empty cache. */
 export function makeRecent<Value extends object | number>({ maxEntries, maxKeyLength }: RecentLimits): Recent<Value> {
-  // Without a bound for keys the size is the number.
+  // Without a limit for key characters, each entry has size 1.
   const entries = new LRUCache<string, Value>({
     maxSize: maxKeyLength ?? maxEntries,
     sizeCalculation: maxKeyLength === undefined ? () => 1 : (_value, key) => key.length + 1,

@@ -1,25 +1,26 @@
-// Cuts the bytes of a watch into lines, one event each. Easy to get wrong: chunk borders fall anywhere, also inside a
-// character, and an object of 1.5 MB comes in dozens of chunks; joining them again with every chunk would cost the
-// square of its size.
+// Splits the bytes of a watch into lines; each line is one event. Easy to get wrong: a chunk may end anywhere, also
+// inside a character, and an object of 1.5 MB arrives in dozens of chunks. Joining them again after every chunk would
+// take quadratic time.
 
 import { MalformedAnswer } from './json/malformed-json.ts';
 
 /**
- * No object of etcd is longer than about 1.5 MB (its request limit); its JSON with base64 and escapes stays below this.
+ * Longest line in bytes. etcd accepts objects up to about 1.5 MB; as JSON with base64 and escapes they stay below this
+ * limit.
  */
 export const maxWatchLineBytes = 32 * 1024 * 1024;
 
 /**
- * Yields whole lines as text without their newline, empty ones left out.
- * @throws MalformedAnswer as {@link byteLinesOf}
+ * Yields each non-empty line as text without its newline.
+ * @throws MalformedAnswer when a line is too long, or the input ends inside a line
  */
 export async function* linesOf(chunks: AsyncIterable<Buffer>, maxLineBytes?: number): AsyncGenerator<string> {
   for await (const line of byteLinesOf(chunks, maxLineBytes)) yield line.toString('utf8');
 }
 
 /**
- * Yields whole lines without their newline, empty ones left out; a line may share its memory with the chunk it came in.
- * @throws MalformedAnswer when a line is longer than the limit or the bytes end inside one
+ * Yields each non-empty line without its newline. A line may share its memory with a chunk.
+ * @throws MalformedAnswer when a line is too long, or the input ends inside a line
  */
 export async function* byteLinesOf(
   chunks: AsyncIterable<Buffer>,

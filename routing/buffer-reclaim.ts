@@ -1,37 +1,38 @@
-// Keeps the dead read buffers of large answers from piling up. Node allocates one for every TLS record (16 KB); V8
-// keeps those that died in the young generation until they are twice its largest size together, 64 MB, and a few lists
-// a minute keep it that large for ever. A collection takes a millisecond, so it comes once in megabytes of answers and
-// never for small requests.
+// Frees the read buffers of large answers early. Node allocates a buffer for every TLS record (16 KB). V8 collects dead
+// buffers in its young generation only when they reach twice the largest size of that generation, 64 MB, and a few
+// large answers a minute are enough to keep the memory that high. So after every few megabytes of answers a collection
+// is started, which takes about a millisecond. Small requests never trigger one.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Bytes of answers between two collections. A collection of the young generation takes about a millisecond. */
+/** Bytes of answers after which a collection of the young generation is started. */
 const defaultEveryBytes = 8 * 1024 * 1024;
 
-/** Collects the young generation. */
+/** Starts a garbage collection and returns when it is done. */
 export type Collector = () => void;
 
 /**
- * V8's own collector of the whole heap: it stops the process for as long as a large heap takes.
- * @returns undefined where this V8 has none
+ * A collector for the whole heap. It stops the process for as long as that takes, longer for a larger heap.
+ * @returns undefined when this version of V8 has none
  */
 export function fullCollector(): Collector | undefined {
   return collectorOf('major');
 }
 
 /**
- * V8's own collector of the young generation, which a flag makes reachable in a running process. The flags that size
- * that generation are read at start only, and a smaller one would cost every small request.
- * @returns undefined where this V8 has none
+ * A collector for the young generation only. V8 makes it available through a flag that can be set in a running process.
+ * The flags for the size of the young generation can only be set at start, and a smaller size would slow down every
+ * small request.
+ * @returns undefined when this version of V8 has none
  */
 export function youngCollector(): Collector | undefined {
   return collectorOf('minor');
 }
 
 /**
- * The same as {@link fullCollector}, but nothing is kept for later: the young generation is small again, and empty
- * pages go back to the system. Takes twice as long.
- * @returns undefined where this V8 has none
+ * As {@link fullCollector}, but it also shrinks the young generation and returns empty pages to the system. It takes
+ * about twice as long.
+ * @returns undefined when this version of V8 has none
  */
 export function shrinkingCollector(): Collector | undefined {
   return collectorOf('major', 'last-resort');
@@ -46,8 +47,9 @@ function collectorOf(type: 'minor' | 'major', flavor: 'regular' | 'last-resort' 
 }
 
 /**
- * Counts bytes of answers that passed, and has what they leave behind collected every `everyBytes`, once the present
- * turn is over.
+ * Counts bytes of answers, and calls `collect` after every `everyBytes`, once the current turn of the event loop is
+ * over.
+ * @param collect undefined disables it
  */
 export function makeBufferReclaim(
   collect: Collector | undefined,

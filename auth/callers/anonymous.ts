@@ -1,6 +1,7 @@
-// Callers without any credential, where the operator lets them in (apiserver:pkg/authentication/request/anonymous). A
-// caller who sent a bad credential is not anonymous: `makeAuthenticator` asks this one last, and requests with an
-// Authorization header, even a malformed one, get no opinion here.
+// The user for requests without any credential, if the operator allows them
+// (apiserver:pkg/authentication/request/anonymous). A request with a bad credential is never anonymous:
+// `makeAuthenticator` calls this authenticator last, and a request with an Authorization header, even a malformed one,
+// gets no user here.
 import { makeUser } from '../../cache/model/user.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';
 import type { Authenticator } from './authenticate.ts';
@@ -12,9 +13,9 @@ import { readWebSocketToken } from './websocket-token.ts';
 const anonymous = makeUser({ name: anonymousName, groups: [unauthenticatedGroup] });
 
 /**
- * Gives `system:anonymous` to requests that carry no credential. Ask it last, and only when no other authenticator
- * failed.
- * @param config read anew for each request
+ * Makes an authenticator that returns `system:anonymous` for requests without a credential. It must be called last, and
+ * only if no other authenticator failed.
+ * @param config read for each request, so that it can change
  */
 export function makeAnonymousAuthenticator(config: () => AnonymousConfig): Authenticator {
   return (request) => {
@@ -24,7 +25,10 @@ export function makeAnonymousAuthenticator(config: () => AnonymousConfig): Authe
   };
 }
 
-/** Stricter than kube-apiserver, which treats a malformed Authorization header as no header. */
+/**
+ * Whether the request has a credential, even a malformed one. Stricter than kube-apiserver, which ignores a malformed
+ * Authorization header.
+ */
 function hasCredential({ rawHeaders }: AuthenticationRequest): boolean {
   return headerValues(rawHeaders, 'authorization').length > 0 || readWebSocketToken(rawHeaders) !== undefined;
 }

@@ -1,5 +1,5 @@
-// Finds out who is asking: runs the authenticators in order and turns the first success into the user of the request.
-// An error of one authenticator does not hide the success of another, but a bad credential never ends as anonymous
+// Authenticates a request: calls the authenticators in order; the first that returns a user decides. An error of one
+// authenticator does not stop the next ones, but a request with a bad credential is never anonymous
 // (apiserver:pkg/authentication/request/union and authenticatorfactory/delegating.go).
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
@@ -10,36 +10,33 @@ import { withoutAmbientCredentials } from './web-page.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';
 
 /**
- * One way to recognise a caller. Undefined is "no opinion": its kind of credential was not presented.
- * @throws GatewayError UNAUTHENTICATED when a credential was presented and is bad, IDENTITY_REFUSED when its user may
- *   not exist here
+ * Recognises callers by one kind of credential. Undefined means that the request has no such credential.
+ * @throws GatewayError UNAUTHENTICATED for a bad credential, IDENTITY_REFUSED for a user that is not allowed to exist
+ *   here
  */
 export type Authenticator = (request: AuthenticationRequest) => Promise<User | undefined> | User | undefined;
 
-/**
- * All authenticators together: gives a user, or throws (or rejects). The answer is synchronous unless a server must be
- * asked.
- */
+/** All authenticators together: returns a user, throws, or rejects. Asynchronous only when a server must be asked. */
 export type RequestAuthenticator = (request: AuthenticationRequest) => User | Promise<User>;
 
 const advice = 'send a bearer token or a client certificate that this gateway knows';
 
 /**
- * Joins authenticators into one; order matters when a request carries several credentials (kube-apiserver:
- * certificates, then tokens). The returned function adds `system:authenticated` as an API server does, refuses
- * `portcullis:*` names, and takes nothing but bearer tokens from web pages of other origins.
- * @throws GatewayError UNAUTHENTICATED when nobody knows the caller, BAD_HEADERS for two Authorization headers,
- *   IDENTITY_REFUSED, FORBIDDEN for such a page without a token, INTERNAL when an authenticator failed in an unforeseen
- *   way and no other succeeded (all from the returned function)
- * @param anonymous asked last, and only when no credential was presented: a bad one is never anonymous
- * @param hubOrigins origins of the hub in front of us, as auth/callers/web-page.ts compares them
+ * Combines authenticators into one. Their order decides when a request has several credentials; kube-apiserver takes
+ * certificates before tokens. The returned function adds the group `system:authenticated` as an API server does,
+ * refuses `portcullis:*` names, and accepts only bearer tokens from web pages of other origins.
+ * @param anonymous called last, and only if the request has no credential
+ * @param hubOrigins origins of a hub in front of the gateway, as auth/callers/web-page.ts compares them
+ * @throws GatewayError (from the returned function) UNAUTHENTICATED when no authenticator knows the caller, BAD_HEADERS
+ *   for two Authorization headers, IDENTITY_REFUSED, FORBIDDEN for a web page of another origin without a token,
+ *   INTERNAL when an authenticator failed unexpectedly and no other succeeded
  */
 export function makeAuthenticator(
   list: readonly Authenticator[],
   anonymous?: Authenticator,
   hubOrigins: readonly string[] = [],
 ): RequestAuthenticator {
-  // Authenticators give out the same user object for the same credential, so its final form is made once.
+  // Authenticators return the same user object for the same credential, so its final form is built once.
   const accepted = new WeakMap<User, User>();
   const acceptOnce = (user: User): User => {
     const known = accepted.get(user);
@@ -64,7 +61,7 @@ export function makeAuthenticator(
         });
         return known.then((later) => (later === undefined ? tryFrom(request, i + 1, met) : acceptOnce(later)));
       }
-      // Outside the try: a refused identity ends the search, it does not fall through to the next credential.
+      // Outside the try block: a user that is refused ends the search, and the next credential is not tried.
       if (user !== undefined) return acceptOnce(user);
     }
     if (anonymous !== undefined && met.errors.length === 0 && met.hint === undefined) {
@@ -80,10 +77,10 @@ export function makeAuthenticator(
   };
 }
 
-/** What authenticators said so far. */
+/** Errors that the authenticators called so far have thrown, and a hint for the caller. */
 interface Met {
   readonly errors: unknown[];
-  /** Why an Authorization header holds no token. */
+  /** Why the Authorization header has no token; undefined when it has one or is missing. */
   readonly hint: string | undefined;
 }
 
@@ -96,7 +93,8 @@ function accept(user: User): User {
 }
 
 /**
- * One error for the caller out of all errors. Our own fault comes first, then a refused identity, then bad credentials.
+ * Chooses the error that the caller gets: an unexpected failure of the gateway, else a refused identity, else one error
+ * that lists all bad credentials.
  */
 function refusal({ errors, hint }: Met): GatewayError {
   const unforeseen = errors.find((error) => !(error instanceof GatewayError));

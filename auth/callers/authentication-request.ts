@@ -1,20 +1,29 @@
-// What a caller is recognised by: what came with the request and with its connection.
+// The data that callers are authenticated by, from the request and its connection.
 
-/** All that authenticators may look at. */
+/** Everything about a request that authenticators may use. */
 export interface AuthenticationRequest {
-  /** Flat `[name, value, …]` as received; values are latin1-decoded bytes. */
+  /** Flat list `[name, value, …]` as received; values have one latin1 character for each byte. */
   readonly rawHeaders: readonly string[];
-  /** DER certificates the TLS peer presented and proved to own, leaf first; empty when it presented none. */
+  /**
+   * DER certificates that the client presented in the TLS handshake, its own first; empty for none. The handshake
+   * proved that the client has the private key.
+   */
   readonly peerCertificates: readonly Uint8Array[];
   /**
-   * What the TLS library decided at the handshake. For logs only: a certificate may have expired since then, or its CA
-   * may be gone (rule "certificates judged on every request").
+   * Whether the TLS library accepted the certificates at the handshake. For logs only: they may have expired since, or
+   * their CA may have been removed (rule "certificates judged on every request").
    */
   readonly tlsAuthorized: boolean;
-  /** Stands for the connection: the same object for every request on it. */
+  /** An object that is the same for all requests of one connection. */
   readonly connection?: object;
-  /** Host and port that the request was sent to: `Host` or `:authority`. Without it no page's origin is ours. */
+  /**
+   * Host and port that the request was sent to, from `Host` or `:authority`. When undefined, no web page counts as
+   * being of the same origin.
+   */
   readonly authority?: string;
-  /** Path of the request at this gateway; '' when the host names a cluster, whose paths are not ours. */
+  /**
+   * Path of the request on the gateway; '' when the host name selects a cluster, because the path is then one of that
+   * cluster.
+   */
   readonly path?: string;
 }

@@ -1,5 +1,6 @@
-// Users from TLS client certificates, by kube-apiserver's rules (apiserver:pkg/authentication/request/x509). Only the
-// authority for users counts here; the authority of front proxies is another pool (auth/callers/request-header.ts).
+// Authenticates users by TLS client certificates, by kube-apiserver's rules
+// (apiserver:pkg/authentication/request/x509). It trusts only the certificate authority for users; front proxies have
+// another one (auth/callers/request-header.ts).
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User, UserOrigin } from '../../cache/model/user.ts';
@@ -8,24 +9,25 @@ import type { Certificate } from '../x509/certificate.ts';
 import { makeCertificateJudge } from '../x509/presented-certificate.ts';
 import type { CertificateJudgeOptions } from '../x509/presented-certificate.ts';
 
-/** An authenticator whose trusted authorities can be swapped while requests run. */
+/** An authenticator whose trusted authorities can be replaced at any time. */
 export interface ClientCertificateAuthenticator {
   readonly authenticate: Authenticator;
   /**
-   * Replaces the whole pool. It counts from the next request, on old connections, too.
-   * @throws GatewayError INVALID when the bundle cannot be read; the old pool stays
+   * Replaces all trusted authorities. This applies from the next request on, also on open connections.
+   * @throws GatewayError INVALID when the bundle cannot be read; the previous authorities are kept
    */
   replaceCa(pem: string): void;
 }
 
-/** What the authenticator depends on. */
+/** Settings of the authenticator. */
 export interface ClientCertificateOptions extends CertificateJudgeOptions {
-  /** Who vouches for its users; `operator` unless said otherwise. */
+  /** Who is responsible for these users; default `operator`. */
   readonly origin?: UserOrigin;
 }
 
 /**
- * Recognises callers by certificate: CN is the name, every O a group. No certificate, or one without CN, is no opinion.
+ * Makes an authenticator that takes the CN of a certificate as user name and every O as a group. It returns undefined
+ * without a certificate, and for one without CN.
  * @throws GatewayError INVALID when the bundle cannot be read
  */
 export function makeClientCertificateAuthenticator(options: ClientCertificateOptions): ClientCertificateAuthenticator {
@@ -47,7 +49,10 @@ export function makeClientCertificateAuthenticator(options: ClientCertificateOpt
   };
 }
 
-/** @throws GatewayError UNAUTHENTICATED for more than one or an empty UID attribute, IDENTITY_REFUSED from makeUser */
+/**
+ * Makes the user of a certificate; undefined when it has no CN.
+ * @throws GatewayError UNAUTHENTICATED for several UID attributes or an empty one, IDENTITY_REFUSED from makeUser
+ */
 function userOf(leaf: Certificate, origin: UserOrigin): User | undefined {
   if (leaf.commonName === '') return undefined;
   const [uid, ...more] = leaf.uids;

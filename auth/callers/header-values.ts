@@ -1,10 +1,13 @@
-// Reads header values from flat raw arrays (rule "raw headers only"). Node hands values over as latin1, one character
-// for each byte, while identities are UTF-8.
+// Reads header values from flat raw lists (rule "raw headers only"). Values have one latin1 character for each byte,
+// but identities are UTF-8 and must be decoded.
 
 const plain = /^[\t\x20-\x7e]*$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Every value of one header, in order, still latin1. `lowerName` is compared without regard to case. */
+/**
+ * All values of one header in order, not decoded.
+ * @param lowerName the header name in lower case
+ */
 export function headerValues(rawHeaders: readonly string[], lowerName: string): string[] {
   const values: string[] = [];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
@@ -14,7 +17,7 @@ export function headerValues(rawHeaders: readonly string[], lowerName: string): 
   return values;
 }
 
-/** The text whose UTF-8 bytes the latin1 string holds; undefined when they are no valid UTF-8. */
+/** Decodes a header value as UTF-8; undefined when its bytes are not valid UTF-8. */
 export function decodeHeaderText(latin1: string): string | undefined {
   if (plain.test(latin1)) return latin1;
   try {
@@ -25,9 +28,9 @@ export function decodeHeaderText(latin1: string): string | undefined {
 }
 
 /**
- * The extra key at the end of a header's name, unescaped as Go's url.PathUnescape does. A text with a bad escape is
- * kept as it is, as kube-apiserver does. Undefined: not UTF-8.
- * @param escaped in lower case already, since header names have no case
+ * Decodes the extra key at the end of a header name, as Go's url.PathUnescape does. A key with an invalid escape is
+ * returned unchanged, as kube-apiserver does. Undefined when it is not UTF-8.
+ * @param escaped the key in lower case, since header names are case-insensitive
  */
 export function unescapeHeaderKey(escaped: string): string | undefined {
   if (!escaped.includes('%') || /%(?![0-9a-f]{2})/.test(escaped)) return decodeHeaderText(escaped);

@@ -1,32 +1,34 @@
-// Tells identities apart by everything they consist of (rule "keys hold the whole identity"): the same name with
-// another group is somebody with other rights.
+// Compares identities by all their parts (rule "keys hold the whole identity"): the same user name with another group
+// may have other rights.
 import { makeRecent } from '../../lib/recent.ts';
 import type { User } from '../../cache/model/user.ts';
 
-/** A text that is equal for equal identities only. It holds origin, name, uid, groups in order and extra in order. */
+/**
+ * A text that is the same only for equal identities. It contains origin, name, uid, groups in order and extra in order.
+ */
 export function identityKey(user: User): string {
   return JSON.stringify([user.origin, user.name, user.uid, user.groups, user.extra]);
 }
 
-/** True when both are the same identity. */
+/** Whether both users are the same identity. */
 export function isSameIdentity(one: User, other: User): boolean {
   return one === other || identityKey(one) === identityKey(other);
 }
 
-/** A number in place of the long {@link identityKey}. */
+/** Returns a number for an identity, as a short replacement for {@link identityKey}. */
 export type IdentityNumber = (user: User) => number;
 
 const rememberedIdentities = 50_000;
-/** Characters of all remembered keys together. */
+/** Most characters of all cached identity keys together. */
 const rememberedKeyLength = 16 * 1024 * 1024;
 
 /**
- * Numbers identities: equal ones share a number, different ones never do. A forgotten identity gets a new number, so a
- * number never changes its owner.
+ * Makes a function that numbers identities: equal identities get the same number while they are cached, different ones
+ * never do. An identity that dropped out of the cache gets a new number; numbers are never reused.
  */
 export function makeIdentityNumbers(): IdentityNumber {
   const numbers = makeRecent<number>({ maxEntries: rememberedIdentities, maxKeyLength: rememberedKeyLength });
-  // Users are frozen and live as long as their credential, so the long key is built once for each.
+  // User objects are frozen and live as long as their credential is cached, so the long key is built once per object.
   const ofUser = new WeakMap<User, number>();
   let last = 0;
   return (user) => {

@@ -101,7 +101,10 @@ describe('whose headers are believed', () => {
     const request = from([proxy], ...alice);
     assert.ok(made.authenticate(request));
     nowMs += 48 * hourMs;
-    assert.throws(() => made.authenticate(request), /no front proxy is speaking: .*expired/);
+    assert.throws(
+      () => made.authenticate(request),
+      /the request has headers of a front proxy, but no valid certificate of one: .*expired/,
+    );
     nowMs = testNowMs;
     assert.ok(made.authenticate(request));
     made.replace({ ...normal, caPem: people.pem });

@@ -1,7 +1,7 @@
-// Users that a front proxy vouches for: an aggregating API server that sends the caller in headers, by kube-apiserver's
-// rules (apiserver:pkg/authentication/request/headerrequest, x509.Verifier). The headers count only on a connection
-// whose certificate is signed by the front proxies' own authority now and has an allowed name. That authority is not
-// the one for users.
+// Authenticates users named by a front proxy: an aggregating API server that sends the user in headers, by
+// kube-apiserver's rules (apiserver:pkg/authentication/request/headerrequest, x509.Verifier). Easy to get wrong: the
+// headers may be trusted only if the connection's client certificate is signed by the front proxies' authority (not the
+// one for users), is still valid, and has an allowed name. Otherwise any client could name itself an administrator.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
@@ -13,35 +13,35 @@ import { decodeHeaderText, unescapeHeaderKey } from './header-values.ts';
 import { makeCertificateJudge } from '../x509/presented-certificate.ts';
 import type { CertificateJudge } from '../x509/presented-certificate.ts';
 
-/** Which front proxies are trusted, and with which headers. */
+/** Which front proxies are trusted, and which headers they use. */
 export interface FrontProxyTrust {
-  /** PEM bundle of the authorities that sign front proxies. */
+  /** PEM bundle of the certificate authorities that sign certificates of front proxies. */
   readonly caPem: string;
-  /** Common names; an empty list allows every certificate of those authorities. */
+  /** Allowed common names; an empty list allows every certificate that the authorities in `caPem` have signed. */
   readonly allowedNames: readonly string[];
-  /** Header names, lower case; the first that has a value names the user. */
+  /** Header names in lower case. The first of these headers that has a value is the user name. */
   readonly usernameHeaders: readonly string[];
   /**
-   * As `usernameHeaders`; an empty list means that no uid is read (an old API server lets callers send one of their
-   * own).
+   * Header names in lower case. The first of these headers that has a value is the uid. An empty list means that no uid
+   * is read, because an old API server forwards such headers from its clients.
    */
   readonly uidHeaders: readonly string[];
-  /** Every value of each is a group. */
+  /** Header names in lower case. Every value of these headers is a group. */
   readonly groupHeaders: readonly string[];
-  /** What follows such a prefix in a header's name is the percent-escaped key of an extra. Lower case. */
+  /** Prefixes of header names, in lower case. The rest of the name is the percent-encoded key of an extra value. */
   readonly extraPrefixes: readonly string[];
 }
 
-/** The ConfigMap in which every API server publishes its trust. */
+/** The ConfigMap in which every API server publishes its trusted front proxies. */
 export const authenticationConfigMap = {
   namespace: 'kube-system',
   name: 'extension-apiserver-authentication',
 } as const;
 
 /**
- * Reads the front proxy's part of that ConfigMap's data; undefined when it names no authority, so that no front proxy
- * is trusted.
- * @throws GatewayError INVALID naming the key that cannot be used
+ * Reads the trusted front proxies from the data of ConfigMap {@link authenticationConfigMap}. Undefined when it has no
+ * certificate authority; then no front proxy is trusted.
+ * @throws GatewayError INVALID with the key that cannot be used
  */
 export function parseFrontProxyTrust(data: Readonly<Record<string, unknown>>): FrontProxyTrust | undefined {
   const caPem = data['requestheader-client-ca-file'];
@@ -57,40 +57,43 @@ export function parseFrontProxyTrust(data: Readonly<Record<string, unknown>>): F
   };
 }
 
-/** An authenticator whose trust can be swapped while requests run. */
+/** An authenticator whose trusted front proxies can be replaced at any time. */
 export interface RequestHeaderAuthenticator {
   readonly authenticate: Authenticator;
   /**
-   * Counts from the next request, on old connections, too; undefined trusts no front proxy.
-   * @throws GatewayError INVALID when the bundle cannot be read; the old trust stays
+   * Replaces the trusted front proxies; undefined trusts none. This applies from the next request on, also on open
+   * connections.
+   * @throws GatewayError INVALID when the bundle cannot be read; the previous trust is kept
    */
   replace(trust: FrontProxyTrust | undefined): void;
 }
 
 const bundleName = 'requestheader-client-ca-file';
 const rememberedUsers = 10_000;
-/** Longer header lists are read anew every time, so that memory is bounded. */
+/** Longest cache key in characters. Longer header lists are not cached, so that the memory is bounded. */
 const rememberedLength = 16 * 1024;
 
 /**
- * Makes one that trusts no front proxy yet.
- * @param now Unix milliseconds
+ * Makes an authenticator that trusts no front proxy yet.
+ * @param now current time in Unix milliseconds
  */
 export function makeRequestHeaderAuthenticator(now: () => number = Date.now): RequestHeaderAuthenticator {
   let current: CurrentTrust | undefined;
-  // The same callers come again and again. Each has one user object, so that decisions remembered for it are found
-  // again.
+  // Caches one user object for each set of headers, because other caches use the object as their key.
   const users = makeRecent<User>({ maxEntries: rememberedUsers });
   return {
     authenticate: ({ rawHeaders, peerCertificates }) => {
       if (current === undefined || peerCertificates.length === 0) return undefined;
       const { trust, judge, claim } = current;
       const { sent, key } = claim(rawHeaders);
-      // Without such headers it may be a caller with a certificate of its own.
+      // Without headers that name a user, the caller is no front proxy but may be a user with its own certificate.
       if (sent.length === 0) return undefined;
       const { commonName } = believable(judge, peerCertificates);
       if (trust.allowedNames.length > 0 && !trust.allowedNames.includes(commonName)) {
-        throw new GatewayError('UNAUTHENTICATED', 'the certificate is not one of an allowed front proxy');
+        throw new GatewayError(
+          'UNAUTHENTICATED',
+          'the name of the client certificate is not that of an allowed front proxy',
+        );
       }
       const known = users.get(key);
       if (known !== undefined) return known;
@@ -109,23 +112,23 @@ export function makeRequestHeaderAuthenticator(now: () => number = Date.now): Re
 interface CurrentTrust {
   readonly trust: FrontProxyTrust;
   readonly judge: CertificateJudge;
-  /** What a header list claims; it counts only once the certificate has been accepted. */
+  /** Reads the headers that name the user. They must not be used before the certificate was accepted. */
   readonly claim: (rawHeaders: readonly string[]) => Claim;
 }
 
-/** What was sent about a caller. */
+/** The headers of a request in which a front proxy names the user. */
 interface Claim {
-  /** Flat list of the headers that may describe the caller, names in lower case. */
+  /** Flat list of the headers that name the user (name, groups, uid, extra), header names in lower case. */
   readonly sent: readonly string[];
-  /** Equal for equal `sent` only. */
+  /** A text that is the same only for equal `sent`. */
   readonly key: string;
 }
 
 const rememberedNames = 512;
 
-/** Names of headers depend on the trust, so each trust has a reader of its own. */
+/** Makes a reader for one set of trusted front proxies, because the header names depend on it. */
 function claimReader(trust: FrontProxyTrust): CurrentTrust['claim'] {
-  // By header name as received: the name in lower case, or '' when it does not describe a caller. Bounded.
+  // Cache by header name as received: the name in lower case, or '' for a header that is not about the user.
   const names = new Map<string, string>();
   return readOnce((rawHeaders) => {
     const sent = identityHeaders(rawHeaders, trust, names);
@@ -157,7 +160,10 @@ function believable(judge: CertificateJudge, presented: readonly Uint8Array[]): 
     return judge.judge(presented);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    throw new GatewayError(error.code, `no front proxy is speaking: ${error.message}`);
+    throw new GatewayError(
+      error.code,
+      `the request has headers of a front proxy, but no valid certificate of one: ${error.message}`,
+    );
   }
 }
 
@@ -170,14 +176,17 @@ function isIdentityHeader(lower: string, trust: FrontProxyTrust): boolean {
   );
 }
 
-/** Writes the length before each part, so that no two lists share a key. */
+/** Joins texts with their lengths, so that different lists never have the same key. */
 function keyOf(sent: readonly string[]): string {
   let key = '';
   for (const text of sent) key += `${text.length}:${text}`;
   return key;
 }
 
-/** @throws GatewayError UNAUTHENTICATED for values that are no UTF-8, IDENTITY_REFUSED from makeUser */
+/**
+ * Makes the user that the headers describe; undefined when they have no user name.
+ * @throws GatewayError UNAUTHENTICATED for values that are not UTF-8, IDENTITY_REFUSED from makeUser
+ */
 function readUser(sent: readonly string[], trust: FrontProxyTrust): User | undefined {
   const name = firstValue(sent, trust.usernameHeaders);
   if (name === '') return undefined;
@@ -199,8 +208,7 @@ function readUser(sent: readonly string[], trust: FrontProxyTrust): User | undef
 }
 
 /**
- * Of each header only the first line counts; the first header whose first line is not empty decides (Go's Header.Get in
- * a loop).
+ * The first value of the first header that has one. Only the first line of each header counts, as in Go's Header.Get.
  */
 function firstValue(sent: readonly string[], headers: readonly string[]): string {
   for (const header of headers) {
@@ -228,7 +236,7 @@ function notUtf8(header: string): GatewayError {
   return new GatewayError('UNAUTHENTICATED', `the front proxy's header ${JSON.stringify(header)} is not valid UTF-8`);
 }
 
-/** A JSON list of texts; absent or empty text is an empty list. */
+/** Parses a JSON list of strings; a missing or empty value is an empty list. */
 function textList(data: Readonly<Record<string, unknown>>, key: string): readonly string[] {
   const text = data[key];
   if (text === undefined || text === '') return [];
@@ -243,7 +251,10 @@ function textList(data: Readonly<Record<string, unknown>>, key: string): readonl
   return list;
 }
 
-/** An empty prefix would make every header an extra. */
+/**
+ * Parses a list of header names in lower case. An empty name is refused, because an empty prefix would match every
+ * header.
+ */
 function headerNames(data: Readonly<Record<string, unknown>>, key: string): readonly string[] {
   const names = textList(data, key).map((name) => name.trim().toLowerCase());
   if (names.includes('')) throw invalid(key, 'holds an empty header name');

@@ -1,35 +1,35 @@
-// Names that mean something to every Kubernetes API server, and the gateway's own. `portcullis:*` is refused to every
-// caller, whichever authenticator vouches for it and also behind `--as`, since probes go out under such a name (rule
-// "reserved identities decided once").
+// Names with a fixed meaning for every Kubernetes API server, and names that only the gateway uses. `portcullis:*` is
+// refused for all callers and also with `--as`, because the gateway's probes use such a name (rule "reserved identities
+// decided once").
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { User } from '../../cache/model/user.ts';
 
-/** Group of everyone who authenticated (k8s.io/apiserver/pkg/authentication/user). */
+/** Group of all authenticated users (k8s.io/apiserver/pkg/authentication/user). */
 export const authenticatedGroup = 'system:authenticated';
-/** Group of everyone who did not. */
+/** Group of all unauthenticated users. */
 export const unauthenticatedGroup = 'system:unauthenticated';
-/** Name of a caller without credentials; such a caller is never in {@link authenticatedGroup} by itself. */
+/** User name of a request without credentials. It does not get {@link authenticatedGroup} automatically. */
 export const anonymousName = 'system:anonymous';
 /**
- * kube-apiserver's always-allow group; decided before any authorizer (pkg/authorization/authorizerfactory,
+ * The group that kube-apiserver allows everything, before it asks any authorizer (pkg/authorization/authorizerfactory,
  * PrivilegedGroups).
  */
 export const mastersGroup = 'system:masters';
-/** User and group names that only the gateway itself may have. */
+/** Prefix of user and group names that only the gateway itself may have. */
 export const ownPrefix = 'portcullis:';
 
 const accountPrefix = 'system:serviceaccount:';
 const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
-/** The parts of a ServiceAccount's user name. */
+/** A ServiceAccount's namespace and name, from its user name. */
 export interface AccountName {
   readonly namespace: string;
   readonly name: string;
 }
 
 /**
- * Takes `system:serviceaccount:<namespace>:<name>` apart; undefined when it is not exactly that
+ * Parses `system:serviceaccount:<namespace>:<name>`; undefined when the name has another form
  * (serviceaccount.SplitUsername).
  */
 export function splitAccountName(userName: string): AccountName | undefined {
@@ -46,13 +46,13 @@ export function accountUserName(account: AccountName): string {
   return `${accountPrefix}${account.namespace}:${account.name}`;
 }
 
-/** Groups that an API server gives a ServiceAccount by default (serviceaccount.MakeGroupNames). */
+/** Groups that an API server gives every ServiceAccount (serviceaccount.MakeGroupNames). */
 export function accountGroups(namespace: string): readonly string[] {
   return ['system:serviceaccounts', `system:serviceaccounts:${namespace}`];
 }
 
 /**
- * Refuses names that are the gateway's own.
+ * Refuses users and groups with names that only the gateway may have.
  * @throws GatewayError IDENTITY_REFUSED
  */
 export function refuseOwnNames(identity: { readonly name: string; readonly groups: readonly string[] }): void {
@@ -62,7 +62,7 @@ export function refuseOwnNames(identity: { readonly name: string; readonly group
   }
 }
 
-/** True when the user may do anything, as in kube-apiserver. */
+/** Whether the user is allowed everything, as in kube-apiserver. */
 export function isMaster(user: User): boolean {
   return user.groups.includes(mastersGroup);
 }

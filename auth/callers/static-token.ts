@@ -1,5 +1,6 @@
-// Users from a token file, by kube-apiserver's rules (apiserver:pkg/authentication/token/tokenfile). Faults name file
-// and line but never a token. Tokens are looked up by keyed digests, so that timing gives nothing away about them.
+// Authenticates users by a token file, by kube-apiserver's rules (apiserver:pkg/authentication/token/tokenfile). Error
+// messages have file and line but never a token. Tokens are looked up by keyed hashes, so that response times reveal
+// nothing about them.
 import { hash, randomBytes } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
@@ -12,26 +13,26 @@ import type { CsvRecord } from '../../lib/text/csv.ts';
 import { refuseOwnNames } from './reserved.ts';
 import { readWebSocketToken } from './websocket-token.ts';
 
-/** One token and its user. The token is a secret: never log an entry. */
+/** A token and its user. The token is a secret, so an entry must never be logged. */
 export interface TokenEntry {
   readonly token: string;
   readonly user: User;
 }
 
-/** A token file that was read without faults. */
+/** The content of a token file without faults. */
 export interface TokenFile {
-  /** Of equal tokens only the last, as in kube-apiserver. */
+  /** Tokens and users. Of a repeated token only the last record is kept, as in kube-apiserver. */
   readonly entries: readonly TokenEntry[];
-  /** For the operator: blank and repeated tokens, by file and line. */
+  /** Warnings for the operator about blank and repeated tokens, with file and line. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Reads `token,user,uid[,"group1,group2"]` records; further columns are ignored, records with a blank token are
+ * Parses `token,user,uid[,"group1,group2"]` records. Further columns are ignored; records with a blank token are
  * skipped.
  * @param text the file, decoded from UTF-8
- * @param file its name for messages
- * @throws GatewayError INVALID listing every fault with file and line; never a token
+ * @param file name of the file for messages
+ * @throws GatewayError INVALID with all faults, each with file and line, never with a token
  */
 export function parseTokenFile(text: string, file: string): TokenFile {
   const entries = new Map<string, TokenEntry>();
@@ -49,7 +50,7 @@ export function parseTokenFile(text: string, file: string): TokenFile {
       warnings.push(`${where}: the token is blank, the record is skipped`);
     } else {
       const entry = readEntry(token, record, where, faults);
-      if (entries.has(token)) warnings.push(`${where}: the token stands in an earlier record too; this one counts`);
+      if (entries.has(token)) warnings.push(`${where}: an earlier record has the same token; this record is used`);
       if (entry !== undefined) entries.set(token, entry);
     }
   }
@@ -79,12 +80,12 @@ function readEntry(token: string, record: CsvRecord, where: string, faults: stri
   }
 }
 
-/** Digest of a token given as the latin1 bytes of a header. */
+/** Hashes a token given with one latin1 character for each byte. */
 type TokenDigest = (token: string) => string;
 
 /**
- * SHA-256 with a secret random prefix, so that the time of a look-up gives nothing away about the tokens. The digests
- * stay in this process, so a prefix is enough and the slower HMAC is not needed.
+ * Makes a hash function: SHA-256 with a random secret prefix, so that the time of a look-up reveals nothing about the
+ * stored tokens. The hashes never leave the process, so a prefix is enough and the slower HMAC is not needed.
  */
 function makeTokenDigest(): TokenDigest {
   const key = randomBytes(32).toString('latin1');
@@ -95,14 +96,17 @@ function usersByDigest(entries: readonly TokenEntry[], digest: TokenDigest): Rea
   return new Map(entries.map(({ token, user }) => [digest(Buffer.from(token, 'utf8').toString('latin1')), user]));
 }
 
-/** An authenticator whose tokens can be swapped while requests run. */
+/** An authenticator whose tokens can be replaced at any time. */
 export interface StaticTokenAuthenticator {
   readonly authenticate: Authenticator;
-  /** Replaces all tokens at once; the next request sees only the new ones. */
+  /** Replaces all tokens at once; the next request uses only the new ones. */
   replace(entries: readonly TokenEntry[]): void;
 }
 
-/** Recognises callers by bearer token; a token it does not know is UNAUTHENTICATED, no token is no opinion. */
+/**
+ * Makes an authenticator for these tokens. It returns undefined for a request without a token and throws
+ * UNAUTHENTICATED for an unknown token.
+ */
 export function makeStaticTokenAuthenticator(initial: readonly TokenEntry[]): StaticTokenAuthenticator {
   const digest = makeTokenDigest();
   let users = usersByDigest(initial, digest);
@@ -112,7 +116,8 @@ export function makeStaticTokenAuthenticator(initial: readonly TokenEntry[]): St
   });
   return {
     authenticate: ({ rawHeaders }) => {
-      // kube-apiserver's order: the header, then the subprotocol; a good one makes up for a bad one.
+      // As in kube-apiserver, the Authorization header is tried first, then the WebSocket subprotocol; one valid token
+      // is enough.
       const digestInHeader = headerDigest(rawHeaders) ?? undefined;
       const user = digestInHeader === undefined ? undefined : users.get(digestInHeader);
       if (user !== undefined) return user;

@@ -1,14 +1,14 @@
-// Requests that a web page of another origin makes the caller's browser send. The browser shows a client certificate by
-// itself, and a hub's front proxy vouches for whoever the browser was to the hub, so neither says that the person wants
-// the request; a bearer token is only there when somebody wrote it. A page cannot forge Origin (RFC 6454) nor
-// Sec-Fetch-Site (W3C Fetch Metadata), nor keep the browser from sending them.
+// Recognises requests that a web page of another origin makes a browser send. A browser adds a client certificate by
+// itself, and a hub's front proxy authenticates the browser's user, so such a request may be unwanted by the user
+// (CSRF). Only a bearer token shows that the sender meant it. A page can neither forge nor suppress the headers Origin
+// (RFC 6454) and Sec-Fetch-Site (W3C Fetch Metadata).
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import type { AuthenticationRequest } from './authentication-request.ts';
 import { readBearerToken } from './bearer-token.ts';
 import { readWebSocketToken } from './websocket-token.ts';
 
-/** What a browser says about the page behind a request. */
+/** What the browser's headers say about the page that sent a request. */
 interface PageHeaders {
   readonly origins: readonly string[];
   readonly sites: readonly string[];
@@ -16,19 +16,19 @@ interface PageHeaders {
 
 const noPage: PageHeaders = { origins: [], sites: [] };
 /**
- * A page of ours, or no page: an address that somebody typed. `cross-site`, `same-site` and unknown values are other
- * pages.
+ * Values of Sec-Fetch-Site for a page of the gateway's own origin, and for an address typed by the user. All other
+ * values mean a page of another origin.
  */
 const ownSites: ReadonlySet<string> = new Set(['same-origin', 'none']);
 const longestQuoted = 200;
 
 /**
- * The credentials of a request that count: all for programs and for our own pages. For a page of another origin only a
- * bearer token counts. A certificate beside it does not, so that a page cannot add a made-up token to use the browser's
- * certificate.
- * @param hubOrigins more origins of our own, in lower case: addresses of the hub in front of us
- * @throws GatewayError FORBIDDEN for such a page without a token; BAD_HEADERS and UNAUTHENTICATED as the readers of
- *   tokens do
+ * Returns the request with the credentials that may be used. For requests of programs and of the gateway's own pages
+ * these are all. For a page of another origin only a bearer token may be used; a certificate is removed even beside a
+ * token, so that a page cannot send a made-up token in order to use the certificate.
+ * @param hubOrigins further origins that count as the gateway's own, in lower case: addresses of a hub in front of it
+ * @throws GatewayError FORBIDDEN for a page of another origin without a token; BAD_HEADERS and UNAUTHENTICATED for a
+ *   malformed token
  */
 export function withoutAmbientCredentials(
   request: AuthenticationRequest,
@@ -55,7 +55,7 @@ function isOwnPage({ origins, sites }: PageHeaders, authority: string, hubOrigin
   return (authority !== '' && written === withoutDefaultPort(`https://${authority}`)) || hubOrigins.includes(written);
 }
 
-/** An https origin in the one form that compares: lower case, no `:443` (RFC 6454 section 4). */
+/** Normalises an https origin for comparison: lower case, without `:443` (RFC 6454 section 4). */
 export function withoutDefaultPort(origin: string): string {
   return origin.toLowerCase().replace(/:443$/, '');
 }

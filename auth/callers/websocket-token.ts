@@ -1,7 +1,7 @@
-// Finds the bearer token that a browser can only send as a WebSocket subprotocol
-// (apiserver:pkg/authentication/request/websocket). It counts on WebSocket requests alone, and only beside another
-// subprotocol, which is the one that the server answers with. `routing/forward/headers.ts` drops the token from what
-// goes to a member.
+// Reads the bearer token that a browser can only send as a WebSocket subprotocol
+// (apiserver:pkg/authentication/request/websocket). It is read only from WebSocket requests, and only if there is
+// another subprotocol, which the server must answer with. `routing/forward/headers.ts` removes the token before the
+// request is forwarded.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { isOws, withoutEnds } from '../../lib/text/text-ends.ts';
 import { decodeHeaderText, headerValues } from './header-values.ts';
@@ -9,8 +9,9 @@ import { decodeHeaderText, headerValues } from './header-values.ts';
 const tokenPrefix = 'base64url.bearer.authorization.k8s.io.';
 
 /**
- * Reads the token as latin1 bytes; undefined when the request is no WebSocket request or carries none.
- * @throws GatewayError UNAUTHENTICATED for a token that is malformed, repeated, or alone
+ * Reads the token, one latin1 character for each byte. Undefined when this is not a WebSocket request or has no such
+ * token.
+ * @throws GatewayError UNAUTHENTICATED for a token that is malformed, repeated, or the only subprotocol
  */
 export function readWebSocketToken(rawHeaders: readonly string[]): string | undefined {
   const protocols = headerValues(rawHeaders, 'sec-websocket-protocol');
@@ -20,7 +21,7 @@ export function readWebSocketToken(rawHeaders: readonly string[]): string | unde
   if (item === undefined) return undefined;
   if (more.length > 0) throw bad('there is more than one bearer token among the WebSocket subprotocols');
   const encoded = item.slice(tokenPrefix.length);
-  // Go's RawURLEncoding: no padding, no other alphabet.
+  // Accepts what Go's RawURLEncoding does: base64url without padding.
   if (!/^[A-Za-z0-9_-]*$/.test(encoded) || encoded.length % 4 === 1) {
     throw bad('the bearer token among the WebSocket subprotocols is not unpadded base64url');
   }
@@ -28,12 +29,13 @@ export function readWebSocketToken(rawHeaders: readonly string[]): string | unde
   if (decodeHeaderText(token) === undefined)
     throw bad('the bearer token among the WebSocket subprotocols is not UTF-8');
   if (token === '') return undefined;
-  if (items.length === 1) throw bad('a bearer token as WebSocket subprotocol needs another subprotocol beside it');
+  if (items.length === 1) throw bad('a bearer token must not be the only WebSocket subprotocol; offer another one too');
   return token;
 }
 
 /**
- * One Upgrade header that is exactly `websocket`, and a Connection header that names it, as in apimachinery's wsstream.
+ * Whether there is one Upgrade header `websocket` and a Connection header with `upgrade`, as apimachinery's wsstream
+ * requires.
  */
 function isWebSocketRequest(rawHeaders: readonly string[]): boolean {
   const upgrades = headerValues(rawHeaders, 'upgrade');

@@ -1,31 +1,31 @@
-// What kube-apiserver demands of one entry of `jwt` beyond its shape
-// (apiserver:pkg/apis/apiserver/validation/validation.go). A file is valid here when it is valid there; where this
-// gateway demands more, the message says so.
+// Checks one entry of `jwt` in an AuthenticationConfiguration by kube-apiserver's rules
+// (apiserver:pkg/apis/apiserver/validation/validation.go), after its shape was checked. A file that kube-apiserver
+// accepts is accepted here too, except where a message names a limit of this gateway.
 import { X509Certificate } from 'node:crypto';
 import type { AuthenticatorInput } from './authenticator-schema.ts';
 import { ExpressionError, readExpression } from './claim-expression.ts';
 import type { ClaimExpression, ExpressionSubject } from './claim-expression.ts';
 import type { IssuerAddress } from './issuer-keys.ts';
 
-/** Collects a fault at a path of the document. */
+/** Records a fault at a path in the document. */
 export type Report = (path: readonly (string | number)[], message: string) => void;
 
-/** Where a part of the user comes from. */
+/** How one part of the user is derived: from a claim with a prefix, or by a CEL expression. */
 export type Mapping =
   | { readonly claim: string; readonly prefix: string; readonly expression?: undefined }
   | { readonly expression: ClaimExpression; readonly claim?: undefined };
 
-/** An expression that must be true. */
+/** A CEL expression that must be true for the token to be accepted. */
 export interface ExpressionRule {
   readonly expression: ClaimExpression;
-  /** The operator's message for callers who fail it; '' when there is none. */
+  /** The operator's message for callers whose token fails the expression; '' for none. */
   readonly message: string;
 }
 
-/** One provider and how its tokens become users. */
+/** One identity provider, and how its tokens are turned into users. */
 export interface JwtAuthenticatorConfig {
   readonly issuer: IssuerAddress;
-  /** A token must be meant for one of these. */
+  /** A token must have at least one of these audiences. */
   readonly audiences: readonly string[];
   readonly username: Mapping;
   readonly groups: Mapping | undefined;
@@ -38,7 +38,7 @@ export interface JwtAuthenticatorConfig {
 
 type Path = readonly (string | number)[];
 
-/** Checks one entry; undefined when anything was reported. */
+/** Checks one entry of `jwt`. Undefined when it has a fault, which was passed to `reportTo`. */
 export function checkAuthenticator(
   input: AuthenticatorInput,
   path: Path,
@@ -155,7 +155,7 @@ function expressionOf(
   }
 }
 
-/** An expression that is a boolean for every input, as kube-apiserver's compiler demands. */
+/** Parses an expression that must have type bool for every input, as kube-apiserver's compiler requires. */
 function ruleOf(
   { expression: source, message = '' }: { readonly expression: string; readonly message?: string | undefined },
   subject: ExpressionSubject,
@@ -225,7 +225,7 @@ function checkMappings(
   return {
     username: checkMapping(username, [...path, 'username'], report),
     groups: groups === undefined ? undefined : checkMapping(groups, [...path, 'groups'], report),
-    // A uid has no prefix.
+    // A uid mapping has no prefix field, but checkMapping requires one.
     uid:
       uid === undefined
         ? undefined
@@ -268,7 +268,7 @@ function checkMapping(input: MappingInput, path: Path, report: Report): Mapping 
 }
 
 const domain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-/** Path characters of RFC 3986, as utilvalidation.IsDomainPrefixedPath takes them. */
+/** Characters of a path in RFC 3986, as utilvalidation.IsDomainPrefixedPath accepts them. */
 const pathCharacters = /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/;
 const kubernetesDomain = /(?:^|\.)(?:kubernetes|k8s)\.io$/;
 

@@ -1,6 +1,6 @@
-// Reads kube-apiserver's AuthenticationConfiguration (apiserver:pkg/apis/apiserver/v1/types.go), every fault at its
-// line. An unknown field may be the one that keeps somebody out, so unknown fields and expressions refuse the whole
-// file.
+// Reads kube-apiserver's AuthenticationConfiguration (apiserver:pkg/apis/apiserver/v1/types.go) and reports each fault
+// with its line. An unknown field or an unsupported expression makes the whole file invalid, because ignoring it could
+// let somebody in whom it was meant to keep out.
 import { z } from 'zod';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { checkAuthenticator } from './authentication-config-rules.ts';
@@ -10,17 +10,17 @@ import type { AuthenticatorInput } from './authenticator-schema.ts';
 import { optional } from '../../lib/yaml/go-fields.ts';
 import { authenticator } from './authenticator-schema.ts';
 
-/** A file without faults. */
+/** A configuration without faults. */
 export interface AuthenticationConfig {
   readonly jwt: readonly JwtAuthenticatorConfig[];
-  /** Undefined when the file does not set it; then `--anonymous-auth` decides. */
+  /** Settings for anonymous requests. Undefined when the file has none; then the flag `--anonymous-auth` decides. */
   readonly anonymous: AnonymousConfig | undefined;
 }
 
-/** Whether requests without a credential are let in. */
+/** Whether requests without a credential are accepted. */
 export interface AnonymousConfig {
   readonly enabled: boolean;
-  /** Exact paths; empty means every path. */
+  /** Exact paths on which requests without a credential are accepted; empty means all paths. */
   readonly paths: readonly string[];
 }
 
@@ -65,8 +65,8 @@ function reportRepeats(list: readonly AuthenticatorInput[], report: Report): voi
 }
 
 /**
- * Reads the file.
- * @param source decoded from UTF-8
+ * Parses an AuthenticationConfiguration.
+ * @param source the file, decoded from UTF-8
  * @param name of the file, for messages
  * @throws ConfigurationError with every fault: line, column, path and reason
  */

@@ -1,5 +1,5 @@
-// The shape of one JWT authenticator of an AuthenticationConfiguration, as written in the file.
-// `authentication-config-rules.ts` checks what the fields mean.
+// The zod schema of one JWT authenticator in an AuthenticationConfiguration. It only checks the shape;
+// `authentication-config-rules.ts` checks the meaning.
 import { z } from 'zod';
 import { optional } from '../../lib/yaml/go-fields.ts';
 
@@ -39,5 +39,5 @@ export const authenticator = z.strictObject({
   userValidationRules: optional(z.array(z.strictObject({ expression: optional(text), message: optional(text) }))),
 });
 
-/** One entry of `jwt` as written. */
+/** One entry of `jwt` as written in the file. */
 export type AuthenticatorInput = z.output<typeof authenticator>;

@@ -1,6 +1,6 @@
-// CEL expressions over the claims of a token or the user made from them. Easy to get wrong: an expression that means
-// something else here than in kube-apiserver gives somebody another identity. So only forms that are known to mean the
-// same are served; all others are refused when the file is read.
+// CEL expressions over the claims of a token, or over the user made from them. Easy to get wrong: an expression that is
+// evaluated differently than in kube-apiserver can give a caller somebody else's identity. So only syntax known to have
+// the same meaning is supported; anything else is refused when the file is read.
 import type { ASTNode, Environment, ParseResult } from '@marcbachmann/cel-js';
 import { addPattern, makeClaimEnvironment, ownMethods, ownName, setFunctions } from './claim-functions.ts';
 import type { Patterns } from './claim-functions.ts';
@@ -8,20 +8,23 @@ import { PatternError } from '../../lib/text/go-pattern-syntax.ts';
 import { isJsonObject } from '../../lib/json/strict-json.ts';
 import type { JsonObject, JsonValue } from '../../lib/json/strict-json.ts';
 
-/** The variable of an expression: `claims` of a token, or the `user` made from them. */
+/** The one variable of an expression: the `claims` of a token, or the `user` made from them. */
 export type ExpressionSubject = 'claims' | 'user';
 
-/** An expression that can be evaluated. */
+/** A parsed expression. */
 export interface ClaimExpression {
-  /** Which members of its subject it names: `email` for `claims.email`. */
+  /** The members of the variable that the expression uses, for example `email` for `claims.email`. */
   readonly names: ReadonlySet<string>;
-  /** True when the answer is a boolean whatever the claims are. */
+  /** Whether the result is a boolean for every possible input. */
   readonly isBoolean: boolean;
-  /** @throws Error of any kind when it cannot be evaluated for this subject */
+  /**
+   * Evaluates the expression; `subject` is the value of the variable.
+   * @throws Error of any class when it cannot be evaluated
+   */
   evaluate(subject: JsonObject): unknown;
 }
 
-/** Why an expression is refused, with the position in it. */
+/** Why an expression is refused, with its position where known. */
 export class ExpressionError extends Error {
   constructor(reason: string, node?: { readonly start?: number }) {
     super(node?.start === undefined ? reason : `${reason} (at character ${node.start + 1} of the expression)`);
@@ -29,19 +32,22 @@ export class ExpressionError extends Error {
   }
 }
 
-/** kube-apiserver stops an expression at this many steps (PerCallLimit). Here nested loops are counted beforehand. */
+/**
+ * kube-apiserver stops an expression after this many steps (PerCallLimit). Here the steps are estimated from the
+ * nesting of loops before evaluation.
+ */
 const maxSteps = 1_000_000;
 const maxExpressionLength = 4_096;
-/** Names that kube-apiserver rewrites (apiserver:pkg/cel/escaping.go) and this library does not. */
+/** Matches names that kube-apiserver unescapes (apiserver:pkg/cel/escaping.go) and the CEL library in use does not. */
 const escapedName = /__[a-z]+__/;
 const userFields: ReadonlySet<string> = new Set(['username', 'uid', 'groups', 'extra']);
 const macros: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
-/** Functions of `optional`, and how many arguments they take. */
+/** Supported functions of `optional`, with their numbers of arguments. */
 const optionalFunctions: ReadonlyMap<string, number> = new Map([
   ['none', 0],
   ['of', 1],
 ]);
-/** The library's own methods that mean what cel-go's mean. */
+/** Methods of the CEL library that work exactly as in cel-go, with their numbers of arguments. */
 const plainMethods: ReadonlyMap<string, number> = new Map([
   ['startsWith', 1],
   ['endsWith', 1],
@@ -54,8 +60,8 @@ const plainMethods: ReadonlyMap<string, number> = new Map([
 ]);
 
 /**
- * Reads an expression.
- * @throws ExpressionError for what is no CEL, does not fit the types, or is not known to mean the same as in
+ * Parses an expression.
+ * @throws ExpressionError when it is not valid CEL, has a type error, or uses syntax that is not known to work as in
  *   kube-apiserver
  */
 export function readExpression(source: string, subject: ExpressionSubject): ClaimExpression {
@@ -78,12 +84,12 @@ export function readExpression(source: string, subject: ExpressionSubject): Clai
   };
 }
 
-/** What the writer has seen of an expression so far. */
+/** State while an expression is being checked and rewritten. */
 interface Reading {
   readonly subject: ExpressionSubject;
   readonly patterns: Patterns;
   readonly names: Set<string>;
-  /** Loops around the present node. */
+  /** Number of loops around the current node. */
   depth: number;
   deepest: number;
   readonly variables: string[];
@@ -106,14 +112,18 @@ function refuse(what: string, node: ASTNode): never {
   throw new ExpressionError(`uses ${what}, which this gateway does not support`, node);
 }
 
-/** The expression again, written from the forms known here: what is not written is never evaluated. */
+/**
+ * Rewrites the expression from its syntax tree, using only supported syntax. Only this text is evaluated, so nothing
+ * else can slip through.
+ */
 function written(node: ASTNode, reading: Reading): string {
   switch (node.op) {
     case 'value':
       return writtenValue(node, node.args);
     case 'id':
-      // kube-apiserver's claims and user are known member by member alone: no `in`, no size, no loop.
-      if (isSubject(node, reading)) refuse(`"${node.args}" as a whole`, node);
+      // In kube-apiserver, `claims` and `user` can only be used through their members: not with `in`, size() or in a
+      // loop.
+      if (isSubject(node, reading)) refuse(`"${node.args}" without a member`, node);
       if (!reading.variables.includes(node.args)) refuse(`"${node.args}"`, node);
       return node.args;
     case '.':
@@ -126,7 +136,7 @@ function written(node: ASTNode, reading: Reading): string {
     case '[?]': {
       const [from, index] = node.args;
       if (index.op !== 'value' || !['string', 'bigint'].includes(typeof index.args))
-        refuse('an index that is not written out', index);
+        refuse('an index that is not a literal', index);
       if (typeof index.args === 'string') note(from, index.args, node, reading);
       return `${writtenSource(from, reading)}${node.op === '[]' ? '[' : '[?'}${written(index, reading)}]`;
     }
@@ -141,7 +151,7 @@ function written(node: ASTNode, reading: Reading): string {
   }
 }
 
-/** What stands before a dot or bracket: there the subject itself may stand. */
+/** Rewrites the expression before a dot or bracket, the only position where `claims` or `user` itself is allowed. */
 function writtenSource(node: ASTNode, reading: Reading): string {
   return isSubject(node, reading) ? reading.subject : written(node, reading);
 }
@@ -159,7 +169,7 @@ function writtenOperator(node: ASTNode, reading: Reading): string {
     case '<=':
     case '>':
     case '>=':
-      // Go orders strings by their bytes, JavaScript does not; numbers are ordered alike.
+      // Go compares strings by bytes and JavaScript by UTF-16 code units, so ordering is supported only for numbers.
       if (!node.args.some(isNumber)) refuse(`"${node.op}" between values that may not be numbers`, node);
       return `(${of(node.args[0])} ${node.op} ${of(node.args[1])})`;
     case 'in':
@@ -181,20 +191,19 @@ function writtenValue(node: ASTNode, value: unknown): string {
   if (value === null || typeof value === 'boolean' || typeof value === 'bigint') return String(value);
   if (typeof value === 'string') {
     if (escapedName.test(value)) refuse('a name that Kubernetes would unescape', node);
-    // CEL takes these escapes as JSON writes them.
+    // JSON's escape sequences are valid in CEL with the same meaning.
     return JSON.stringify(value);
   }
-  if (typeof value !== 'number' || !/^\d+(?:\.\d+)?$/.test(String(value)))
-    return refuse('a literal of another kind', node);
+  if (typeof value !== 'number' || !/^\d+(?:\.\d+)?$/.test(String(value))) return refuse('this kind of literal', node);
   return Number.isInteger(value) ? `${value}.0` : String(value);
 }
 
-/** Notes which member of the subject is named. */
+/** Records which member of `claims` or `user` is used, and refuses unknown members of `user`. */
 function note(from: ASTNode, name: string, node: ASTNode, { subject, names }: Reading): void {
   if (escapedName.test(name)) refuse('a name that Kubernetes would unescape', node);
   if (from.op !== 'id' || from.args !== subject) return;
   if (subject === 'user' && !userFields.has(name)) throw new ExpressionError(`the user has no "${name}"`, node);
-  // Kubernetes looks for fields alone: claims["email"] does not count as the use of claims.email.
+  // kube-apiserver only looks at field access: claims["email"] does not count as a use of claims.email.
   if (node.op === '.' || node.op === '.?') names.add(name);
 }
 
@@ -249,15 +258,18 @@ function writtenMethod(
   return refuse(`.${name}() with ${args.length} arguments`, node);
 }
 
-/** Whether this is the name before a function (`sets.contains`), and not a variable of the same name. */
+/** Whether the node is the namespace in a call such as `sets.contains`, and not a variable with that name. */
 function isNamespace(node: ASTNode, name: 'sets' | 'optional', { variables }: Reading): boolean {
   return node.op === 'id' && node.args === name && !variables.includes(name);
 }
 
-/** The argument of `matches`: a pattern that is written out, so that a bad one is refused when the file is read. */
+/**
+ * Rewrites the argument of `matches`. It must be a string literal, so that an invalid pattern is refused when the file
+ * is read.
+ */
 function writtenPattern(node: ASTNode, [pattern, ...more]: readonly ASTNode[], { patterns }: Reading): string {
   if (more.length > 0 || pattern?.op !== 'value' || typeof pattern.args !== 'string')
-    return refuse('matches() of a pattern that is not written out', node);
+    return refuse('matches() with a pattern that is not a string literal', node);
   try {
     addPattern(patterns, pattern.args);
   } catch (error) {
@@ -266,13 +278,13 @@ function writtenPattern(node: ASTNode, [pattern, ...more]: readonly ASTNode[], {
   return JSON.stringify(pattern.args);
 }
 
-/** The arguments of a macro: a variable, then expressions that may use it. */
+/** Rewrites the arguments of a macro such as `map`: a variable name, then expressions that may use it. */
 function writtenLoop(node: ASTNode, name: string, args: readonly ASTNode[], reading: Reading): string {
   const [variable, ...bodies] = args;
   const counts = name === 'map' ? [1, 2] : [1];
   if (variable?.op !== 'id' || !counts.includes(bodies.length)) return refuse(`this form of ${name}()`, node);
   const taken = [reading.subject, 'sets', 'optional', ...reading.variables];
-  if (taken.includes(variable.args)) refuse(`"${variable.args}" as the name of two things`, variable);
+  if (taken.includes(variable.args)) refuse(`the name "${variable.args}" twice`, variable);
   reading.variables.push(variable.args);
   const text = looped(reading, 1, () => [variable.args, ...bodies.map((body) => written(body, reading))].join(', '));
   reading.variables.pop();

@@ -1,14 +1,17 @@
-// The functions of Kubernetes' CEL library that expressions over claims use, with cel-go's meaning. They replace those
-// of our CEL library, which counts in UTF-16 units and lowers every letter; cel-go counts in code points and lowers
-// ASCII alone.
+// The functions of Kubernetes' CEL environment that claim expressions may use, working as in cel-go. They replace those
+// of the CEL library, which counts UTF-16 code units and lower-cases all letters; cel-go counts code points and
+// lower-cases only ASCII.
 import { Environment } from '@marcbachmann/cel-js';
 import { compileGoPattern, maxPatternText } from '../../lib/text/go-pattern.ts';
 import type { GoPattern } from '../../lib/text/go-pattern.ts';
 
-/** Prefix of the names under which the functions are registered, so that the library's own are never called. */
+/**
+ * Prefix of the names that these functions are registered under, so that the CEL library's own functions are never
+ * called.
+ */
 export const ownName = 'go_';
 
-/** Methods by receiver and how many arguments they take, as expressions call them; all are registered below. */
+/** Methods that expressions may call, with their possible numbers of arguments. All are registered below. */
 export const ownMethods: ReadonlyMap<string, readonly number[]> = new Map([
   ['lowerAscii', [0]],
   ['upperAscii', [0]],
@@ -23,18 +26,21 @@ export const ownMethods: ReadonlyMap<string, readonly number[]> = new Map([
   ['matches', [1]],
 ]);
 
-/** Functions of `sets`, each of two lists. */
+/** Functions of `sets`; each takes two lists. */
 export const setFunctions: ReadonlySet<string> = new Set(['contains', 'equivalent', 'intersects']);
 
-/** The type of `sets` in `sets.contains(…)`. */
+/** CEL type of the constant `sets` in `sets.contains(…)`. */
 class Sets {
   readonly name = 'sets';
 }
 
-/** The patterns of `matches`. They are compiled while the expression is read, so that a bad one is refused then. */
+/**
+ * Compiled patterns of `matches`, by source. They are compiled when the expression is parsed, so that an invalid one is
+ * refused then.
+ */
 export type Patterns = Map<string, GoPattern>;
 
-/** A CEL environment with one variable, a map of names to anything, and the functions above. */
+/** Makes a CEL environment with the functions of this file and one variable, a map with string keys. */
 export function makeClaimEnvironment(variable: string, patterns: Patterns): Environment {
   const environment = new Environment({
     enableOptionalTypes: true,
@@ -44,7 +50,7 @@ export function makeClaimEnvironment(variable: string, patterns: Patterns): Envi
   registerTextMethods(environment);
   registerMethod(environment, 'string.matches(string): bool', (text: string, pattern: string) => {
     const compiled = patterns.get(pattern);
-    // The engine leaves line feeds and long texts to its callers.
+    // Compiled patterns must not get line feeds or long texts, and do not check that themselves.
     if (compiled === undefined || text.length > maxPatternText || text.includes('\n'))
       throw new Error('cannot be matched');
     return compiled(text);
@@ -54,7 +60,10 @@ export function makeClaimEnvironment(variable: string, patterns: Patterns): Envi
   return environment;
 }
 
-/** @param signature with the name that expressions use; the method is registered under {@link ownName} and that name */
+/**
+ * Registers a method under its name with the prefix {@link ownName}.
+ * @param signature with the name that expressions use
+ */
 function registerMethod(environment: Environment, signature: string, handler: (...values: never[]) => unknown): void {
   const dot = signature.indexOf('.');
   const named = `${signature.slice(0, dot + 1)}${ownName}${signature.slice(dot + 1)}`;
@@ -110,14 +119,14 @@ function registerSets(environment: Environment): void {
 }
 
 /**
- * Makes `matches` know a pattern.
- * @throws PatternError when Go would refuse it or it is not served
+ * Compiles a pattern for `matches`.
+ * @throws PatternError when Go would refuse it or it is not supported
  */
 export function addPattern(patterns: Patterns, source: string): void {
   patterns.set(source, compileGoPattern(source));
 }
 
-/** unicode.IsSpace, which Go's strings.TrimSpace goes by. */
+/** The characters of Go's unicode.IsSpace, which strings.TrimSpace removes. */
 const spaces = '\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
 const outerSpace = new RegExp(`^[${spaces}]+|[${spaces}]+$`, 'g');
 
@@ -130,10 +139,10 @@ function pointsBefore(text: string, at: number): bigint {
   return at < 0 ? -1n : BigInt([...text.slice(0, at)].length);
 }
 
-/** strings.Replace: the empty text stands before every code point and at the end. */
+/** Replaces text as Go's strings.Replace does: an empty `old` matches before every code point and at the end. */
 function replaced(text: string, old: string, by: string, limit: bigint): string {
   const parts = old === '' ? ['', ...text, ''] : text.split(old);
-  // Separators stand between parts, so there is one fewer.
+  // The number of matches of `old`, one less than the parts between them.
   const separators = parts.length - 1;
   const count = limit < 0n || limit > BigInt(separators) ? separators : Number(limit);
   return parts.map((part, i) => (i === 0 ? '' : i <= count ? by : old) + part).join('');
@@ -148,7 +157,7 @@ function texts(list: readonly unknown[]): readonly string[] {
   return list;
 }
 
-/** `string()` of what a claim can hold; numbers as Go's `%g` writes them. */
+/** CEL's `string()` for the values that a claim can have; numbers are formatted as with Go's `%g`. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean' || typeof value === 'bigint') return String(value);

@@ -1,18 +1,19 @@
-// Fetches a JSON document of an identity provider. It trusts that provider's authority alone, follows no redirect, and
-// bounds time and length. The content of an answer never reaches a message.
+// Fetches a JSON document of an identity provider over https. If the provider has a certificate authority configured,
+// only that one is trusted. Redirects are not followed; time and size are limited. Error messages never quote an
+// answer.
 import { request } from 'node:https';
 import type { RequestOptions } from 'node:https';
 import { isIP } from 'node:net';
 
-/** How a provider is reached. */
+/** How to connect to a provider, and limits for the answer. */
 export interface IssuerFetchOptions {
-  /** PEM of the only authorities trusted; undefined uses those of the system. */
+  /** The trusted certificate authorities in PEM; undefined trusts those of the system. */
   readonly certificateAuthority: string | undefined;
   readonly timeoutMs?: number;
   readonly maxBytes?: number;
 }
 
-/** Why a document could not be fetched; the message names the host, never its answer. */
+/** Why a document could not be fetched. The message has the host name and nothing of the answer. */
 export class IssuerFault extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -24,21 +25,21 @@ const defaultTimeoutMs = 10_000;
 const defaultMaxBytes = 1024 * 1024;
 
 /**
- * Gets a document and parses it.
- * @throws IssuerFault for another scheme than https, a link-local address, anything but 200, a body that is too long,
- *   too late or no JSON
+ * Fetches a document and parses it.
+ * @throws IssuerFault when the URL is not https, has a user name or a link-local address, the status is not 200, or the
+ *   body is too long, too late or not JSON
  */
 export async function fetchIssuerDocument(address: string, options: IssuerFetchOptions): Promise<unknown> {
   const { certificateAuthority, timeoutMs = defaultTimeoutMs, maxBytes = defaultMaxBytes } = options;
   const url = URL.parse(address);
   if (url === null || url.protocol !== 'https:' || url.username !== '' || url.password !== '')
-    throw new IssuerFault('the address of a document of the provider is not an https URL without a user');
-  if (isLinkLocal(url.hostname)) throw new IssuerFault(`${url.host} is a link-local address, which is never asked`);
+    throw new IssuerFault('an address of the provider is not an https URL, or has a user name in it');
+  if (isLinkLocal(url.hostname)) throw new IssuerFault(`${url.host} is a link-local address, which is not allowed`);
   const body = await get(
     url,
     {
       ...(certificateAuthority === undefined ? {} : { ca: certificateAuthority }),
-      // A connection of its own each time: a few requests an hour are not worth keeping one that may have died.
+      // A new connection each time: for a few requests an hour it is not worth keeping one open that may have died.
       agent: false,
       headers: { accept: 'application/json', 'user-agent': 'portcullis' },
       maxHeaderSize: 64 * 1024,
@@ -70,7 +71,7 @@ function get(url: URL, options: RequestOptions, maxBytes: number): Promise<strin
         else asked.destroy(new IssuerFault(`${url.host} answered more than ${maxBytes} bytes`));
       });
       response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-      // An error that destroys the request reaches the response as well.
+      // An error passed to destroy() is emitted on the response as well.
       response.on('error', (error) => reject(faultOf(url, error)));
       response.on('aborted', () => reject(new IssuerFault(`${url.host} cut its answer`)));
     });
@@ -84,10 +85,10 @@ function faultOf(url: URL, error: Error): IssuerFault {
   const { code } = error as NodeJS.ErrnoException;
   const reason =
     error.name === 'AbortError' || error.name === 'TimeoutError' ? 'no answer in time' : (code ?? 'failed');
-  return new IssuerFault(`${url.host} cannot be asked: ${reason}`, { cause: error });
+  return new IssuerFault(`${url.host} cannot be reached: ${reason}`, { cause: error });
 }
 
-/** Where clouds keep their metadata services. */
+/** Whether the host is a link-local address, where clouds have their metadata services. */
 function isLinkLocal(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
   if (isIP(host) === 4) return host.startsWith('169.254.');

@@ -201,5 +201,5 @@ test('redirects are not followed, and too much, too late or cut answers are faul
     (error: Error) => /did not answer with JSON/.test(error.message) && !error.message.includes('secret'),
   );
   answers(() => false);
-  await assert.rejects(get({ ca: stranger.ca }), /cannot be asked/);
+  await assert.rejects(get({ ca: stranger.ca }), /cannot be reached/);
 });

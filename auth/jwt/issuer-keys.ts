@@ -1,6 +1,6 @@
-// Follows the keys of one identity provider: discovery, then its JWKS, again and again. A new key is found at once and
-// by one fetch, however many requests need it. Fetches for unknown keys keep a distance, so that tokens with made-up
-// key ids cannot make us flood the provider.
+// Keeps the signing keys of one identity provider up to date: fetches the discovery document, then the JWKS, at regular
+// times and when a token has an unknown key id. All requests that wait for a new key share one fetch. Fetches for
+// unknown keys have a minimum distance, so that tokens with made-up key ids cannot make the gateway flood the provider.
 import { fetchIssuerDocument } from './issuer-fetch.ts';
 import { fetchSigningKeys } from './signing-keys.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -8,34 +8,37 @@ import type { SigningKeys } from './signing-keys.ts';
 /** Where a provider publishes its keys. */
 export interface IssuerAddress {
   readonly url: string;
-  /** Of the discovery document, when it is not below `url`. */
+  /** Address of the discovery document, if it is not at the usual path below `url`. */
   readonly discoveryUrl: string | undefined;
-  /** PEM; undefined uses the authorities of the system. */
+  /** Certificate authority in PEM; undefined trusts those of the system. */
   readonly certificateAuthority: string | undefined;
 }
 
-/** The keys of a provider, followed until closed. */
+/** The keys of a provider, kept up to date until close(). */
 export interface IssuerKeys {
-  /** The keys now; undefined before the first fetch, and when they are too old to be trusted. */
+  /** The current keys; undefined before the first successful fetch, and when the keys are too old to be trusted. */
   current(): SigningKeys | undefined;
-  /** The first keys, once the fetch under way has ended; undefined when it failed or none is under way. */
+  /** Waits for a fetch in progress, then returns the current keys. Undefined when there are still none. */
   first(): Promise<SigningKeys | undefined>;
-  /** Keys from a fetch that began after the call; undefined when they are still the ones that were tried. */
+  /**
+   * Starts or joins a fetch that begins after this call, and returns the new keys; undefined when they are still the
+   * same as `tried`.
+   */
   changed(tried: SigningKeys): Promise<SigningKeys | undefined>;
-  /** Why the last fetch failed. */
+  /** Why the last fetch failed; undefined when it succeeded. */
   fault(): string | undefined;
   close(): void;
 }
 
-/** How often the provider is asked. Milliseconds. */
+/** When the provider's documents are fetched. All times in milliseconds. */
 export interface IssuerTiming {
-  /** A key that the provider has withdrawn is refused after this at the latest. */
+  /** Time between regular fetches. A key that the provider has withdrawn is refused after this time at the latest. */
   readonly refreshMs: number;
-  /** After a failure; kube-apiserver takes 10 s. */
+  /** Time until the next attempt after a failed fetch; kube-apiserver waits 10 s. */
   readonly retryMs: number;
-  /** Between two fetches for keys that are not known. */
+  /** Minimum time between two fetches for unknown keys. */
   readonly unknownKeyMs: number;
-  /** Keys that could not be confirmed for this long are no longer trusted. */
+  /** Keys are not trusted any more when no fetch has succeeded for this time. */
   readonly maxAgeMs: number;
 }
 
@@ -59,14 +62,14 @@ export function issuerTiming(scale: number): IssuerTiming {
 
 export interface IssuerKeysOptions {
   readonly timing?: IssuerTiming;
-  /** Called once for each change: with the fault, or with undefined when it is gone. */
+  /** Called when the fault changes: with its text, or with undefined when fetching works again. */
   readonly onFault?: (fault: string | undefined) => void;
-  /** Milliseconds of a clock that never goes back. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
   readonly fetch?: (address: string, issuer: IssuerAddress) => Promise<unknown>;
 }
 
-/** Starts to follow; the first fetch is under way when this returns. */
+/** Starts fetching; the first fetch is in progress when this returns. */
 export function followIssuerKeys(issuer: IssuerAddress, options: IssuerKeysOptions = {}): IssuerKeys {
   const keys = new FollowedKeys(issuer, options);
   void keys.start();
@@ -80,15 +83,17 @@ class FollowedKeys implements IssuerKeys {
   readonly #now: () => number;
   readonly #get: (address: string) => Promise<unknown>;
   #keys: SigningKeys | undefined;
-  /** When the last fetch that succeeded ended. */
+  /** When the last successful fetch ended. */
   #fetchedAtMs = 0;
   /** When the last fetch began. */
   #begunAtMs = 0;
   #keysAddress: string | undefined;
   #fault: string | undefined;
-  /** The fetch under way. */
+  /** The fetch in progress. */
   #fetching: Promise<void> | undefined;
-  /** The fetch that callers of `changed` share; it waits its turn or is under way. */
+  /**
+   * The fetch for an unknown key, shared by all callers of changed(); it may still be waiting for its minimum distance.
+   */
   #asked: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -112,7 +117,7 @@ class FollowedKeys implements IssuerKeys {
   }
 
   async changed(tried: SigningKeys): Promise<SigningKeys | undefined> {
-    // The fetch under way may have begun before the key was published.
+    // A fetch in progress may have begun before the new key was published, so it is not enough.
     await this.#fetching;
     if (this.current() !== tried) return this.current();
     this.#asked ??= this.#startForUnknown();
@@ -130,7 +135,7 @@ class FollowedKeys implements IssuerKeys {
     clearTimeout(this.#timer);
   }
 
-  /** Fetches now, unless a fetch is under way, and again by the clock. */
+  /** Fetches now, unless a fetch is in progress, and schedules the next one. */
   start(): Promise<void> {
     clearTimeout(this.#timer);
     this.#fetching ??= this.#fetchOnce().finally(() => {
@@ -142,7 +147,7 @@ class FollowedKeys implements IssuerKeys {
     return this.#fetching;
   }
 
-  /** A fetch for a key that is not known, at least `unknownKeyMs` after the last fetch began. */
+  /** Fetches for an unknown key, at least `unknownKeyMs` after the last fetch began. */
   async #startForUnknown(): Promise<void> {
     const waitMs = this.#begunAtMs + this.#timing.unknownKeyMs - this.#now();
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs).unref());
@@ -160,7 +165,7 @@ class FollowedKeys implements IssuerKeys {
       this.#fetchedAtMs = this.#now();
       this.#setFault(undefined);
     } catch (error) {
-      // The provider may have moved its keys.
+      // The provider may have moved its JWKS, so the next attempt begins with discovery.
       this.#keysAddress = undefined;
       if (!this.#closed) this.#setFault(error instanceof Error ? error.message : 'failed');
     }
@@ -173,7 +178,7 @@ class FollowedKeys implements IssuerKeys {
   }
 }
 
-/** Where the keys are, by OpenID Connect Discovery 1.0 section 4. */
+/** Returns the address of the JWKS (OpenID Connect Discovery 1.0 section 4). */
 async function discover(issuer: IssuerAddress, get: (address: string) => Promise<unknown>): Promise<string> {
   const address = issuer.discoveryUrl ?? `${issuer.url.replace(/\/$/, '')}/.well-known/openid-configuration`;
   const document = await get(address);

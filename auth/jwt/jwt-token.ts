@@ -1,10 +1,14 @@
-// Takes a compact JWT apart; nothing in it is verified yet. Header and claims must be readable in one way only. What a
-// header says about keys (`jku`, `jwk`, `x5u`, `x5c`) comes from the sender, so it is not read.
+// Parses a compact JWT without verifying it. Header and claims must be JSON that cannot be understood in two ways.
+// Header fields with keys or their addresses (`jku`, `jwk`, `x5u`, `x5c`) are ignored, because the sender controls
+// them.
 import { decodeHeaderText } from '../callers/header-values.ts';
 import { isJsonObject, readStrictJson } from '../../lib/json/strict-json.ts';
 import type { JsonObject } from '../../lib/json/strict-json.ts';
 
-/** The algorithms kube-apiserver accepts (oidc.AllValidSigningAlgorithms): no `none`, nothing symmetric. */
+/**
+ * The algorithms that kube-apiserver accepts (oidc.AllValidSigningAlgorithms). Neither `none` nor symmetric algorithms
+ * are among them.
+ */
 export const signingAlgorithms = [
   'RS256',
   'RS384',
@@ -18,12 +22,12 @@ export const signingAlgorithms = [
 ] as const;
 export type SigningAlgorithm = (typeof signingAlgorithms)[number];
 
-/** A token whose signature nobody has looked at yet. */
+/** A parsed token whose signature has not been verified. */
 export interface UnverifiedToken {
-  /** The `iss` claim, Google's old form already replaced; '' when there is none. */
+  /** The `iss` claim; '' when it is missing. Google's old form without scheme is already replaced. */
   readonly issuer: string;
   readonly claims: JsonObject;
-  /** Undefined: the header cannot be used, so no key will verify it. */
+  /** Undefined when the header is not valid; then no key can verify the token. */
   readonly header: TokenHeader | undefined;
 }
 
@@ -32,12 +36,12 @@ export interface TokenHeader {
   readonly keyId: string | undefined;
 }
 
-/** Longer tokens are refused, so that reading one is always quick. In characters. */
+/** Longest token in characters. Longer ones are refused, so that parsing is always quick. */
 export const maxTokenLength = 64 * 1024;
 
 /**
- * Reads a token, or undefined when it is no JWT in compact form: then it is somebody else's kind of token.
- * @param token latin1 bytes of a header
+ * Parses a token; undefined when it is not a compact JWT, and may be another kind of token.
+ * @param token with one latin1 character for each byte
  */
 export function readToken(token: string): UnverifiedToken | undefined {
   if (token.length > maxTokenLength) return undefined;
@@ -53,19 +57,22 @@ export function readToken(token: string): UnverifiedToken | undefined {
   };
 }
 
-/** Google's tokens sometimes leave the scheme out, which go-oidc allows for Google alone. */
+/** Google's tokens sometimes have an issuer without scheme; go-oidc accepts this for Google only. */
 const googleWithoutScheme = 'accounts.google.com';
 const google = 'https://accounts.google.com';
 
 function readPart(part: string): JsonObject | undefined {
-  // Go's RawURLEncoding: no padding, no other alphabet.
+  // Accepts what Go's RawURLEncoding does: base64url without padding.
   if (!/^[A-Za-z0-9_-]+$/.test(part) || part.length % 4 === 1) return undefined;
   const source = decodeHeaderText(Buffer.from(part, 'base64url').toString('latin1'));
   const value = source === undefined ? undefined : readStrictJson(source);
   return isJsonObject(value) ? value : undefined;
 }
 
-/** Members that change what is signed or how; kube-apiserver's library refuses them too, or does not know them. */
+/**
+ * Header fields that change what is signed, or how. kube-apiserver's JWT library refuses or ignores them; here they
+ * make the header invalid.
+ */
 const changing = ['crit', 'b64', 'zip', 'enc'];
 
 function headerOf(header: JsonObject | undefined): TokenHeader | undefined {
@@ -73,6 +80,6 @@ function headerOf(header: JsonObject | undefined): TokenHeader | undefined {
   const algorithm = signingAlgorithms.find((known) => known === header.get('alg'));
   const keyId = header.get('kid');
   if (algorithm === undefined || (keyId !== undefined && typeof keyId !== 'string')) return undefined;
-  // As in go-oidc an empty id is none.
+  // An empty key id counts as missing, as in go-oidc.
   return { algorithm, keyId: keyId === '' ? undefined : keyId };
 }

@@ -1,5 +1,5 @@
-// Makes the user of a verified token, as kube-apiserver does (apiserver:plugin/pkg/authenticator/token/oidc). A claim
-// of another type than the mapping wants refuses the token; it does not count as missing.
+// Makes the user of a verified token, as kube-apiserver does (apiserver:plugin/pkg/authenticator/token/oidc). If a
+// claim has a type that the mapping does not expect, the token is refused; the claim does not count as missing.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -10,19 +10,19 @@ import type { JsonObject, JsonValue } from '../../lib/json/strict-json.ts';
 import { isWithheld } from '../outgoing/trust.ts';
 import type { ReservedOptions } from '../outgoing/trust.ts';
 
-/** Extra key under which Kubernetes names the credential (user.CredentialIDKey). */
+/** The extra key under which Kubernetes records a credential's id (user.CredentialIDKey). */
 const credentialIdKey = 'authentication.kubernetes.io/credential-id';
 
 /**
- * What the operator says about all providers. A reserved group that is not allowed is left out, so that it decides
- * nothing here or at a hub.
+ * Options for all providers: which reserved groups a provider may give. Other reserved groups are removed from the
+ * user, so that they have no effect here or at a hub.
  */
 export type JwtUserOptions = ReservedOptions;
 
 /**
- * The user that the claims describe.
- * @throws GatewayError UNAUTHENTICATED when a claim is missing, of another type or fails a rule; IDENTITY_REFUSED when
- *   the user may not exist
+ * Makes the user that the claims describe.
+ * @throws GatewayError UNAUTHENTICATED when a claim is missing, has a wrong type or fails a rule; IDENTITY_REFUSED when
+ *   the user is not allowed to exist
  */
 export function userOfClaims(
   claims: JsonObject,
@@ -46,7 +46,7 @@ export function userOfClaims(
     expiresAtMs: options.expiresAtMs,
   });
   if (config.userRules.length > 0) {
-    // The rules see what the provider said, including groups that are left out here.
+    // The rules check what the provider sent, including reserved groups that were removed from the user.
     const seen = new Map<string, JsonValue>([
       ['username', name],
       ['uid', uid],
@@ -64,14 +64,14 @@ function usernameOf(claims: JsonObject, mapping: Mapping): string {
     if (value === '') throw bad('the user name is empty');
     return value;
   }
-  // kube-apiserver accepts an empty claim. Here it is no identity, with or without a prefix.
+  // kube-apiserver accepts an empty user name claim. Here it is refused, with or without a prefix.
   if (value === '') throw bad(`claim ${JSON.stringify(mapping.claim)} is empty`);
   if (mapping.claim === 'email' && claims.has('email_verified') && claims.get('email_verified') !== true)
     throw bad('the email address is not verified');
   return mapping.prefix + value;
 }
 
-/** A claim or expression that must be one text. */
+/** The value of a claim or expression that must be a string. */
 function textOf(claims: JsonObject, mapping: Mapping, what: string): string {
   if (mapping.claim === undefined) {
     const value = evaluated(mapping.expression, claims);
@@ -89,7 +89,8 @@ function groupsOf(claims: JsonObject, mapping: Mapping | undefined): readonly st
   const { claim, prefix } = mapping;
   const value = claims.get(claim);
   if (value === undefined) {
-    // OpenID Connect Core 5.6.2: the claim is on another server. We fetch nothing from addresses that a token names.
+    // OpenID Connect Core section 5.6.2 allows a claim to be on another server. Such claims are not fetched, because
+    // the address would come from the token.
     const names = claims.get('_claim_names');
     if (isJsonObject(names) && names.has(claim))
       throw bad(`claim ${JSON.stringify(claim)} is distributed, which is not supported`);
@@ -113,7 +114,9 @@ function extraOf(claims: JsonObject, config: JwtAuthenticatorConfig): ReadonlyMa
   return extra;
 }
 
-/** A text or a list of texts; null, "" and [] are nothing, and so is "" in a list. */
+/**
+ * Converts a string or a list of strings to a list. null, "" and [] give an empty list; "" within a list is dropped.
+ */
 function listOf(value: unknown, what: string): readonly string[] {
   if (value === null || value === '') return [];
   const list: unknown = typeof value === 'string' ? [value] : value;

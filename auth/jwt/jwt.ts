@@ -1,6 +1,6 @@
-// Users by tokens of identity providers (OpenID Connect), with kube-apiserver's rules. Nothing in a token counts before
-// its signature is verified. A verified token is remembered until it expires, the keys of its provider change, or the
-// configuration is replaced.
+// Authenticates users by tokens of identity providers (OpenID Connect), by kube-apiserver's rules. Nothing in a token
+// is used before its signature is verified. The result is cached until the token expires, its provider's keys change,
+// or the configuration is replaced.
 import { hash, randomBytes } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
@@ -20,32 +20,32 @@ import type { SigningKeys } from './signing-keys.ts';
 import { readWebSocketToken } from '../callers/websocket-token.ts';
 
 export interface JwtOptions extends JwtUserOptions {
-  /** Begins to follow the keys of a provider. */
+  /** Starts fetching the keys of a provider. */
   readonly follow: (issuer: IssuerAddress) => IssuerKeys;
-  /** Wall clock, milliseconds since 1970. */
+  /** Current time in Unix milliseconds. */
   readonly now?: () => number;
 }
 
 /**
- * Recognises callers by tokens of the configured providers. Tokens of others are UNAUTHENTICATED; without a token the
- * answer is undefined.
+ * Authenticates callers by tokens of the configured providers. It throws UNAUTHENTICATED for tokens of other issuers,
+ * and returns undefined without a token.
  */
 export interface JwtAuthenticator {
   readonly authenticate: Authenticator;
-  /** Swaps the configuration. It keeps the keys of providers with the same address and forgets verified tokens. */
+  /** Replaces the configuration. Keys of providers whose address stays the same are kept; cached tokens are dropped. */
   replace(list: readonly JwtAuthenticatorConfig[]): void;
-  /** What is wrong with providers now, one text each. */
+  /** The current faults of providers, one text for each. */
   faults(): readonly string[];
   close(): void;
 }
 
-/** A provider and its keys. */
+/** The configuration of a provider, and its keys. */
 interface Provider {
   readonly config: JwtAuthenticatorConfig;
   readonly keys: IssuerKeys;
 }
 
-/** A verified token. It counts as long as these are the keys of its provider. */
+/** A cached result for a verified token. It is valid while `keys` are still the current keys of its provider. */
 interface Verified {
   readonly user: User;
   readonly expiresAtMs: number;
@@ -54,16 +54,16 @@ interface Verified {
 }
 
 const maxTokens = 32_768;
-/** A token and the key it is remembered under. */
+/** A token and its cache key. */
 interface TokenAndKey {
   readonly token: string;
   readonly key: string;
 }
 
-/** A minute, as go-oidc grants for clocks that differ; none is granted for `exp`. */
+/** Tolerance for differing clocks when `nbf` is checked, as in go-oidc; `exp` has none. */
 const notBeforeLeewayMs = 60_000;
 
-/** Makes one without providers. */
+/** Makes an authenticator without providers; call replace() to configure some. */
 export function makeJwtAuthenticator(options: JwtOptions): JwtAuthenticator {
   const tokens = new JwtTokens(options);
   return {
@@ -74,19 +74,19 @@ export function makeJwtAuthenticator(options: JwtOptions): JwtAuthenticator {
   };
 }
 
-/** The providers, their keys, and the tokens that were verified with them. */
+/** Providers, their keys, and cached tokens. */
 class JwtTokens {
   readonly #options: JwtOptions;
   readonly #now: () => number;
-  /** Tokens are remembered under a digest with this secret of the process, never as they are. */
+  /** Secret of this process for hashing tokens; only hashes are used as cache keys. */
   readonly #secret = randomBytes(32).toString('base64');
   readonly #headerToken = readOnce((rawHeaders): TokenAndKey | null => {
     const { token } = readBearerToken(rawHeaders);
     return token === undefined ? null : { token, key: this.#digest(token) };
   });
-  /** By issuer. */
+  /** Providers by issuer URL. */
   #providers: ReadonlyMap<string, Provider> = new Map();
-  /** By address of the issuer. */
+  /** Keys by the address settings of their provider. */
   #followed = new Map<string, IssuerKeys>();
   #verified = makeRecent<Verified>({ maxEntries: maxTokens });
 
@@ -97,7 +97,8 @@ class JwtTokens {
 
   authenticate(rawHeaders: readonly string[]): User | Promise<User> | undefined {
     if (this.#providers.size === 0) return undefined;
-    // kube-apiserver's order: the header, then the subprotocol; a good one makes up for a bad one.
+    // As in kube-apiserver, the Authorization header is tried first, then the WebSocket subprotocol; one valid token is
+    // enough.
     const sent = this.#headerToken(rawHeaders);
     if (sent === null) return this.#bySocket(rawHeaders);
     try {
@@ -139,7 +140,10 @@ class JwtTokens {
     return hash('sha256', this.#secret + token, 'base64');
   }
 
-  /** By the token among the WebSocket subprotocols. @throws the fault of the header when there is none */
+  /**
+   * Authenticates by the token in the WebSocket subprotocols.
+   * @param fault error of the Authorization header, thrown when there is no other token
+   */
   #bySocket(rawHeaders: readonly string[], fault?: unknown): User | Promise<User> | undefined {
     const token = readWebSocketToken(rawHeaders);
     if (token !== undefined) return this.#holderOf({ token, key: this.#digest(token) });
@@ -163,18 +167,19 @@ class JwtTokens {
     const provider = read === undefined ? undefined : this.#providers.get(read.issuer);
     if (read === undefined || provider === undefined) throw bad('it was not issued by an identity provider known here');
     const { header } = read;
-    if (header === undefined) throw bad('its header cannot be used');
+    if (header === undefined) throw bad('its header is not valid, or its algorithm is not supported');
     const keys = provider.keys.current();
     if (keys !== undefined && isSigned(token, header, keys)) return this.#settle(key, read, provider, keys);
     if (keys !== undefined && hasKey(header, keys)) {
-      // The key it names did not sign it. If the provider now uses the name for another key, the next fetch brings it.
+      // A known key has the token's key id but did not sign it. The provider may have reused the id for another key, so
+      // the keys are fetched again for later requests.
       void provider.keys.changed(keys);
       throw bad('no key of its identity provider signed it');
     }
     return this.#verifyWithNewKeys(token, key, { ...read, header }, provider, keys);
   }
 
-  /** Waits for the provider's first keys, or for keys that were published after the present ones. */
+  /** Waits for the provider's first keys, or for newer ones than `keys`, and verifies with them. */
   async #verifyWithNewKeys(
     token: string,
     key: string,
@@ -192,23 +197,24 @@ class JwtTokens {
     return this.#settle(key, read, provider, newer);
   }
 
-  /** Checks the claims of a signed token and remembers its user. */
+  /** Checks the claims of a token with a verified signature, and caches its user. */
   #settle(key: string, read: UnverifiedToken, provider: Provider, keys: SigningKeys): Verified {
     const expiresAtMs = checkClaims(read, provider.config, this.#now());
     const made = userOfClaims(read.claims, provider.config, { ...this.#options, expiresAtMs });
     const before = this.#verified.peek(key)?.user;
-    // The same object as long as the identity is the same, so that decisions remembered for it are found again.
+    // If the identity is unchanged, the previous user object is kept, because other caches use the object as their key.
     const user = before !== undefined && isSameIdentity(before, made) ? before : made;
     const known: Verified = { user, expiresAtMs, provider, keys };
-    // When the file was replaced in the meantime, this answer is good for this request only.
+    // The configuration may have been replaced while this token was being verified; the result is then used once and
+    // not cached.
     if (this.#providers.get(read.issuer) === provider) this.#verified.set(key, known);
     return known;
   }
 }
 
 /**
- * Checks audience and times of a signed token (go-oidc's verify.go).
- * @returns when it expires, milliseconds since 1970
+ * Checks audience and times of a verified token, as in go-oidc's verify.go.
+ * @returns when it expires, in Unix milliseconds
  * @throws GatewayError UNAUTHENTICATED
  */
 function checkClaims({ claims }: UnverifiedToken, { audiences }: JwtAuthenticatorConfig, nowMs: number): number {
@@ -218,7 +224,7 @@ function checkClaims({ claims }: UnverifiedToken, { audiences }: JwtAuthenticato
     throw bad('it is meant for another audience');
   const expires = claims.get('exp');
   if (typeof expires !== 'number') throw bad('it does not say when it expires (exp)');
-  // Fractions of a second are dropped, as Go does.
+  // Fractions of a second are dropped, as in Go.
   const expiresAtMs = Math.trunc(expires) * 1000;
   if (expiresAtMs < nowMs) throw bad('it is expired');
   const notBefore = claims.get('nbf');

@@ -1,23 +1,23 @@
-// The public keys of an identity provider, and whether one of them signed a token. The token must not choose how it is
-// verified, so a key is tried only with algorithms that its own type, curve and `alg` allow. Weak keys are left out.
+// The public keys of an identity provider, and verification of token signatures with them. A token must not choose how
+// it is verified, so a key is only used with algorithms that its type, curve and `alg` allow. Weak keys are ignored.
 import { createPublicKey } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
 import jsonwebtoken from 'jsonwebtoken';
 import { JwksClient } from 'jwks-rsa';
 import type { TokenHeader } from './jwt-token.ts';
 
-/** One key that may verify a signature. */
+/** A key that can verify signatures. */
 export interface SigningKey {
   readonly keyId: string | undefined;
-  /** The `alg` its publisher gave it; undefined leaves it to the type of the key. */
+  /** The `alg` that the provider published with the key; undefined when there is none, and the key's type decides. */
   readonly algorithm: string | undefined;
   readonly key: KeyObject;
 }
 
-/** The keys of one moment. Compared by reference: equal keys keep their set. */
+/** All keys of a provider at one moment. Compared by reference: the object is replaced only when a key has changed. */
 export interface SigningKeys {
   readonly keys: readonly SigningKey[];
-  /** Equal for equal keys. */
+  /** A text that is the same for equal keys. */
   readonly fingerprint: string;
 }
 
@@ -26,9 +26,9 @@ const maxKeys = 100;
 const curves: Readonly<Record<string, string>> = { ES256: 'prime256v1', ES384: 'secp384r1', ES512: 'secp521r1' };
 
 /**
- * Fetches a JWKS and keeps the keys that can verify signatures.
- * @param fetch gets the document behind an address
- * @throws Error when it cannot be fetched or holds no key that can be used
+ * Fetches a JWKS and selects the keys that can verify signatures.
+ * @param fetch fetches the JSON document at an address
+ * @throws Error when it cannot be fetched or has no usable key
  */
 export async function fetchSigningKeys(
   address: string,
@@ -37,7 +37,8 @@ export async function fetchSigningKeys(
   const client = new JwksClient({
     jwksUri: address,
     fetcher: async (uri) => ({ keys: keysIn(await fetch(uri)) }),
-    // auth/jwt/issuer-keys.ts keeps the present set; a cache by key id could not serve tokens without one.
+    // auth/jwt/issuer-keys.ts caches all keys. The library's cache is by key id, so it could not serve tokens without
+    // one.
     cache: false,
   });
   const keys: SigningKey[] = [];
@@ -67,14 +68,14 @@ function isStrong(key: KeyObject): boolean {
   return (key.asymmetricKeyDetails?.modulusLength ?? 0) >= minRsaBits;
 }
 
-/** True when one of the keys signed the token; keys whose id is another are not tried. */
+/** Whether one of the keys signed the token. A token with a key id is only checked against keys with that id. */
 export function isSigned(token: string, { algorithm, keyId }: TokenHeader, { keys }: SigningKeys): boolean {
   return keys.some((candidate) => {
     if (keyId !== undefined && candidate.keyId !== keyId) return false;
     if (candidate.algorithm !== undefined && candidate.algorithm !== algorithm) return false;
     if (!fits(algorithm, candidate.key)) return false;
     try {
-      // Our caller checks times, by kube-apiserver's rules.
+      // jwt.ts checks the times by kube-apiserver's rules.
       const options = { algorithms: [algorithm], ignoreExpiration: true, ignoreNotBefore: true };
       jsonwebtoken.verify(token, candidate.key, options);
       return true;
@@ -84,7 +85,7 @@ export function isSigned(token: string, { algorithm, keyId }: TokenHeader, { key
   });
 }
 
-/** True when there is a key with the token's key id, so that newer keys need not be fetched. */
+/** Whether there is a key with the token's key id; if so, newer keys need not be fetched. */
 export function hasKey({ keyId }: TokenHeader, { keys }: SigningKeys): boolean {
   return keyId !== undefined && keys.some((candidate) => candidate.keyId === keyId);
 }

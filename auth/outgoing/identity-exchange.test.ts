@@ -189,7 +189,11 @@ describe('what could widen a rule is refused, with its position', () => {
   const good = { ...asStatic, source: { user: 'a' }, target: { user: 'x' } };
   const cases: readonly (readonly [title: string, rule: Written, reason: RegExp])[] = [
     ['S01: a mapping to the empty user', { ...good, target: { user: '' } }, /target\.user: must not be empty/],
-    ['S01: a mapping to nobody', { ...asStatic, source: { user: 'a' } }, /target: is missing: say who goes out/],
+    [
+      'S01: a mapping to nobody',
+      { ...asStatic, source: { user: 'a' } },
+      /target: is missing: name the user to impersonate/,
+    ],
     ['S01: a mapping to an empty group', { ...good, target: { user: 'x', groups: [''] } }, /groups\[0\]: must not be/],
     ['S01: a mapping to an empty uid', { ...good, target: { user: 'x', uid: '' } }, /target\.uid: must not be empty/],
     ['S15: a line break in the user', { ...good, target: { user: 'x\r\nImpersonate-Group: y' } }, /control character/],
@@ -215,7 +219,7 @@ describe('what could widen a rule is refused, with its position', () => {
     ['a number for a name', { ...good, source: { user: 12_345 } }, /source\.user: must be a string/],
     ['an unknown type', { ...good, type: 'Static' }, /rules\[0\]\.type: must be "Privileged/],
     ['an extra in the target', { ...good, target: { user: 'x', extra: {} } }, /target\.extra: is not a field/],
-    ['a privileged rule with a target', { ...good, ...asPrivileged }, /target: a privileged rule goes out as/],
+    ['a privileged rule with a target', { ...good, ...asPrivileged }, /target: must be removed/],
     ['an address where none is asked', { ...good, url: 'https://x.test' }, /url: has no meaning/],
   ];
   for (const [title, rule, reason] of cases) {
@@ -253,7 +257,7 @@ describe('what could widen a rule is refused, with its position', () => {
   test('with a username-only gateway, targets that would be cut are refused', () => {
     const limits = { privilegedUser: undefined, usernameOnly: true };
     const found = faults(document({ ...good, target: { user: 'x', groups: ['g'], uid: '1' } }), limits).join('\n');
-    assert.match(found, /target\.groups: cannot go out with --impersonation-mode=username/);
+    assert.match(found, /target\.groups: cannot be sent with --impersonation-mode=username/);
     assert.match(found, /target\.uid: cannot/);
     assert.deepEqual(faults(document(good), limits), []);
   });
@@ -277,7 +281,7 @@ describe("a cluster's own annotation", () => {
     reason.test(error.message);
 
   test('that is malformed closes the cluster; the rules of the file never take its place', () => {
-    assert.throws(() => mapped('{'), closed(/cluster "c1".*cannot be used: annotation cluster\.core\.oam\.dev/));
+    assert.throws(() => mapped('{'), closed(/cluster "c1".*not valid: annotation cluster\.core\.oam\.dev/));
     assert.throws(() => mapped(''), closed(/is empty/));
     assert.throws(() => mapped('rules: []'), closed(/spec: is missing/));
     assert.throws(() => mapped(document({ ...asStatic, source: { user: 'bob' } })), closed(/target: is missing/));

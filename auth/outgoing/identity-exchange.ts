@@ -1,6 +1,7 @@
-// Identity exchange as in cluster-gateway: rules of the cluster's annotation first, then those of the gateway's file.
-// The first match wins; without a match the caller keeps the identity. A cluster whose annotation cannot be read is
-// refused and never falls through to the file's rules, which were not written for it.
+// Exchanges the identity of a user before a request goes to a cluster, as cluster-gateway does. Rules in the cluster's
+// annotation are tried first, then those in the gateway's file; the first match decides, and without a match the
+// identity stays. If a cluster's annotation cannot be read, requests to that cluster are refused; the file's rules
+// alone could give users more than the annotation meant to.
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
@@ -11,28 +12,31 @@ import { parseClusterIdentityRules } from './identity-rules.ts';
 import type { IdentityRule, IdentityRuleLimits, IdentitySource } from './identity-rules.ts';
 
 /**
- * What exchange needs of a cluster; pass the record's own `spec`, since the rules of its annotation are remembered for
- * that object.
+ * The parts of a cluster record that the exchange uses. Pass the record's own `spec` object, because parsed rules are
+ * cached by it.
  */
 export type ExchangeCluster = Pick<ClusterSpec, 'name' | 'identityExchange'>;
 
-/** Answers as whom a user goes out. Synchronous. */
+/** Decides, by identity rules, which identity replaces a user in a cluster. */
 export interface IdentityExchange {
-  /**
-   * False when no rule can ever apply to this cluster, so that callers can remember one answer for all such clusters.
-   */
+  /** Whether any rule could apply to this cluster. False lets the caller cache one result for all such clusters. */
   concerns(cluster: ExchangeCluster): boolean;
   /**
-   * The identity that a rule puts in place of the user; undefined when no rule matches.
-   * @throws GatewayError CLUSTER_UNUSABLE when the cluster's annotation cannot be used, IDENTITY_REFUSED for a name
-   *   that is too long to compare with a pattern
+   * The identity that replaces the user; undefined when no rule matches.
+   * @throws GatewayError CLUSTER_UNUSABLE when the cluster's annotation is not valid, IDENTITY_REFUSED for a name that
+   *   is too long to be compared with a pattern
    */
   exchange(user: User, cluster: ExchangeCluster): User | undefined;
-  /** What is wrong with the cluster's annotation, in words for its conditions. */
+  /**
+   * What is wrong with the cluster's annotation, for the cluster's conditions; undefined when it is valid or missing.
+   */
   fault(cluster: ExchangeCluster): string | undefined;
 }
 
-/** An exchange with the rules of the gateway's file; `[]` when there is none. */
+/**
+ * Makes the exchange.
+ * @param rules those of the gateway's file; empty without a file
+ */
 export function makeIdentityExchange(rules: readonly IdentityRule[], limits: IdentityRuleLimits): IdentityExchange {
   const annotated = new WeakMap<ExchangeCluster, readonly IdentityRule[] | ConfigurationError>();
   const ownRules = (cluster: ExchangeCluster): readonly IdentityRule[] | ConfigurationError => {
@@ -60,8 +64,8 @@ export function makeIdentityExchange(rules: readonly IdentityRule[], limits: Ide
 }
 
 /**
- * The first rule whose source holds for this user and cluster.
- * @throws GatewayError IDENTITY_REFUSED when a pattern would have to be compared with a very long name
+ * The first rule that matches this user and cluster.
+ * @throws GatewayError IDENTITY_REFUSED for a name that is too long to be compared with a pattern
  */
 export function matchingRule(rules: readonly IdentityRule[], user: User, cluster: string): IdentityRule | undefined {
   return rules.find(({ source }) => sourceHolds(source, user, cluster));
@@ -80,7 +84,7 @@ function sourceHolds(source: IdentitySource, user: User, cluster: string): boole
 }
 
 function matches(pattern: GoPattern, text: string): boolean {
-  // If this counted as "does not match", a very long name could slip past a rule that takes rights away.
+  // If a long name counted as no match, a user with such a name could avoid a rule that takes rights away.
   if (text.length > maxPatternText) {
     throw new GatewayError(
       'IDENTITY_REFUSED',
@@ -99,7 +103,7 @@ function readAnnotation(
     return parseClusterIdentityRules(source, cluster, limits);
   } catch (error) {
     if (error instanceof ConfigurationError) return error;
-    // Any other error of such an annotation: no rules apply to this cluster.
+    // An unexpected error counts as invalid rules too, so that requests to the cluster are refused.
     return new ConfigurationError([{ file: 'annotation', message: 'the identity rules cannot be read' }]);
   }
 }
@@ -107,7 +111,7 @@ function readAnnotation(
 function unusable(cluster: string, fault: ConfigurationError): GatewayError {
   return new GatewayError(
     'CLUSTER_UNUSABLE',
-    `nobody is sent to cluster "${cluster}" because its identity rules cannot be used: ${fault.message}; mend or remove the annotation`,
+    `no request is sent to cluster "${cluster}" because its identity rules are not valid: ${fault.message}; correct or remove the annotation`,
     { cluster },
   );
 }

@@ -1,6 +1,6 @@
-// Reads cluster-gateway's ClusterGatewayProxyConfiguration, from the file or from a cluster's annotation.
-// Cluster-gateway itself lets a bad pattern match and an empty source match everybody; here one fault refuses the whole
-// document (rule "fail closed, serve stale").
+// Reads cluster-gateway's ClusterGatewayProxyConfiguration from a file or a cluster's annotation. In cluster-gateway an
+// invalid pattern matches everything, and an empty source matches everybody. Here one fault makes the whole document
+// invalid (rule "fail closed, serve stale").
 import { z } from 'zod';
 import { ConfigurationError } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -13,37 +13,41 @@ import type { GoPattern } from '../../lib/text/go-pattern.ts';
 import { PatternError } from '../../lib/text/go-pattern-syntax.ts';
 import { refuseOwnNames } from '../callers/reserved.ts';
 
-/** Annotation of a cluster-gateway Secret that holds rules for its cluster alone. */
+/** Annotation on a cluster-gateway Secret with rules for that cluster only. */
 export const identityExchangeAnnotation = 'cluster.core.oam.dev/cluster-gateway-proxy-configuration';
 
-/** Whom a rule is for, in which clusters; every part that is given must hold. */
+/** Which users and clusters a rule matches. All fields that are set must match. */
 export interface IdentitySource {
   readonly user: string | undefined;
   readonly group: string | undefined;
   readonly uid: string | undefined;
   readonly cluster: string | undefined;
   readonly userPattern: GoPattern | undefined;
-  /** Holds when one of the groups matches. */
+  /** Matches when at least one group of the user does. */
   readonly groupPattern: GoPattern | undefined;
   readonly clusterPattern: GoPattern | undefined;
 }
 
-/** A caller that matches `source` goes out as `becomes`. */
+/** Replaces users that match `source` by the identity `becomes`. */
 export interface IdentityRule {
-  /** For messages; '' when the file gives none. */
+  /** Name of the rule for messages; '' when it has none. */
   readonly name: string;
   readonly source: IdentitySource;
-  /** The identity that the member sees, extra included. */
+  /** The identity that the member sees. */
   readonly becomes: User;
 }
 
-/** What flags of the gateway allow rules to do. */
+/** What the gateway's flags allow rules to do. */
 export interface IdentityRuleLimits {
   /**
-   * Whom PrivilegedIdentityExchanger rules impersonate; undefined refuses such rules (`--allow-privileged-identity`).
+   * The user that PrivilegedIdentityExchanger rules impersonate. Undefined refuses such rules
+   * (`--allow-privileged-identity`).
    */
   readonly privilegedUser: string | undefined;
-  /** `--impersonation-mode=username`: a target that names more than a user would be cut silently, so it is refused. */
+  /**
+   * Whether `--impersonation-mode=username` is set. Rules with groups or a uid in their target are then refused,
+   * because only the name would be sent.
+   */
   readonly usernameOnly: boolean;
 }
 
@@ -89,7 +93,10 @@ const rule = z.strictObject({
 });
 type GivenRule = z.output<typeof rule>;
 
-/** The document. `writtenIn` is where it was written: a cluster's annotation may do less than the gateway's file. */
+/**
+ * The zod schema of the document.
+ * @param writtenIn an annotation may contain fewer kinds of rules than the gateway's file
+ */
 function documentSchema(limits: IdentityRuleLimits, writtenIn: 'file' | 'annotation') {
   return z.strictObject({
     apiVersion: z.literal('cluster.core.oam.dev/v1alpha1').optional(),
@@ -118,7 +125,12 @@ function faultsOf(
 ): readonly RuleFault[] {
   const faults: RuleFault[] = [];
   if (given.type === 'ExternalIdentityExchanger') {
-    return [[['type'], 'ExternalIdentityExchanger asks a server that cluster-gateway never defined; remove the rule']];
+    return [
+      [
+        ['type'],
+        'ExternalIdentityExchanger is not supported, because cluster-gateway never defined its protocol; remove the rule',
+      ],
+    ];
   }
   if (given.url !== undefined) faults.push([['url'], 'has no meaning for this type of rule']);
   if (given.type === 'PrivilegedIdentityExchanger') {
@@ -128,10 +140,10 @@ function faultsOf(
       faults.push([['type'], 'needs --allow-privileged-identity and --privileged-user NAME']);
     }
     if (given.target !== undefined)
-      faults.push([['target'], 'a privileged rule goes out as --privileged-user; remove it']);
+      faults.push([['target'], 'must be removed: a privileged rule always impersonates --privileged-user']);
     return faults;
   }
-  if (given.target === undefined) return [...faults, [['target'], 'is missing: say who goes out']];
+  if (given.target === undefined) return [...faults, [['target'], 'is missing: name the user to impersonate']];
   const { user, groups, uid } = given.target;
   if (user === undefined) {
     faults.push([['target', 'user'], 'is missing: an API server refuses groups or a uid without a user']);
@@ -144,17 +156,17 @@ function faultsOf(
     }
   }
   if (limits.usernameOnly && groups.length > 0) {
-    faults.push([['target', 'groups'], 'cannot go out with --impersonation-mode=username']);
+    faults.push([['target', 'groups'], 'cannot be sent with --impersonation-mode=username']);
   }
   if (limits.usernameOnly && uid !== undefined) {
-    faults.push([['target', 'uid'], 'cannot go out with --impersonation-mode=username']);
+    faults.push([['target', 'uid'], 'cannot be sent with --impersonation-mode=username']);
   }
   return faults;
 }
 
 /**
- * Rules of the gateway's own file (`--identity-exchange`).
- * @param file its name for messages
+ * Reads the rules of the gateway's own file (`--identity-exchange`).
+ * @param file name of the file for messages
  * @throws ConfigurationError with every fault
  */
 export function parseIdentityRules(source: string, file: string, limits: IdentityRuleLimits): readonly IdentityRule[] {
@@ -162,8 +174,8 @@ export function parseIdentityRules(source: string, file: string, limits: Identit
 }
 
 /**
- * Rules of a cluster's annotation. They hold for that cluster only: as in cluster-gateway, `source.cluster` is
- * overwritten with the cluster's name.
+ * Reads the rules of a cluster's annotation. They apply to that cluster only: as in cluster-gateway, `source.cluster`
+ * is overwritten with the cluster's name.
  * @throws ConfigurationError with every fault
  */
 export function parseClusterIdentityRules(
@@ -185,7 +197,8 @@ function parse(
     const remedy = writtenIn === 'file' ? 'write "rules: []" to have none' : 'remove it to have none';
     throw new ConfigurationError([{ file, message: `is empty; ${remedy}` }]);
   }
-  // The operator's own file may be long; an annotation may come from anybody who can change the cluster's object.
+  // Only annotations are limited, because anybody who may edit the cluster's object can write them. The operator's own
+  // file may be long.
   if (writtenIn === 'annotation' && hasTooManyParts(source)) {
     throw new ConfigurationError([{ file, message: `has more than ${mostParts} lines or entries` }]);
   }
@@ -198,7 +211,7 @@ function toRule(given: GivenRule, limits: IdentityRuleLimits): IdentityRule {
   const { user, group, uid, cluster, userPattern, groupPattern, clusterPattern } = given.source;
   const compiled = (written: string | undefined): GoPattern | undefined =>
     written === undefined ? undefined : compileGoPattern(written);
-  // Both names were checked above; makeUser checks once more that nobody goes out without one.
+  // faultsOf() has checked that there is a user name; makeUser would throw for an empty one.
   const becomes =
     given.type === 'PrivilegedIdentityExchanger'
       ? { name: limits.privilegedUser ?? '' }

@@ -1,7 +1,7 @@
-// As whom a request goes to a member: one function for streams, upgrades, fan-out and index. The order matters.
-// Exchange rules come first: they see the caller as the hub knows it, and their result counts as the operator's own
-// word. Identities without a matching rule then lose what a hub may not give away. Last comes what the operator lets
-// out of any identity.
+// The identity that a request to a member is sent with, for streams, upgrades, fan-out and the index alike. The order
+// matters. Exchange rules come first; they see the user as the hub knows it, and their result is trusted like the
+// operator's own files. Without a matching rule, reserved names that a hub may not give away are removed or refused.
+// Last, the parts that the operator does not want to send are dropped.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterSpec } from '../../cache/model/records.ts';
 import { makeUser } from '../../cache/model/user.ts';
@@ -12,20 +12,23 @@ import { anonymousName, unauthenticatedGroup } from '../callers/reserved.ts';
 import { forwardedIdentity } from './trust.ts';
 import type { TrustOptions } from './trust.ts';
 
-/** What the operator decided about outgoing identities. */
+/** The operator's settings for identities sent to members. */
 export interface OutgoingSettings {
   readonly trust: TrustOptions;
   readonly exchange: IdentityExchange;
-  /** Extra keys that go out, lower case; undefined means all of them. */
+  /** Extra keys that are sent, in lower case; undefined sends all. */
   readonly extra: ReadonlySet<string> | undefined;
-  /** Only the name goes out: all that KEP-5284's serviceaccount mode takes, and all that some members grant. */
+  /**
+   * Whether only the user name is sent. KEP-5284's serviceaccount mode accepts nothing else, and some members permit
+   * nothing else.
+   */
   readonly usernameOnly: boolean;
 }
 
-/** Settings, and the answers given with them so far; replaced whole when the rules file changes. */
+/** The settings with a cache of results. The whole object is replaced when the rules file changes. */
 export interface OutgoingRules extends OutgoingSettings {
   readonly remembered: {
-    /** For clusters that no exchange rule concerns. */
+    /** Results for clusters that no exchange rule can apply to. */
     readonly everywhere: WeakMap<User, User>;
     readonly inCluster: WeakMap<User, WeakMap<ClusterSpec, User>>;
   };
@@ -37,10 +40,9 @@ export function makeOutgoingRules(settings: OutgoingSettings): OutgoingRules {
 }
 
 /**
- * The identity that goes out to the member. Users and specs are frozen objects, so each answer is made once for each
- * pair of them.
- * @throws GatewayError IDENTITY_REFUSED for identities that may not go out, CLUSTER_UNUSABLE when the cluster's own
- *   rules cannot be used; neither is remembered
+ * The identity to send to the member. Results are cached by user and spec, which are frozen objects.
+ * @throws GatewayError IDENTITY_REFUSED when the identity must not be sent, CLUSTER_UNUSABLE when the cluster's
+ *   identity rules are not valid; errors are not cached
  */
 export function outgoingIdentity(user: User, cluster: ClusterSpec, rules: OutgoingRules): User {
   const { everywhere, inCluster } = rules.remembered;
@@ -65,10 +67,10 @@ export function outgoingIdentity(user: User, cluster: ClusterSpec, rules: Outgoi
   return made;
 }
 
-/** The parts of an identity that go out, in the form from which the member derives this identity. */
+/** Reduces an identity to the parts that are sent, in the form from which the member computes the same identity. */
 function shaped(user: User, { extra, usernameOnly }: OutgoingSettings): User {
   if (usernameOnly) {
-    // Anybody but the anonymous user becomes authenticated in the member when only a name is sent.
+    // When only a name is sent, the member makes every user but the anonymous one authenticated.
     if (user.groups.includes(unauthenticatedGroup) && user.name !== anonymousName) {
       throw new GatewayError(
         'IDENTITY_REFUSED',

@@ -1,53 +1,54 @@
-// As whom a member may see a caller, decided once for every path: a hub may not give away names that mean something to
-// every API server (rule "reserved identities decided once"). Easy to get wrong: a member takes
-// `system:serviceaccount:a:b` for its own account of that name, which is somebody else. A name that is dropped takes
-// its groups along.
+// Decides which identity of a caller a member may see. A hub must not give away names with a fixed meaning for every
+// API server (rule "reserved identities decided once"). Easy to get wrong: a member takes `system:serviceaccount:a:b`
+// for its own ServiceAccount, which is not the one of the hub. And when a ServiceAccount's name is changed or refused,
+// its groups must be too.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
 import type { User } from '../../cache/model/user.ts';
 import { anonymousName, authenticatedGroup, mastersGroup, unauthenticatedGroup } from '../callers/reserved.ts';
 
-/** What the operator says about identities that a hub or identity provider vouches for. */
+/** The operator's settings for identities that come from a hub or an identity provider. */
 export interface TrustOptions {
-  /** Group `system:masters` goes out as it is; otherwise it is left out. */
+  /** Whether the group `system:masters` is sent to members; false removes it. */
   readonly forwardSystemMasters: boolean;
-  /** More reserved users and groups that go out as they are, by their whole name; none if absent. */
+  /** Full names of other reserved users and groups that are sent to members; default none. */
   readonly forwardReserved?: readonly string[];
   /**
-   * ServiceAccounts of the hub: `prefixed` puts {@link hubPrefix} before their names and their groups, `as-is` makes
-   * them the member's accounts of the same name, `refuse` lets none through.
+   * What happens to ServiceAccounts of the hub. `prefixed` adds {@link hubPrefix} to their names and groups, `as-is`
+   * lets them act as the member's ServiceAccounts of the same name, `refuse` refuses their requests.
    */
   readonly serviceAccountIdentity: 'prefixed' | 'as-is' | 'refuse';
 }
 
 /**
- * Prefix of the name and the groups of a hub's ServiceAccount. OCM's cluster-proxy uses the same, so its RBAC keeps
+ * Prefix for names and groups of a hub's ServiceAccounts. OCM's cluster-proxy uses the same, so RBAC made for it keeps
  * working.
  */
 export const hubPrefix = 'cluster:hub:';
 
 const accountName = 'system:serviceaccount:';
 const accountsGroup = 'system:serviceaccounts';
-/**
- * Nodes, machines that join as nodes, and components of the control plane: a member grants them rights by these names.
- */
+/** User and group names of nodes, joining nodes and control plane components; members grant rights to them. */
 const componentName = /^system:(?:node:|bootstrap:|kube-)/;
 const componentGroup = /^system:(?:nodes$|node:|bootstrappers(?:$|:)|kube-)/;
 
 /**
- * What Kubernetes keeps for itself (RBAC, "default roles and role bindings"), and kubeadm, which binds such a group to
- * cluster-admin since 1.29.
+ * Names reserved by Kubernetes (RBAC, "default roles and role bindings"), and those of kubeadm, which has bound a group
+ * to cluster-admin since 1.29.
  */
 const reservedName = /^(?:system|kubeadm):/;
-/** Without `system:unauthenticated` a member would take the same user for an authenticated one. */
+/**
+ * Reserved groups that are sent to members nevertheless. Without `system:unauthenticated`, a member would make such a
+ * user authenticated.
+ */
 const everybodysGroups: ReadonlySet<string> = new Set([authenticatedGroup, unauthenticatedGroup]);
 
-/** What {@link isWithheld} depends on. */
+/** The settings that {@link isWithheld} depends on. */
 export type ReservedOptions = Pick<TrustOptions, 'forwardSystemMasters' | 'forwardReserved'>;
 
 /**
- * True for a group that a hub or identity provider cannot give and that is left out (decision 0013); groups that are
- * refused are not.
+ * Whether a group is reserved and therefore removed when a hub or identity provider gives it (decision 0013). False for
+ * groups that make the request be refused.
  */
 export function isWithheld(group: string, { forwardSystemMasters, forwardReserved }: ReservedOptions): boolean {
   if (!reservedName.test(group) || everybodysGroups.has(group)) return false;
@@ -60,8 +61,8 @@ function isAccountsGroup(group: string): boolean {
 }
 
 /**
- * Whether an operator can list the name as one that goes out: reserved, not always refused, and not covered by another
- * option.
+ * Whether an operator may list this name to be sent: it is reserved, but neither always refused nor covered by another
+ * setting.
  */
 export function isListable(name: string): boolean {
   const isDecided =
@@ -70,12 +71,11 @@ export function isListable(name: string): boolean {
 }
 
 /**
- * The identity of this user in a member. Users of the operator's own files go out as written. Users of a hub lose
- * reserved groups such as `system:masters`. ServiceAccounts of a hub follow the options, and so does every group of a
- * ServiceAccount on any user.
- * @throws GatewayError IDENTITY_REFUSED for names and groups of nodes, joining ones too, and of control plane
- *   components, for users with another reserved name, for refused ServiceAccounts, and for names that already look like
- *   a prefixed ServiceAccount
+ * The identity of this user that a member may see. Users from the operator's own files are unchanged. Users of a hub
+ * lose reserved groups such as `system:masters`. Names and groups of the hub's ServiceAccounts are handled by
+ * `serviceAccountIdentity`, also when another user has such a group.
+ * @throws GatewayError IDENTITY_REFUSED for names and groups of nodes and control plane components, other reserved user
+ *   names, refused ServiceAccounts, and names that begin with {@link hubPrefix} themselves
  */
 export function forwardedIdentity(user: User, options: TrustOptions): User {
   if (user.origin === 'operator') return user;
@@ -83,7 +83,7 @@ export function forwardedIdentity(user: User, options: TrustOptions): User {
     (componentName.test(user.name) ? user.name : undefined) ?? user.groups.find((group) => componentGroup.test(group));
   if (component !== undefined) {
     throw refused(
-      `${JSON.stringify(component)} is a name of nodes, joining nodes or control plane components, which stays on the hub`,
+      `${JSON.stringify(component)} is a name of nodes, joining nodes or control plane components, which is never forwarded to a cluster`,
     );
   }
   const name = user.name.startsWith(accountName) ? accountIdentity(user.name, options) : ownName(user.name, options);
@@ -101,11 +101,11 @@ function accountIdentity(name: string, { serviceAccountIdentity }: TrustOptions)
   if (serviceAccountIdentity === 'prefixed') return hubPrefix + name;
   if (serviceAccountIdentity === 'as-is') return name;
   throw refused(
-    `${JSON.stringify(name)} is an identity of a ServiceAccount of the hub, and this gateway forwards none`,
+    `${JSON.stringify(name)} is an identity of a ServiceAccount of the hub, which this gateway does not forward (--service-account-identity=refuse)`,
   );
 }
 
-/** A user cannot be left out of an identity as a group can. */
+/** Refuses a reserved user name, because a user name cannot be removed from an identity as a group can. */
 function ownName(name: string, options: TrustOptions): string {
   if (reservedName.test(name) && name !== anonymousName && options.forwardReserved?.includes(name) !== true) {
     throw refused(
@@ -116,7 +116,9 @@ function ownName(name: string, options: TrustOptions): string {
   return own(name, options);
 }
 
-/** A name that already has the prefix must not pass for a prefixed one. */
+/**
+ * Refuses a name that already begins with {@link hubPrefix}, because it would look like a ServiceAccount of the hub.
+ */
 function own(name: string, { serviceAccountIdentity }: TrustOptions): string {
   if (serviceAccountIdentity === 'prefixed' && name.startsWith(hubPrefix)) {
     throw refused(`${JSON.stringify(name)} is reserved for ServiceAccounts of the hub`);

@@ -1,22 +1,25 @@
-// Asks the hub for one review and reads its status. A failed review is 503 to the caller: a 401 would send kubectl into
-// a new login, and a 403 would be a decision that nobody made.
+// Sends a review to the hub and returns its status. If that fails, the caller gets 503. A 401 would make kubectl ask
+// for a new login, and a 403 would look like a decision about the user.
 import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { HubAnswer, HubClient } from '../../cache/hub/hub-types.ts';
 
-/** The two kinds of reviews that are asked for. */
+/** The two kinds of reviews in use. */
 export type ReviewKind = 'TokenReview' | 'SubjectAccessReview';
 
-/** How the hub is asked. */
+/** How reviews are sent to the hub. */
 export interface HubReviewOptions {
   readonly client: Pick<HubClient, 'request'>;
-  /** For one review, its repetition included. */
+  /** Most milliseconds for one review, including a retry. */
   readonly deadlineMs?: number;
-  /** Before it is asked once more (client-go's webhook backoff begins with half a second and asks four times more). */
+  /** Milliseconds before the retry. client-go's webhook backoff begins with 500 ms and retries four times. */
   readonly retryDelayMs?: number;
 }
 
-/** Sends the `spec` and returns the `status`, an object, unchecked. @throws GatewayError HUB_UNAVAILABLE */
+/**
+ * Creates a review with this `spec` and returns its `status`, whose content is not checked.
+ * @throws GatewayError HUB_UNAVAILABLE (rejects)
+ */
 export type HubReview = (kind: ReviewKind, spec: object) => Promise<Readonly<Record<string, unknown>>>;
 
 const groups: Readonly<Record<ReviewKind, string>> = {
@@ -26,12 +29,12 @@ const groups: Readonly<Record<ReviewKind, string>> = {
 const defaultDeadlineMs = 5_000;
 const defaultRetryDelayMs = 500;
 /**
- * Answers that client-go's webhook backoff repeats (apiserver:pkg/util/webhook DefaultShouldRetry), and those of
- * balancers before a hub.
+ * HTTP statuses after which a review is retried: those of client-go's webhook backoff (apiserver:pkg/util/webhook
+ * DefaultShouldRetry), and those of load balancers in front of a hub.
  */
 const passing: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 
-/** A review is asked for once more when the first failure may pass and the deadline leaves room. */
+/** Makes the function that sends reviews. It retries once when the failure may be temporary and there is time left. */
 export function makeHubReview(options: HubReviewOptions): HubReview {
   const { client, deadlineMs = defaultDeadlineMs, retryDelayMs = defaultRetryDelayMs } = options;
   return async (kind, spec) => {
@@ -62,10 +65,10 @@ export function makeHubReview(options: HubReviewOptions): HubReview {
 function statusOf(kind: ReviewKind, { status: code, body }: HubAnswer): Readonly<Record<string, unknown>> {
   if (code === 401 || code === 403) {
     throw unavailable(
-      `the hub does not let the gateway ask for a ${kind} (${code}): bind its account to the ClusterRole system:auth-delegator`,
+      `the hub does not let the gateway create a ${kind} (${code}): bind its account to the ClusterRole system:auth-delegator`,
     );
   }
-  if (code !== 200 && code !== 201) throw unavailable(`the hub answered a ${kind} with ${code}; ask again`);
+  if (code !== 200 && code !== 201) throw unavailable(`the hub answered a ${kind} with ${code}; try again`);
   let review: unknown;
   try {
     review = JSON.parse(body.toString('utf8'));

@@ -1,47 +1,49 @@
-// Remembers answers of reviews (TokenReview, SubjectAccessReview) for seconds. Requests that need the same answer at
-// the same time share one call. Errors are never remembered. An answer's time counts from the question, since the
-// answer may be that old; where the hub itself remembers answers, it counts from the answer.
+// Caches answers of reviews (TokenReview, SubjectAccessReview) for a few seconds. Simultaneous requests with the same
+// key share one review. Errors are never cached. The time is counted from the start of the review, since the answer may
+// be that old; for a hub that caches answers itself, it is counted from the answer.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
 
-/** An answer and how long it may be used. */
+/** An answer, and how long it may be used. */
 export interface Reviewed<Answer> {
   readonly answer: Answer;
-  /** 0: only for the requests that wait for it now. */
+  /** How long the answer may be used, in milliseconds; 0 means only by requests that wait for it already. */
   readonly ttlMs: number;
 }
 
-/** Answers by key. Keys must tell everything apart that the answer depends on (rule "keys hold the whole identity"). */
+/**
+ * A cache of answers. A key must contain everything that the answer depends on (rule "keys hold the whole identity").
+ */
 export interface ReviewCache<Answer extends object> {
-  /** The answer, while it may be used. */
+  /** The cached answer; undefined when there is none or its time is over. */
   known(key: string): Answer | undefined;
   /**
-   * Asks, or waits for a question under way with the same key.
-   * @param review gets the last answer for this key, however old, when it is still there
-   * @throws GatewayError HUB_UNAVAILABLE when too many wait already; whatever `review` throws
+   * Starts a review, or waits for one with the same key that is in progress.
+   * @param review is passed the last cached answer for this key, even if its time is over
+   * @throws GatewayError (rejects) HUB_UNAVAILABLE when too many reviews are in progress; errors of `review`
    */
   ask(key: string, review: (last: Answer | undefined) => Promise<Reviewed<Answer>>): Promise<Answer>;
 }
 
-/** Limits of one cache. */
+/** Settings of one cache. */
 export interface ReviewCacheOptions<Answer> {
   readonly maxEntries: number;
-  /** Characters of all keys together. */
+  /** Most characters of all keys together. */
   readonly maxKeyLength: number;
   /**
-   * Answers that anybody can have made, and how many of those are kept: they have room of their own and push no other
-   * out. Without it all answers share the room.
+   * Separate limit for negative answers, which anybody can cause, so that they cannot push positive ones out of the
+   * cache. Undefined stores all answers together.
    */
   readonly refusals?: { readonly is: (answer: Answer) => boolean; readonly maxEntries: number };
-  /** Questions under way at the same time; those beyond are refused, so that a slow hub does not fill the memory. */
+  /** Most reviews in progress; further ones are refused, so that a slow hub does not use up the memory. */
   readonly maxPending: number;
   /**
-   * From when an answer's time counts; `question` unless said otherwise. `answer` where the hub itself remembers for
-   * the same time: the next question then comes after the hub has forgotten. If it came just before, the old answer
-   * would count for twice the time.
+   * From when the time of an answer is counted; default `question`. Use `answer` if the hub caches answers for the same
+   * time: the next review then comes after the hub's cached answer has expired. If it came just before, the same old
+   * answer would be used for twice the time.
    */
   readonly countFrom?: 'question' | 'answer';
-  /** Milliseconds of any clock that never goes back. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
 }
 
@@ -50,7 +52,7 @@ interface Entry<Answer> {
   readonly untilMs: number;
 }
 
-/** Makes an empty one. */
+/** Makes an empty cache. */
 export function makeReviewCache<Answer extends object>(options: ReviewCacheOptions<Answer>): ReviewCache<Answer> {
   const now = options.now ?? (() => performance.now());
   const { refusals } = options;
@@ -81,7 +83,7 @@ export function makeReviewCache<Answer extends object>(options: ReviewCacheOptio
       const waiting = pending.get(key);
       if (waiting !== undefined) return waiting;
       if (pending.size >= options.maxPending) {
-        const busy = 'too many requests are waiting for reviews of the hub; ask again';
+        const busy = 'too many requests are waiting for reviews by the hub; try again';
         return Promise.reject(new GatewayError('HUB_UNAVAILABLE', busy));
       }
       const asking = askNow(key, review);

@@ -1,22 +1,22 @@
-// A hub that answers reviews in tests: it records what it was asked and answers by a function. An answer may be held
-// back, so that a test decides what happens in between.
+// A fake hub for tests of reviews. It records the reviews it gets and answers them with a function. That function may
+// return a pending promise, so that a test controls when the answer arrives.
 import type { HubAnswer, HubCall, HubClient } from '../../cache/hub/hub-types.ts';
 import { makeHubReview } from './hub-review.ts';
 import type { HubReview } from './hub-review.ts';
 
-/** What the test hub says: a `status`, an HTTP answer of its own, or an error to throw. */
+/** An answer of the fake hub: a review `status`, another HTTP answer, or an error to throw. */
 export type ReviewAnswer = { readonly status: object } | { readonly code: number; readonly body?: string } | Error;
 
 export interface TestReviews {
   readonly client: Pick<HubClient, 'request'>;
-  /** Asks it without waiting before it asks again. */
+  /** Sends reviews to the fake hub, without waiting before a retry. */
   readonly review: HubReview;
   /** The `spec` of every review so far. */
   readonly specs: readonly Record<string, unknown>[];
   readonly calls: readonly HubCall[];
 }
 
-/** @param answer for every review, in order of asking */
+/** @param answer called for every review, in order */
 export function testReviews(
   answer: (spec: Record<string, unknown>, count: number) => ReviewAnswer | Promise<ReviewAnswer>,
 ): TestReviews {

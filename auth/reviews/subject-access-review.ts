@@ -1,7 +1,7 @@
-// Asks the hub's RBAC whether a user may do something, by SubjectAccessReview, and remembers the answer for seconds
-// (apiserver:plugin/pkg/authorizer/webhook). For a request to a cluster the question names the resource whose `proxy`
-// subresource was called, with the verb of the request behind it. An answer counts for exactly this identity, cluster
-// registration and verb (rule "keys hold the whole identity").
+// Asks the hub's RBAC whether a user may do something, with a SubjectAccessReview, and caches the answer for a few
+// seconds (apiserver:plugin/pkg/authorizer/webhook). For a request to a cluster it asks about the `proxy` subresource
+// of the cluster's object, with the verb of the request to the cluster. A cached answer is used only for exactly the
+// same identity, cluster UID and verb (rule "keys hold the whole identity").
 import type { User } from '../../cache/model/user.ts';
 import { decideEarly, noHints } from '../rules/authorize.ts';
 import type { Attributes } from '../rules/attributes.ts';
@@ -11,41 +11,47 @@ import { makeIdentityNumbers } from '../callers/identity-key.ts';
 import { makeReviewCache } from './review-cache.ts';
 import type { Reviewed } from './review-cache.ts';
 
-/** What the hub is asked, and how long its answer counts. */
+/** What the hub is asked, and how long answers are cached. */
 export interface HubAuthorizerOptions {
   readonly review: HubReview;
   /**
-   * `real`: the verb of the request to the cluster, where an upgrade is `create`. `http`: the HTTP method, as an
-   * aggregating API server asks.
+   * `real` asks with the Kubernetes verb of the request to the cluster (`create` for an upgrade). `http` asks with the
+   * verb of the HTTP method, as an aggregating API server does.
    */
   readonly authorizeVerb: 'real' | 'http';
-  /** Ask also about the request behind `proxy`; see {@link innerGroup}. */
+  /**
+   * Whether the hub is also asked about the request to the cluster itself (`--subpath-authorization`); see {@link
+   * innerGroup}.
+   */
   readonly subpathAuthorization: boolean;
   readonly authorizedTtlMs: number;
   readonly unauthorizedTtlMs: number;
-  /** Milliseconds of any clock that never goes back. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
 }
 
-/** What a SubjectAccessReview is about (authorization.k8s.io/v1). */
+/** The attributes of a SubjectAccessReview (authorization.k8s.io/v1). */
 type Question =
   | { readonly resourceAttributes: Readonly<Record<string, string>> }
   | { readonly nonResourceAttributes: { readonly path: string; readonly verb: string } };
 
-/** One question and everything its answer depends on. */
+/** One question, with a key that contains everything its answer depends on. */
 interface Asked {
   readonly key: string;
-  /** Made only when the hub must be asked. */
+  /** Called only if the answer is not cached. */
   readonly question: () => Question;
 }
 
 const maxDecisions = 100_000;
 const maxKeyLength = 24 * 1024 * 1024;
-/** Decisions about longer questions are not remembered: a caller could fill the memory (kube-apiserver's limit). */
+/**
+ * Decisions with longer keys are not cached, so that a caller cannot use up the memory. kube-apiserver has the same
+ * limit.
+ */
 const maxRememberedKey = 10_000;
 const maxPending = 2_000;
 
-/** Makes one that has asked nothing yet. Its `authorize` answers at once when everything asked is remembered. */
+/** Makes an authorizer with an empty cache. `authorize` is synchronous when all answers are cached. */
 export function makeHubAuthorizer(options: HubAuthorizerOptions): Authorizer {
   const { review, authorizedTtlMs, unauthorizedTtlMs } = options;
   const numberOf = makeIdentityNumbers();
@@ -89,7 +95,7 @@ export function makeHubAuthorizer(options: HubAuthorizerOptions): Authorizer {
   };
 }
 
-/** What the hub must allow, all of it; a refusal when it cannot even be asked. */
+/** The questions that the hub must all answer with yes, or a refusal when there is nothing to ask. */
 function questionsOf(
   attributes: Attributes,
   number: number,
@@ -123,7 +129,7 @@ const dotted: Decision = Object.freeze({
   reason: 'clusters with a dot in their name cannot be used with --subpath-authorization',
 });
 
-/** Verbs of requests without a resource, as verbs of the `proxy` subresource they pass through. */
+/** Verbs of the `proxy` subresource for requests that are not about a resource, by the request's own verb. */
 const resourceVerbs: ReadonlyMap<string, string> = new Map([
   ['get', 'get'],
   ['head', 'get'],
@@ -138,7 +144,7 @@ function resourceVerb({ verb, resourceRequest }: Attributes): string {
   return resourceRequest ? verb : (resourceVerbs.get(verb) ?? '');
 }
 
-/** The question for the gateway's own API and for impersonation: the attributes as they are. */
+/** The question for the gateway's own API and for impersonation: the attributes unchanged. */
 function asIs(attributes: Attributes, number: number): Asked {
   const { verb, path, resourceRequest } = attributes;
   if (!resourceRequest) {
@@ -152,14 +158,18 @@ function asIs(attributes: Attributes, number: number): Asked {
 }
 
 /**
- * API group that stands for a group of one cluster in the hub's RBAC under sub-path authorization. The cluster is one
- * label, so that no two clusters and groups share a name.
+ * The API group by which rules in the hub's RBAC refer to a group of one cluster, for `--subpath-authorization`. For
+ * example, `apps` in cluster m1 is `apps.m1.clusters.gateway.portcullis.io`. The cluster name must not contain a dot;
+ * otherwise two different clusters and groups could give the same name.
  */
 export function innerGroup(apiGroup: string, cluster: string): string {
   return `${apiGroup === '' ? 'core' : apiGroup}.${cluster}.clusters.gateway.portcullis.io`;
 }
 
-/** The request behind `proxy`, in a group that stands for its own group in this cluster, or as a path below it. */
+/**
+ * The question about the request to the cluster itself (`--subpath-authorization`): a resource with the group of {@link
+ * innerGroup}, or the path `/clusters/<name>/proxy/…`.
+ */
 function behind(
   attributes: Attributes,
   cluster: { readonly name: string; readonly uid: string },
@@ -181,7 +191,7 @@ function behind(
   };
 }
 
-/** Writes the length before each part, so that no two lists of parts share a key. */
+/** Joins texts with their lengths, so that different lists never have the same key. */
 function keyOf(number: number, kind: string, ...parts: readonly string[]): string {
   let key = `${number}:${kind}`;
   for (const part of parts) key += `:${part.length}:${part}`;
@@ -197,7 +207,7 @@ function subjectOf({ name, uid, groups, extra }: User): object {
   };
 }
 
-/** Only a plain yes is one: `denied` beside `allowed`, or anything but booleans, is a no. */
+/** Reads the decision. Only `allowed: true` without `denied` is a yes; anything unexpected is a no. */
 function readDecision(status: Readonly<Record<string, unknown>>, question: Question): Decision {
   const denied = status['denied'] !== undefined && status['denied'] !== false;
   const said = typeof status['reason'] === 'string' ? status['reason'] : '';
@@ -208,7 +218,7 @@ function readDecision(status: Readonly<Record<string, unknown>>, question: Quest
   return Object.freeze(denied ? { allowed: false, reason, final: true } : { allowed: false, reason });
 }
 
-/** In the words of a rule that would allow it. */
+/** Describes what is not allowed, with the fields of an RBAC rule that would allow it. */
 function describe(question: Question): string {
   if ('nonResourceAttributes' in question) {
     const { verb, path } = question.nonResourceAttributes;

@@ -1,6 +1,7 @@
-// Users by bearer token, asked from the hub by TokenReview and remembered for seconds, as kube-apiserver's delegated
-// authentication does (apiserver:plugin/pkg/authenticator/token/webhook, pkg/authentication/token/cache). Easy to get
-// wrong: a hub fills in `user` even for tokens that are not authenticated (CVE-2023-48312).
+// Authenticates users by bearer tokens that the hub checks with a TokenReview, with a cache of a few seconds, as
+// kube-apiserver's delegated authentication does (apiserver:plugin/pkg/authenticator/token/webhook,
+// pkg/authentication/token/cache). Easy to get wrong: a hub may fill in `user` even if `authenticated` is false
+// (CVE-2023-48312).
 import { hash, randomBytes } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeUser } from '../../cache/model/user.ts';
@@ -14,44 +15,43 @@ import { makeReviewCache } from './review-cache.ts';
 import type { Reviewed } from './review-cache.ts';
 import { readWebSocketToken } from '../callers/websocket-token.ts';
 
-/** What token reviews depend on. */
+/** Settings for token reviews. */
 export interface TokenReviewOptions {
   readonly review: HubReview;
-  /** A token must be meant for one of these; none given means the hub's own. */
+  /** A token must have one of these audiences; empty means the hub's own audience. */
   readonly audiences: readonly string[];
-  /** How long the hub's answer counts, yes and no alike; 0 asks every time. */
+  /** Milliseconds for which positive and negative answers are cached; 0 disables the cache. */
   readonly ttlMs: number;
-  /** Milliseconds of any clock that never goes back. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
 }
 
-/** Recognises callers by what the hub says about their tokens. */
+/** Authenticates callers by asking the hub about their tokens. */
 export interface TokenReviewAuthenticator {
   readonly authenticate: Authenticator;
   /**
-   * Whose token this is; at once when it is remembered.
-   * @param token latin1 bytes of the header
+   * The user that a token belongs to; synchronous when it is cached.
+   * @param token with one latin1 character for each byte
    * @throws GatewayError UNAUTHENTICATED, IDENTITY_REFUSED, HUB_UNAVAILABLE
    */
   holderOf(token: string): User | Promise<User>;
 }
 
 interface Holder {
-  /** Undefined: the hub says the token is nobody's. */
+  /** Undefined when the hub does not accept the token. */
   readonly user: User | undefined;
 }
 
 const maxTokens = 32_768;
-/** Of those the hub refused: strangers can make up as many as they like, so they have room of their own. */
+/**
+ * Most refused tokens in the cache. Attackers can send any number of them, so they are stored apart from accepted ones.
+ */
 const maxRefusedTokens = 4_096;
 const digestLength = 44;
-/** Tokens that are reviewed at the same time. */
+/** Most token reviews in progress. */
 const maxPending = 1_000;
 
-/**
- * Makes one that remembers nothing yet. Tokens are remembered by a digest under a secret of this process, never as they
- * are.
- */
+/** Makes an authenticator with an empty cache. Cache keys are hashes of tokens with a secret of this process. */
 export function makeTokenReviewAuthenticator(options: TokenReviewOptions): TokenReviewAuthenticator {
   const { review, audiences, ttlMs } = options;
   const holders = makeReviewCache<Holder>({
@@ -59,7 +59,7 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
     maxKeyLength: maxTokens * (digestLength + 1),
     refusals: { is: ({ user }) => user === undefined, maxEntries: maxRefusedTokens },
     maxPending,
-    // kube-apiserver remembers tokens for 10 s.
+    // The hub's kube-apiserver caches tokens for 10 s itself.
     countFrom: 'answer',
     ...(options.now === undefined ? {} : { now: options.now }),
   });
@@ -70,7 +70,7 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
     if (text === undefined) throw bad();
     const status = await review('TokenReview', { token: text, ...(audiences.length > 0 ? { audiences } : {}) });
     const user = holderIn(status, audiences);
-    // The same object as long as the identity is the same, so that decisions remembered for it are found again.
+    // If the identity is unchanged, the previous user object is kept, because other caches use the object as their key.
     const known = user !== undefined && last?.user !== undefined && isSameIdentity(user, last.user);
     return { answer: known ? last : { user }, ttlMs };
   };
@@ -89,7 +89,8 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
   return {
     holderOf: (token) => holderOf(token),
     authenticate: ({ rawHeaders, connection }) => {
-      // kube-apiserver's order: the header, then the subprotocol; a good one makes up for a bad one.
+      // As in kube-apiserver, the Authorization header is tried first, then the WebSocket subprotocol; one valid token
+      // is enough.
       const { token } = readBearerToken(rawHeaders);
       if (token === undefined) {
         const socketToken = readWebSocketToken(rawHeaders);
@@ -107,14 +108,15 @@ export function makeTokenReviewAuthenticator(options: TokenReviewOptions): Token
 }
 
 /**
- * Gives tokens the keys they are remembered under: digests with a secret of this process. Audiences are the same for
- * every review, so they need not be in the key.
+ * Makes a function that returns the cache key of a token: a hash with a secret of this process. The audiences are the
+ * same for all reviews, so the key does not need them.
  */
 function makeTokenKeys(): (token: string, connection: object | undefined) => string {
   const secret = randomBytes(32).toString('base64');
   const digest = (token: string): string => hash('sha256', secret + token, 'base64');
-  // A connection mostly repeats its token. Each connection has its own entry: the time of a comparison with another
-  // caller's token would give away something about that token.
+  // The last token of each connection, since most connections repeat one token; this saves hashing. It must not be
+  // shared between connections: the time of a comparison with another caller's token would reveal something about that
+  // token.
   const lastOf = new WeakMap<object, { readonly token: string; readonly key: string }>();
   return (token, connection) => {
     if (connection === undefined) return digest(token);
@@ -127,20 +129,21 @@ function makeTokenKeys(): (token: string, connection: object | undefined) => str
 }
 
 /**
- * The user of a TokenReview's status, undefined when the token is nobody's.
- * @throws GatewayError UNAUTHENTICATED when the hub met an error, HUB_UNAVAILABLE for a status that cannot be read,
+ * Reads the user from the status of a TokenReview; undefined when the token is not accepted.
+ * @throws GatewayError UNAUTHENTICATED when the hub reports an error, HUB_UNAVAILABLE when the status cannot be read,
  *   IDENTITY_REFUSED
  */
 function holderIn(status: Readonly<Record<string, unknown>>, audiences: readonly string[]): User | undefined {
   if (status['authenticated'] !== true) {
     const { error } = status;
-    // With an error the hub has not decided. It is asked again next time, as kube-apiserver does.
+    // An error means that the hub did not decide. Throwing keeps it out of the cache, so the next request asks again,
+    // as in kube-apiserver.
     if (typeof error === 'string' && error !== '') throw bad(error);
     return undefined;
   }
   if (audiences.length > 0) {
-    // Stricter than kube-apiserver, which reads no audiences as its own: a hub that does not know audiences has
-    // confirmed none of ours.
+    // kube-apiserver takes a status without audiences for its own audience. This is stricter: a hub that does not
+    // support audiences has not confirmed any.
     const confirmed = status['audiences'] ?? [];
     if (!isTextList(confirmed)) throw unreadable();
     if (!confirmed.some((audience) => audiences.includes(audience))) return undefined;
@@ -172,7 +175,7 @@ function unreadable(): GatewayError {
   return new GatewayError('HUB_UNAVAILABLE', "the hub's answer to a TokenReview cannot be read");
 }
 
-/** @param said the hub's reason, for the log alone */
+/** @param said the hub's error text; used only for the log */
 function bad(said?: string): GatewayError {
   return new GatewayError('UNAUTHENTICATED', 'the hub does not accept the bearer token', {
     cause: said === undefined ? undefined : new Error(said),

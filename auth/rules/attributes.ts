@@ -1,26 +1,26 @@
-// What an authorizer is asked about: who wants to do what, to which object, in which cluster.
+// The question that an authorizer is asked: which user wants to do what to which object in which cluster.
 import type { User } from '../../cache/model/user.ts';
 
-/** The cluster a request is about: what rules can tell clusters apart by. */
+/** The cluster that a request is for, with what rules can select clusters by. */
 export interface AttributesCluster {
   readonly name: string;
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** One question to an authorizer (apiserver:pkg/authorization/authorizer.Attributes, plus the cluster). */
+/** One question to an authorizer: the fields of apiserver:pkg/authorization/authorizer.Attributes, and the cluster. */
 export interface Attributes {
   readonly user: User;
-  /** Verb of the inner request; '' for HTTP methods that have none, which nobody is ever allowed. */
+  /** Kubernetes verb of the request to the cluster; '' for HTTP methods without one, which no authorizer allows. */
   readonly verb: string;
   /** Undefined for requests that the gateway answers itself: its `clusters` API, discovery, health. */
   readonly cluster: AttributesCluster | undefined;
   /**
-   * Set for a request to a cluster; absent where the other fields are the whole question, as with verb `impersonate`.
+   * Set for a request to a cluster. Undefined where the other fields are the whole question, as for verb `impersonate`.
    */
   readonly outer?: AttributesOuter | undefined;
   readonly resourceRequest: boolean;
-  /** '' is the core group. This field and the next five are '' for non-resource requests. */
+  /** '' is the core group. This field and the next five are '' if `resourceRequest` is false. */
   readonly apiGroup: string;
   readonly apiVersion: string;
   readonly resource: string;
@@ -28,17 +28,21 @@ export interface Attributes {
   readonly namespace: string;
   readonly name: string;
   /**
-   * Percent-decoded path below `/proxy`, with its leading slash, without query; only read for non-resource requests.
+   * Path below `/proxy`, percent-decoded, with a leading slash, without the query. Used only if `resourceRequest` is
+   * false.
    */
   readonly path: string;
 }
 
-/** The API below which a cluster was asked for: what a hub's RBAC is asked about. */
+/**
+ * The API through which the client addressed the cluster, which may be the gateway's own or one of a hub. A hub's RBAC
+ * is asked about it.
+ */
 export interface AttributesOuter {
   readonly group: string;
   readonly version: string;
-  /** The resource whose `proxy` subresource was called. */
+  /** The resource whose `proxy` subresource was requested. */
   readonly resource: string;
-  /** Verb of the HTTP method alone, as an aggregating API server maps it; '' for methods that have none. */
+  /** The verb that an aggregating API server derives from the HTTP method; '' when there is none. */
   readonly httpVerb: string;
 }

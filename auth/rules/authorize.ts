@@ -1,6 +1,6 @@
-// May this user do this? The authorizers of the standalone gateway, and joining several into one. The attributes
-// describe the inner request, the one that the cluster will see. Behind `--as` the caller must first be allowed to
-// impersonate every part of the identity; then the impersonated user must be allowed the request itself.
+// Authorizers that decide without a hub (by a rules file, or allowing all authenticated users), and a union of several
+// authorizers. The attributes describe the request as the cluster will see it. With `--as`, the caller must first be
+// allowed to impersonate every part of the identity; then the impersonated user must be allowed the request itself.
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { authenticatedGroup, isMaster } from '../callers/reserved.ts';
@@ -8,51 +8,52 @@ import { knownVerbs, ruleConcerns, ruleMatches } from './rule-match.ts';
 import type { AuthorizationRules } from './rules.ts';
 import type { AttributesCluster, Attributes } from './attributes.ts';
 
-/**
- * Whether rules would still see the same cluster as at an earlier decision: the same registration with the same labels.
- */
+/** Whether a cluster is the same to authorization rules as at an earlier decision: the same UID and labels. */
 export function isAsJudged(judged: AttributesCluster, now: AttributesCluster): boolean {
   if (judged.uid !== now.uid) return false;
   return judged.labels === now.labels || isDeepStrictEqual(judged.labels, now.labels);
 }
 
-/** An answer and its reason, for the audit log and for the caller of a refused request. */
+/** A decision with its reason, for the audit log and for the caller of a refused request. */
 export interface Decision {
   readonly allowed: boolean;
   readonly reason: string;
-  /** A refusal that no other authorizer may overrule. */
+  /** True for a refusal that ends the search: no other authorizer is asked. */
   readonly final?: boolean;
 }
 
 /**
- * Decides. Errors of any kind count as a refusal (fail closed).
- * @throws GatewayError HUB_UNAVAILABLE when there is nobody to ask
+ * Decides about requests. The caller must treat any error as a refusal.
+ * @throws GatewayError HUB_UNAVAILABLE when the hub cannot be asked
  */
 export interface Authorizer {
   authorize(attributes: Attributes): Decision | Promise<Decision>;
   /**
-   * Which namespaces and names of a type it might allow although it refuses the type as a whole (attributes without
-   * namespace and name). The index then asks about each of them; a hint decides nothing. Absent means anywhere.
+   * For a type that this authorizer does not allow as a whole: the namespaces and object names for which it might allow
+   * it. The index then asks about each of them. Without this method, it might be allowed anywhere.
    */
   hints?(attributes: Attributes): AuthorityHints;
 }
 
-/** See {@link Authorizer.hints}. */
+/** The answer of {@link Authorizer.hints}. */
 export type AuthorityHints = 'anywhere' | { readonly namespaces: readonly string[]; readonly names: readonly string[] };
 
-/** Whole types are allowed or refused, nothing in between. */
+/**
+ * For authorizers that allow or refuse a type only as a whole: there is no namespace or name for which a refused type
+ * might be allowed.
+ */
 export const noHints: AuthorityHints = Object.freeze({ namespaces: Object.freeze([]), names: Object.freeze([]) });
 
-/** An authorizer whose rules can be swapped while requests run. */
+/** An authorizer whose rules can be replaced at any time. */
 export interface RulesAuthorizer extends Authorizer {
   authorize(attributes: Attributes): Decision;
-  /** Replaces all rules at once; the next decision sees only the new ones. */
+  /** Replaces all rules at once; the next decision uses only the new ones. */
   replace(rules: AuthorizationRules): void;
 }
 
 /**
- * Allows what a rule of the file allows, and members of `system:masters` everything but the empty verb, as
- * kube-apiserver does.
+ * Makes an authorizer that allows what a rule in the file allows. Members of `system:masters` may do everything that
+ * has a verb, as in kube-apiserver.
  */
 export function makeRulesAuthorizer(initial: AuthorizationRules): RulesAuthorizer {
   let current = initial;
@@ -76,8 +77,9 @@ export function makeRulesAuthorizer(initial: AuthorizationRules): RulesAuthorize
 }
 
 /**
- * For a gateway without a rules file: every authenticated user may use every cluster, since each cluster's own RBAC
- * decides; nobody but `system:masters` may impersonate, because then the cluster would decide about someone else.
+ * Makes the authorizer of a gateway without a rules file. Every authenticated user may use every cluster, since the
+ * cluster's own RBAC decides. Only `system:masters` may impersonate, because the cluster would then decide about
+ * another user.
  */
 export function allowAuthenticated(): Authorizer {
   return {
@@ -98,9 +100,9 @@ export function allowAuthenticated(): Authorizer {
 }
 
 /**
- * Several authorizers as one, as kube-apiserver's `--authorization-mode` joins them: the first that allows decides, a
- * final refusal ends the search, and errors are dropped when a later authorizer allows.
- * @throws GatewayError (or rejects with it) the first error, when nobody allowed
+ * Combines authorizers as kube-apiserver's `--authorization-mode` does: the first that allows decides, a final refusal
+ * ends the search, and errors are ignored if a later authorizer allows.
+ * @throws GatewayError (or rejects with it) the first error, when no authorizer allowed
  */
 export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer {
   if (authorizers.length === 1) return authorizers[0]!;
@@ -141,7 +143,7 @@ export function unionAuthorizer(authorizers: readonly Authorizer[]): Authorizer 
   };
 }
 
-/** Refusals and errors so far. */
+/** Refusal reasons and errors of the authorizers asked so far. */
 interface Met {
   readonly reasons: string[];
   readonly errors: unknown[];
@@ -154,8 +156,8 @@ function isSettled(decision: Decision, met: Met): boolean {
 }
 
 /**
- * What every authorizer decides in the same way: the empty verb is refused, `system:masters` allowed. Undefined leaves
- * the decision to the authorizer.
+ * Decisions that are the same for every authorizer: an empty verb is refused, `system:masters` is allowed. Undefined
+ * when the authorizer must decide.
  */
 export function decideEarly(attributes: Attributes): Decision | undefined {
   if (attributes.verb === '') return { allowed: false, reason: 'this HTTP method has no Kubernetes verb' };
@@ -163,7 +165,10 @@ export function decideEarly(attributes: Attributes): Decision | undefined {
   return undefined;
 }
 
-/** The refusal in kube-apiserver's words (apiserver:pkg/endpoints/handlers/responsewriters), with the cluster named. */
+/**
+ * The error for a refused request, in kube-apiserver's words (apiserver:pkg/endpoints/handlers/responsewriters) with
+ * the cluster added.
+ */
 export function forbidden(attributes: Attributes, reason: string): GatewayError {
   const { apiGroup, name, cluster } = attributes;
   const group = apiGroup === '' ? '' : `.${apiGroup}`;

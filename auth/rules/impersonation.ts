@@ -1,6 +1,7 @@
-// Nested impersonation, `kubectl --as`, by kube-apiserver's rules (apiserver:pkg/endpoints/filters/impersonation): the
-// requested identity, the permissions the caller needs for it, and the user and groups that go out. Easy to get wrong:
-// a header that only looks like impersonation must stop the request, since a server further on may read it as one.
+// Impersonation requested by a client (`kubectl --as`), by kube-apiserver's rules
+// (apiserver:pkg/endpoints/filters/impersonation): reads the requested identity, lists the permissions that the caller
+// needs, and builds the identity to send on. Easy to get wrong: a header that only looks like an impersonation header
+// must make the request fail, because another server may read it as one.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readOnce } from '../../http/repeated-headers.ts';
 import { makeUser } from '../../cache/model/user.ts';
@@ -16,28 +17,28 @@ import {
   unauthenticatedGroup,
 } from '../callers/reserved.ts';
 
-/** The identity a caller asks to act as; every part was checked to be usable as an identity. */
+/** The identity that a caller wants to act as. All its parts are valid. */
 export interface RequestedImpersonation {
   readonly name: string;
   readonly uid: string;
-  /** As given; empty when no Impersonate-Group was sent. */
+  /** The groups as sent; empty when there was no Impersonate-Group. */
   readonly groups: readonly string[];
-  /** Keys are lower case, unescaped and distinct. */
+  /** Keys are in lower case, decoded and unique. */
   readonly extra: readonly (readonly [key: string, values: readonly string[]])[];
 }
 
 const extraPrefix = 'impersonate-extra-';
 /**
- * `Impersonate-…` and every spelling that a lenient receiver may treat as the same: `Impersonate_User`,
+ * Matches `Impersonate-…` and every spelling that a lenient server may treat as the same, such as `Impersonate_User` or
  * `impersonate.user`.
  */
 const looksLikeImpersonation = /^impersonate[^a-z0-9]/i;
 
 /**
  * Reads the Impersonate-* headers; undefined when there are none. Stricter than kube-apiserver, which silently takes
- * the first of repeated Impersonate-User or -Uid, ignores an empty user and lets unknown Impersonate-* headers pass:
- * all of these are refused here.
- * @throws GatewayError BAD_IMPERSONATION for headers that make no identity, IDENTITY_REFUSED for an identity that
+ * the first of repeated Impersonate-User or -Uid headers, ignores an empty user and accepts unknown Impersonate-*
+ * headers; all of these are refused here.
+ * @throws GatewayError BAD_IMPERSONATION for headers that are no valid identity, IDENTITY_REFUSED for an identity that
  *   nobody may have
  */
 export function readImpersonation(rawHeaders: readonly string[]): RequestedImpersonation | undefined {
@@ -78,8 +79,8 @@ const readRequested = readOnce((rawHeaders): RequestedImpersonation | null => {
 });
 
 /**
- * What the caller must be allowed before anything else is decided: one question with verb `impersonate` for each value.
- * @param cluster the cluster the request is for: rules may grant impersonation for some clusters only
+ * The permissions that the caller needs: one question with verb `impersonate` for each part of the identity.
+ * @param cluster the cluster of the request, since rules may allow impersonation for some clusters only
  */
 export function impersonationChecks(
   requested: RequestedImpersonation,
@@ -106,9 +107,10 @@ export function impersonationChecks(
 }
 
 /**
- * The user that the headers describe. Given groups are authoritative; a ServiceAccount without any gets its own;
- * `system:authenticated` is added unless the user is anonymous or that question was answered by a group.
- * @param origin the caller's: when the hub vouches for the caller, it alone vouches for the impersonated user, too
+ * The impersonated user. Groups in the request are final. Without groups, a ServiceAccount gets its default groups.
+ * `system:authenticated` is added unless the user is anonymous, or already in that group or in
+ * `system:unauthenticated`.
+ * @param origin that of the caller: a user impersonated by a hub's user is trusted only as far as the hub
  * @throws GatewayError IDENTITY_REFUSED
  */
 export function impersonatedUser(requested: RequestedImpersonation, origin: UserOrigin): User {
@@ -118,23 +120,26 @@ export function impersonatedUser(requested: RequestedImpersonation, origin: User
 }
 
 /**
- * The identity to write into Impersonate-* headers so that the member arrives at exactly this user. The member adds
- * `system:authenticated` (or, for anonymous, `system:unauthenticated`) by itself, and gives a ServiceAccount without
- * groups its own; these are left out wherever the member would add them, and only there, so that the gateway's
- * credential needs no right to impersonate them and KEP-5284's serviceaccount mode, which takes a name alone, applies.
- * Elsewhere leaving them out would change the identity: a user in `system:unauthenticated` would become authenticated,
- * and a ServiceAccount without its groups would get them.
+ * The identity to send in Impersonate-* headers so that the member ends up with exactly `user`. The member itself adds
+ * `system:authenticated` (for anonymous: `system:unauthenticated`), and gives a ServiceAccount without groups its
+ * default groups. Groups that the member will add are left out. Then the gateway's credential needs no permission to
+ * impersonate them, and KEP-5284's serviceaccount mode works, which accepts a name alone. Easy to get wrong: groups may
+ * only be left out if the member adds exactly the same. Otherwise a user in `system:unauthenticated` would become
+ * authenticated, and a ServiceAccount without its groups would get them.
  */
 export function outgoingUser(user: User): User {
   const implied = user.name === anonymousName ? unauthenticatedGroup : authenticatedGroup;
   if (!user.groups.includes(implied)) return user;
   const rest = user.groups.filter((group) => group !== implied);
-  // First without any group, then without those that the member adds.
+  // Try to send no groups at all; then all groups but the implied one.
   const groups = [[], rest].find((fewer) => sameMembers(apiServerGroups(user.name, fewer), user.groups));
   return groups === undefined ? user : makeUser({ name: user.name, uid: user.uid, groups, extra: user.extra });
 }
 
-/** The user that a member makes of this identity: what its audit log shows as `impersonatedUser`. Each is made once. */
+/**
+ * The user that a member ends up with for this identity, which its audit log shows as `impersonatedUser`. Cached for
+ * each user object.
+ */
 export function memberView(outgoing: User): User {
   let seen = memberViews.get(outgoing);
   if (seen === undefined) {
@@ -151,7 +156,7 @@ function sameMembers(one: readonly string[], other: readonly string[]): boolean 
   return one.length === other.length && one.every((group) => other.includes(group));
 }
 
-/** Groups that an API server gives an impersonated user with these Impersonate-Group headers. */
+/** The groups that an API server gives an impersonated user with these Impersonate-Group headers. */
 function apiServerGroups(name: string, given: readonly string[]): readonly string[] {
   const account = given.length === 0 ? splitAccountName(name) : undefined;
   const groups = account === undefined ? given : accountGroups(account.namespace);
@@ -162,9 +167,7 @@ function apiServerGroups(name: string, given: readonly string[]): readonly strin
   return settled ? groups : [...groups, authenticatedGroup];
 }
 
-/**
- * Key of `userextras/<key>`. Lower case again at the end: `%41` is the same key as `a` by the time it reaches a member.
- */
+/** Decodes the key of an extra header. Lower-cased after decoding too, because `%41` means the same key as `a`. */
 function extraKey(escaped: string): string {
   const key = unescapeHeaderKey(escaped);
   if (key === undefined) throw bad(`the key of header ${JSON.stringify(extraPrefix + escaped)} is not valid UTF-8`);

@@ -1,20 +1,21 @@
-// Does one rule cover one request? RBAC's own evaluation (kubernetes:pkg/apis/rbac/v1/evaluation_helpers.go, rbac.go
-// RuleAllows) after two fields of ours, subjects and clusters. "*" in verbs stands for the verbs known here; a verb
-// that Kubernetes adds later must be listed literally.
+// Checks whether one authorization rule covers one request: RBAC's own evaluation
+// (kubernetes:pkg/apis/rbac/v1/evaluation_helpers.go, rbac.go RuleAllows), after the additional fields subjects and
+// clusters. "*" in verbs stands for the verbs listed in this file; a verb that Kubernetes adds later must be written
+// out in a rule.
 import type { User } from '../../cache/model/user.ts';
 import type { Attributes, AttributesCluster } from './attributes.ts';
 import { accountUserName } from '../callers/reserved.ts';
 import type { ClusterSelector, Rule, RuleSubject } from './rules.ts';
 
 /**
- * What "*" in `verbs` stands for: resource verbs, `impersonate` included as in RBAC, and the HTTP verbs of non-resource
- * requests.
+ * The verbs that "*" in `verbs` stands for: resource verbs, including `impersonate` as in RBAC, and the HTTP verbs of
+ * non-resource requests.
  */
 export const knownVerbs: ReadonlySet<string> = new Set(
   'get list watch create update patch delete deletecollection proxy impersonate head post put options'.split(' '),
 );
 
-/** True when the rule allows the request. Every field given narrows; nothing here throws. */
+/** Whether the rule allows the request. Each field that the rule sets must match. Never throws. */
 export function ruleMatches(rule: Rule, attributes: Attributes): boolean {
   return (
     rule.subjects.some((subject) => subjectMatches(subject, attributes.user)) &&
@@ -24,7 +25,7 @@ export function ruleMatches(rule: Rule, attributes: Attributes): boolean {
   );
 }
 
-/** As {@link ruleMatches} for a request about some type, leaving out namespace and name. */
+/** As {@link ruleMatches}, but for a type as a whole: namespaces and names are ignored. */
 export function ruleConcerns(rule: Rule, attributes: Attributes): boolean {
   return (
     rule.subjects.some((subject) => subjectMatches(subject, attributes.user)) &&
@@ -54,19 +55,20 @@ function subjectMatches(subject: RuleSubject, user: User): boolean {
   return subject.kind === 'User' ? user.name === subject.name : user.groups.includes(subject.name);
 }
 
-/** A rule that names clusters covers requests to clusters only, never the gateway's own API. */
+/** Whether the rule covers the cluster. A rule that selects clusters never covers the gateway's own API. */
 function clusterMatches(rule: Rule, cluster: AttributesCluster | undefined): boolean {
   const everyName = rule.clusters.length === 0 || rule.clusters.includes('*');
   if (cluster === undefined) return everyName && rule.clusterSelector === undefined;
-  // A request for every cluster may begin when a rule allows it in some cluster. Then each cluster is checked by its
-  // own name.
+  // "*" stands for a fan-out request to every cluster. It may begin if a rule allows it for any cluster; later each
+  // cluster is checked by its own name.
   if (cluster.name === '*') return true;
   if (!everyName && !rule.clusters.includes(cluster.name)) return false;
   return rule.clusterSelector === undefined || selectorMatches(rule.clusterSelector, cluster.labels);
 }
 
 /**
- * apimachinery's LabelSelectorAsSelector: all must hold; NotIn and DoesNotExist also hold where the label is missing.
+ * Evaluates a label selector as apimachinery's LabelSelectorAsSelector does: all parts must match; NotIn and
+ * DoesNotExist also match when the label is missing.
  */
 function selectorMatches(selector: ClusterSelector, labels: Readonly<Record<string, string>>): boolean {
   const label = (key: string) => (Object.hasOwn(labels, key) ? labels[key] : undefined);
@@ -85,7 +87,10 @@ function verbMatches(verbs: readonly string[], verb: string): boolean {
   return verbs.includes(verb) || (verbs.includes('*') && knownVerbs.has(verb));
 }
 
-/** "*" covers subresources too; "pods" does not cover "pods/log"; a star before "/scale" covers scale of everything. */
+/**
+ * Whether a rule's resources cover the request. "*" includes subresources, "pods" does not include "pods/log", and "*"
+ * + "/scale" covers the scale subresource of everything.
+ */
 function resourceMatches(resources: readonly string[], resource: string, subresource: string): boolean {
   const combined = subresource === '' ? resource : `${resource}/${subresource}`;
   return resources.some(

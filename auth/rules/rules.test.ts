@@ -137,7 +137,7 @@ describe('what could widen a rule by mistake is refused', () => {
     [
       'paths narrowed by namespace',
       'verbs: [get], nonResourceURLs: ["*"], namespaces: [a]',
-      /namespaces: cannot narrow/,
+      /namespaces: cannot be combined/,
     ],
     ['a star inside a path', 'verbs: [get], nonResourceURLs: ["/a*/b"]', /nonResourceURLs\[0\]: must be/],
     [

@@ -1,16 +1,17 @@
-// Reads the authorization rules file. A list that is empty or misspelt must never widen a rule, so unknown fields,
-// empty lists and patterns that RBAC does not have are faults, and one fault refuses the whole file.
+// Reads the authorization rules file. Easy to get wrong: an empty list or a misspelt field must never make a rule allow
+// more. So unknown fields, empty lists and patterns that RBAC does not have are faults, and one fault makes the whole
+// file invalid.
 import { z } from 'zod';
 import { faultText } from '../../lib/configuration-error.ts';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readYaml } from '../../lib/yaml/checked-yaml.ts';
 
-/** Whom a rule is for (rbac.authorization.k8s.io Subject). */
+/** A subject of a rule, as in rbac.authorization.k8s.io. */
 export type RuleSubject =
   | { readonly kind: 'User' | 'Group'; readonly name: string }
   | { readonly kind: 'ServiceAccount'; readonly namespace: string; readonly name: string };
 
-/** A metav1.LabelSelector over cluster labels; all parts must hold. */
+/** A metav1.LabelSelector for cluster labels; all parts must match. */
 export interface ClusterSelector {
   readonly matchLabels: readonly (readonly [key: string, value: string])[];
   readonly matchExpressions: readonly {
@@ -20,34 +21,34 @@ export interface ClusterSelector {
   }[];
 }
 
-/**
- * One rule: RBAC's PolicyRule with its subjects, and the clusters it is for. Fields left out of the file are empty
- * lists.
- */
+/** One rule: RBAC's PolicyRule with its subjects and clusters. Fields missing in the file are empty lists. */
 export interface Rule {
   readonly subjects: readonly RuleSubject[];
-  /** Names or "*". Empty with no selector: every cluster and the gateway's own API. With a selector, both must hold. */
+  /**
+   * Cluster names or "*". If empty and there is no selector, the rule covers every cluster and the gateway's own API.
+   * With a selector, both must match.
+   */
   readonly clusters: readonly string[];
   readonly clusterSelector: ClusterSelector | undefined;
-  /** "*" stands for the verbs of knownVerbs, `impersonate` included, as in RBAC. */
+  /** "*" stands for the verbs in knownVerbs, including `impersonate` as in RBAC. */
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];
   /** "*", "pods", "pods/exec" or "*" + "/scale". */
   readonly resources: readonly string[];
-  /** Empty: every name, and requests without one. */
+  /** Object names. Empty covers all names, and requests without a name. */
   readonly resourceNames: readonly string[];
   /**
-   * Empty: every namespace, requests over all of them, and cluster-scoped resources; otherwise only requests in one of
-   * these.
+   * Namespaces. Empty covers all namespaces, requests across namespaces, and cluster-scoped resources. Otherwise only
+   * requests in one of these namespaces are covered.
    */
   readonly namespaces: readonly string[];
   /** "*", exact paths, or prefixes that end in "*". */
   readonly nonResourceURLs: readonly string[];
 }
 
-/** A rules file that was read without faults. */
+/** The content of a rules file without faults. */
 export interface AuthorizationRules {
-  /** Name for reasons and messages. */
+  /** Name of the file for messages. */
   readonly file: string;
   readonly rules: readonly Rule[];
 }
@@ -56,7 +57,10 @@ const rbacGroup = 'rbac.authorization.k8s.io';
 const labelText = '[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?';
 const text = z.string().min(1, 'must not be empty');
 
-/** A list that narrows a rule. Leaving it out means "all", so an empty one is ambiguous and refused. */
+/**
+ * Schema of a list that restricts a rule. A missing list means "all"; an empty one is refused, because it could be
+ * meant either way.
+ */
 function narrowing(item: z.ZodType<string>) {
   return z.array(item).min(1, 'must not be empty; leave the field out to mean all').default([]);
 }
@@ -140,7 +144,7 @@ const rule = z
     if (forResources && given.resources.length === 0) fault('resources', 'must be given with apiGroups');
     for (const field of ['resourceNames', 'namespaces'] as const) {
       if (given[field].length > 0 && given.nonResourceURLs.length > 0) {
-        fault(field, 'cannot narrow nonResourceURLs; write two rules');
+        fault(field, 'cannot be combined with nonResourceURLs; write two rules');
       }
     }
   });
@@ -154,8 +158,8 @@ const rulesFile = z.strictObject({
 /**
  * Reads a rules file.
  * @param source the file, decoded from UTF-8
- * @param file its name for messages
- * @throws GatewayError INVALID listing every fault with file, line, column and path
+ * @param file name of the file for messages
+ * @throws GatewayError INVALID with every fault: file, line, column and path
  */
 export function parseRules(source: string, file: string): AuthorizationRules {
   const read = readYaml(source, file, rulesFile);

@@ -1,25 +1,26 @@
-// Chains from a presented certificate to a pool of trusted ones, by the rules of Go's crypto/x509, which kube-apiserver
-// uses. Validity in time is left out, so that the result may be kept; the caller checks the clock each time.
+// Builds chains from a presented certificate to trusted ones, by the rules of Go's crypto/x509, which kube-apiserver
+// uses. Expiry is not checked here, so that the result can be cached; the caller compares the dates with the clock each
+// time.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { readCertificate } from './certificate.ts';
 import type { Certificate } from './certificate.ts';
 
-/** Trusted certificates, found by their fingerprint and by their subject. */
+/** Trusted certificates, by fingerprint and by subject. */
 export interface CertificatePool {
   readonly members: ReadonlyMap<string, Certificate>;
   readonly bySubject: ReadonlyMap<string, readonly Certificate[]>;
 }
 
 /**
- * One chain from leaf to pool whose signatures and constraints are in order, and when all of it is valid. Unix
- * milliseconds, both inclusive.
+ * A chain whose signatures and constraints are correct, and the time in which all its certificates are valid: Unix
+ * milliseconds, both ends included.
  */
 export interface VerifiedChain {
   readonly validFromMs: number;
   readonly validToMs: number;
 }
 
-/** Every chain, and the best explanation for when there is none. */
+/** All chains found; if there is none, `fault` says why. */
 export interface ChainSearch {
   readonly chains: readonly VerifiedChain[];
   readonly fault: string;
@@ -27,21 +28,24 @@ export interface ChainSearch {
 
 const clientAuthentication = '1.3.6.1.5.5.7.3.2';
 const anyUsage = '2.5.29.37.0';
-/** Go's maxChainSignatureChecks: certificates can be arranged so that chains multiply. */
+/**
+ * Limit on signature checks, as Go's maxChainSignatureChecks. Certificates can be made so that the number of possible
+ * chains explodes.
+ */
 const maxSignatureChecks = 100;
 const minRsaBits = 1024;
 const pemBlock = /-----BEGIN CERTIFICATE-----\s([A-Za-z0-9+/=\s]*)-----END CERTIFICATE-----/g;
 
-/** Makes a pool; repeats count once. */
+/** Makes a pool; repeated certificates are stored once. */
 export function makePool(certificates: readonly Certificate[]): CertificatePool {
   const members = new Map(certificates.map((certificate) => [certificate.fingerprint, certificate]));
   return { members, bySubject: Map.groupBy(members.values(), (certificate) => certificate.subjectKey) };
 }
 
 /**
- * Reads a bundle of PEM certificates; text around the blocks is ignored, as is any other kind of block.
- * @param file its name for messages
- * @throws GatewayError INVALID naming the file and the first block that cannot be read, or a file without certificates
+ * Parses a bundle of PEM certificates. Text between the blocks and blocks of other types are ignored.
+ * @param file name of the file for messages
+ * @throws GatewayError INVALID with the file and the first block that cannot be read, or when there is no certificate
  */
 export function parseCaBundle(pem: string, file: string): CertificatePool {
   const blocks = [...pem.matchAll(pemBlock)];
@@ -60,7 +64,8 @@ export function parseCaBundle(pem: string, file: string): CertificatePool {
 }
 
 /**
- * Searches all chains from the leaf to the pool for client authentication. The order of intermediates does not matter.
+ * Finds all chains from the leaf to the pool that are valid for client authentication. The intermediates may be in any
+ * order.
  */
 export function findChains(
   leaf: Certificate,
@@ -124,16 +129,19 @@ function issuerFault(issuer: Certificate, chain: readonly Certificate[], last: C
 function isSignedBy(certificate: Certificate, issuer: Certificate): boolean {
   try {
     const { publicKey } = issuer.x509;
-    // Go's crypto/rsa refuses keys that anybody can break; OpenSSL would not.
+    // RSA keys this short can be broken. Go's crypto/rsa refuses them, but OpenSSL does not.
     const { modulusLength = minRsaBits } = publicKey.asymmetricKeyDetails ?? {};
     return modulusLength >= minRsaBits && certificate.x509.verify(publicKey);
   } catch {
-    // Key and signature are of different kinds.
+    // verify() throws when key and signature are of different types.
     return false;
   }
 }
 
-/** Go walks the whole chain, root included: a certificate without extended key usages allows every use. */
+/**
+ * Whether a certificate may be used for client authentication. As in Go, every certificate of a chain is checked,
+ * including the root; one without extended key usages allows every use.
+ */
 function allowsClients({ usages }: Certificate): boolean {
   return usages === undefined || usages.includes(clientAuthentication) || usages.includes(anyUsage);
 }

@@ -1,38 +1,40 @@
-// One certificate, read for what client authentication depends on: names, what its holder may sign, and what it may be
-// used for. The name is read from the DER itself, because Node's `subject` string folds repeated and multi-valued
-// attributes together.
+// Parses what client authentication needs from a certificate: its names, whether it may sign others, and what it may be
+// used for. Names are read from the DER, because Node's `subject` string merges repeated and multi-valued attributes.
 import { X509Certificate, createHash } from 'node:crypto';
 import { booleanOf, derTags, oidText, readElements, readOne, smallIntegerOf, stringOf } from './der.ts';
 import type { DerElement } from './der.ts';
 
-/** The parts of a certificate that decide about a chain. */
+/** A parsed certificate. */
 export interface Certificate {
-  /** Node's view, for signatures and validity. */
+  /** Node's object, for checking signatures and dates. */
   readonly x509: X509Certificate;
-  /** Hex SHA-256 of the DER bytes. */
+  /** SHA-256 of the DER bytes in hex. */
   readonly fingerprint: string;
-  /** DER of the names and the key as hex, to be compared byte for byte as Go does. */
+  /** Subject, issuer and public key: their DER in hex, compared byte for byte as in Go. */
   readonly subjectKey: string;
   readonly issuerKey: string;
   readonly publicKeyInfo: string;
   readonly validFromMs: number;
   readonly validToMs: number;
-  /** The last CN, as Go has it; '' for none. */
+  /** The last CN attribute, as in Go; '' for none. */
   readonly commonName: string;
-  /** Every O, of multi-valued RDNs too, in order. */
+  /** All O attributes in order, also those in multi-valued RDNs. */
   readonly organizations: readonly string[];
-  /** Every Kubernetes UID attribute. */
+  /** All UID attributes as Kubernetes defines them. */
   readonly uids: readonly string[];
-  /** Basic constraints say CA, key usage (if any) says certificate signing. */
+  /**
+   * Whether it may sign certificates: basic constraints have CA set, and key usage, if present, allows certificate
+   * signing.
+   */
   readonly mayIssue: boolean;
-  /** Longest chain of intermediates below it; undefined: no limit. */
+  /** Most intermediate certificates below this one; undefined for no limit. */
   readonly pathLength: number | undefined;
-  /** Extended key usages; undefined: not limited. */
+  /** Extended key usages; undefined means all uses are allowed. */
   readonly usages: readonly string[] | undefined;
-  /** The signature on it uses a digest that is still sound, by Go's list. */
+  /** Whether it is signed with an algorithm that Go considers safe. */
   readonly soundSignature: boolean;
   readonly hasNameConstraints: boolean;
-  /** Object identifiers of critical extensions that nothing here evaluates. */
+  /** Object identifiers of critical extensions that this code does not evaluate; such a certificate must be refused. */
   readonly unhandledCritical: readonly string[];
 }
 
@@ -44,7 +46,7 @@ interface Extension {
 
 const commonNameOid = '2.5.4.3';
 const organizationOid = '2.5.4.10';
-/** apiserver:pkg/authentication/request/x509 (asn1util.X509UID). */
+/** Kubernetes' own attribute for a UID; apiserver:pkg/authentication/request/x509 (asn1util.X509UID). */
 const uidOid = '1.3.6.1.4.1.57683.2';
 const keyUsageOid = '2.5.29.15';
 const subjectAltNameOid = '2.5.29.17';
@@ -61,7 +63,7 @@ const handledOids = new Set([
   extendedKeyUsageOid,
 ]);
 
-/** RSA PKCS #1 and ECDSA with SHA-256, -384, -512, and Ed25519. */
+/** RSA PKCS #1 and ECDSA with SHA-256, SHA-384 and SHA-512, and Ed25519. */
 const soundAlgorithms = new Set([
   '1.2.840.113549.1.1.11',
   '1.2.840.113549.1.1.12',
@@ -75,15 +77,15 @@ const rsaPssOid = '1.2.840.113549.1.1.10';
 const soundDigests = new Set(['2.16.840.1.101.3.4.2.1', '2.16.840.1.101.3.4.2.2', '2.16.840.1.101.3.4.2.3']);
 
 /**
- * Reads one certificate.
- * @throws Error saying what is wrong with it; the text holds nothing of the certificate
+ * Parses one certificate.
+ * @throws Error that says what is wrong, without quoting the certificate
  */
 export function readCertificate(der: Uint8Array): Certificate {
   const x509 = new X509Certificate(der);
   const [body, algorithm] = readElements(readOne(der, derTags.sequence).content);
   if (body?.tag !== derTags.sequence || algorithm?.tag !== derTags.sequence) throw new Error('not a certificate');
   const fields = readElements(body.content);
-  // The version is [0] EXPLICIT and left out of version 1 certificates.
+  // The version field has tag [0]; version 1 certificates do not have it.
   if (fields[0]?.tag === 0xa0) fields.shift();
   const [, , issuer, , subject, publicKeyInfo, ...optional] = fields;
   if (issuer === undefined || subject === undefined || publicKeyInfo === undefined)
@@ -155,7 +157,7 @@ function basicConstraints(value: Uint8Array | undefined): { ca: boolean; pathLen
   };
 }
 
-/** keyCertSign is bit 5 of the key usage; without the extension everything may be signed. */
+/** keyCertSign is bit 5 of the key usage. Without that extension the certificate may sign others. */
 function maySignCertificates(value: Uint8Array | undefined): boolean {
   if (value === undefined) return true;
   const [, flags = 0] = readOne(value, derTags.bitString).content;
@@ -172,7 +174,7 @@ function isSound(algorithm: DerElement): boolean {
   if (id?.tag !== derTags.oid) throw new Error('the signature algorithm is malformed');
   const oid = oidText(id.content);
   if (oid !== rsaPssOid) return soundAlgorithms.has(oid);
-  // PSS names its digest in [0]; left out it means SHA-1.
+  // RSASSA-PSS names its digest in the field with tag [0]; if it is missing, the digest is SHA-1.
   const digest = parameters && readElements(parameters.content).find(({ tag }) => tag === 0xa0);
   if (digest === undefined) return false;
   const [name] = readElements(readOne(digest.content, derTags.sequence).content);

@@ -1,9 +1,10 @@
-// Certificates for tests: small authorities and leaves with any extension, ECDSA P-256 unless said otherwise.
+// Makes certificates for tests: authorities and client certificates with any extension. Keys are ECDSA P-256 by
+// default.
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 
-/** A certificate with its key, able to sign others. */
+/** A certificate with its private key, so that it can sign others. */
 export interface TestCertificate {
   readonly der: Uint8Array;
   readonly pem: string;
@@ -14,7 +15,7 @@ export interface TestCertificate {
 /** What a test certificate is to look like. Dates are Unix milliseconds. */
 export interface TestCertificateOptions {
   readonly subject: x509.JsonName;
-  /** Self-signed when left out. */
+  /** The issuer; undefined makes a self-signed certificate. */
   readonly issuer?: TestCertificate;
   readonly validFromMs?: number;
   readonly validToMs?: number;
@@ -23,19 +24,22 @@ export interface TestCertificateOptions {
   readonly hash?: 'SHA-1' | 'SHA-256';
 }
 
-/** The instant that test certificates are made around. */
+/** The time around which test certificates are valid, in Unix milliseconds. */
 export const testNowMs = Date.UTC(2026, 5, 1);
 const dayMs = 24 * 60 * 60 * 1000;
 const ecdsa = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 
-/** Makes keys. @param algorithm ECDSA P-256 unless given */
+/**
+ * Makes a key pair.
+ * @param algorithm default ECDSA P-256
+ */
 export function makeKeys(
   algorithm: webcrypto.EcKeyGenParams | webcrypto.RsaHashedKeyGenParams = ecdsa,
 ): Promise<webcrypto.CryptoKeyPair> {
   return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
 }
 
-/** Makes a certificate, valid from a day before testNowMs to a day after it unless said otherwise. */
+/** Makes a certificate. By default it is valid from a day before {@link testNowMs} to a day after it. */
 export async function makeCertificate(options: TestCertificateOptions): Promise<TestCertificate> {
   const keys = options.keys ?? (await makeKeys());
   const signer = options.issuer ?? undefined;
@@ -52,7 +56,7 @@ export async function makeCertificate(options: TestCertificateOptions): Promise<
       signingAlgorithm: {
         name: signingKey.algorithm.name,
         hash: options.hash ?? 'SHA-256',
-        // As long as the digest; only RSA-PSS looks at it.
+        // The length of the digest in bytes; only used for RSA-PSS.
         saltLength: options.hash === 'SHA-1' ? 20 : 32,
       },
       extensions: [...(options.extensions ?? [])],
@@ -68,12 +72,12 @@ export function authority(pathLength?: number): x509.Extension[] {
   return [new x509.BasicConstraintsExtension(true, pathLength, true), new x509.KeyUsagesExtension(signing, true)];
 }
 
-/** The extended key usage of a client certificate, or others by their identifiers. */
+/** The extension "extended key usage": for client authentication, or with the given object identifiers. */
 export function usedFor(...usages: readonly string[]): x509.Extension {
   return new x509.ExtendedKeyUsageExtension(usages.length > 0 ? [...usages] : ['1.3.6.1.5.5.7.3.2'], false);
 }
 
-/** Any extension, by identifier and hex content. */
+/** An extension with this object identifier and hexadecimal content. */
 export function anyExtension(oid: string, hex: string, critical: boolean): x509.Extension {
   return new x509.Extension(oid, critical, Buffer.from(hex, 'hex'));
 }

@@ -1,14 +1,14 @@
-// A strict reader of DER, as far as certificates need it: definite lengths in their shortest form, one-byte tags. Every
-// oddity is an error, since a lenient reader would give two programs two readings of one certificate.
+// A strict parser for the parts of DER that certificates use: lengths in shortest form and one-byte tags. Everything
+// unusual is an error, because two programs could otherwise read the same certificate differently.
 
-/** One value: its tag byte, its content, and the bytes of the whole including tag and length. */
+/** One DER value: its tag byte, its content, and all its bytes including tag and length. */
 export interface DerElement {
   readonly tag: number;
   readonly content: Uint8Array;
   readonly whole: Uint8Array;
 }
 
-/** Tags of the values that certificates are made of (X.690). */
+/** Tags of the types that certificates contain (X.690). */
 export const derTags = {
   boolean: 0x01,
   integer: 0x02,
@@ -19,7 +19,10 @@ export const derTags = {
   set: 0x31,
 } as const;
 
-/** Splits bytes into the values they hold, to the last byte. @throws Error when they are not DER */
+/**
+ * Splits bytes into the values they consist of.
+ * @throws Error when they are not DER
+ */
 export function readElements(bytes: Uint8Array): DerElement[] {
   const elements: DerElement[] = [];
   let start = 0;
@@ -36,14 +39,20 @@ export function readElements(bytes: Uint8Array): DerElement[] {
   return elements;
 }
 
-/** The one value that the bytes hold. @throws Error when there is another number of them, or another tag */
+/**
+ * Parses bytes that must contain exactly one value.
+ * @throws Error when there is not exactly one, or it has another tag
+ */
 export function readOne(bytes: Uint8Array, tag: number): DerElement {
   const [element, ...more] = readElements(bytes);
   if (element === undefined || more.length > 0 || element.tag !== tag) throw notDer('an unexpected value');
   return element;
 }
 
-/** Dotted form of the content of an object identifier. @throws Error */
+/**
+ * An object identifier in dotted form.
+ * @throws Error when it is malformed
+ */
 export function oidText(content: Uint8Array): string {
   if (content.length === 0 || ((content.at(-1) ?? 0) & 0x80) !== 0) throw notDer('an object identifier is cut off');
   const arcs: number[] = [];
@@ -62,13 +71,19 @@ export function oidText(content: Uint8Array): string {
   return [first, joint - first * 40, ...rest].join('.');
 }
 
-/** A boolean. @throws Error for anything but the two bytes that DER allows */
+/**
+ * Parses a boolean.
+ * @throws Error for a content other than 0x00 or 0xff, which alone DER allows
+ */
 export function booleanOf(content: Uint8Array): boolean {
   if (content.length !== 1 || (content[0] !== 0 && content[0] !== 0xff)) throw notDer('a malformed boolean');
   return content[0] === 0xff;
 }
 
-/** A small integer that is not negative. @throws Error */
+/**
+ * Parses a non-negative integer of at most four bytes.
+ * @throws Error when it is malformed or larger
+ */
 export function smallIntegerOf(content: Uint8Array): number {
   const [first = 0, second = 0] = content;
   const padded = content.length > 1 && first === 0 && second < 0x80;
@@ -76,14 +91,17 @@ export function smallIntegerOf(content: Uint8Array): number {
   return content.reduce((sum, byte) => sum * 256 + byte, 0);
 }
 
-/** Text of a directory string by its tag, read as Go reads it (crypto/x509 parseASN1String). @throws Error */
+/**
+ * Decodes a directory string by its tag, as Go's crypto/x509 does (parseASN1String).
+ * @throws Error for an unsupported type or invalid characters
+ */
 export function stringOf({ tag, content }: DerElement): string {
   const latin1 = Buffer.from(content).toString('latin1');
   if (tag === 0x0c) return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
   if (tag === 0x13 && /^[A-Za-z0-9 '()+,\-./:=?*&]*$/.test(latin1)) return latin1;
   if (tag === 0x16 && /^[\0-\x7f]*$/.test(latin1)) return latin1;
   if (tag === 0x12 && /^[0-9 ]*$/.test(latin1)) return latin1;
-  // T61String: what everybody writes into it is Latin-1.
+  // T61String: in practice it contains Latin-1.
   if (tag === 0x14) return latin1;
   if (tag === 0x1e && content.length % 2 === 0) {
     const text = Buffer.from(content).swap16().toString('utf16le');

@@ -1,6 +1,6 @@
-// Verifies what a TLS peer presented against one pool of authorities, on every request against the present pool and
-// clock (rule "certificates judged on every request"): the decision at the handshake may be out of date on resumed
-// sessions and long connections. Each purpose has a pool and a judge of its own.
+// Verifies the certificates that a TLS client presented, on every request with the current authorities and time (rule
+// "certificates judged on every request"). The result of the handshake may be outdated on resumed sessions and long
+// connections. Users and front proxies each have their own authorities and judge.
 import { createHash } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { makeRecent } from '../../lib/recent.ts';
@@ -9,53 +9,60 @@ import type { Certificate } from './certificate.ts';
 import { findChains, parseCaBundle } from './certificate-chain.ts';
 import type { CertificatePool, VerifiedChain } from './certificate-chain.ts';
 
-/** Judges certificates by one pool of authorities, and remembers the chains that it has found. */
+/** Verifies certificates with one pool of authorities, and caches the chains it has found. */
 export interface CertificateJudge {
   /**
-   * The leaf, when a chain from it to the pool is valid now; the same object for the same certificate until the pool is
-   * replaced.
-   * @param presented DER, leaf first, not empty; the same array for every request of a connection is judged fastest
+   * Returns the client's certificate if it has a chain to the pool that is valid now. The same certificate gives the
+   * same object until the pool is replaced.
+   * @param presented DER certificates, the client's own first, at least one. Pass the same array for all requests of a
+   *   connection, because the cache uses it as its key.
    * @throws GatewayError UNAUTHENTICATED
    */
   judge(presented: readonly Uint8Array[]): Certificate;
   /**
-   * Replaces the whole pool. It counts from the next request, on old connections, too.
-   * @throws GatewayError INVALID when the bundle cannot be read; the old pool stays
+   * Replaces all trusted authorities. This applies from the next request on, also on open connections.
+   * @throws GatewayError INVALID when the bundle cannot be read; the previous pool is kept
    */
   replaceCa(pem: string): void;
 }
 
-/** What a judge depends on. */
+/** Settings of a judge. */
 export interface CertificateJudgeOptions {
-  /** PEM bundle of trusted authorities (or of single client certificates). */
+  /** PEM bundle of trusted certificate authorities; it may also contain single client certificates. */
   readonly caPem: string;
   /** Name of the bundle for messages. */
   readonly caFile: string;
-  /** Unix milliseconds of now. */
+  /** Returns the current time in Unix milliseconds. */
   readonly now?: () => number;
 }
 
-/** The chains of presented certificates, before any look at the clock; a pure function of them and the pool. */
+/**
+ * The chains of presented certificates, without regard to dates. Depends only on the certificates and the pool, so it
+ * can be cached.
+ */
 interface Judgement {
   readonly chains: readonly VerifiedChain[];
   readonly leaf: Certificate | undefined;
-  /** Why there is no chain. */
+  /** Why there is no chain from the certificate to a trusted authority. */
   readonly fault: string;
 }
 
-/** A handshake carries few certificates; more would only cost work before the caller is known. */
+/** Most certificates in a handshake. More would cost time before the caller is known. */
 const maxPresented = 20;
 const rememberedJudgements = 10_000;
-/** How many leaves have their intermediates remembered; each was once accepted with them. */
+/** For how many client certificates the intermediates are cached. */
 const rememberedCompanions = 1_000;
 
-/** @throws GatewayError INVALID when the bundle cannot be read */
+/**
+ * Makes a judge.
+ * @throws GatewayError INVALID when the bundle cannot be read
+ */
 export function makeCertificateJudge(options: CertificateJudgeOptions): CertificateJudge {
   const now = options.now ?? Date.now;
   let pool = parseCaBundle(options.caPem, options.caFile);
   const judgements = makeRecent<Judgement>({ maxEntries: rememberedJudgements });
   const companions = makeRecent<readonly Uint8Array[]>({ maxEntries: rememberedCompanions });
-  // A connection presents its certificates once. The array is the key, so that no request hashes them again.
+  // Cache for each connection: the array is the key, so that the certificates are not hashed for every request.
   let ofConnection = new WeakMap<readonly Uint8Array[], Judgement>();
 
   const judgeOnce = (presented: readonly Uint8Array[]): Judgement => {
@@ -72,8 +79,8 @@ export function makeCertificateJudge(options: CertificateJudgeOptions): Certific
   const judgeWhole = (presented: readonly Uint8Array[]): Judgement => {
     const judgement = judgeOnce(presented);
     if (judgement.chains.length > 0 || presented.length > 1) return judgement;
-    // OpenSSL keeps only the leaf in a TLS session, so a resumed connection comes without the intermediates it once
-    // showed.
+    // OpenSSL stores only the client's own certificate in a TLS session, so a resumed connection comes without
+    // intermediates. Those cached from an earlier, accepted connection are used.
     const others = companions.get(digestOf(presented));
     return others === undefined ? judgement : judgeOnce([...presented, ...others]);
   };
@@ -116,7 +123,7 @@ function refused(fault: string): Judgement {
   return { chains: [], leaf: undefined, fault };
 }
 
-/** Written so that an invalid date (NaN) refuses. */
+/** Throws unless a chain is valid now. Written so that an invalid date (NaN) counts as not valid. */
 function refuseWhenNoneIsValid(chains: readonly VerifiedChain[], nowMs: number): void {
   if (chains.some(({ validFromMs, validToMs }) => validFromMs <= nowMs && nowMs <= validToMs)) return;
   const [{ validFromMs, validToMs } = { validFromMs: Number.NaN, validToMs: Number.NaN }] = chains;
@@ -129,7 +136,7 @@ function dateText(timeMs: number): string {
   return Number.isNaN(timeMs) ? 'an unreadable date' : new Date(timeMs).toISOString();
 }
 
-/** Over lengths and bytes, so that no two lists of certificates share a digest. */
+/** Hashes lengths and bytes, so that different lists of certificates never have the same input. */
 function digestOf(presented: readonly Uint8Array[]): string {
   const hash = createHash('sha256');
   for (const der of presented) hash.update(`${der.length}:`).update(der);

@@ -6,7 +6,7 @@ import { PemConverter, X509CertificateGenerator } from '@peculiar/x509';
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
-/** A fresh pair whose subject is `CN=<name>`, valid for an hour. */
+/** A new self-signed certificate with subject `CN=<name>` and its key, valid for an hour. */
 export async function testKeyPair(name: string): Promise<{ readonly cert: string; readonly key: string }> {
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const certificate = await X509CertificateGenerator.createSelfSigned(

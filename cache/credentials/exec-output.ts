@@ -1,5 +1,5 @@
-// Reads the ExecCredential that a plugin printed. JSON.parse quotes its input in errors, and here the input is a token,
-// so no error of this file quotes anything.
+// Parses the ExecCredential that a credential plugin printed. Easy to get wrong: JSON.parse quotes its input in error
+// messages, and the input here contains a token. So no error of this file quotes anything.
 import { z } from 'zod';
 import { GatewayError } from '../model/errors.ts';
 import type { Credential } from '../model/records.ts';
@@ -18,9 +18,9 @@ const schema = z.object({
 });
 
 /**
- * The credential in a plugin's stdout, checked as client-go does (`plugin/pkg/client/auth/exec`).
- * @param apiVersion the version the kubeconfig asked for; another one in the answer is an error
- * @throws GatewayError MEMBER_CREDENTIAL or CLUSTER_UNUSABLE with the reason, without any value
+ * Reads the credential from a plugin's stdout, with the checks of client-go (`plugin/pkg/client/auth/exec`).
+ * @param apiVersion the version in the kubeconfig; the plugin must answer in the same version
+ * @throws GatewayError MEMBER_CREDENTIAL or CLUSTER_UNUSABLE with the reason, without any part of the output
  */
 export function readExecCredential(stdout: string, apiVersion: string): Credential {
   let json: unknown;

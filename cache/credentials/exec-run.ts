@@ -1,21 +1,21 @@
-// Runs one credential plugin to its end: no shell, no stdin, a process group of its own, bounded output and time. Easy
-// to get wrong: children of a plugin keep its pipes open, so waiting for the pipes may never end and killing the plugin
-// alone is not enough.
+// Runs a credential plugin: without a shell, without stdin, in its own process group, with limited output and time.
+// Easy to get wrong: child processes of a plugin keep its pipes open, so waiting for the pipes to close may take for
+// ever, and killing only the plugin is not enough.
 import { spawn, type ChildProcess } from 'node:child_process';
 
-/** What to run and within which bounds. */
+/** The command to run and its limits. */
 export interface ExecRun {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly timeoutMs: number;
-  /** Bytes; more than this ends the plugin. */
+  /** Most bytes of stdout; the plugin is killed when it prints more. */
   readonly maxStdoutBytes: number;
-  /** Kills the plugin when the gateway stops. */
+  /** Aborted when the gateway stops; the plugin is then killed. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How it ended. `stderr` is the last part of it, for the error only. */
+/** How the run ended. `stderr` has the last bytes that the plugin wrote there; it is meant for error messages only. */
 export type ExecResult =
   | { readonly kind: 'exited'; readonly code: number; readonly stdout: string; readonly stderr: string }
   | { readonly kind: 'killed'; readonly signal: string; readonly stderr: string }
@@ -24,11 +24,11 @@ export type ExecResult =
   | { readonly kind: 'aborted'; readonly stderr: string }
   | { readonly kind: 'not-started'; readonly code: string };
 
-/** How long the pipes may stay open after the plugin itself has ended. */
+/** Milliseconds that the pipes may stay open after the plugin has exited. */
 const lingerMs = 1_000;
 const stderrTailBytes = 8_192;
 
-/** Runs the plugin. Never rejects. */
+/** Runs the plugin. The promise never rejects. */
 export function runExec(run: ExecRun): Promise<ExecResult> {
   if (run.signal?.aborted === true) return Promise.resolve({ kind: 'aborted', stderr: '' });
   const child = startChild(run);
@@ -36,7 +36,7 @@ export function runExec(run: ExecRun): Promise<ExecResult> {
   return new Promise((resolve) => follow(run, child, resolve));
 }
 
-/** Calls `resolve` once, when the child has ended or had to be stopped. */
+/** Waits for the process and calls `resolve` once, when it has exited or was killed. */
 function follow(run: ExecRun, child: ChildProcess, resolve: (result: ExecResult) => void): void {
   const stdout: Buffer[] = [];
   let stdoutBytes = 0;
@@ -51,7 +51,7 @@ function follow(run: ExecRun, child: ChildProcess, resolve: (result: ExecResult)
     clearTimeout(timer);
     clearTimeout(linger);
     run.signal?.removeEventListener('abort', abort);
-    // Ends children that the plugin left behind. After a clean end the group is empty.
+    // Kills child processes that the plugin left running; usually there are none.
     killGroup(child.pid);
     child.stdout?.destroy();
     child.stderr?.destroy();
@@ -88,14 +88,16 @@ function follow(run: ExecRun, child: ChildProcess, resolve: (result: ExecResult)
 }
 
 /**
- * The started child, or the error code when the system refused at once (E2BIG: arguments and environment are too long).
+ * Starts the process; returns an error code when the system refuses at once, such as E2BIG for arguments that are too
+ * long.
  */
 function startChild(run: ExecRun): ChildProcess | string {
   try {
     return spawn(run.command, [...run.args], {
       env: run.env,
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A group of its own: killing it reaches the plugin's children, and Ctrl-C in our terminal does not.
+      // Starts a process group, so that the plugin's children can be killed together with it, and Ctrl-C in the
+      // gateway's terminal does not reach them.
       detached: true,
       windowsHide: true,
     });
@@ -109,6 +111,6 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // The group is empty.
+    // No process is left in the group.
   }
 }

@@ -1,6 +1,6 @@
-// A credential from an exec plugin, which runs when needed and once at a time. The credential is kept until shortly
-// before it expires. A plugin may open a browser window or take seconds, so a burst of requests, a failing plugin or a
-// member that answers 401 to everything must not start it again and again.
+// A credential from an exec plugin. The plugin runs when a credential is needed, never twice at the same time, and its
+// result is cached until shortly before it expires. A plugin may open a browser window or take seconds. So neither a
+// burst of requests, nor a failing plugin, nor a member that always answers 401 may start it over and over.
 import { basename } from 'node:path';
 import { GatewayError } from '../model/errors.ts';
 import type { Credential, CredentialSource } from '../model/records.ts';
@@ -9,42 +9,48 @@ import { runExec, type ExecResult, type ExecRun } from './exec-run.ts';
 import type { KeyPair } from './pem.ts';
 import { lastLineRedacted } from './redact.ts';
 
-/** How to run a credential plugin, all paths resolved. */
+/** How to run a credential plugin, with all paths resolved. */
 export interface ExecPlan {
   readonly apiVersion: 'client.authentication.k8s.io/v1' | 'client.authentication.k8s.io/v1beta1';
-  /** Absolute when the kubeconfig wrote it with a slash, otherwise looked up in PATH. */
+  /** An absolute path if the kubeconfig has a path with a slash, otherwise a name to look up in PATH. */
   readonly command: string;
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string; readonly value: string }[];
-  /** What the kubeconfig tells people whose machine lacks the plugin. */
+  /** The kubeconfig's advice on how to install the plugin, for the error when it is missing. */
   readonly installHint: string;
-  /** Pass `spec.cluster` in KUBERNETES_EXEC_INFO. */
+  /** Whether to pass `spec.cluster` in KUBERNETES_EXEC_INFO. */
   readonly provideClusterInfo: boolean;
 }
 
 export interface ExecCredentialOptions {
   readonly plan: ExecPlan;
-  /** `spec.cluster` of KUBERNETES_EXEC_INFO; undefined when the plan does not ask for it. */
+  /** Value of `spec.cluster` in KUBERNETES_EXEC_INFO; undefined leaves it out. */
   readonly clusterInfo?: Readonly<Record<string, unknown>> | undefined;
-  /** A certificate of the kubeconfig: wins over one of the plugin, as in client-go. */
+  /** Client certificate from the kubeconfig. It takes precedence over one that the plugin returns, as in client-go. */
   readonly clientCertificate?: KeyPair | undefined;
-  /** Environment the plugin inherits, as kubectl's. */
+  /** Environment variables that the plugin inherits, as with kubectl. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Kills a running plugin when the gateway stops. */
+  /** Aborted when the gateway stops; a running plugin is then killed. */
   readonly signal?: AbortSignal | undefined;
   readonly now?: () => number;
-  /** Longest run, 30 s by default. */
+  /** Most milliseconds for one run; default 30,000. */
   readonly timeoutMs?: number;
   readonly run?: (run: ExecRun) => Promise<ExecResult>;
 }
 
 const maxStdoutBytes = 1024 * 1024;
-/** The plugin runs again this long before the expiry (a tenth of the life when that is shorter); the old one serves. */
+/**
+ * How long before its expiry a credential is renewed, or a tenth of its lifetime if that is shorter. The old one is
+ * used until the new one is there.
+ */
 const refreshMarginMs = 60_000;
-/** After a failure: 1 s, doubled each time, at most 30 s, during which the error is repeated. */
+/**
+ * After a failed run, callers get the same error for this time, and the plugin does not run again. The time doubles
+ * with each failure, up to the maximum.
+ */
 const firstBackoffMs = 1_000;
 const maxBackoffMs = 30_000;
-/** A member that answers 401 to everything makes the plugin run at most once in this time. */
+/** After a run, a 401 from the member does not start another one for this many milliseconds. */
 const minRerunMs = 10_000;
 
 interface Held {
@@ -53,7 +59,7 @@ interface Held {
   readonly refreshAtMs: number;
 }
 
-/** A {@link CredentialSource} that runs the plugin. */
+/** Makes a {@link CredentialSource} that runs the plugin. */
 export function execCredential(options: ExecCredentialOptions): CredentialSource {
   const held = new ExecHolder(options);
   return Object.freeze({
@@ -63,18 +69,18 @@ export function execCredential(options: ExecCredentialOptions): CredentialSource
   });
 }
 
-/** The credential of one plugin, and when it may run again. */
+/** Caches the credential of one plugin and decides when to run it again. */
 class ExecHolder {
   readonly #options: ExecCredentialOptions;
-  /** Unix milliseconds, for expiry. */
+  /** Returns Unix milliseconds, to compare with expiry times. */
   readonly #now: () => number;
-  /** For waits: a step of the wall clock must not put a run off. */
+  /** A monotonic clock for waits, so that a change of the system time cannot delay a run. */
   readonly #elapsed: () => number;
   #held: Held | undefined;
   #running: Promise<Credential> | undefined;
   /**
-   * The member answered 401 to the held credential. That may not be its fault: an API server also passes on the 401 of
-   * a kubelet or of another API server behind it.
+   * Whether the member answered 401 to the cached credential. The credential may still be good: an API server also
+   * passes on a 401 of a kubelet or of another API server.
    */
   #isRefused = false;
   #failure: { readonly error: GatewayError; readonly retryAtMs: number; readonly backoffMs: number } | undefined;
@@ -96,18 +102,19 @@ class ExecHolder {
       return Promise.reject(failure.error);
     }
     if (this.#isRefused && failure === undefined) return this.#startOr(held.credential);
-    // Nobody waits for this run. When it fails, callers after the expiry get the error.
+    // Runs in the background. If it fails, only callers after the expiry get the error.
     if (mayRun) void this.#start().catch(() => undefined);
     return held.credential;
   }
 
   invalidate(): void {
-    // For a younger credential, the 401 was for its predecessor, or the member refuses everything the plugin gives.
+    // For a newer credential the 401 is ignored: it was an answer to the previous credential, or the member refuses
+    // every credential of this plugin.
     const held = this.#held;
     if (held !== undefined && this.#elapsed() - held.obtainedAtMs >= minRerunMs) this.#isRefused = true;
   }
 
-  /** The credential of a new run; `old` when the run fails and `old` still lasts. */
+  /** Runs the plugin and returns the new credential; returns `old` if the run fails and `old` has not expired. */
   async #startOr(old: Credential): Promise<Credential> {
     try {
       return await this.#start();
@@ -167,7 +174,10 @@ function environmentOf(options: ExecCredentialOptions): Record<string, string | 
   };
 }
 
-/** @throws GatewayError MEMBER_CREDENTIAL naming the plugin, how it ended and the last thing it said */
+/**
+ * The credential from a finished run.
+ * @throws GatewayError MEMBER_CREDENTIAL with the plugin's name, how it ended and its last line of stderr
+ */
 function credentialOf(options: ExecCredentialOptions, result: ExecResult, nowMs: number): Credential {
   const name = basename(options.plan.command);
   const fail = (reason: string): GatewayError => {
@@ -201,7 +211,8 @@ function credentialOf(options: ExecCredentialOptions, result: ExecResult, nowMs:
 }
 
 /**
- * Values under a name that sounds secret. They are cut from what the plugin prints, since some print their settings.
+ * Values in the plugin's configuration whose names suggest a secret. They are removed from its output, since some
+ * plugins print their settings.
  */
 function secretsOf(plan: ExecPlan): readonly string[] {
   const secretName = /token|secret|password|passwd|credential|key/i;

@@ -1,9 +1,9 @@
-// Credentials that are known when the record is built: tokens, passwords, certificates, or none. When their file
-// changes, a new record is built, so nothing here changes.
+// Credentials that are known when the cluster record is built: tokens, passwords, certificates, or none. They never
+// change; when their file changes, a new record is built.
 import { GatewayError } from '../model/errors.ts';
 import type { Credential, CredentialSource } from '../model/records.ts';
 
-/** A source that always gives the same credential. */
+/** Makes a source that always returns this credential. */
 export function fixedCredential(
   kind: Exclude<CredentialSource['kind'], 'exec'>,
   credential: Credential,
@@ -12,15 +12,15 @@ export function fixedCredential(
   return Object.freeze({
     kind,
     current: () => frozen,
-    // Its file is watched; asking again would give the same.
+    // Nothing to do: a changed file leads to a new record.
     invalidate() {},
   });
 }
 
 /**
- * `Bearer <token>`.
- * @param what names the field or file in the error
- * @throws GatewayError CLUSTER_UNUSABLE when the token is empty or cannot stand in a header
+ * Makes the header value `Bearer <token>`.
+ * @param what name of the field or file, for the error
+ * @throws GatewayError CLUSTER_UNUSABLE when the token is empty or has characters that a header cannot carry
  */
 export function bearerAuthorization(what: string, token: string): string {
   if (token === '') throw new GatewayError('CLUSTER_UNUSABLE', `${what} is empty`);
@@ -33,7 +33,7 @@ export function bearerAuthorization(what: string, token: string): string {
   return `Bearer ${token}`;
 }
 
-/** `Basic …` of RFC 7617, UTF-8. */
+/** Makes the header value `Basic …` (RFC 7617) with UTF-8 encoding. */
 export function basicAuthorization(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
 }

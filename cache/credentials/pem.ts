@@ -1,6 +1,6 @@
-// Checks PEM text before it reaches a TLS socket: a certificate authority bundle, a client certificate with its key.
-// OpenSSL would notice a key of another certificate only at the first connection, with an error that names neither file
-// nor cluster.
+// Checks PEM text before it is used for TLS: a bundle of certificate authorities, or a client certificate with its key.
+// OpenSSL would notice a key that does not match its certificate only at the first connection, with an error that names
+// neither file nor cluster.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { GatewayError } from '../model/errors.ts';
@@ -8,19 +8,20 @@ import { GatewayError } from '../model/errors.ts';
 const blockStart = '-----BEGIN CERTIFICATE-----';
 const blockEnd = '-----END CERTIFICATE-----';
 
-/** A client certificate ready for TLS. */
+/** A client certificate and its private key, checked. */
 export interface KeyPair {
-  /** PEM, leaf first. */
+  /** Certificates in PEM, the client's own first. */
   readonly cert: string;
-  /** PEM, not encrypted. */
+  /** Private key in PEM, not encrypted. */
   readonly key: string;
 }
 
 /**
- * The certificates of a bundle as one PEM text; as in client-go, text around them and blocks that do not parse are left
- * out as long as one certificate remains.
- * @param what names the field or file in the error
- * @throws GatewayError CLUSTER_UNUSABLE when none is left: an empty bundle must never come to mean the system roots
+ * Reads the certificates of a bundle and returns them as one PEM text. As in client-go, other text and blocks that
+ * cannot be parsed are ignored if at least one certificate is left.
+ * @param what name of the field or file, for the error
+ * @throws GatewayError CLUSTER_UNUSABLE when no certificate is left; an empty bundle would otherwise be taken for
+ *   "trust the system's roots"
  */
 export function readAuthorities(what: string, pem: string): string {
   const valid = certificatesOf(pem).filter((block) => parseCertificate(block) !== undefined);
@@ -29,10 +30,10 @@ export function readAuthorities(what: string, pem: string): string {
 }
 
 /**
- * Checks that both parse and belong together.
- * @param what names the fields or files in the error
- * @returns the pair, and the `notAfter` of the leaf in Unix milliseconds
- * @throws GatewayError CLUSTER_UNUSABLE; no part of the key is in the message
+ * Checks that certificate and key can be parsed and belong together.
+ * @param what name of the fields or files, for the error
+ * @returns the pair, and the expiry of the first certificate in Unix milliseconds
+ * @throws GatewayError CLUSTER_UNUSABLE; the message has no part of the key
  */
 export function readKeyPair(what: string, cert: string, key: string): KeyPair & { readonly expiresAtMs: number } {
   const leaf = parseCertificate(certificatesOf(cert)[0] ?? '');
@@ -42,12 +43,12 @@ export function readKeyPair(what: string, cert: string, key: string): KeyPair & 
   }
   let belongs: boolean;
   try {
-    // checkPrivateKey finds keys of another type, which OpenSSL would accept. createSecureContext finds everything that
-    // OpenSSL refuses.
+    // Two checks: checkPrivateKey detects a key of another type, which OpenSSL would accept; createSecureContext
+    // detects everything else that OpenSSL refuses.
     belongs = leaf.checkPrivateKey(createPrivateKey(key));
     if (belongs) createSecureContext({ cert, key });
   } catch (error) {
-    // The cause is dropped on purpose: it may show parts of what was parsed.
+    // The error is not passed on as cause, because it may quote parts of the key.
     const code = (error as NodeJS.ErrnoException).code ?? 'bad PEM';
     throw new GatewayError('CLUSTER_UNUSABLE', `${what}: the pair cannot be used (${code})`);
   }
@@ -56,8 +57,8 @@ export function readKeyPair(what: string, cert: string, key: string): KeyPair & 
 }
 
 /**
- * Not by a regular expression: on a text of many beginnings and no end its time grows with the square of the length,
- * and others write these texts.
+ * The certificate blocks of a PEM text. A regular expression would take quadratic time for a text with many BEGIN lines
+ * and no END line, and such a text may come from an attacker.
  */
 function certificatesOf(pem: string): readonly string[] {
   const blocks: string[] = [];

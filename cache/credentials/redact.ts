@@ -1,20 +1,20 @@
-// Cuts what a foreign program printed down to one line that may be shown. Programs print tokens when they fail and
-// escape sequences at any time. Everything that looks like a secret is cut, sometimes with harmless text.
+// Reduces the output of an external program to one line that is safe to show. Such output may contain tokens and
+// terminal escape sequences. Everything that looks like a secret is replaced, even if some harmless text is lost with
+// it.
 
 const maxLineLength = 200;
 
 /**
- * The last line of `output` that is not blank, without control characters, with everything that looks like a secret
- * replaced, at most 200 characters. '' when there is none.
- * @param secrets texts that are known to be secret (values given to the program); shorter than 6 characters are not
- *   looked for
+ * The last non-blank line of `output`, without control characters, with everything that looks like a secret replaced,
+ * at most 200 characters long; '' when there is no such line.
+ * @param secrets values that are known to be secret; values shorter than 6 characters are ignored
  */
 export function lastLineRedacted(output: string, secrets: readonly string[]): string {
   // oxlint-disable-next-line no-control-regex
   const plain = output.replaceAll(/\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b[@-_]/g, '').replaceAll(/\r\n?/g, '\n');
   const line = plain.split('\n').findLast((candidate) => candidate.trim() !== '') ?? '';
   let text = line.replaceAll(/\p{C}/gu, ' ').trim();
-  // Longest first: a secret that contains another one must not leave its ends behind.
+  // Longest first. If one secret contains another, replacing the shorter one first would leave parts of the longer one.
   for (const secret of secrets.filter((value) => value.length >= 6).sort((a, b) => b.length - a.length)) {
     text = text.replaceAll(secret, '[redacted]');
   }
@@ -30,8 +30,8 @@ export function lastLineRedacted(output: string, secrets: readonly string[]): st
 }
 
 /**
- * Long runs with digits, upper and lower case letters, or of hexadecimal digits only: tokens and keys. Words and most
- * paths are neither.
+ * Whether a run of characters looks like a token or key: it has digits, upper-case and lower-case letters, or is a long
+ * hexadecimal number. Words and most paths do not.
  */
 function looksRandom(run: string): boolean {
   if (run.length >= 32 && /^[0-9a-f]+$/i.test(run)) return true;

@@ -1,31 +1,31 @@
-// Which addresses a cluster may have that somebody other than the operator registered. Easy to get wrong: a name can
-// resolve to another address at every connection (CVE-2020-8562). So the rule is applied when objects are read, and
-// again to every address that is dialled.
+// Decides which addresses a cluster may have if somebody other than the operator registered it. Easy to get wrong: a
+// name may resolve to a different address each time (CVE-2020-8562). So the rule is checked when objects are read, and
+// again for every address before connecting.
 import { addressBytes, isWithin, parseRange, readingsOf } from '../../lib/text/ip-address.ts';
 import type { AddressRange } from '../../lib/text/ip-address.ts';
 
-/** What a connection to a registered cluster is checked with. */
+/** Decides whether the gateway may connect to an address of a cluster. */
 export interface AddressRule {
-  /** Whether connections to an IP address are refused. Anything that is no IP address is refused. */
+  /** Whether the gateway must not connect to this IP address. True also for text that is not an IP address. */
   refuses(address: string): boolean;
   /**
-   * Whether a host as objects write it (a literal without brackets, or a name) is known to be refused before anything
-   * is resolved.
+   * Whether a host from an object is refused before name resolution: a refused IP address (IPv6 without brackets), or a
+   * name that is known to mean one.
    */
   refusesHost(host: string): boolean;
 }
 
-/** The operator's exceptions. */
+/** Settings of the operator that change the default rule. */
 export interface AddressRuleOptions {
-  /** Allowed although they are among {@link neverMembers}. */
+  /** Addresses that are allowed although {@link neverMembers} has them. */
   readonly allowed: readonly AddressRange[];
-  /** Refused as well; they win over `allowed`. */
+  /** Addresses that are refused in addition; they take precedence over `allowed`. */
   readonly refused: readonly AddressRange[];
 }
 
 /**
- * Addresses of the machine or network that the gateway runs in, which are no API server of a cluster. Private ranges
- * are not among them: members are there.
+ * Addresses of the gateway's own machine or network, where no API server of a cluster can be. Private ranges are not
+ * listed, because many clusters are there.
  */
 export const neverMembers: readonly string[] = [
   '0.0.0.0/8', // this host: connect() takes it for loopback
@@ -45,14 +45,14 @@ export const neverMembers: readonly string[] = [
   'fd00:42::42', // metadata, Scaleway
 ];
 
-/** Names that mean such an address wherever they resolve, with that address. */
+/** Host names that are treated like the given address, whatever they resolve to. */
 const namesOf: readonly (readonly [name: RegExp, address: string])[] = [
   [/^(?:.*\.)?localhost$|^localhost\.localdomain$|^ip6-(?:localhost|loopback)$/, '127.0.0.1'],
   [/^(?:metadata|metadata\.google\.internal|metadata\.goog)$/, '169.254.169.254'],
   [/^instance-data(?:\.[a-z0-9-]+)*\.internal$|^instance-data$/, '169.254.169.254'],
 ];
 
-/** Makes the rule; without options it is that of {@link neverMembers}. */
+/** Makes the rule. With empty options it refuses exactly {@link neverMembers}. */
 export function makeAddressRule({ allowed, refused }: AddressRuleOptions): AddressRule {
   const never = neverMembers.map((text) => parseRange(text)!);
   const isIn = (readings: readonly Buffer[], ranges: readonly AddressRange[]): boolean =>

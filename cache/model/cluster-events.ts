@@ -1,39 +1,49 @@
-// Calls listeners for every change in a store of clusters, in order, and remembers changes so that a watch can resume.
-// When a listener changes the store, that event waits until every listener has seen the present one.
+// Notifies listeners of every change in a store of clusters, in order, and keeps recent changes so that a watch can
+// resume. If a listener changes the store itself, the new event is delivered after all listeners have received the
+// current one.
 import { GatewayError } from './errors.ts';
 import type { ClusterRecord } from './records.ts';
 
-/** Events of one store. */
+/** The change events of one store of clusters: numbering, delivery to listeners, and recent history. */
 export interface ClusterEvents {
-  /** Of the last change. */
+  /** resourceVersion of the last change. */
   readonly version: number;
-  /** Takes the number of the next change. */
+  /** Reserves and returns the resourceVersion of the next change. */
   nextVersion(): string;
-  /** Delivers the events; the state after all of them must be in place already. */
+  /** Delivers events. The store must already contain the state after all of them. */
   publish(events: readonly ClusterEvent[]): void;
   subscribe(listener: ClusterListener): () => void;
-  /** As `eventsSince` of the store. */
+  /**
+   * Events after this resourceVersion, oldest first; 'expired' when they are not all kept any more.
+   * @throws GatewayError BAD_REQUEST when it is not a decimal number
+   */
   since(resourceVersion: string): readonly ClusterEvent[] | 'expired';
-  /** The events that are remembered. A second store that is made with them answers `since` as this one does. */
+  /** The kept events. Another store that is made from them gives the same answers to `since`. */
   history(): ClusterHistory;
 }
 
-/** The events that are still remembered. */
+/** Events that are kept, for example to hand them to another store. */
 export interface ClusterHistory {
   readonly events: readonly ClusterEvent[];
-  /** Events at or before this version are not remembered. */
+  /** Events up to this version are not kept. */
   readonly startVersion: number;
-  /** Of the last change. */
+  /** resourceVersion of the last change. */
   readonly version: number;
 }
 
-/** @param past events before this process; its `version` is that of the state the store begins with */
+/**
+ * Makes the change events of one store of clusters.
+ * @param past events of an earlier process; its `version` is that of the state the store begins with
+ * @param historyLength how many events are kept
+ * @param onListenerError called when a listener throws
+ */
 export function makeClusterEvents(
   past: ClusterHistory,
   historyLength: number,
   onListenerError: ((error: unknown) => void) | undefined,
 ): ClusterEvents {
-  // Each with the version at which it subscribed: it could read everything up to that version itself.
+  // Each listener with the version at which it subscribed. It is not called for events up to that version, since it
+  // could already read their result.
   const listeners = new Map<ClusterListener, number>();
   const history: ClusterEvent[] = [...past.events];
   const queue: ClusterEvent[] = [];
@@ -68,7 +78,7 @@ export function makeClusterEvents(
       }
     },
     subscribe(listener) {
-      // Wrapped, so that the same function subscribed twice is two subscriptions.
+      // Wrapped in a new function, so that a function that is subscribed twice is called twice.
       const own: ClusterListener = (event) => listener(event);
       listeners.set(own, version);
       return () => void listeners.delete(own);
@@ -78,7 +88,7 @@ export function makeClusterEvents(
         throw new GatewayError('BAD_REQUEST', 'the resourceVersion is not a number this server gave out; list again');
       }
       const since = Number(resourceVersion);
-      // A version from the future is of another process whose clock was ahead: only a new list helps that client.
+      // A version above the latest comes from another process whose clock was ahead. The client must list again.
       if (since < startVersion || since > version) return 'expired';
       return history.filter((event) => Number(event.record.resourceVersion) > since);
     },
@@ -102,11 +112,13 @@ function deliver(
   }
 }
 
-/** One change of the store. The record of a DELETED event is the last one, with the resourceVersion of its deletion. */
+/** One change in the store. For DELETED, the record is the last one, with the resourceVersion of the deletion. */
 export interface ClusterEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly record: ClusterRecord;
-  /** Of MODIFIED only: the record before, so that a watcher with a selector knows whether it had the cluster. */
+  /**
+   * Set for MODIFIED: the record before the change, so that a watch with a selector can tell whether it had matched.
+   */
   readonly previous?: ClusterRecord;
 }
 

@@ -1,12 +1,13 @@
-// Turns a source's name for a cluster into one that fits a path segment, and names the clusters that lose a collision.
-// Such a name is never one that a healthy cluster of the same load asks for.
+// Makes valid cluster names from the names in a source. A cluster whose name is already taken gets another name, which
+// is never one that a further cluster of the same load asks for.
 
-/** Longest cluster name: one DNS label (RFC 1123), since `--cluster-domain` puts it into a host name. */
+/** Longest cluster name, in characters: one DNS label (RFC 1123), since `--cluster-domain` uses it in host names. */
 export const maxClusterNameLength = 63;
 
 /**
- * The name rule for kubeconfig contexts: lower case, runs outside `[a-z0-9-]` become one `-`, trimmed of `-`, cut at 63
- * and trimmed again. Returns '' when nothing is left (a context named `…` or in another script only).
+ * Makes a cluster name from the name of a kubeconfig context: in lower case, each run of other characters than
+ * `[a-z0-9-]` becomes one `-`, at most 63 characters, no `-` at the ends. Returns '' when nothing is left, as for a
+ * name entirely in another script.
  */
 export function clusterName(originalName: string): string {
   const replaced = trimDashes(originalName.toLowerCase().replace(/[^a-z0-9-]+/g, '-'));
@@ -14,9 +15,10 @@ export function clusterName(originalName: string): string {
 }
 
 /**
- * A name for a cluster that cannot have the one it asked for: `<name>-conflict-<n>`, counted from 2, cut so that the
- * whole fits 63 characters; `unnamed-conflict-<n>` when it asked for none. `kubectl get clusters` then shows what is
- * wrong. The cluster gets no requests, since its record carries a problem.
+ * A free name for a cluster whose own name is taken: `<name>-conflict-<n>` with n from 2, shortened to at most 63
+ * characters; `unnamed-conflict-<n>` when it has no name. The cluster is listed under this name, so that `kubectl get
+ * clusters` shows the problem, but gets no requests.
+ * @param taken all names in use
  */
 export function conflictName(name: string, taken: { has(name: string): boolean }): string {
   for (let count = 2; ; count += 1) {
@@ -27,7 +29,7 @@ export function conflictName(name: string, taken: { has(name: string): boolean }
   }
 }
 
-/** Whether it is a DNS subdomain (RFC 1123) of at most 253 characters, as names of hub objects are. */
+/** Whether a name is a DNS subdomain (RFC 1123) of at most 253 characters, as names of Kubernetes objects are. */
 export function isSubdomain(name: string): boolean {
   return name.length <= 253 && /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/.test(name);
 }

@@ -1,42 +1,40 @@
-// The immutable record of one cluster: every source produces it, and a request reads nothing else about a cluster. A
-// record is never changed in place but swapped for a new one (rule "records swap whole").
+// The immutable record of one cluster. Every source produces records of this form, and a request uses nothing else
+// about a cluster. A record is never changed but replaced by a new one (rule "records swap whole").
 import type { AddressRule } from './address-rule.ts';
 
-/** Where the API server of a cluster listens. Always https unless the kubeconfig said http. */
+/** Address of a cluster's API server. The scheme is https unless a kubeconfig explicitly says http. */
 export interface Endpoint {
   readonly scheme: 'https' | 'http';
-  /** Host name or IP literal without brackets. */
+  /** Host name or IP address; an IPv6 address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Path prefix without trailing slash, '' for none (an API server behind Rancher or another gateway has one). */
+  /** Path prefix without a trailing slash; '' for none. For example, an API server behind Rancher has one. */
   readonly basePath: string;
 }
 
-/** How the endpoint's certificate is verified. */
+/** How the certificate of the API server is verified. */
 export interface TlsTrust {
-  /** PEM bundle; undefined means the system roots. */
+  /** Trusted certificate authorities in PEM; undefined trusts the system's roots. */
   readonly ca: string | undefined;
-  /** SNI and name to verify in place of the endpoint's host. */
+  /** Name for SNI and verification; undefined uses the endpoint's host. */
   readonly serverName: string | undefined;
-  /** `insecure-skip-tls-verify`; reported in the cluster's conditions. */
+  /** Whether verification is off (`insecure-skip-tls-verify`). The cluster's conditions show it. */
   readonly insecure: boolean;
 }
 
-/**
- * What a connection to a member goes through: `proxy-url` of a kubeconfig, or a tunnel server such as konnectivity's.
- */
+/** A proxy between the gateway and a member: `proxy-url` of a kubeconfig, or a tunnel server such as konnectivity's. */
 export interface ProxyAddress {
-  /** `unix` speaks HTTP CONNECT over the socket at `socketPath`. */
+  /** `unix` means HTTP CONNECT over the Unix socket at `socketPath`. */
   readonly scheme: 'http' | 'https' | 'socks5' | 'unix';
   readonly host: string;
   readonly port: number;
-  /** `user:password` of the URL, decoded. Never logged. */
+  /** User name and password from the proxy URL, decoded. Must not be logged. */
   readonly userinfo: { readonly username: string; readonly password: string } | undefined;
-  /** With scheme unix: absolute path of the socket. */
+  /** Only for scheme `unix`: absolute path of the socket. */
   readonly socketPath?: string;
   /**
-   * With scheme https: PEMs that verify the proxy and that prove who we are to it; absent means system roots and no
-   * certificate.
+   * Only for scheme `https`, all in PEM: `ca` verifies the proxy, `cert` and `key` authenticate the gateway to it.
+   * Without them, the system's roots and no client certificate are used.
    */
   readonly tls?: {
     readonly ca?: string;
@@ -44,17 +42,17 @@ export interface ProxyAddress {
     readonly key?: string;
     readonly serverName?: string;
   };
-  /** Sent with CONNECT only (Karmada's `proxyHeader`). Never logged. */
+  /** Headers sent to the proxy with CONNECT, never to the member (Karmada's `proxyHeader`). Must not be logged. */
   readonly headers?: readonly (readonly [name: string, value: string])[];
 }
 
-/** Another address of the same cluster, tried when the ones before it do not accept a connection. */
+/** A further address of the same cluster, tried when no connection to the addresses before it can be opened. */
 export interface EndpointOption {
   readonly endpoint: Endpoint;
   readonly tls: TlsTrust;
 }
 
-/** A condition as a source reads it from its objects; the probe's are in {@link ClusterStatus}. */
+/** A condition that a source derives from its objects. Conditions of the probe are in {@link ClusterStatus}. */
 export interface SourceCondition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
@@ -63,14 +61,15 @@ export interface SourceCondition {
 }
 
 /**
- * What cluster-gateway's own API shows of a cluster (cluster.core.oam.dev/v1alpha1 ClusterGateway). Holds no secret.
+ * What the gateway shows of a cluster in cluster-gateway's API (cluster.core.oam.dev/v1alpha1 ClusterGateway). Contains
+ * no secret.
  */
 export interface ClusterGatewayView {
-  /** `ServiceAccountToken`, `X509Certificate`, `Dynamic`. */
+  /** `ServiceAccountToken`, `X509Certificate` or `Dynamic`. */
   readonly credentialType: string;
   /** `Const` or `ClusterProxy`. */
   readonly endpointType: string;
-  /** Of the Secret or ManagedCluster: what the object's metadata is made from. */
+  /** Metadata of the Secret or ManagedCluster, for the metadata of the ClusterGateway object. */
   readonly metadata: {
     readonly uid: string;
     readonly resourceVersion: string;
@@ -78,13 +77,16 @@ export interface ClusterGatewayView {
     readonly labels: Readonly<Record<string, string>>;
     readonly annotations: Readonly<Record<string, string>>;
   };
-  /** Where `health` is kept: the Secret's namespace and name; undefined when there is no such Secret. */
+  /** Namespace and name of the Secret that stores `health`; undefined when there is none. */
   readonly secret: { readonly namespace: string; readonly name: string } | undefined;
 }
 
-/** What a source's object itself says about the index (PediaCluster's `syncResources`, `syncAllCustomResources`). */
+/**
+ * What the source's object says about indexing the cluster (PediaCluster's `syncResources` and
+ * `syncAllCustomResources`).
+ */
 export interface SourceIndexing {
-  /** `*` stands for every group, or every resource of a group; an empty `versions` leaves the choice to the index. */
+  /** Resources to index. `*` as group or resource means all; with an empty `versions` the index chooses a version. */
   readonly resources: readonly {
     readonly group: string;
     readonly resource: string;
@@ -93,34 +95,35 @@ export interface SourceIndexing {
   readonly allCustomResources: boolean;
 }
 
-/** What authenticates us to a member, ready to use. Never logged. */
+/** Authenticates the gateway to a member. Must not be logged. */
 export interface Credential {
-  /** Whole value of the `Authorization` header; undefined when there is only a client certificate. */
+  /** Value of the `Authorization` header; undefined when there is only a client certificate. */
   readonly authorization: string | undefined;
   readonly clientCertificate: { readonly cert: string; readonly key: string } | undefined;
-  /** Unix milliseconds, undefined when unknown. */
+  /** Expiry in Unix milliseconds; undefined when unknown. */
   readonly expiresAtMs: number | undefined;
 }
 
-/**
- * Gives the credential now. Synchronous when it is known; a promise while an exec plugin runs (one run at a time, at
- * most 30 s).
- */
+/** Provides the credential that the gateway uses for one cluster. */
 export interface CredentialSource {
   readonly kind: 'none' | 'token' | 'token-file' | 'client-certificate' | 'basic' | 'exec';
-  /** @throws GatewayError MEMBER_CREDENTIAL (or a promise rejected with it) when there is none */
+  /**
+   * The current credential. Synchronous when it is known; a promise while an exec plugin runs (one run at a time, at
+   * most 30 s).
+   * @throws GatewayError MEMBER_CREDENTIAL (or rejects with it) when there is none
+   */
   current(): Credential | Promise<Credential>;
   /**
-   * The member answered 401: the next `current()` asks anew. A cached credential that has not expired is used again
-   * only when no other can be had.
+   * To be called when the member answered 401: the next `current()` tries to get a new credential. The old one is used
+   * again only if there is no new one and it has not expired.
    */
   invalidate(): void;
 }
 
-/** As whom requests to this cluster go out. */
+/** How requests to a cluster are authenticated: by impersonating the user, or with the gateway's credential alone. */
 export type IdentityMode = 'impersonate' | 'self';
 
-/** Kubernetes condition (metav1.Condition without observedGeneration). */
+/** A Kubernetes condition: metav1.Condition without observedGeneration. */
 export interface Condition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
@@ -129,17 +132,17 @@ export interface Condition {
   readonly lastTransitionTime: string;
 }
 
-/** What a source says about a cluster. Frozen. */
+/** What a source (a kubeconfig, or objects on a hub) says about a cluster. Frozen. */
 export interface ClusterSpec {
-  /** Name in paths: a DNS label for kubeconfig sources (`[a-z0-9-]`, at most 63). */
+  /** Name used in paths. From a kubeconfig it is a DNS label: `[a-z0-9-]`, at most 63 characters. */
   readonly name: string;
-  /** Name as the source wrote it (context name). */
+  /** Name as written in the source, for example the name of a kubeconfig context. */
   readonly originalName: string;
-  /** Identity of this registration, a UUID. Another server under the same name has another uid. */
+  /** UID of this cluster. When another server is registered under the same name, it has another uid. */
   readonly uid: string;
-  /** Name of the source for people: `kubeconfig`. */
+  /** Name of the source for messages, for example `kubeconfig`. */
   readonly source: string;
-  /** Where it was read: file path and context. */
+  /** Where exactly the cluster was read from, for example file and context. */
   readonly sourceDetail: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly endpoint: Endpoint | undefined;
@@ -147,48 +150,51 @@ export interface ClusterSpec {
   readonly proxy: ProxyAddress | undefined;
   readonly credential: CredentialSource | undefined;
   /**
-   * Equal keys mean that pooled connections may be kept: a digest of endpoint, trust, proxy and client certificate.
-   * Token changes do not change it.
+   * A hash of endpoint, TLS trust, proxy and client certificate. While it is unchanged, pooled connections may be kept;
+   * a new token does not change it.
    */
   readonly transportKey: string;
-  /** Tried in order after `endpoint`; absent means there is one address only. */
+  /** Further addresses, tried in order after `endpoint`. */
   readonly fallbacks?: readonly EndpointOption[];
-  /** What the objects of the source say about the cluster; shown beside the probe's conditions. */
+  /** Conditions from the source's objects; shown together with those of the probe. */
   readonly conditions?: readonly SourceCondition[];
   /**
-   * The per-cluster rules of cluster-gateway's identity exchange, as written in the annotation;
-   * auth/outgoing/identity-exchange.ts reads them.
+   * The cluster's own rules for identity exchange, as text of cluster-gateway's annotation; parsed by
+   * auth/outgoing/identity-exchange.ts.
    */
   readonly identityExchange?: string;
   readonly clusterGateway?: ClusterGatewayView;
-  /** Absent: the configuration decides what is indexed. */
+  /** What the source says about indexing; undefined leaves it to the configuration. */
   readonly indexing?: SourceIndexing;
-  /** Which addresses its connections may go to; absent means any, as for clusters that the operator wrote down. */
+  /** Which addresses may be connected to; undefined allows all, as for clusters that the operator configured. */
   readonly addressRule?: AddressRule;
-  /** Set when the cluster cannot be used at all: `NameConflict`, `InvalidConfiguration`, … */
+  /**
+   * Why the cluster cannot be used at all; undefined when it can. Reasons are `NameConflict`, `InvalidConfiguration`
+   * and others.
+   */
   readonly problem: { readonly reason: string; readonly message: string } | undefined;
 }
 
-/** What the probe found. Frozen. */
+/** What the probe found out about a cluster. Frozen. */
 export interface ClusterStatus {
   readonly conditions: readonly Condition[];
-  /** `gitVersion` of the member, '' while unknown. */
+  /** `gitVersion` of the API server; '' while unknown. */
   readonly version: string;
-  /** Round trip of the last successful probe. */
+  /** Duration of the last successful probe in milliseconds; undefined before the first. */
   readonly latencyMs: number | undefined;
   /**
-   * How it stands in the index, in a word and as a condition; absent while there is no index of it. Kept by the index,
-   * not by the probe.
+   * State of the cluster in the index, as a short text and as a condition; undefined without an index. Written by the
+   * index, not by the probe.
    */
   readonly indexed?: { readonly summary: string; readonly condition: Condition };
 }
 
-/** One cluster as requests see it: read once per request, replaced whole. */
+/** One cluster as requests see it. A request reads it once; a change replaces the whole record. */
 export interface ClusterRecord {
   readonly spec: ClusterSpec;
   readonly status: ClusterStatus;
-  /** RFC 3339, seconds: when this uid was first seen by this process or on disk. */
+  /** When this uid was first seen, by this process or in data on disk; RFC 3339 with seconds. */
   readonly createdAt: string;
-  /** Strictly increasing decimal over all records of the store; string as in Kubernetes. */
+  /** A decimal number that increases with every change in the store; a string as in Kubernetes. */
   readonly resourceVersion: string;
 }

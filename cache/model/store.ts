@@ -1,5 +1,5 @@
-// Every cluster the gateway knows, as frozen records keyed by name. Sources and the probe write them. Listeners are
-// called after the whole swap is in place, so a listener always reads the state after all events.
+// Stores all clusters as frozen records, by name. Sources and the probe write it. Listeners are called after a whole
+// change is stored, so a listener always reads the state after all events of that change.
 import { isDeepStrictEqual } from 'node:util';
 import { makeClusterEvents } from './cluster-events.ts';
 import type { ClusterHistory } from './cluster-events.ts';
@@ -7,67 +7,71 @@ import { conflictName } from './cluster-names.ts';
 import type { ClusterRecord, ClusterSpec, ClusterStatus } from './records.ts';
 import type { ClusterEvent, ClusterListener } from './cluster-events.ts';
 
-/** What requests and the `clusters` API read. */
+/** The store as requests and the `clusters` API use it. */
 export interface ClusterReader {
-  /** The record of that name now; undefined when there is none. Read it once per request. */
+  /** The current record with this name; undefined when there is none. A request should call this once only. */
   get(name: string): ClusterRecord | undefined;
-  /** The record of that registration now. */
+  /** The current record with this uid; undefined when there is none. */
   getByUid(uid: string): ClusterRecord | undefined;
-  /** All records, sorted by name; the same frozen array until something changes. */
+  /** All records, sorted by name. The returned array is frozen, and stays the same object until something changes. */
   list(): readonly ClusterRecord[];
   /**
-   * Of the last change; decimal, strictly increasing, also over restarts (it starts from the clock in microseconds).
+   * resourceVersion of the last change, a decimal number. It begins with the current time in microseconds, so that it
+   * also increases over restarts.
    */
   readonly resourceVersion: string;
-  /** Calls the listener for every later event, in order. Returns the function that ends it. */
+  /** Calls the listener for every later event, in order. The returned function unsubscribes it. */
   subscribe(listener: ClusterListener): () => void;
   /**
-   * Events after that resourceVersion, oldest first; `expired` when the history no longer reaches back (answer 410, the
-   * client relists).
+   * Events after this resourceVersion, oldest first. 'expired' when they are not all kept any more; the client must be
+   * answered with 410 and list again.
    * @throws GatewayError BAD_REQUEST when it is not a decimal number
    */
   eventsSince(resourceVersion: string): readonly ClusterEvent[] | 'expired';
 }
 
-/** The reader, and what sources and probes write with. */
+/** The store as sources and probes use it. */
 export interface ClusterStore extends ClusterReader {
   /**
-   * Swaps the whole contribution of one source. A name asked for twice belongs to the first (order of the sources'
-   * first apply, then of the list); the next is listed as {@link conflictName} with problem `NameConflict` and without
-   * a credential.
+   * Replaces all clusters of one source by `specs`. If several clusters ask for the same name, the first gets it:
+   * sources in the order of their first apply(), then in the order of `specs`. The others are stored under a {@link
+   * conflictName}, with problem `NameConflict` and without a credential.
    * @throws Error when two specs have the same uid; nothing is changed then
    */
   apply(sourceId: string, specs: readonly ClusterSpec[]): void;
-  /** Replaces the status of a registration. False when it is gone or the status equals the present one. */
+  /**
+   * Replaces the status of the cluster with this uid. False when there is no such cluster, or the status is the same as
+   * before.
+   */
   setStatus(uid: string, status: ClusterStatus): boolean;
-  /** The events that are still remembered. */
+  /** The events that are kept for eventsSince(). */
   history(): ClusterHistory;
 }
 
 export interface ClusterStoreOptions {
-  /** Unix milliseconds; Date.now unless a test says otherwise. */
+  /** Returns Unix milliseconds; default Date.now. */
   readonly now?: () => number;
-  /** Events kept for eventsSince. */
+  /** How many events are kept for eventsSince(); default 1000. */
   readonly historyLength?: number;
-  /** Called when a listener throws; the other listeners are called all the same. */
+  /** Called when a listener throws; the other listeners are still called. */
   readonly onListenerError?: (error: unknown) => void;
 }
 
-/** Status of a cluster nobody has probed yet. */
+/** Status of a cluster that was not probed yet. */
 export const unknownStatus: ClusterStatus = Object.freeze({
   conditions: Object.freeze([]),
   version: '',
   latencyMs: undefined,
 });
 
-/** An empty store. */
+/** Makes an empty store. */
 export function createClusterStore(options: ClusterStoreOptions = {}): ClusterStore {
   const now = options.now ?? Date.now;
   const contributions = new Map<string, readonly ClusterSpec[]>();
   let byName = new Map<string, ClusterRecord>();
   let byUid = new Map<string, ClusterRecord>();
   let sorted: readonly ClusterRecord[] | undefined;
-  // Microseconds now are 1.8e15: exact in a double for the next two centuries.
+  // Microseconds since 1970 are about 1.8e15, which a number holds exactly for the next two centuries.
   const version = Math.floor(now() * 1000);
   const past = { events: [], startVersion: version, version };
   const changes = makeClusterEvents(past, options.historyLength ?? 1000, options.onListenerError);
@@ -119,7 +123,7 @@ export function createClusterStore(options: ClusterStoreOptions = {}): ClusterSt
   };
 }
 
-/** The records after a change of the wanted specs, and the events that lead there: deletions come first. */
+/** Computes the records after a change of specs, and the events of the change; deletions come first. */
 function swap(
   wanted: ReadonlyMap<string, ClusterSpec>,
   byName: ReadonlyMap<string, ClusterRecord>,
@@ -152,8 +156,8 @@ function swap(
 }
 
 /**
- * Whether two specs say the same. Credentials are compared by instance: a source keeps the instance while its inputs
- * are equal.
+ * Whether two specs are equal. Credential sources are compared by reference: a source of clusters keeps the same object
+ * while its input is unchanged.
  */
 export function sameSpec(a: ClusterSpec, b: ClusterSpec): boolean {
   if (a === b) return true;
@@ -161,7 +165,7 @@ export function sameSpec(a: ClusterSpec, b: ClusterSpec): boolean {
   return isDeepStrictEqual({ ...a, credential: undefined }, { ...b, credential: undefined });
 }
 
-/** Gives every spec a name: the first that asks for a name gets it, later ones get a name that nobody asked for. */
+/** Assigns names: the first spec that asks for a name gets it, later ones get a free conflict name. */
 function arrange(specs: readonly ClusterSpec[]): Map<string, ClusterSpec> {
   const named = new Map<string, ClusterSpec>();
   const uids = new Set<string>();

@@ -1,11 +1,11 @@
-// Who is asking: the user object of Kubernetes (k8s.io/apiserver/pkg/authentication/user). makeUser is the only way to
-// build one and refuses an empty name, so that holding a User means holding an identity (rule "no identity, no bytes").
+// The user of a request, as in Kubernetes (k8s.io/apiserver/pkg/authentication/user). Only makeUser can build one, and
+// it refuses an empty name, so every User object is a valid identity (rule "no identity, no bytes").
 import { GatewayError } from './errors.ts';
 
 /**
- * Who vouches for an identity: `operator` is what the operator of this gateway wrote down (token file,
- * `--client-ca-file`, the owner of `--identity=self`), `hub` whatever a hub or identity provider says. Names that
- * members reserve are trusted only from `operator` (rule "reserved identities decided once").
+ * Where an identity comes from. `operator`: the operator of this gateway configured it (token file, `--client-ca-file`,
+ * the owner of `--identity=self`). `hub`: a hub or an identity provider said so. Names that members reserve are
+ * accepted only from `operator` (rule "reserved identities decided once").
  */
 export type UserOrigin = 'operator' | 'hub';
 
@@ -13,12 +13,12 @@ export type UserOrigin = 'operator' | 'hub';
 export interface User {
   readonly origin: UserOrigin;
   readonly name: string;
-  /** Empty when the authenticator knows none. */
+  /** '' when unknown. */
   readonly uid: string;
   readonly groups: readonly string[];
-  /** Keys are lower case. A list of pairs, not an object: `__proto__` is a legal key. */
+  /** Keys are in lower case. A list of pairs and not an object, because `__proto__` is a valid key. */
   readonly extra: readonly (readonly [key: string, values: readonly string[]])[];
-  /** Unix milliseconds when the credential expires, where that is known. Not part of the identity. */
+  /** When the credential expires, in Unix milliseconds; undefined when unknown. Not part of the identity. */
   readonly expiresAtMs?: number;
 }
 
@@ -26,8 +26,8 @@ const controlCharacter = /[\u0000-\u001f\u007f\u0080-\u009f\u2028\u2029]/;
 const loneSurrogate = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
 /**
- * Why this text may not be part of an identity, or undefined when it may. Receivers trim white space, and CR and LF
- * split headers.
+ * Why a text must not be part of an identity; undefined when it may. Servers trim white space around header values, and
+ * CR and LF would start a new header.
  */
 export function identityTextFault(text: string): string | undefined {
   if (controlCharacter.test(text)) return 'contains a control character';
@@ -38,7 +38,7 @@ export function identityTextFault(text: string): string | undefined {
 
 /**
  * Builds a frozen {@link User}.
- * @throws GatewayError IDENTITY_REFUSED when the name is empty or any part could change its meaning on the way as a
+ * @throws GatewayError IDENTITY_REFUSED when the name is empty, or a part would change its meaning when sent in a
  *   header
  */
 export function makeUser(parts: {
@@ -46,7 +46,7 @@ export function makeUser(parts: {
   readonly uid?: string;
   readonly groups?: readonly string[];
   readonly extra?: Iterable<readonly [string, readonly string[]]>;
-  /** `operator` unless said otherwise. */
+  /** Default `operator`. */
   readonly origin?: UserOrigin;
   readonly expiresAtMs?: number | undefined;
 }): User {

@@ -1,28 +1,31 @@
-// Reads header blocks of one connection (RFC 7541). A block that is too large for us is still read to its end, because
-// the next one refers to what it added; and what it names is never copied, so a small block cannot grow into a large
-// list.
+// Decodes the header blocks of one HTTP/2 connection (RFC 7541). A block over the size limit is still decoded to its
+// end, because later blocks refer to entries that it adds to the dynamic table. Strings from the table are shared and
+// never copied, so a small block cannot use much memory by naming a large entry many times.
 import { decodeHuffman } from './hpack-huffman.ts';
 import type { HeadLimits } from '../head-limits.ts';
 import { calm } from '../http2/http2-frames.ts';
 import { DynamicTable, fieldOverheadBytes, maxTableBytes, staticCount, staticFields } from './hpack-table.ts';
 
-/** A block that cannot be read; the connection cannot go on, because both sides now differ about the table. */
+/**
+ * A header block is not valid HPACK. The connection must be closed, because both sides now have different dynamic
+ * tables.
+ */
 export class HpackFault extends Error {
   override readonly name = 'HpackFault';
 }
 
 /**
- * What is still read of a block that is over the limits, so that its request is answered and the connection goes on.
- * A client that sends more is an attack; Go's server ends such a connection, too (CVE-2023-45288). A literal costs as
- * much as several fields that are named by index.
+ * How far a block that is over the limits is still decoded, so that its request can be refused and the connection can
+ * go on. Each field named by an index counts 1, a literal field {@link literalBeyond}. Beyond this the connection is
+ * closed, as in Go's server (CVE-2023-45288).
  */
 const maxBeyond = 20_000;
 const literalBeyond = 16;
-/** The largest integer a block can need; RFC 7541 lets us set a limit. */
+/** The largest integer that is accepted; RFC 7541 section 5.1 allows a limit. */
 const maxInteger = 0x0fff_ffff;
 const noBytes: Buffer = Buffer.alloc(0);
 
-/** Decodes one block after the other, in the order they came. */
+/** Decodes the blocks of one connection in the order they were received. */
 export class HpackDecoder {
   #limits: HeadLimits;
   readonly #table = new DynamicTable();
@@ -31,20 +34,24 @@ export class HpackDecoder {
   #end = 0;
   #sizeUpdates = 0;
 
-  /** @param limits bytes are names, values and 32 for each pair, as SETTINGS_MAX_HEADER_LIST_SIZE counts */
+  /** @param limits `bytes` counts name, value and 32 for each field, as SETTINGS_MAX_HEADER_LIST_SIZE does */
   constructor(limits: HeadLimits) {
     this.#limits = limits;
   }
 
-  /** Changes whenever a block changed the table: what a block meant before it may mean no longer. */
+  /**
+   * Changes whenever a block changes the dynamic table. The same block bytes may mean other fields after such a change.
+   */
   get generation(): number {
     return this.#table.added + this.#sizeUpdates;
   }
 
   /**
-   * The flat list `[name, value, …]` of a block, strings of latin1 bytes, or undefined when it is over the limits.
-   * @param limits of this block and those after it, where they are others
-   * @throws HpackFault; ConnectionFault ENHANCE_YOUR_CALM when it goes on long after that
+   * Decodes one block into a flat list `[name, value, …]`. Strings hold one latin1 character for each byte.
+   * @param limits for this block and all later ones
+   * @returns undefined when the block exceeds the limits
+   * @throws HpackFault when the block is not valid, ConnectionFault ENHANCE_YOUR_CALM when it goes far beyond the
+   *   limits
    */
   decode(bytes: Buffer, start: number, end: number, limits: HeadLimits = this.#limits): string[] | undefined {
     this.#limits = limits;
@@ -75,7 +82,7 @@ export class HpackDecoder {
         name = index === 0 ? this.#string() : this.#nameAt(index);
         value = this.#string();
         this.#table.add(name, value);
-        // One that was too large for the table has emptied it.
+        // An entry larger than the whole table empties it (RFC 7541 section 4.4).
         if (this.#table.count === 0) this.#sizeUpdates++;
       } else if (first >= 0x20) {
         this.#updateSize(list.length === 0 && listBytes === 0);
@@ -111,7 +118,7 @@ export class HpackDecoder {
     return this.#table.name(distance);
   }
 
-  /** Section 5.1; `mask` is the prefix of the first byte. */
+  /** Reads an integer (RFC 7541 section 5.1). `mask` covers the low bits of the first byte that belong to it. */
   #integer(mask: number): number {
     const bytes = this.#bytes;
     let value = bytes[this.#at++]! & mask;

@@ -1,6 +1,6 @@
-// Writes header blocks of answers (RFC 7541). The client's table must see exactly the entries we count on, so a block
-// that was begun is always sent. Values that differ in every answer stay out of the table, so that they do not push out
-// those that repeat.
+// Encodes the header blocks of answers (RFC 7541). The client's dynamic table must have exactly the entries that this
+// encoder assumes, so every encoded block must be sent. Only fields that usually repeat go into the table; values that
+// differ in every answer would push them out.
 import { STATUS_CODES } from 'node:http';
 import { HttpFault } from '../http-fault.ts';
 import { badValue, connectionField, lowerToken, trimmed } from '../field-syntax.ts';
@@ -9,14 +9,14 @@ import type { RawHeaders } from '../raw-headers.ts';
 import { encodeHuffman } from './hpack-huffman.ts';
 import { DynamicTable, maxTableBytes, staticCount, staticFields } from './hpack-table.ts';
 
-/** Where blocks are written; see Http2Output. */
+/** A growing byte buffer that header blocks are appended to; Http2Output implements it. */
 export interface BlockTarget {
   readonly bytes: Buffer;
   length: number;
   reserve(count: number): void;
 }
 
-/** Fields whose values repeat from answer to answer, so that they are worth an entry of the table. */
+/** Fields whose values usually repeat from answer to answer. Only these go into the dynamic table. */
 const repeatedFields: ReadonlySet<string> = new Set([
   'cache-control',
   'content-encoding',
@@ -30,13 +30,13 @@ const repeatedFields: ReadonlySet<string> = new Set([
 ]);
 
 interface Field {
-  /** In lower case; '' for what belongs to a connection and is dropped. */
+  /** The field name in lower case; '' for a hop-by-hop field, which HTTP/2 does not allow and which is left out. */
   readonly name: string;
   readonly isValid: boolean;
   readonly isLength: boolean;
-  /** Index of the name in the static table, or 0. */
+  /** Index of the name in HPACK's static table, or 0 when it is not there. */
   readonly staticName: number;
-  /** Index of the field in {@link repeatedNames}, or -1. */
+  /** Index of the name in {@link repeatedNames}, or -1. */
   readonly slot: number;
 }
 
@@ -56,13 +56,13 @@ const fieldOf = rememberingNames((given): Field => {
 
 const longStringBytes = 32 * 1024;
 
-/** Status codes of the static table. */
+/** Index in HPACK's static table of each `:status` field that it has, by status code. */
 const staticStatus = new Map([200, 204, 206, 304, 400, 404, 500].map((status, i) => [status, i + 8]));
 const statusName = 8;
 
 /**
- * The length a response head promises, or -1 for none.
- * @throws HttpFault INTERNAL when a field could change the meaning of the answer; then nothing must be sent
+ * The Content-Length of a response head, or -1 when it has none. Also checks the status and all headers.
+ * @throws HttpFault INTERNAL when the head is not valid HTTP; it must not be sent then
  */
 export function promisedLength(status: number, headers: RawHeaders): number {
   if (!(status >= 200 && status <= 999) && STATUS_CODES[status] === undefined) throw refuse('an invalid status');
@@ -74,7 +74,7 @@ export function promisedLength(status: number, headers: RawHeaders): number {
     if (!field.isLength) continue;
     if (!/^[0-9]{1,15}$/.test(value)) throw refuse('an invalid Content-Length');
     const length = Number(value);
-    if (promised >= 0 && promised !== length) throw refuse('two lengths');
+    if (promised >= 0 && promised !== length) throw refuse('two different Content-Length headers');
     promised = length;
   }
   return promised;
@@ -84,16 +84,22 @@ function refuse(what: string): HttpFault {
   return new HttpFault('INTERNAL', `the gateway built an answer with ${what}; it was not sent`);
 }
 
-/** Encodes one block after the other, in the order they are sent. */
+/** Encodes the blocks of one connection in the order they are sent. */
 export class HpackEncoder {
   readonly #table = new DynamicTable();
-  /** What each repeated field was last, and the number of its entry. */
+  /**
+   * For each name in {@link repeatedNames}: the value last added to the dynamic table, and in `#lastEntries` the number
+   * of that entry.
+   */
   readonly #lastValues: string[] = [];
   readonly #lastEntries: number[] = [];
-  /** Smallest limit since the last block, while the client does not know of it; -1 when it does. */
+  /**
+   * The smallest table size chosen since the last block, as long as the client has not been informed of it; otherwise
+   * -1.
+   */
   #lowestLimit = -1;
 
-  /** What the client allows, SETTINGS_HEADER_TABLE_SIZE. */
+  /** Sets the size of the dynamic table to the client's SETTINGS_HEADER_TABLE_SIZE, at most {@link maxTableBytes}. */
   setLimit(bytes: number): void {
     const limit = Math.min(bytes, maxTableBytes);
     if (limit === this.#table.limit && this.#lowestLimit < 0) return;
@@ -101,7 +107,7 @@ export class HpackEncoder {
     this.#table.setLimit(limit);
   }
 
-  /** Appends the block of a head that {@link promisedLength} has found valid. */
+  /** Appends the block of a response head. {@link promisedLength} must have checked the head before. */
   encode(target: BlockTarget, status: number, headers: RawHeaders): void {
     target.reserve(32);
     if (this.#lowestLimit >= 0) this.#tellLimit(target);
@@ -135,7 +141,7 @@ export class HpackEncoder {
       writeInteger(target, 0x80, 0x7f, staticCount + 1 + distance);
       return;
     }
-    // A long value would push out the others.
+    // A long value would push the other entries out of the table.
     if (value.length > 256) {
       writeLiteral(target, 0x00, 0x0f, field, value);
       return;
@@ -146,7 +152,10 @@ export class HpackEncoder {
     this.#lastEntries[slot] = table.count === 0 ? -maxTableBytes : table.added;
   }
 
-  /** RFC 7541 section 4.2: a limit that went down in between is written, then the present one. */
+  /**
+   * Writes the dynamic table size update. RFC 7541 section 4.2: when the size was lowered and raised again, both the
+   * lowest and the current size must be written.
+   */
   #tellLimit(target: BlockTarget): void {
     const { limit } = this.#table;
     if (this.#lowestLimit < limit) writeInteger(target, 0x20, 0x1f, this.#lowestLimit);
@@ -161,7 +170,7 @@ function writeLiteral(target: BlockTarget, pattern: number, mask: number, field:
   writeString(target, value);
 }
 
-/** Section 5.1. Room must have been reserved. */
+/** Writes an integer (RFC 7541 section 5.1). The target must have enough reserved space. */
 function writeInteger(target: BlockTarget, pattern: number, mask: number, value: number): void {
   const { bytes } = target;
   if (value < mask) {
@@ -175,8 +184,8 @@ function writeInteger(target: BlockTarget, pattern: number, mask: number, value:
 }
 
 /**
- * Without Huffman coding, which costs more time than the bytes it saves are worth; but nghttp2 reads no string that
- * takes more than 64 KiB.
+ * Writes a string without Huffman coding, since that costs more CPU time than the saved bytes are worth. Long strings
+ * are Huffman-coded, because nghttp2 refuses a string that takes more than 64 KiB.
  */
 function writeString(target: BlockTarget, text: string): void {
   if (text.length > longStringBytes) {
@@ -190,7 +199,7 @@ function writeString(target: BlockTarget, text: string): void {
   writeInteger(target, 0x00, 0x7f, text.length);
   const { bytes } = target;
   let at = target.length;
-  // A call into C++ costs more than a short loop.
+  // For short strings this loop is faster than a call into C++.
   if (text.length <= 24) for (let i = 0; i < text.length; i++) bytes[at++] = text.charCodeAt(i);
   else at += bytes.write(text, at, 'latin1');
   target.length = at;

@@ -1,7 +1,11 @@
-// The Huffman code of HPACK (RFC 7541 section 5.2 and appendix B). The code is canonical, so only lengths are kept. A
-// string may end with at most seven bits of padding, all of them ones; anything else is a fault of the connection.
+// The Huffman code of HPACK (RFC 7541 section 5.2 and appendix B). The code is canonical, so the code lengths are
+// enough to compute it. A string must end with at most seven padding bits, all of them ones; anything else is a
+// connection error.
 
-/** Bits of the code of each byte, then of EOS. Codes of one length follow each other in the order of their symbols. */
+/**
+ * Length in bits of the code of each byte (index 0 to 255) and of EOS (256). Codes of the same length are consecutive,
+ * in the order of their symbols.
+ */
 const codeLengths: readonly number[] = [
   13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28,
   28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10,
@@ -15,14 +19,15 @@ const codeLengths: readonly number[] = [
 ];
 const endOfString = 256;
 
-/** An entry of the table: the state it leads to, and flags. */
+/** Flags of a table entry: it completes a byte, the string may end after it, it is invalid. */
 const emits = 0x1_0000;
 const accepts = 0x2_0000;
 const fails = 0x4_0000;
 
 /**
- * What a reader does with the next four bits, by state (an inner node of the code tree) and bits: bits 0-7 the next
- * state, bits 8-15 the byte to emit, then flags. 256 states of 16 entries.
+ * Builds the decoding table, which is read with four bits of input at a time. A state is an inner node of the code
+ * tree; the entry at `state * 16 + bits` holds the next state in bits 0-7, a decoded byte in bits 8-15, and flags
+ * above. There are 256 states.
  */
 function makeTable(): Int32Array {
   const zero = new Int16Array(256).fill(-1);
@@ -32,7 +37,9 @@ function makeTable(): Int32Array {
   order.sort((a, b) => a.bits - b.bits || a.symbol - b.symbol);
   let code = 0;
   let width = order[0]!.bits;
-  /** Inner nodes whose way from the root is ones only, at most seven: where a string may end. */
+  /**
+   * Inner nodes that at most seven one-bits lead to from the root. A string may end there, because its padding is ones.
+   */
   const mayEnd = new Uint8Array(256);
   mayEnd[0] = 1;
   for (const { bits, symbol } of order) {
@@ -74,11 +81,11 @@ function makeTable(): Int32Array {
 
 let table: Int32Array | undefined;
 
-/** The string in `bytes[start, end)` as latin1, or undefined when it is not validly coded. */
+/** Decodes `bytes[start, end)` into a latin1 string; undefined when it is not valid Huffman coding. */
 export function decodeHuffman(bytes: Buffer, start: number, end: number): string | undefined {
   if (start === end) return '';
   const steps = (table ??= makeTable());
-  // The shortest code has five bits.
+  // Upper bound for the decoded length: the shortest code has five bits.
   const decoded = Buffer.allocUnsafe(Math.floor(((end - start) * 8) / 5) + 1);
   let length = 0;
   let entry = 0;
@@ -96,7 +103,7 @@ export function decodeHuffman(bytes: Buffer, start: number, end: number): string
   return decoded.toString('latin1', 0, length);
 }
 
-/** Code of each byte, to be read with {@link codeLengths}. */
+/** The code of each byte as a number; {@link codeLengths} has its length in bits. */
 function makeCodes(): Int32Array {
   const codes = new Int32Array(256);
   const order = codeLengths.map((bits, symbol) => ({ bits, symbol }));
@@ -114,17 +121,17 @@ function makeCodes(): Int32Array {
 
 let codes: Int32Array | undefined;
 
-/** Codes a string of latin1 bytes, padded with ones. */
+/** Huffman-codes a string of latin1 characters and pads the last byte with ones. */
 export function encodeHuffman(text: string): Buffer {
   const codeOf = (codes ??= makeCodes());
-  // The longest code of a byte has 30 bits.
+  // Upper bound for the coded length: the longest code of a byte has 30 bits.
   const coded = Buffer.allocUnsafe(Math.ceil((text.length * 30) / 8) + 1);
   let length = 0;
   let pending = 0;
   let bits = 0;
   for (let i = 0; i < text.length; i++) {
     const byte = text.charCodeAt(i) & 0xff;
-    // At most 7 bits wait, and 30 more still fit into the 53 of a number.
+    // `pending` has at most 7 + 30 bits, within the 53 bits that a number holds exactly.
     pending = pending * 2 ** codeLengths[byte]! + codeOf[byte]!;
     bits += codeLengths[byte]!;
     while (bits >= 8) {

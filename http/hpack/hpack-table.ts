@@ -1,15 +1,21 @@
-// The tables HPACK refers to: 61 fixed names and values, and those of one connection and direction (RFC 7541 section
-// 2.3 and appendix A). An entry larger than the table empties it and is no error; sizes count 32 bytes more than the
-// text.
+// The two tables of HPACK: 61 fixed fields, and a dynamic table for each connection and direction (RFC 7541 section 2.3
+// and appendix A). An entry counts the bytes of its text plus 32. Adding an entry larger than the whole table empties
+// the table and is no error.
 
-/** Largest dynamic table on either side; what RFC 9113 starts with, and it bounds what a client can make us keep. */
+/**
+ * Largest dynamic table, for each direction. It is the initial value of HTTP/2, and bounds the memory that a client can
+ * use.
+ */
 export const maxTableBytes = 4096;
-/** What each field counts beyond its text. */
+/** Bytes that a field counts in addition to its name and value (RFC 7541 section 4.1). */
 export const fieldOverheadBytes = 32;
-/** A power of two that holds every entry of a table of {@link maxTableBytes}. */
+/**
+ * Most entries that a table of {@link maxTableBytes} can have. Must be a power of two, because it is used as a bit
+ * mask.
+ */
 const ringSize = maxTableBytes / fieldOverheadBytes;
 
-/** Names and values of appendix A, flat; index 1 is at 0. */
+/** Names and values of appendix A in a flat list; the field with HPACK index 1 is at positions 0 and 1. */
 export const staticFields: readonly string[] = [
   ...[':authority', '', ':method', 'GET', ':method', 'POST', ':path', '/', ':path', '/index.html', ':scheme', 'http'],
   ...[':scheme', 'https', ':status', '200', ':status', '204', ':status', '206', ':status', '304', ':status', '400'],
@@ -25,29 +31,32 @@ export const staticFields: readonly string[] = [
 ];
 export const staticCount = staticFields.length / 2;
 
-/** The entries one side has added, newest first. */
+/** The dynamic table of one direction of a connection. Entries are addressed from the newest backwards. */
 export class DynamicTable {
-  /** Entries ever added; the newest has this number. */
+  /** How many entries were ever added; also the number of the newest entry. */
   added = 0;
-  /** Entries there now. */
+  /** How many entries are in the table now. */
   count = 0;
   #bytes = 0;
   #limit = maxTableBytes;
   readonly #names: string[] = [];
   readonly #values: string[] = [];
 
-  /** Bytes the table may hold. */
+  /** Largest size of the table in bytes. */
   get limit(): number {
     return this.#limit;
   }
 
-  /** @param bytes at most {@link maxTableBytes} */
+  /**
+   * Sets the largest size and drops the oldest entries beyond it.
+   * @param bytes at most {@link maxTableBytes}
+   */
   setLimit(bytes: number): void {
     this.#limit = bytes;
     this.#evict();
   }
 
-  /** Name of the entry `distance` behind the newest; it must exist. */
+  /** Name of the entry that was added `distance` entries before the newest. The entry must exist. */
   name(distance: number): string {
     return this.#names[(this.added - distance) & (ringSize - 1)]!;
   }

@@ -1,21 +1,24 @@
-// Reads the chunked transfer coding (RFC 9112 section 7.1), of requests and of members' answers. The data of several
-// chunks in one piece is moved together inside that piece, so that it goes on as one write; the caller must own the
-// buffer.
+// Decodes the chunked transfer coding (RFC 9112 section 7.1) of request bodies and of members' answers. When one buffer
+// holds the data of several chunks, the data is moved together inside that buffer, so that it can be written at once.
+// The caller must therefore own the buffer.
 
 /**
- * Bytes of chunk extensions in one body; no known peer sends any (CVE-2024-22019). Go refuses a chunk whose line fills
- * its buffer of 4,096 bytes.
+ * Most bytes of chunk extensions in one body. No known client or server sends any, and unlimited ones allow an attack
+ * (CVE-2024-22019). Go refuses a chunk whose size line exceeds 4,096 bytes.
  */
 const maxExtensionBytes = 4000;
-/** Bytes of trailers in one body, the empty line behind them included; Go reads no more. They are dropped. */
+/**
+ * Most bytes of trailers in one body, including the empty line after them; Go has the same limit. Trailers are read and
+ * dropped.
+ */
 const maxTrailerBytes = 4096;
-/** Hexadecimal digits of a chunk size: 2^52 - 1 is the largest that stays an exact number. */
+/** Most hexadecimal digits of a chunk size. 13 digits make at most 2^52 - 1, which a number holds exactly. */
 const maxChunkDigits = 13;
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
-/** Where the reader stands. */
+/** States of the decoder: what the next byte belongs to. */
 const chunkSize = 0;
 const chunkExtension = 1;
 const chunkSizeLf = 2;
@@ -28,14 +31,14 @@ const trailerLf = 8;
 const lastLf = 9;
 const trailerName = 10;
 
-/** A body or an answer is not valid HTTP; the message names the rule and holds nothing that was sent. */
+/** A body or an answer is not valid HTTP. The message names the violated rule and repeats no received data. */
 export class ResponseFault extends Error {
   override readonly name = 'ResponseFault';
 }
 
-/** Reads one chunked body after the other, byte by byte but for the data itself. */
+/** Decodes chunked bodies, one after the other. */
 export class ChunkedBody {
-  /** Where the data of the last read() lies, moved together. */
+  /** The range of the buffer passed to the last read() that holds the decoded data; empty when `end` equals `start`. */
   readonly found = { start: 0, end: 0 };
   #state = chunkSize;
   #size = 0;
@@ -44,12 +47,12 @@ export class ChunkedBody {
   #trailerBytes = 0;
   #ended = false;
 
-  /** The last chunk and its trailers have been read. */
+  /** Whether the last chunk and its trailers have been read. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Makes ready for the next body. */
+  /** Resets the decoder for the next body. */
   begin(): void {
     this.#state = chunkSize;
     this.#size = 0;
@@ -60,8 +63,9 @@ export class ChunkedBody {
   }
 
   /**
-   * Reads from `from` on and gives the offset behind what it used; the data is in {@link found}.
-   * @throws ResponseFault
+   * Decodes `chunk` from offset `from` and sets {@link found}.
+   * @returns the offset after the last byte used: the end of the body, or `chunk.length`
+   * @throws ResponseFault when the coding is not valid
    */
   read(chunk: Buffer, from: number): number {
     const { found } = this;
@@ -128,7 +132,7 @@ export class ChunkedBody {
   #takeExtension(byte: number): void {
     if (byte === carriageReturn) this.#state = chunkSizeLf;
     else if (isControl(byte)) throw new ResponseFault('a chunk extension is invalid');
-    else if (++this.#extensionBytes > maxExtensionBytes) throw new ResponseFault('it sent too many chunk extensions');
+    else if (++this.#extensionBytes > maxExtensionBytes) throw new ResponseFault('it has too many chunk extensions');
   }
 
   #takeTrailer(byte: number): void {
@@ -138,7 +142,8 @@ export class ChunkedBody {
       else if (isControl(byte)) throw new ResponseFault('a trailer is invalid');
     } else if (byte === carriageReturn && this.#state === trailerStart) this.#state = lastLf;
     else if (byte === 0x3a && this.#state === trailerName) this.#state = trailerLine;
-    // Trailers are dropped, but one that is no field is where another server might see the next request.
+    // Trailers are dropped, but each must look like a field. Otherwise another server might take it for the next
+    // request.
     else if (!isTokenByte(byte)) throw new ResponseFault('a trailer is invalid');
     else this.#state = trailerName;
   }
@@ -161,7 +166,7 @@ export class ChunkedBody {
   }
 }
 
-/** Any control character but the tab. */
+/** Whether a byte is a control character other than tab. */
 function isControl(byte: number): boolean {
   return (byte < 0x20 && byte !== 0x09) || byte === 0x7f;
 }
@@ -173,7 +178,7 @@ function hexValue(byte: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
 }
 
-/** RFC 9110 section 5.6.2. */
+/** Whether a byte may be part of a token (RFC 9110 section 5.6.2). */
 function isTokenByte(byte: number): boolean {
   if (byte >= 0x30 && byte <= 0x39) return true;
   const lower = byte | 0x20;

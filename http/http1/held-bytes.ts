@@ -1,23 +1,24 @@
-// Bytes of a client that came before somebody wants them: pipelined requests, a body nobody has asked for yet.
+// A queue of bytes that a client sent before they can be processed: pipelined requests, or a body that is not being
+// read yet.
 
 /**
- * Above these the client is made to wait. Pieces are counted as well, because each costs a few hundred bytes, however
- * short it is.
+ * When either limit is reached, reading from the client's socket pauses. Buffers are counted too, because each costs a
+ * few hundred bytes of memory, however short it is.
  */
 const maxBytes = 64 * 1024;
 const maxPieces = 256;
 
-/** Pieces in the order they came. */
+/** Received buffers in the order they arrived. */
 export class HeldBytes {
   #pieces: Buffer[] = [];
   #length = 0;
 
-  /** Bytes held. */
+  /** Number of bytes in the queue. */
   get length(): number {
     return this.#length;
   }
 
-  /** So much is held that no more should be read. */
+  /** Whether the socket should be paused until some of the queue is used. */
   get isFull(): boolean {
     return this.#length >= maxBytes || this.#pieces.length >= maxPieces;
   }
@@ -27,14 +28,14 @@ export class HeldBytes {
     this.#length += piece.length;
   }
 
-  /** Takes the first piece; there must be one. */
+  /** Removes and returns the first buffer. The queue must not be empty. */
   shift(): Buffer {
     const piece = this.#pieces.shift()!;
     this.#length -= piece.length;
     return piece;
   }
 
-  /** Puts back, to the front, what is left of a piece behind its first `used` bytes. */
+  /** Puts a buffer back to the front, without its first `used` bytes. */
   putBack(piece: Buffer, used: number): void {
     if (used === piece.length) return;
     this.#pieces.unshift(piece.subarray(used));
@@ -46,7 +47,7 @@ export class HeldBytes {
     this.#length = 0;
   }
 
-  /** All of it as one piece. */
+  /** All queued bytes in one buffer; the queue keeps them. */
   joined(): Buffer {
     return Buffer.concat(this.#pieces);
   }

@@ -1,6 +1,6 @@
-// Writes one HTTP/1.1 answer in as few pieces as possible: head, body and end of a small answer leave as one TLS
-// record. An answer that is shorter or longer than its Content-Length never looks complete: the next one would be read
-// from its rest.
+// Writes one HTTP/1.1 answer with as few writes as possible: a small answer with head and body is one TLS record. An
+// answer that is shorter or longer than its Content-Length must cut the connection. Otherwise the client would take
+// body bytes for the next answer, or wait for them.
 import { STATUS_CODES } from 'node:http';
 import type { Writable } from 'node:stream';
 import { HttpFault } from '../http-fault.ts';
@@ -8,9 +8,12 @@ import { rememberingNames } from '../header-names.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 import { badValue, connectionField, token } from '../field-syntax.ts';
 
-/** Pieces up to this size are copied together; larger ones go as they are. */
+/**
+ * When at least twice this many bytes are pending, buffers are written separately; smaller amounts are copied into one
+ * buffer.
+ */
 const copiedBytes = 64 * 1024;
-/** What is written within one turn goes out at its end, unless it is more than this. */
+/** Most bytes that wait for the end of the current turn of the event loop; more are written at once. */
 const mostPending = 2 * 1024 * 1024;
 
 const lineEnd = Buffer.from('\r\n', 'latin1');
@@ -19,7 +22,10 @@ const lastChunk = Buffer.from('0\r\n\r\n', 'latin1');
 
 const nothing = (): void => undefined;
 
-/** What happens to a header of the caller: framing and connection are ours to write. */
+/**
+ * What happens to a header that the caller of answerHead() passes: it is written, dropped because only the framing may
+ * write it, read as the length, or refused.
+ */
 const fateOf = rememberingNames((name): 'write' | 'drop' | 'length' | 'bad' => {
   const lower = name.toLowerCase();
   if (lower === 'content-length') return 'length';
@@ -28,14 +34,17 @@ const fateOf = rememberingNames((name): 'write' | 'drop' | 'length' | 'bad' => {
 });
 
 /**
- * The last header at each index of a head and what was decided about it: most answers repeat most headers of the one
- * before. Saves 0.3 us of 0.5 for seven headers.
+ * Cache of checked headers, by their index in the head: most answers repeat most headers of the answer before. This
+ * saves 0.3 us of 0.5 us for seven headers.
  */
 const maxJudged = 128;
 const maxJudgedLength = 256;
 const judged: { readonly name: string; readonly value: string; readonly fate: 'write' | 'drop' | 'length' }[] = [];
 
-/** @throws HttpFault INTERNAL */
+/**
+ * Checks one header and says what happens to it.
+ * @throws HttpFault INTERNAL when the header is not valid
+ */
 function judge(name: string, value: string, index: number): 'write' | 'drop' | 'length' {
   const known = judged[index];
   if (known !== undefined && known.name === name && known.value === value) return known.fate;
@@ -47,18 +56,18 @@ function judge(name: string, value: string, index: number): 'write' | 'drop' | '
   return fate;
 }
 
-/** A response head and how the body after it is framed. */
+/** A response head, and how the body after it is framed. */
 export interface AnswerHead {
   readonly text: string;
-  /** Bytes of body to come, or 'chunked'. */
+  /** Content-Length of the body in bytes, or 'chunked'. */
   readonly body: number | 'chunked';
 }
 
 /**
- * The head of an answer.
- * @param bodyless no body follows: HEAD, 204, 304
- * @param close says `Connection: close`
- * @throws HttpFault INTERNAL when a header could change the meaning of the bytes; then nothing was sent
+ * Builds the head of an answer.
+ * @param bodyless no body follows, as for HEAD, 204 and 304
+ * @param close adds `Connection: close`
+ * @throws HttpFault INTERNAL when a header is not valid; nothing has been sent then
  */
 export function answerHead(status: number, headers: RawHeaders, bodyless: boolean, close: boolean): AnswerHead {
   let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Status'}\r\n`;
@@ -69,7 +78,7 @@ export function answerHead(status: number, headers: RawHeaders, bodyless: boolea
     const fate = judge(name, value, i);
     if (fate === 'drop') continue;
     if (fate === 'length') {
-      if (length !== undefined && length !== Number(value)) throw refuse('two lengths');
+      if (length !== undefined && length !== Number(value)) throw refuse('two different Content-Length headers');
       if (length !== undefined || status === 204) continue;
       length = Number(value);
     }
@@ -85,14 +94,14 @@ function refuse(what: string): HttpFault {
   return new HttpFault('INTERNAL', `the gateway built an answer with ${what}; it was not sent`);
 }
 
-/** The answer to one request while it is written. */
+/** Writes the answer to one request. */
 export class Http1Answer {
   readonly #socket: Writable;
   readonly #bodyless: boolean;
   readonly #onFlushed: (error?: Error | null) => void;
   readonly #onDrain: () => void;
   #head: string;
-  /** Bytes of body the head has promised and that are still to come; -1 in chunks. */
+  /** Bytes of the Content-Length that have not been written yet; -1 for a chunked body. */
   #remaining: number;
   #pieces: Buffer[] = [];
   #pendingBytes = 0;
@@ -100,7 +109,10 @@ export class Http1Answer {
   #drainOwed = false;
   #ended = false;
 
-  /** @param onFlushed called once the kernel took every byte of the answer, or with the error of the socket */
+  /**
+   * @param onFlushed called once the kernel has taken every byte of the answer, or with the error of the socket
+   * @param onDrain called when the socket has room again after {@link write} returned false
+   */
   constructor(
     socket: Writable,
     head: AnswerHead,
@@ -117,12 +129,16 @@ export class Http1Answer {
     this.#queue();
   }
 
-  /** Every byte that was promised was written. */
+  /** Whether as many bytes were written as the Content-Length says; always true for a chunked body. */
   get whole(): boolean {
     return this.#remaining <= 0;
   }
 
-  /** Takes a piece; undefined when it is more than the head has promised. False means wait for onDrain. */
+  /**
+   * Writes a chunk of the body.
+   * @returns false when the caller should wait for onDrain; undefined when the chunk exceeds the Content-Length, and
+   *   nothing of it was written
+   */
   write(chunk: Buffer): boolean | undefined {
     if (chunk.length === 0 || this.#bodyless) return true;
     if (this.#remaining >= 0) {
@@ -133,7 +149,7 @@ export class Http1Answer {
     this.#pendingBytes += chunk.length;
     if (this.#pendingBytes >= mostPending) this.#flush();
     else this.#queue();
-    // What waits here counts as well: once it is written, the socket emits its own 'drain'.
+    // Data that waits here counts as well: it will fill the socket's buffer, which then emits 'drain'.
     if (this.#pendingBytes + this.#socket.writableLength < this.#socket.writableHighWaterMark) return true;
     this.#drainOwed = true;
     return false;
@@ -144,13 +160,13 @@ export class Http1Answer {
     this.#flush();
   }
 
-  /** The connection is gone: what still waits is not written. */
+  /** Drops everything that was not written yet, because the connection is gone. */
   stop(): void {
     this.#queued = false;
     this.#drainOwed = false;
   }
 
-  /** The socket has room again. */
+  /** To be called when the socket emits 'drain'. Calls onDrain if write() has returned false. */
   drained(): void {
     if (!this.#drainOwed) return;
     this.#drainOwed = false;
@@ -158,8 +174,8 @@ export class Http1Answer {
   }
 
   /**
-   * Pieces that are written in one turn of the event loop leave in one write. A watch without events has only a head;
-   * the head then leaves alone.
+   * Defers writing to the end of this turn of the event loop, so that everything written in one turn leaves in one
+   * write. When no body data follows, as in a watch without events, the head leaves alone.
    */
   #queue(): void {
     if (this.#queued) return;

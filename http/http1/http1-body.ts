@@ -1,22 +1,25 @@
-// Takes the body of an HTTP/1.1 request out of the bytes of its connection. What follows the body in the same piece is
-// the next request, so every read says how far it went.
+// Extracts the body of an HTTP/1.1 request from the bytes of its connection. Bytes after the body in the same buffer
+// belong to the next request, so every read returns how many bytes it used.
 import { HttpFault } from '../http-fault.ts';
 import { ChunkedBody, ResponseFault } from './chunked-body.ts';
 import type { BodyFraming } from '../inbound.ts';
 
-/** Reads the body of one request of a connection after the other. */
+/** Reads the request bodies of one connection, one after the other. */
 export class RequestBody {
   #remaining = 0;
   #chunked: ChunkedBody | undefined;
   #inChunks = false;
   #data: Buffer | undefined;
 
-  /** Nothing of the body is left. */
+  /** Whether the whole body has been read. */
   get ended(): boolean {
     return this.#remaining === 0 && !this.#inChunks;
   }
 
-  /** Unframed bytes of the last read; a part of the piece given, which they were moved together in. */
+  /**
+   * Body data of the last read without chunk framing; undefined when there was none. It is a part of the buffer that
+   * was passed to read().
+   */
   get data(): Buffer | undefined {
     return this.#data;
   }
@@ -28,8 +31,10 @@ export class RequestBody {
   }
 
   /**
-   * Reads a piece, which must be ours to change, and gives how many of its bytes belong to the body.
-   * @throws HttpFault BAD_REQUEST when the chunks are not valid; extensions and trailers are bounded and dropped
+   * Reads body bytes from the start of `chunk`. The caller must own the buffer, because chunked data is moved inside
+   * it.
+   * @returns how many bytes of `chunk` belong to the body
+   * @throws HttpFault BAD_REQUEST when the chunked coding is not valid
    */
   read(chunk: Buffer): number {
     this.#data = undefined;

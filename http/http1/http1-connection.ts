@@ -1,5 +1,5 @@
-// One HTTP/1.1 connection of a client: reads one request at a time and hands it to the listener. Bytes that came early
-// (pipelined requests, a body nobody asked for yet) are held, within bounds, until the request before them is over.
+// One HTTP/1.1 connection of a client. It reads one request at a time and passes it to the listener. Bytes that arrive
+// early (pipelined requests, a body that is not being read yet) are kept, up to a limit, until they are needed.
 import type { Duplex } from 'node:stream';
 import { HttpFault } from '../http-fault.ts';
 import { readDirectly } from '../direct-read.ts';
@@ -19,45 +19,48 @@ import type { RefusalAnswer } from './refusal-answer.ts';
 import { answerBytes } from './refusal-answer.ts';
 
 /**
- * kube-apiserver's numbers: a head is read within 32 s of its first byte; an idle connection must outlive a load
- * balancer's.
+ * Same values as kube-apiserver: a request head must be complete 32 s after its first byte, and idle connections stay
+ * open longer than those of common load balancers.
  */
 const headTimeoutMs = 32_000;
 const idleTimeoutMs = 120_000;
 /**
- * While draining: the first request of a new connection is on its way, and its client would not send it again (Go's
- * Shutdown waits, too).
+ * While the gateway drains: how long a new connection may still send its first request. The request may be on its way
+ * already, and its client would not send it again. Go's Shutdown waits too.
  */
 const firstRequestMs = 1_000;
 
-const crowdedText = 'the gateway holds too many unfinished requests; ask again';
+const crowdedText = 'the gateway has too many unfinished requests; try again';
 const faultHead: Http1RequestHead = { body: 'none', host: '', close: true, expectsContinue: false, upgrade: false };
 
-/** What connections need of their listener. */
+/** What a connection gets from the listener that accepted it. */
 export interface Http1Listener {
-  /** Called for every request; must not throw. */
+  /** Called once for every request; must not throw. */
   readonly arrive: (arrival: Arrival) => void;
-  /** The whole answer to bytes that are no request, for which there is no `Inbound`. */
+  /** Builds the answer for bytes that are not a valid request. */
   readonly refusal: (fault: HttpFault) => RefusalAnswer;
-  /** True once every answer says `Connection: close`. */
+  /** Whether the gateway is draining. Every answer then says `Connection: close`. */
   readonly draining: () => boolean;
-  /** A client that takes none of the bytes that wait for it is given up after this. */
+  /** Milliseconds after which a client that reads nothing of its answer is disconnected. */
   readonly lostMs: number;
   readonly holdings: Pick<ClientHoldings, 'open'>;
-  /** The connection is closed or became a tunnel; called once. */
+  /** Called once, when the connection was closed or upgraded to a tunnel. */
   readonly onReleased: (connection: Http1Connection) => void;
 }
 
 /**
- * Where the reading stands: at a request head, in a body, after a body while the answer is still to come, or nowhere
- * because the socket is no longer ours.
+ * What the next received byte belongs to. 'head' and 'body' are parts of a request. In 'answer' the body has been read
+ * and the answer is not finished. In 'released' this object does not use the socket any more.
  */
 type Mode = 'head' | 'body' | 'answer' | 'released';
 
-/** Owns a socket from the end of its handshake. */
+/** Serves HTTP/1.1 on a socket whose TLS handshake is done. */
 export class Http1Connection implements RequestCarrier {
   readonly socket: Duplex;
-  /** `performance.now()` after which the client has waited too long to send; never while a request is under way. */
+  /**
+   * Time on the clock of `performance.now()` at which the connection is closed unless the client has sent more.
+   * Infinity while a request is being handled.
+   */
   deadlineMs = performance.now() + idleTimeoutMs;
   readonly #peer: Peer;
   readonly #listener: Http1Listener;
@@ -65,13 +68,13 @@ export class Http1Connection implements RequestCarrier {
   readonly #head = new HeadReader();
   readonly #body = new RequestBody();
   #mode: Mode = 'head';
-  /** No request has come yet. */
+  /** Whether the connection has not sent a request yet. */
   #isNew = true;
   #inbound: Http1Inbound | undefined;
   #reader: BodyReader | undefined;
   #bodyPaused = false;
   #expectsContinue = false;
-  /** The present answer is the last one. */
+  /** Whether the connection closes after the current answer. */
   #last = false;
   #peerEnded = false;
   readonly #held = new HeldBytes();
@@ -86,7 +89,9 @@ export class Http1Connection implements RequestCarrier {
   };
   readonly #onEnd = (): void => this.#ended();
   readonly #onClose = (): void => this.#closed();
-  /** Since when the client takes none of the bytes that wait for it, as the sweep saw it. */
+  /**
+   * When a sweep first saw that the client reads nothing of its answer (`performance.now()`); Infinity while it reads.
+   */
   #stuckSinceMs = Number.POSITIVE_INFINITY;
   readonly #giveBack: () => void;
   readonly #onDrain = (): void => {
@@ -103,13 +108,19 @@ export class Http1Connection implements RequestCarrier {
     socket.on('end', this.#onEnd).on('close', this.#onClose).on('drain', this.#onDrain);
   }
 
-  /** Closes a connection whose client took too long to send, see {@link deadlineMs}, or takes nothing of its answer. */
+  /**
+   * Closes the connection when its {@link deadlineMs} has passed or the client has stopped reading its answer. To be
+   * called regularly.
+   */
   sweep(nowMs: number): void {
     if (this.socket.writableNeedDrain) this.#stuckSinceMs = Math.min(this.#stuckSinceMs, nowMs);
     if (nowMs > this.deadlineMs || nowMs - this.#stuckSinceMs > this.#listener.lostMs) this.socket.destroy();
   }
 
-  /** Closes the connection now if no request is on it; otherwise its answer will be the last. */
+  /**
+   * To be called when the gateway drains. Closes the connection if no request is being handled; one that has not sent
+   * any request yet still gets 1 second for its first. During a request, the connection closes after the answer.
+   */
   closeIdle(): void {
     if (this.#mode !== 'head' || this.#head.started) return;
     if (this.#isNew) this.deadlineMs = Math.min(this.deadlineMs, performance.now() + firstRequestMs);
@@ -117,21 +128,21 @@ export class Http1Connection implements RequestCarrier {
   }
 
   /**
-   * What a client that has logged in sent early is bounded as it is; of any other it counts together with its
-   * unfinished head.
+   * Reports how many bytes this connection keeps. Early bytes of a client that has logged in are left out, since
+   * HeldBytes limits them.
    */
   #tellHeld(): void {
     this.#holding.hold(this.#head.heldBytes + (this.#holding.isProven() ? 0 : this.#held.length));
   }
 
-  /** The memory this connection holds is needed by others. */
+  /** Closes the connection, because its memory is needed for others. A client that waits for an answer gets 429. */
   #crowdedOut(): void {
     const isAwaited = this.#inbound !== undefined || (this.#mode === 'head' && this.#head.started);
     if (!isAwaited) this.#close();
     else this.#refuse(new HttpFault('TOO_MANY_REQUESTS', crowdedText, { retryAfterSeconds: 1 }));
   }
 
-  /** Reads what is held as far as it is wanted, and makes the client wait when too much is held. */
+  /** Processes queued bytes as far as possible, and pauses the socket while too many are queued. */
   #pump(): void {
     if (this.#taking || this.#mode === 'released') return;
     while (this.#held.length > 0 && this.#wants()) {
@@ -225,7 +236,7 @@ export class Http1Connection implements RequestCarrier {
 
   readBody(reader: BodyReader): void {
     if (this.#mode !== 'body') {
-      // Nothing is to come; the reader hears of the end after this call, as from a stream.
+      // No body is left to read. onEnd is deferred, because callers expect it after this call, as from a stream.
       if (this.#mode === 'answer') queueMicrotask(() => reader.onEnd());
       return;
     }
@@ -253,7 +264,7 @@ export class Http1Connection implements RequestCarrier {
     return this.#last;
   }
 
-  /** A small body that is here already and not wanted is dropped; the connection goes on. */
+  /** Drops the unread body of a request if all of it has arrived, so that the connection can be used again. */
   #dropHeldBody(): void {
     while (this.#held.length > 0 && !this.#body.ended) {
       const chunk = this.#held.shift();
@@ -267,7 +278,7 @@ export class Http1Connection implements RequestCarrier {
     if (this.#body.ended) this.#mode = 'answer';
   }
 
-  /** The callback of the last write of an answer. */
+  /** Called when the last write of an answer has finished or failed. */
   readonly answered = (error?: Error | null): void => {
     const inbound = this.#inbound;
     if (inbound === undefined || (error !== undefined && error !== null)) return;
@@ -283,7 +294,10 @@ export class Http1Connection implements RequestCarrier {
     else this.#close();
   };
 
-  /** After a whole exchange nothing of the client is unread, unless it sent more than it may. */
+  /**
+   * Closes the connection after a complete answer. If the client has sent more bytes than it should, they are read and
+   * dropped, because unread bytes would make the kernel reset the connection.
+   */
   #close(): void {
     if (this.#held.length > 0) {
       this.#endLingering();
@@ -295,7 +309,10 @@ export class Http1Connection implements RequestCarrier {
     else this.socket.once('finish', () => this.socket.destroy());
   }
 
-  /** The client is still sending a body that is not wanted, and may not read our answer before it is done. */
+  /**
+   * Reads and drops the rest of an unwanted request body, because some clients read the answer only after they have
+   * sent everything.
+   */
   #dropBody(): void {
     let dropped = 0;
     this.#lingering = setTimeout(() => this.socket.destroy(), lingerMs).unref();
@@ -310,7 +327,10 @@ export class Http1Connection implements RequestCarrier {
     this.#pump();
   }
 
-  /** Malformed bytes: they are answered where no answer has begun, and nothing after them is read as HTTP. */
+  /**
+   * Ends the connection after malformed bytes. Sends an error answer if no answer has begun, and parses nothing of what
+   * follows.
+   */
   #refuse(error: HttpFault): void {
     const inbound = this.#inbound;
     this.#inbound = undefined;
@@ -320,7 +340,8 @@ export class Http1Connection implements RequestCarrier {
       inbound.finish(true);
       return;
     }
-    // The rest of the body of a request that has its whole answer: a second one would be taken for the next request's.
+    // The malformed bytes belong to the body of a request that already has its complete answer. The client would take
+    // an error answer for the answer to its next request.
     const isAnswered = inbound === undefined && this.#mode === 'body';
     this.#endLingering(isAnswered ? undefined : answerBytes(this.#listener.refusal(error)));
     inbound?.finish(true);
@@ -331,7 +352,7 @@ export class Http1Connection implements RequestCarrier {
     endLingering(this.socket, lastBytes);
   }
 
-  /** From here on this connection does not read its socket; its next owner must. */
+  /** Stops using the socket. Whoever uses it next must add its own listeners. */
   #release(): void {
     if (this.#mode === 'released') return;
     this.#mode = 'released';
@@ -346,7 +367,10 @@ export class Http1Connection implements RequestCarrier {
     this.#listener.onReleased(this);
   }
 
-  /** A client that ends its side while we work has gone, as in Go's server; one that has its answer may. */
+  /**
+   * Called when the client has closed its sending side. During a request this counts as leaving, as in Go's server;
+   * once the answer is complete it is a normal end.
+   */
   #ended(): void {
     this.#peerEnded = true;
     const inbound = this.#inbound;

@@ -61,7 +61,7 @@ for (const [what, headers] of [
   ['CR LF in a value', ['X', 'a\r\nSet-Cookie: b']],
   ['U+010A, whose low byte is LF', ['X', 'a\u010ab']],
   ['a name that is no token', ['X:y', 'z']],
-  ['two lengths', ['Content-Length', '1', 'Content-Length', '2']],
+  ['two different Content-Length headers', ['Content-Length', '1', 'Content-Length', '2']],
 ] as const) {
   test(`an answer with ${what} is not written, and another can be`, async () => {
     const line = openLine((inbound) => {

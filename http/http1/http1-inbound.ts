@@ -1,5 +1,5 @@
-// One request of an HTTP/1.1 connection as its listener sees it. An answer may begin before the request body was read;
-// the connection then reads and drops the rest before it closes.
+// One request of an HTTP/1.1 connection, as the listener sees it. An answer may begin before the request body was read;
+// the connection then reads and drops the body before it closes.
 import type { Duplex } from 'node:stream';
 import type { BodyFraming, BodyReader, Inbound, InboundUpgrade } from '../inbound.ts';
 import type { RawHeaders } from '../raw-headers.ts';
@@ -7,16 +7,16 @@ import { Http1Answer, answerHead } from './http1-answer.ts';
 import type { Http1Head } from './http1-parser.ts';
 import { endLingering } from '../linger.ts';
 
-/** What a request needs of the connection it came on. */
+/** What a request uses of the connection it arrived on. */
 export interface RequestCarrier {
   readonly socket: Duplex;
-  /** Starts to read the body, and answers `Expect: 100-continue` before the first time. */
+  /** Starts reading the body. The first call also sends `100 Continue` if the client expects it. */
   readBody(reader: BodyReader): void;
   pauseBody(): void;
   resumeBody(): void;
-  /** Asked when the answer begins: true when it must be the last one of the connection. */
+  /** Called when the answer begins. Returns true when the connection must close after this answer. */
   endsWithAnswer(): boolean;
-  /** Called when the answer was handed to the kernel as a whole, or with the error of the socket. */
+  /** Called when the kernel has taken the whole answer, or with the error of the socket. */
   readonly answered: (error?: Error | null) => void;
 }
 
@@ -29,7 +29,9 @@ export class Http1Inbound implements Inbound {
   readonly body: BodyFraming;
   answered = false;
   closed = false;
-  /** The answer is on its way out as a whole: a client that leaves now has not cut it short. */
+  /**
+   * Whether the whole answer was written. If the client disconnects afterwards, the exchange does not count as aborted.
+   */
   ended = false;
   readonly #carrier: RequestCarrier;
   #answer: Http1Answer | undefined;
@@ -74,7 +76,7 @@ export class Http1Inbound implements Inbound {
     return more ?? true;
   }
 
-  /** An answer that is shorter than its Content-Length is cut, so that it looks cut. */
+  /** Ends the answer. When it is shorter than its Content-Length, the connection is cut, so that the client notices. */
   end(): void {
     const answer = this.#answer;
     if (answer === undefined || this.closed || this.ended) return;
@@ -91,12 +93,12 @@ export class Http1Inbound implements Inbound {
     if (!this.closed) this.#carrier.socket.destroy();
   }
 
-  /** The socket has room again. */
+  /** To be called when the socket emits 'drain'. Calls the onDrain listener if write() has returned false. */
   drained(): void {
     if (!this.ended) this.#answer?.drained();
   }
 
-  /** The exchange is over; called by the connection. */
+  /** Called by the connection when the exchange is over. */
   finish(aborted: boolean): void {
     if (this.closed) return;
     this.closed = true;
@@ -115,7 +117,7 @@ export class Http1Inbound implements Inbound {
   }
 }
 
-/** A request with an Upgrade header: the bare socket, on which the answer is written by hand. */
+/** A request with an Upgrade header. It owns the socket, and its answer is written straight to it. */
 export class Http1UpgradeInbound implements InboundUpgrade {
   readonly protocol = 'HTTP/1.1';
   readonly method: string;
@@ -158,7 +160,10 @@ export class Http1UpgradeInbound implements InboundUpgrade {
     return this.closed || this.socket.write(chunk);
   }
 
-  /** A refused upgrade ends the connection: bytes that followed it can never be read as another request. */
+  /**
+   * Ends the answer to a refused upgrade. The connection closes too, so that bytes after the request cannot be read as
+   * another request.
+   */
   end(): void {
     this.#finished = true;
     endLingering(this.socket);

@@ -1,5 +1,5 @@
-// A client connection of HTTP/1.1 for tests: no socket, but a pair of streams. Streams hand on by ticks, so a test
-// calls settle() before it looks.
+// A fake HTTP/1.1 connection of a client for tests: a pair of streams in place of a socket. Streams pass data on in
+// later ticks, so a test must call settle() before it checks a result.
 import { duplexPair } from 'node:stream';
 import type { Duplex } from 'node:stream';
 import type { BodyReader, Inbound } from '../inbound.ts';
@@ -7,15 +7,15 @@ import type { Arrival } from '../arrival.ts';
 import { unboundedHoldings } from '../client-holdings.ts';
 import { Http1Connection } from './http1-connection.ts';
 
-/** A connection with its client's end. */
+/** A server-side connection together with the client's end of it. */
 export interface Line {
   readonly client: Duplex;
   readonly socket: Duplex;
   readonly connection: Http1Connection;
   readonly arrivals: Arrival[];
-  /** Writes of the server, as latin1. */
+  /** Each write of the server, as latin1 text. */
   readonly writes: string[];
-  /** Everything the client got, as latin1. */
+  /** Everything the client has received, as latin1 text. */
   received(): string;
   drain(): void;
   readonly released: () => number;
@@ -23,14 +23,17 @@ export interface Line {
 
 const peer = { address: '127.0.0.1', serverName: '', certificates: [], tlsAuthorized: false };
 
-/** Lets everything that is ready happen: streams hand on by ticks and microtasks only. */
+/** Waits until the streams have passed on all pending data. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 const holdings = unboundedHoldings();
 
-/** Opens a connection; `answer` is called with every request. */
+/**
+ * Opens a connection.
+ * @param answer called with every request
+ */
 export function openLine(answer?: (inbound: Inbound, arrival: Arrival) => void): Line {
   const [client, socket] = duplexPair();
   const arrivals: Arrival[] = [];
@@ -72,19 +75,19 @@ export function openLine(answer?: (inbound: Inbound, arrival: Arrival) => void):
   };
 }
 
-/** Sends as the client, latin1. */
+/** Sends latin1 text as the client. */
 export const send = (line: Line, text: string): void => void line.client.write(Buffer.from(text, 'latin1'));
-/** A GET without a body; `more` are whole header lines. */
+/** The text of a GET request without a body. `more` are further header lines, each with its CRLF. */
 export const get = (target: string, more = ''): string => `GET ${target} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
 
-/** Answers with the target as text of known length. */
+/** Answers a request with its own target as body. */
 export const echo = (inbound: Inbound): void => {
   inbound.respond(200, ['Content-Length', String(inbound.target.length)], false);
   inbound.write(Buffer.from(inbound.target));
   inbound.end();
 };
 
-/** Collects a body. */
+/** Reads a request body; the returned object is updated as data arrives. */
 export function collect(inbound: Inbound): { text: string; ended: boolean } {
   const found = { text: '', ended: false };
   const reader: BodyReader = {

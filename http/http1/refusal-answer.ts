@@ -1,8 +1,9 @@
-// The whole answer to bytes that are no request, for which there is no `Inbound` to answer on.
+// A complete HTTP/1.1 answer to bytes that are not a valid request. For such bytes there is no `Inbound` object to
+// answer with.
 import type { RawHeaders } from '../raw-headers.ts';
 import { answerHead } from './http1-answer.ts';
 
-/** Header values of a refusal that are '' are left out. */
+/** The parts of an answer to bytes that are not a valid request. Headers whose value is '' are not sent. */
 export interface RefusalAnswer {
   readonly status: number;
   readonly headers: RawHeaders;

@@ -1,6 +1,6 @@
-// The streams of one HTTP/2 connection of a client (RFC 9113 section 5): which are open, the bodies that come on them,
-// and how faulty ones are reset. A fault of one stream resets that stream; a fault that leaves both sides with
-// different ideas of the connection throws ConnectionFault.
+// The streams of one HTTP/2 connection of a client (RFC 9113 section 5): which are open, the request bodies on them,
+// and resets of faulty ones. An error of one stream resets only that stream. An error after which client and gateway
+// would disagree about the connection's state throws ConnectionFault.
 import { maxClientStreams } from '../../lib/limits.ts';
 import type { FloodBudget } from './http2-budget.ts';
 import { ConnectionFault, calm, errorCode, frameFlag, protocolFault } from './http2-frames.ts';
@@ -13,9 +13,9 @@ import { StreamIds } from './http2-stream-ids.ts';
 
 /** What the streams report to their connection. */
 export interface StreamsOwner {
-  /** Less of the bodies is held than before. */
+  /** Called when unread body bytes have been dropped or used. */
   onHeldLess(): void;
-  /** A stream has ended; the frame that ends it is written right after this call. */
+  /** Called when a stream ends, right before its last frame is written. */
   onStreamClosed(): void;
 }
 
@@ -27,9 +27,9 @@ export class ClientStreams implements StreamCarrier {
   readonly #open = new StreamSet<Http2Stream>();
   readonly #ids = new StreamIds();
   readonly #window = new ReceiveWindow((bytes) => this.sender.sendWindowUpdate(0, bytes));
-  /** The stream whose DATA frame is being read; undefined when its body is dropped. */
+  /** The stream whose DATA frame is being read; undefined when the frame's data is dropped. */
   #dataStream: Http2Stream | undefined;
-  /** Bytes of that frame that are no body, or not read yet. */
+  /** Bytes of the current DATA frame that were not yet received as body data; at the end of the frame, its padding. */
   #paddingBytes = 0;
   #dataEnds = false;
 
@@ -43,17 +43,17 @@ export class ClientStreams implements StreamCarrier {
     return this.#open.size;
   }
 
-  /** The highest id that was opened. */
+  /** The highest stream id the client has opened. */
   get last(): number {
     return this.#ids.last;
   }
 
-  /** Bytes of bodies that have not been read yet. */
+  /** Bytes of request bodies that were received and not used yet. */
   get heldBytes(): number {
     return this.#window.heldBytes;
   }
 
-  /** A copy. */
+  /** A copy of the list of open streams, safe to iterate while streams close. */
   values(): readonly Http2Stream[] {
     return this.#open.values();
   }
@@ -63,8 +63,11 @@ export class ClientStreams implements StreamCarrier {
   }
 
   /**
-   * Opens a stream with an id above {@link last}; undefined when it was reset instead.
-   * @param head undefined when it is malformed
+   * Opens a stream; `id` must be above {@link last}.
+   * @param head undefined when the head is malformed
+   * @param ends whether the request has no body
+   * @returns undefined when the stream was reset
+   * @throws ConnectionFault after too many resets
    */
   open(id: number, head: Http2Head | undefined, ends: boolean): Http2Stream | undefined {
     this.#ids.open(id);
@@ -78,20 +81,27 @@ export class ClientStreams implements StreamCarrier {
     return undefined;
   }
 
-  /** HEADERS on a stream that is no longer open: silence where we reset it. @throws ConnectionFault */
+  /**
+   * Handles HEADERS on a closed stream. They are ignored when the gateway reset the stream, since the client may not
+   * have known that.
+   * @throws ConnectionFault otherwise
+   */
   judgeLateHeaders(id: number): void {
     if (this.#ids.wasResetByUs(id)) return;
     if (this.#ids.wasPassedOver(id)) throw protocolFault('HEADERS on a stream that was passed over');
     throw new ConnectionFault(errorCode.streamClosed, 'HEADERS on a stream that has ended');
   }
 
-  /** A second header block, which must end the body. */
+  /** Handles trailers: a second header block, which must end the request. */
   onTrailers(stream: Http2Stream, valid: boolean, ends: boolean): void {
     if (stream.received) this.fault(stream, errorCode.streamClosed);
     else if (!ends || !valid || !stream.receiveEnd()) this.fault(stream, errorCode.protocolError);
   }
 
-  /** A DATA frame begins; `length` is its whole payload. @throws ConnectionFault */
+  /**
+   * Handles the header of a DATA frame; `length` is the length of its payload.
+   * @throws ConnectionFault when the stream was never opened, or the client exceeds the connection's window
+   */
   onDataBegin(id: number, flags: number, length: number): void {
     if (id === 0 || id > this.#ids.last) throw protocolFault('DATA on a stream that is not open');
     if (!this.#window.take(length)) throw new ConnectionFault(errorCode.flowControlError, 'the window is exceeded');
@@ -125,7 +135,10 @@ export class ClientStreams implements StreamCarrier {
     if (this.#dataEnds && !stream.receiveEnd()) this.fault(stream, errorCode.protocolError);
   }
 
-  /** WINDOW_UPDATE of a stream. @throws ConnectionFault */
+  /**
+   * Handles WINDOW_UPDATE of a stream.
+   * @throws ConnectionFault when the stream was never opened
+   */
   onWindowUpdate(id: number, increment: number): void {
     if (id > this.#ids.last) throw protocolFault('WINDOW_UPDATE on a stream that is not open');
     const stream = this.#open.get(id);
@@ -134,14 +147,17 @@ export class ClientStreams implements StreamCarrier {
     else if (!this.sender.widen(stream, increment)) this.fault(stream, errorCode.flowControlError);
   }
 
-  /** RST_STREAM. @throws ConnectionFault */
+  /**
+   * Handles RST_STREAM of the client.
+   * @throws ConnectionFault when the stream was never opened, or after too many resets
+   */
   onReset(id: number): void {
     if (id === 0 || id > this.#ids.last) throw protocolFault('RST_STREAM on a stream that is not open');
     if (!this.#budget.spendReset()) throw calm('too many streams are reset');
     this.#open.get(id)?.lose();
   }
 
-  /** The client is gone. */
+  /** Ends all streams, because the client disconnected. */
   loseAll(): void {
     for (const stream of this.#open.values()) stream.lose();
   }
@@ -165,14 +181,20 @@ export class ClientStreams implements StreamCarrier {
     this.#owner.onStreamClosed();
   }
 
-  /** Resets a stream for what its client did. @throws ConnectionFault when that was one too many */
+  /**
+   * Resets a stream because the client broke the protocol on it.
+   * @throws ConnectionFault after too many resets
+   */
   fault(stream: Http2Stream, code: number): void {
     this.#spendReset();
     if (this.#dataStream === stream) this.#dataStream = undefined;
     stream.reset(code);
   }
 
-  /** The same where there is no stream. */
+  /**
+   * Resets a stream that is not open here.
+   * @throws ConnectionFault after too many resets
+   */
   #refuse(id: number, code: number): void {
     this.#spendReset();
     this.#ids.rememberReset(id);

@@ -1,43 +1,52 @@
-// Bounds what a client may do on one HTTP/2 connection that costs us and serves nobody: resets (CVE-2023-44487 and
-// CVE-2025-8671) and frames without content. Honest clients send more of them the more they are sent, so answers earn
-// some back.
+// Limits the frames with which a client can cost CPU time without asking for anything: resets (CVE-2023-44487 and
+// CVE-2025-8671) and frames without content. Honest clients send more of these frames the more data they receive, so
+// answers increase the budget.
 
-/** Resets at once, and more of them every second; nghttp2 allows 1,000 and 33. */
+/** How many resets are allowed at once, and how many the budget regains each second. nghttp2 allows 1,000 and 33. */
 const resetBurst = 500;
 const resetsPerSecond = 50;
-/** PING, SETTINGS, PRIORITY, empty DATA, WINDOW_UPDATE, unknown frames. */
+/**
+ * How many frames without content are allowed at once, and how many the budget regains each second: PING, SETTINGS,
+ * PRIORITY, empty DATA, WINDOW_UPDATE, unknown types.
+ */
 const frameBurst = 10_000;
 const framesPerSecond = 500;
-/** Go's client sends two WINDOW_UPDATEs for every 4 KiB it has read. */
+/**
+ * For this many bytes of answers, a client may send one more frame without content. Go's client sends two WINDOW_UPDATE
+ * frames for every 4 KiB it reads.
+ */
 const bytesPerFrame = 1024;
 
-/** Counts down what one connection has left. No clock: the listener's sweep refills it. */
+/**
+ * Counts how many resets and frames without content one connection may still send. It reads no clock; the listener
+ * refills it every second.
+ */
 export class FloodBudget {
   #resets = resetBurst;
   #frames = frameBurst;
 
-  /** A stream was reset, by the client or for a fault of it. False when that was one too many. */
+  /** Counts a reset of a stream, by the client or because of its error. False when the budget is used up. */
   spendReset(): boolean {
     return --this.#resets >= 0;
   }
 
-  /** A frame that moves nothing forward. False when it was one too many. */
+  /** Counts a frame without content. False when the budget is used up. */
   spendFrame(): boolean {
     return --this.#frames >= 0;
   }
 
-  /** An answer was completed. */
+  /** Increases the budget for a completed answer. */
   earnAnswer(): void {
     if (this.#resets < resetBurst) this.#resets++;
     this.#earn(8);
   }
 
-  /** So many bytes of body went out. */
+  /** Increases the budget for bytes of answer bodies that were sent. */
   earnBytes(bytes: number): void {
     this.#earn(1 + bytes / bytesPerFrame);
   }
 
-  /** A second has passed. */
+  /** Adds what a connection regains each second. To be called once a second. */
   refill(): void {
     this.#resets = Math.min(resetBurst, this.#resets + resetsPerSecond);
     this.#earn(framesPerSecond);

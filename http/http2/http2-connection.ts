@@ -1,6 +1,6 @@
-// One HTTP/2 connection of a client (RFC 9113): takes its frames, hands requests to the listener, and ends. Easy to get
-// wrong: a fault that leaves both sides with different ideas must end the connection; if it only reset a stream, an
-// attacker would choose what we believe.
+// One HTTP/2 connection of a client (RFC 9113): reads its frames, passes requests to the listener, and closes. Easy to
+// get wrong: an error after which client and gateway would disagree about the state of the connection must close it. If
+// it only reset a stream, an attacker could control that state.
 import type { Duplex } from 'node:stream';
 import { readDirectly } from '../direct-read.ts';
 import type { Arrival, Peer } from '../arrival.ts';
@@ -31,25 +31,25 @@ import type { Http2Stream } from './http2-stream.ts';
 import { endLingering } from '../linger.ts';
 
 const startWindowBytes = 65_535;
-/** Answers and acknowledgements that wait for a slow socket, above which nothing more is read from it. */
+/** Most bytes of answers and acknowledgements that wait for a slow socket; above it, reading from the socket pauses. */
 const maxBacklogBytes = 256 * 1024;
 const noBytes = Buffer.alloc(0);
 const drainPing = Buffer.from('drain\0\0\0', 'latin1');
 const lifePing = Buffer.from('alive?\0\0', 'latin1');
 
-/** What connections need of their listener. */
+/** What a connection gets from the listener that accepted it. */
 export interface Http2Listener {
-  /** Called for every request; must not throw. */
+  /** Called once for every request; must not throw. */
   readonly arrive: (arrival: Arrival) => void;
   readonly turn: OutputTurn;
   readonly holdings: Pick<ClientHoldings, 'open'>;
-  /** The connection is closed; called once. */
+  /** Called once, when the connection is closed. */
   readonly onReleased: (connection: Http2Connection) => void;
 }
 
 type Ending = 'open' | 'announced' | 'last-stream-named' | 'closed';
 
-/** Owns a socket from the end of its handshake. */
+/** Serves HTTP/2 on a socket whose TLS handshake is done. */
 export class Http2Connection implements FrameHandler, StreamsOwner {
   readonly #sender: Http2Sender;
   readonly #socket: Duplex;
@@ -80,7 +80,7 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
     socket.on('end', this.#onEnd).on('close', this.#onClose).on('drain', this.#onDrain);
   }
 
-  /** Looks after a connection whose client sends nothing; called about once a second. */
+  /** Checks for idle and vanished clients, and refills the frame budget. To be called once a second. */
   sweep(nowMs: number): void {
     this.#budget.refill();
     const isUnfinished = !this.#reader.atRest || !this.#blocks.atRest;
@@ -91,14 +91,14 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
     else if (verdict === 'ask') this.#sender.sendPing(0, lifePing);
   }
 
-  /** Asks the client to open no more streams, and closes after the last one (RFC 9113 section 6.8). */
+  /** Asks the client to open no more streams, and closes the connection after the last one (RFC 9113 section 6.8). */
   drain(): void {
     if (this.#ending !== 'open') return;
     if (!this.#sawSettings) return this.#close(errorCode.noError);
     this.#ending = 'announced';
     this.#announcedAtMs = performance.now() + 1_000;
     this.#sender.sendGoAway(maxWindowBytes, errorCode.noError);
-    // What the client sent before it knew has arrived when it answers this.
+    // When the client acknowledges this PING, all requests that it sent before it received the GOAWAY have arrived.
     this.#sender.sendPing(0, drainPing);
   }
 
@@ -123,7 +123,10 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
     this.#tellHeld();
   };
 
-  /** Bodies and answers of a client that has logged in have bounds of their own. */
+  /**
+   * Reports how many bytes this connection keeps. Bodies and answers of a client that has logged in are left out, since
+   * flow control limits them.
+   */
   #tellHeld(): void {
     const others = this.#holding.isProven() ? 0 : this.#streams.heldBytes + this.#sender.output.waitingBytes;
     this.#holding.hold(this.#reader.heldBytes + this.#blocks.heldBytes + others);
@@ -138,19 +141,19 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
     this.#tellHeld();
   };
 
-  /** A client that closed its half can take part in HTTP/2 no more. */
+  /** A client that has closed its sending side can no longer use HTTP/2, so the connection is closed. */
   readonly #onEnd = (): void => {
     this.#socket.destroy();
   };
 
   readonly #onClose = (): void => this.#release();
 
-  /** After the last answer of a connection that is to end. */
+  /** Closes a draining connection if no stream is open. */
   readonly #closeIfDone = (): void => {
     if (this.#ending === 'last-stream-named' && this.#streams.size === 0) this.#close(errorCode.noError);
   };
 
-  /** GOAWAY, and the end of everything that is still open. */
+  /** Sends GOAWAY, ends all open streams and closes the connection. */
   #close(code: number): void {
     if (this.#ending === 'closed') return;
     this.#endReading();
@@ -163,7 +166,7 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
     endLingering(this.#socket);
   }
 
-  /** Nothing is read any more, and nothing held. */
+  /** Stops parsing and drops partly received frames and header blocks. */
   #endReading(): void {
     this.#ending = 'closed';
     this.#reader.stop();
@@ -180,7 +183,7 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
     this.#listener.onReleased(this);
   }
 
-  // Frames.
+  // The methods of FrameHandler, which the frame parser calls.
 
   onFrame(type: number, flags: number, stream: number, bytes: Buffer, start: number, end: number): void {
     this.#requireOrder(type, flags);
@@ -235,7 +238,10 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
     if (this.#blocks.atRest) this.#onBlock(stream);
   }
 
-  /** A whole block. It is decoded even where it is not wanted: the next one needs what it put into the table. */
+  /**
+   * Handles a complete header block. Even an unwanted block is decoded, because it may add entries to the HPACK table
+   * that the next block refers to.
+   */
   #onBlock(id: number): void {
     const blocks = this.#blocks;
     const { ends } = blocks;
@@ -247,7 +253,8 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
       return streams.judgeLateHeaders(id);
     }
     const taken = blocks.takeRequest(this.#holding.isProven());
-    // After the GOAWAY that named the last stream nothing is begun; the client asks again elsewhere.
+    // After the GOAWAY that names the last stream, new streams are ignored. The client repeats such a request on
+    // another connection.
     if (this.#ending !== 'last-stream-named') {
       const head = taken === 'too-large' ? oversizedHead(ends, headLimitsOf(this.#peer, this.#holding)) : taken;
       const request = head === 'malformed' || blocks.dependsOnItself ? undefined : head;
@@ -301,7 +308,7 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
       if (end > start) throw sizeFault();
       return;
     }
-    // Before the bodies that a larger window lets go.
+    // The acknowledgement must be sent before any body data that is allowed only by the new window.
     this.#sender.output.frame(frameType.settings, frameFlag.ack, 0, noBytes);
     applySettings(bytes, start, end, this.#sender, this.#streams.values());
     this.#sawSettings = true;
@@ -315,7 +322,7 @@ export class Http2Connection implements FrameHandler, StreamsOwner {
     else if (this.#ending === 'announced' && drainPing.equals(payload)) this.#nameLastStream();
   }
 
-  /** Priorities are not used (section 5.3.2), but they must have the right form. */
+  /** Checks the form of a PRIORITY frame; its content is ignored (RFC 9113 section 5.3.2). */
   #onPriority(id: number, bytes: Buffer, start: number, end: number): void {
     if (id === 0) throw protocolFault('PRIORITY on no stream');
     const isWhole = end - start === 5;

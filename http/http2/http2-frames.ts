@@ -1,8 +1,8 @@
-// Frames of HTTP/2 (RFC 9113 section 4): their numbers, and a reader that takes them out of the pieces of a socket.
-// Pieces end anywhere, also within the nine bytes of a frame's head. Bodies are handed on as they come; everything else
-// is collected first.
+// The frames of HTTP/2 (RFC 9113 section 4): their numbers, and a parser for the bytes from a socket. A chunk may end
+// anywhere, also within the nine bytes of a frame header. Body data is passed on as it arrives; all other frames are
+// collected first.
 
-/** Section 6. */
+/** Frame types (RFC 9113 section 6). */
 export const frameType = {
   data: 0,
   headers: 1,
@@ -18,7 +18,7 @@ export const frameType = {
 
 export const frameFlag = { endStream: 1, ack: 1, endHeaders: 4, padded: 8, priority: 32 } as const;
 
-/** Section 7. */
+/** Error codes of RST_STREAM and GOAWAY (RFC 9113 section 7). */
 export const errorCode = {
   noError: 0,
   protocolError: 1,
@@ -32,7 +32,7 @@ export const errorCode = {
   enhanceYourCalm: 11,
 } as const;
 
-/** Section 6.5.2. */
+/** Identifiers in SETTINGS frames (RFC 9113 section 6.5.2). */
 export const setting = {
   headerTableSize: 1,
   enablePush: 2,
@@ -43,11 +43,11 @@ export const setting = {
 } as const;
 
 export const frameHeadBytes = 9;
-/** Largest payload we take: what every peer starts with, and we never allow more. */
+/** Largest frame payload that is accepted, in bytes. It is HTTP/2's default, and our SETTINGS never raise it. */
 export const maxFrameBytes = 16_384;
 export const maxWindowBytes = 0x7fff_ffff;
 
-/** What ends a whole connection; the code goes into GOAWAY. */
+/** An error that closes the whole connection. `code` is sent in GOAWAY. */
 export class ConnectionFault extends Error {
   override readonly name = 'ConnectionFault';
   readonly code: number;
@@ -58,32 +58,39 @@ export class ConnectionFault extends Error {
   }
 }
 
-/** A fault the RFC names PROTOCOL_ERROR. */
+/** A connection error with code PROTOCOL_ERROR. */
 export function protocolFault(message: string): ConnectionFault {
   return new ConnectionFault(errorCode.protocolError, message);
 }
 
-/** FRAME_SIZE_ERROR. */
+/** A connection error with code FRAME_SIZE_ERROR. */
 export function sizeFault(): ConnectionFault {
   return new ConnectionFault(errorCode.frameSizeError, 'a frame of a length its type does not allow');
 }
 
-/** ENHANCE_YOUR_CALM: too much of what may be done once. */
+/** A connection error with code ENHANCE_YOUR_CALM: the client does something allowed too often. */
 export function calm(message: string): ConnectionFault {
   return new ConnectionFault(errorCode.enhanceYourCalm, message);
 }
 
-/** Takes every frame in order. Each method may throw ConnectionFault. */
+/** Receives all frames in order. Every method may throw ConnectionFault. */
 export interface FrameHandler {
-  /** A DATA frame begins; `length` is its whole payload, which counts for flow control. */
+  /**
+   * Called at the beginning of a DATA frame. `length` is its payload in bytes with padding; all of it counts for flow
+   * control.
+   */
   onDataBegin(stream: number, flags: number, length: number): void;
   /**
-   * A piece of its body, never empty: a part of the socket's piece, so it must be read now or kept from growing old.
+   * Called with body data of the current DATA frame, never empty. `piece` is part of the socket's buffer: a handler
+   * that stores it must copy it.
    */
   onDataPiece(piece: Buffer): void;
-  /** The frame ends; `length` again. */
+  /** Called at the end of a DATA frame; `length` is the same as for onDataBegin. */
   onDataEnd(length: number): void;
-  /** Any other frame, its payload in `bytes[start, end)`, which is not ours after the call. */
+  /**
+   * Called with a complete frame of any other type. Its payload is `bytes[start, end)`, which is only valid during the
+   * call.
+   */
   onFrame(type: number, flags: number, stream: number, bytes: Buffer, start: number, end: number): void;
 }
 
@@ -91,7 +98,7 @@ const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
 type Phase = 'preface' | 'head' | 'payload' | 'padding-length' | 'data' | 'padding';
 
-/** Takes frames out of one connection. */
+/** Parses the frames of one connection. */
 export class FrameReader {
   readonly #handler: FrameHandler;
   #phase: Phase = 'preface';
@@ -99,11 +106,11 @@ export class FrameReader {
   #type = 0;
   #flags = 0;
   #stream = 0;
-  /** Bytes of the present phase still to come. */
+  /** How many bytes of the current part (preface, frame header, payload, padding) are still to be received. */
   #left = preface.length;
   #length = 0;
   #paddingBytes = 0;
-  /** Beginning of a head or payload that came in pieces. */
+  /** The received part of a frame header or payload that is not complete yet. */
   #held: Buffer | undefined;
   #heldBytes = 0;
 
@@ -111,23 +118,26 @@ export class FrameReader {
     this.#handler = handler;
   }
 
-  /** Nothing of an unfinished frame, bodies apart, is held. */
+  /** Whether no frame other than DATA is partly received, and the connection preface is complete. */
   get atRest(): boolean {
     return this.#heldBytes === 0 && this.#phase !== 'preface';
   }
 
-  /** Bytes of memory that a frame takes which came in part. */
+  /** Size in bytes of the buffer for a partly received frame. */
   get heldBytes(): number {
     return this.#held?.length ?? 0;
   }
 
-  /** Bytes after this are not looked at. */
+  /** Makes the parser ignore all further bytes. */
   stop(): void {
     this.#stopped = true;
     this.#held = undefined;
   }
 
-  /** @throws ConnectionFault */
+  /**
+   * Parses a chunk and calls the handler for each complete frame.
+   * @throws ConnectionFault
+   */
   read(chunk: Buffer): void {
     let at = 0;
     while (at < chunk.length && !this.#stopped) {
@@ -176,7 +186,7 @@ export class FrameReader {
     this.#left = frameHeadBytes;
   }
 
-  /** Collects what came in pieces; the payload of a frame is at most {@link maxFrameBytes}. */
+  /** Collects a frame header or payload that arrives in several chunks; a payload has at most {@link maxFrameBytes}. */
   #collect(chunk: Buffer, at: number): number {
     this.#held ??= Buffer.allocUnsafe(Math.max(this.#left, 64));
     const missing = this.#left - this.#heldBytes;

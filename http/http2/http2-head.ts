@@ -1,5 +1,6 @@
-// Judges the header list of a request over HTTP/2 (RFC 9113 section 8). A malformed list resets its stream and gets no
-// answer; a list that is only refused gets one. Pseudo headers are never handed on as headers.
+// Checks the header list of an HTTP/2 request (RFC 9113 section 8). A malformed list resets its stream without an
+// answer. A list that is well-formed but not accepted is answered with an error. Pseudo-headers such as `:path` are not
+// passed on as headers.
 import { HttpFault } from '../http-fault.ts';
 import { headTooLarge, type HeadLimits } from '../head-limits.ts';
 import type { BodyFraming } from '../inbound.ts';
@@ -9,31 +10,31 @@ import { fieldFault } from '../field-bounds.ts';
 import type { RepeatedLists } from './repeated-lists.ts';
 import { badValue, lowerToken, token } from '../field-syntax.ts';
 
-/** A request as the chain sees it. */
+/** What a request's header list says. */
 export interface Http2Head {
   readonly method: string;
   readonly target: string;
-  /** Without pseudo headers. */
+  /** All headers except pseudo-headers and Audit-ID. */
   readonly headers: RawHeaders;
   readonly body: BodyFraming;
-  /** Bytes of body that must come, or -1 when the head does not say. */
+  /** The Content-Length, or -1 when there is none; 0 when the request has no body. */
   readonly bodyBytes: number;
-  /** `:authority`, else Host, else ''. */
+  /** `:authority`, or the Host header without one, or ''. */
   readonly host: string;
   readonly expectsContinue: boolean;
   /**
-   * Value of its one Audit-ID, which is not among the headers: an aggregator sends another one with each request, and
-   * the rest repeats.
+   * Value of the Audit-ID header; undefined for none or several. It is left out of `headers`, because front proxies
+   * such as kube-aggregator send a new value with every request, and caching needs a header list that repeats.
    */
   readonly auditId: string | undefined;
-  /** What the chain is to answer with, instead of anything else. */
+  /** Why the request is refused; undefined when it is accepted. */
   readonly fault: HttpFault | undefined;
 }
 
 type Pseudo = 'method' | 'scheme' | 'path' | 'authority';
 type Kind = 'plain' | 'malformed' | Pseudo | 'audit-id' | 'te' | 'host' | 'content-length' | 'expect' | 'authorization';
 
-/** Names that mean more than that they are handed on. */
+/** Header names that are treated specially; other headers are only passed on. */
 const kinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
   [':method', 'method'],
   [':scheme', 'scheme'],
@@ -45,7 +46,7 @@ const kinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
   ['content-length', 'content-length'],
   ['expect', 'expect'],
   ['authorization', 'authorization'],
-  // Section 8.2.2.
+  // Hop-by-hop headers, which HTTP/2 does not allow (RFC 9113 section 8.2.2).
   ['connection', 'malformed'],
   ['keep-alive', 'malformed'],
   ['proxy-connection', 'malformed'],
@@ -55,7 +56,7 @@ const kinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 
 const kindOf = rememberingNames((name): Kind => kinds.get(name) ?? (lowerToken.test(name) ? 'plain' : 'malformed'));
 
-/** What the fields of one list were found to say so far. */
+/** What the headers read so far contain. */
 interface Found {
   method: string | undefined;
   scheme: string | undefined;
@@ -71,11 +72,11 @@ interface Found {
 }
 
 /**
- * Reads a request's list.
- * @param list flat, as HPACK gave it
- * @param ends no DATA frame follows
- * @param lists those of the connection
- * @returns undefined when it is malformed (RFC 9113 section 8.1.1)
+ * Checks the header list of a request.
+ * @param list flat, as the HPACK decoder returned it
+ * @param ends whether the request has no body
+ * @param lists cache of the connection's header lists; undefined for no caching
+ * @returns undefined when the list is malformed (RFC 9113 section 8.1.1)
  */
 export function readHttp2Request(list: readonly string[], ends: boolean, lists?: RepeatedLists): Http2Head | undefined {
   const found: Found = {
@@ -119,7 +120,7 @@ export function readHttp2Request(list: readonly string[], ends: boolean, lists?:
   };
 }
 
-/** A field that means something here. False when it makes the list malformed. */
+/** Reads a header that {@link kinds} names. False when it makes the whole list malformed. */
 function readField(found: Found, kind: Exclude<Kind, 'plain' | 'malformed'>, name: string, value: string): boolean {
   switch (kind) {
     case 'method':
@@ -153,7 +154,7 @@ function readField(found: Found, kind: Exclude<Kind, 'plain' | 'malformed'>, nam
   return true;
 }
 
-/** A pseudo header comes once and before every other field. */
+/** Reads a pseudo-header. False when it is repeated or follows an ordinary header, which makes the list malformed. */
 function readPseudo(found: Found, kind: Pseudo, value: string): boolean {
   if (found.headers.length > 0) return false;
   switch (kind) {
@@ -176,19 +177,28 @@ function readPseudo(found: Found, kind: Pseudo, value: string): boolean {
   }
 }
 
-/** The method, where the pseudo headers are complete; a CONNECT needs no more, because it is refused with an answer. */
+/**
+ * The method; undefined when a pseudo-header is missing. CONNECT needs no other pseudo-header, because it is refused
+ * anyway.
+ */
 function methodOf({ method, scheme, path }: Found): string | undefined {
   if (method === undefined || !token.test(method)) return undefined;
   if (method === 'CONNECT') return method;
   return scheme === undefined || scheme === '' || path === undefined || path === '' ? undefined : method;
 }
 
-/** Why a list that is well formed is refused. A length that is no number counts as none. */
+/**
+ * Why a well-formed header list is not accepted; undefined when it is. An invalid Content-Length is also removed from
+ * `found`.
+ */
 function faultOf(found: Found, method: string): HttpFault | undefined {
   const { authority, host, length, expect } = found;
   let { fault } = found;
   if (method === 'CONNECT') {
-    fault ??= new HttpFault('METHOD_NOT_ALLOWED', 'CONNECT is not served: this is no proxy for other hosts');
+    fault ??= new HttpFault(
+      'METHOD_NOT_ALLOWED',
+      'CONNECT is not supported: the gateway is not a proxy for other hosts',
+    );
   }
   if (length !== undefined && !/^\d{1,15}$/.test(length)) {
     fault ??= refuse('Content-Length is not a decimal number');
@@ -199,7 +209,7 @@ function faultOf(found: Found, method: string): HttpFault | undefined {
     fault ??= refuse('the Host header differs from :authority');
   }
   if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
-    fault ??= refuse('the only expectation served is "100-continue"');
+    fault ??= refuse('the only supported Expect header is "100-continue"');
   }
   return fault;
 }
@@ -208,7 +218,10 @@ function refuse(what: string): HttpFault {
   return new HttpFault('BAD_HEADERS', what);
 }
 
-/** Section 8.2.1, and every control character, as over HTTP/1.1. */
+/**
+ * Whether a field value is malformed: it has white space at an end (RFC 9113 section 8.2.1) or a control character,
+ * which HTTP/1.1 requests may not have either.
+ */
 function isBadValue(value: string): boolean {
   if (badValue.test(value)) return true;
   const first = value.charCodeAt(0);
@@ -216,7 +229,7 @@ function isBadValue(value: string): boolean {
   return first === 0x20 || first === 0x09 || last === 0x20 || last === 0x09;
 }
 
-/** Whether a list may be trailers: no pseudo headers and nothing malformed. What it says is dropped. */
+/** Whether a header list is valid as trailers: no pseudo-header and nothing malformed. Its content is ignored. */
 export function areTrailers(list: readonly string[]): boolean {
   for (let i = 0; i < list.length; i += 2) {
     const kind = kindOf(list[i]!);
@@ -225,7 +238,7 @@ export function areTrailers(list: readonly string[]): boolean {
   return true;
 }
 
-/** Takes the part of a request whose list is over the limits. */
+/** Stands in for a request whose header list exceeds the limits, so that it can be answered with an error. */
 export function oversizedHead(ends: boolean, limits: HeadLimits): Http2Head {
   return {
     method: 'GET',

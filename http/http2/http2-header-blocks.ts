@@ -1,5 +1,5 @@
-// Puts header blocks together from frames and turns them into requests. What a block means depends on the HPACK table
-// at that moment. So the remembered blocks are forgotten as soon as the table changes.
+// Joins HEADERS and CONTINUATION frames into header blocks and decodes requests from them. The meaning of a block
+// depends on the HPACK table at that moment, so the cache of decoded blocks is emptied whenever the table changes.
 import { ConnectionFault, errorCode, frameFlag, maxFrameBytes, maxWindowBytes, protocolFault } from './http2-frames.ts';
 import { HeadBuffer } from '../head-buffer.ts';
 import { markRepeated } from '../repeated-headers.ts';
@@ -9,22 +9,25 @@ import { HpackDecoder, HpackFault } from '../hpack/hpack-decoder.ts';
 import { headLimits, type HeadLimits } from '../head-limits.ts';
 import { RepeatedLists } from './repeated-lists.ts';
 
-/** A client sends a large head in full frames; many small ones are an attack (CVE-2024-27316 and its kin). */
+/**
+ * Most CONTINUATION frames in one header block. An honest client fills its frames; a flood of small ones is an attack
+ * (CVE-2024-27316).
+ */
 const maxContinuations = 256;
 /**
- * Short blocks that came before, with their requests: a client that asks for the same again sends mostly indices. Saves
- * 0.8 us of 1.0.
+ * Bounds of the cache of decoded requests, by the bytes of their header block. A client that repeats a request usually
+ * sends the same short block of HPACK indices. The cache saves 0.8 us of 1.0 us.
  */
 const maxRememberedBytes = 192;
 const maxRemembered = 32;
 
 /** The header blocks of one connection. */
 export class HeaderBlocks {
-  /** Stream of the present block. */
+  /** Stream id of the current block. */
   stream = 0;
-  /** END_STREAM came with its HEADERS. */
+  /** Whether END_STREAM was set on the current block: the request has no body. */
   ends = false;
-  /** Its priority says that the stream depends on itself, which RFC 7540 section 5.3.1 forbids. */
+  /** Whether the priority field says that the stream depends on itself, which RFC 7540 section 5.3.1 forbids. */
   dependsOnItself = false;
   readonly #limits: () => HeadLimits;
   readonly #decoder: HpackDecoder;
@@ -38,38 +41,39 @@ export class HeaderBlocks {
   #isCut = false;
   #known: Map<string, Http2Head> | undefined;
   #knownGeneration = -1;
-  /** Of the table when the block before this one began. */
+  /** The version of the HPACK table (HpackDecoder.generation) at the time the previous block was decoded. */
   #lastGeneration = -1;
   readonly #lists = new RepeatedLists();
 
-  /** @param limits of the client as it is known at the moment */
+  /** @param limits returns the limits for this client; they change when it logs in */
   constructor(limits: () => HeadLimits) {
     this.#limits = limits;
-    // HEADERS come before the first look at the size.
+    // A frame is added to the buffer before the size of the block is checked, so there must be space for one more
+    // frame.
     this.#held = new HeadBuffer(headLimits.bytes + maxFrameBytes);
     this.#decoder = new HpackDecoder(headLimits);
   }
 
-  /** Bytes of memory that an unfinished block takes. */
+  /** Size in bytes of the buffer for an unfinished block. */
   get heldBytes(): number {
     return this.#held.heldBytes;
   }
 
-  /** Drops the bytes of the present block. */
+  /** Drops the bytes of the current block. */
   forget(): void {
     this.#bytes = noBytes;
     this.#held.clear();
   }
 
-  /** No block is unfinished. */
+  /** Whether no header block is partly received. */
   get atRest(): boolean {
     return !this.#open;
   }
 
   /**
-   * HEADERS came (RFC 9113 section 6.2). A block that is not complete is copied; any other must be taken before `bytes`
-   * changes.
-   * @throws ConnectionFault
+   * Handles a HEADERS frame (RFC 9113 section 6.2). A complete block is not copied, so takeRequest(), takeTrailers() or
+   * drop() must be called before `bytes` changes; an incomplete one is copied.
+   * @throws ConnectionFault when the frame is malformed
    */
   begin(stream: number, flags: number, bytes: Buffer, start: number, end: number): void {
     let from = start;
@@ -99,8 +103,9 @@ export class HeaderBlocks {
   }
 
   /**
-   * CONTINUATION came.
-   * @throws ConnectionFault ENHANCE_YOUR_CALM: a block that is not read to its end leaves us without a table
+   * Handles a CONTINUATION frame.
+   * @throws ConnectionFault ENHANCE_YOUR_CALM when the block is so large that it is not decoded; the HPACK table is
+   *   then unknown
    */
   proceed(bytes: Buffer, from: number, to: number, complete: boolean): void {
     this.#continuations++;
@@ -121,15 +126,16 @@ export class HeaderBlocks {
   }
 
   /**
-   * The request of the block.
-   * @param remember whether to keep it in case it comes again; false for a client that has not logged in
+   * Decodes the current block as a request.
+   * @param remember whether to cache it; false for a client that has not logged in
    * @throws ConnectionFault COMPRESSION_ERROR
    */
   takeRequest(remember: boolean): Http2Head | 'malformed' | 'too-large' {
     if (this.#isCut) return 'too-large';
     const { ends } = this;
     const before = this.#decoder.generation;
-    // Where every request changes the table, as an aggregator's do, nothing is remembered and no key is worth making.
+    // When every request changes the HPACK table, as with kube-aggregator, nothing can be cached, so computing a key
+    // would waste time.
     const key = remember && before === this.#lastGeneration ? this.#key() : undefined;
     this.#lastGeneration = before;
     if (key !== undefined && this.#knownGeneration === before) {
@@ -151,9 +157,9 @@ export class HeaderBlocks {
   }
 
   /**
-   * Whether the next block can be read.
-   * @throws ConnectionFault ENHANCE_YOUR_CALM when a block was longer than its client may send: it was not read, so the
-   *   two sides differ about the table
+   * Checks that the next block can be decoded.
+   * @throws ConnectionFault ENHANCE_YOUR_CALM when a block exceeded the client's limit: it was not decoded, so the
+   *   HPACK table is unknown
    */
   requireTable(): void {
     if (this.#isCut) throw blockTooLarge();
@@ -174,13 +180,19 @@ export class HeaderBlocks {
     this.#known.set(key, head);
   }
 
-  /** Whether the block may be trailers. @throws ConnectionFault COMPRESSION_ERROR */
+  /**
+   * Decodes the current block as trailers and returns whether they are valid.
+   * @throws ConnectionFault COMPRESSION_ERROR
+   */
   takeTrailers(): boolean {
     const list = this.#decode();
     return list !== undefined && areTrailers(list);
   }
 
-  /** Reads a block that is not wanted, to keep the table right. @throws ConnectionFault COMPRESSION_ERROR */
+  /**
+   * Decodes an unwanted block, only to keep the HPACK table up to date.
+   * @throws ConnectionFault COMPRESSION_ERROR
+   */
   drop(): void {
     this.#decode();
   }

@@ -1,21 +1,29 @@
-// Decides which connections of silent clients end. A watch may be quiet for hours; only the answer to a PING tells such
-// a client from one that vanished behind a proxy. There is no timer here: the listener's sweep brings the time.
+// Decides when to close the connection of a client that sends nothing. A watch may be silent for hours, so only a PING
+// can tell such a client from one that vanished behind a proxy. There is no timer here; the listener calls judge()
+// regularly.
 const idleTimeoutMs = 120_000;
-/** A frame or header block that was begun must be complete by then, as a head over HTTP/1.1. */
+/**
+ * How long a partly received frame or header block may take to be complete; the same as for a request head over
+ * HTTP/1.1.
+ */
 const headTimeoutMs = 32_000;
 /**
- * A client whose connection neither brings nor, with bytes waiting for it, takes anything for so long is given up, over
- * HTTP/1.1 as well. Over HTTP/2 one that is merely quiet is asked for a sign of life after a fifth of it.
+ * An HTTP/2 client with open streams is disconnected when it has sent nothing for this long, not even an answer to a
+ * PING. The PING is sent after {@link askedAfterShare} of this time. An HTTP/1.1 client is disconnected when it has
+ * read nothing of its answer for this long.
  */
 export const clientLostMs = 300_000;
 const askedAfterShare = 0.2;
 
-/** What to do about a connection: nothing, ask its client, close it in good order, or drop it. */
+/**
+ * What to do with a connection: nothing ('fine'), send a PING ('ask'), close it after a GOAWAY ('idle'), or destroy it
+ * ('lost').
+ */
 export type Verdict = 'fine' | 'ask' | 'idle' | 'lost';
 
-/** Watches one connection. */
+/** Tracks one connection. */
 export class Liveness {
-  /** Set whenever bytes come; looked at and taken back by the sweep. */
+  /** The connection sets this when bytes arrive; judge() resets it. */
   stirred = true;
   #stirredAtMs = performance.now();
   readonly #lostMs: number;
@@ -26,7 +34,11 @@ export class Liveness {
     this.#lostMs = lostMs;
   }
 
-  /** @param isUnfinished a frame or header block has begun and not ended */
+  /**
+   * Says what to do with the connection now.
+   * @param hasStreams whether a stream is open
+   * @param isUnfinished whether a frame or header block is partly received
+   */
   judge(nowMs: number, hasStreams: boolean, isUnfinished: boolean): Verdict {
     if (this.stirred) {
       this.stirred = false;

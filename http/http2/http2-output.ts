@@ -1,28 +1,33 @@
-// Collects the frames of one turn of the event loop and hands them to the socket in one write, so that an answer costs
-// one TLS record. Bytes belong to the socket until it calls back; a buffer returns to the pool only then.
+// Collects the frames of one turn of the event loop and passes them to the socket in one write, which makes one TLS
+// record. A buffer goes back to the pool only after the socket's callback, because the socket uses it until then.
 import type { Duplex } from 'node:stream';
 import { frameHeadBytes } from './http2-frames.ts';
 
-/** Two sizes of buffers: for answers, and for what a large body fills before it is handed over. */
+/** The two sizes of pooled buffers: for ordinary answers, and for large bodies. */
 const smallBytes = 16 * 1024;
 const largeBytes = 96 * 1024;
-/** Buffers of each size kept for the next turn by one listener. */
+/** Most unused buffers of each size that the pool of one listener keeps. */
 const maxIdleScratches = 32;
-/** Below this a copy of its own is cheaper than a scratch that waits for the socket. */
+/**
+ * Up to this size, output is copied into a buffer of its own. The copy is cheaper than keeping a pooled buffer until
+ * the socket's callback.
+ */
 const copiedBytes = 4 * 1024;
-/** What one write hands over at most, when more is coming. */
+/** When this many bytes have been collected, they are written at once. */
 const spilledBytes = 64 * 1024;
 
-/** What connections of one listener share: their turn's flush, and buffers that would be idle most of the time. */
+/**
+ * Shared by all connections of one listener: the flush at the end of a turn of the event loop, and a pool of buffers.
+ */
 export interface OutputTurn {
-  /** `flush` is called once, when the present turn of the event loop has read what it could. */
+  /** Arranges for one call of `output.flush()`, after the current turn of the event loop has read its sockets. */
   schedule(output: Http2Output): void;
-  /** A buffer of at least this size. */
+  /** Takes a buffer of at least this size from the pool, or allocates one. */
   takeScratch(bytes: number): Buffer;
   giveScratch(scratch: Buffer): void;
 }
 
-/** Makes what one listener needs. */
+/** Makes what all connections of one listener share. */
 export function makeOutputTurn(): OutputTurn {
   let due: Http2Output[] = [];
   const small: Buffer[] = [];
@@ -34,8 +39,8 @@ export function makeOutputTurn(): OutputTurn {
   };
   return {
     schedule(output) {
-      // Answers come out of what members send, which a turn of the event loop reads first; after that, all answers go
-      // out together.
+      // Answers are made from what members send. The event loop reads all sockets before setImmediate callbacks, so all
+      // answers of a turn leave together.
       if (due.push(output) === 1) setImmediate(flush);
     },
     takeScratch(bytes) {
@@ -50,12 +55,14 @@ export function makeOutputTurn(): OutputTurn {
   };
 }
 
-/** Hears once the socket took everything that was appended before it. */
+/**
+ * Callback for one stream's output: called when the kernel has taken everything that was appended before `deliver()`.
+ */
 export interface Deliverable {
   delivered(): void;
 }
 
-/** One write the socket has not called back for. */
+/** A write that the socket has not confirmed yet by calling its callback. */
 interface Written {
   readonly scratch: Buffer | undefined;
   readonly deliveries: Deliverable[];
@@ -63,12 +70,12 @@ interface Written {
 
 const noBytes: Buffer = Buffer.alloc(0);
 
-/** The bytes that leave one connection. */
+/** The output of one connection. */
 export class Http2Output {
-  /** Valid until the next reserve(). */
+  /** The buffer that frames are appended to. The next reserve() or write may replace it. */
   bytes: Buffer = noBytes;
   length = 0;
-  /** Grows with every write: an offset into `bytes` is good only as long as it stays the same. */
+  /** Increases with every write. An offset into `bytes` is valid only while this is unchanged. */
   serial = 0;
   readonly #socket: Duplex;
   readonly #turn: OutputTurn;
@@ -78,19 +85,19 @@ export class Http2Output {
   #deliveries: Deliverable[] = [];
   #written: Written[] = [];
 
-  /** @param onFlushed called after every write of a turn */
+  /** @param onFlushed called after every flush() */
   constructor(socket: Duplex, turn: OutputTurn, onFlushed: () => void) {
     this.#socket = socket;
     this.#turn = turn;
     this.#onFlushed = onFlushed;
   }
 
-  /** Bytes that have not left: here and in the socket. */
+  /** Bytes not yet taken by the kernel, here and in the socket's buffer. */
   get waitingBytes(): number {
     return this.length + this.#socket.writableLength;
   }
 
-  /** Makes room for this many more bytes in {@link bytes}; a caller that reserves must write. */
+  /** Ensures space for `count` more bytes in {@link bytes}, and schedules the flush that will write them. */
   reserve(count: number): void {
     if (!this.#isDue) {
       this.#isDue = true;
@@ -103,7 +110,7 @@ export class Http2Output {
     this.bytes = grown;
   }
 
-  /** Appends the head of a frame; room must have been reserved. */
+  /** Appends a frame header. The caller must have reserved space for it. */
   frameHead(length: number, type: number, flags: number, stream: number): void {
     const { bytes, length: at } = this;
     bytes[at] = length >> 16;
@@ -118,14 +125,14 @@ export class Http2Output {
     this.length = at + frameHeadBytes;
   }
 
-  /** Appends a frame whose payload is one number of four bytes: RST_STREAM, WINDOW_UPDATE. */
+  /** Appends a frame whose payload is one 32-bit number: RST_STREAM or WINDOW_UPDATE. */
   numberFrame(type: number, stream: number, value: number): void {
     this.reserve(frameHeadBytes + 4);
     this.frameHead(4, type, 0, stream);
     this.length = this.bytes.writeUInt32BE(value, this.length);
   }
 
-  /** Appends a whole frame. */
+  /** Appends a frame with the payload `payload[from, to)`. */
   frame(type: number, flags: number, stream: number, payload: Uint8Array, from = 0, to = payload.length): void {
     const count = to - from;
     this.reserve(frameHeadBytes + count);
@@ -135,12 +142,12 @@ export class Http2Output {
     if (this.length >= spilledBytes) this.#write();
   }
 
-  /** Calls delivered() once what was appended so far is with the kernel. */
+  /** Arranges for one call of `one.delivered()`, when the kernel has taken everything appended so far. */
   deliver(one: Deliverable): void {
     this.#deliveries.push(one);
   }
 
-  /** Hands everything to the socket. */
+  /** Passes all collected bytes to the socket. */
   flush(): void {
     this.#isDue = false;
     if (this.#stopped) return;
@@ -148,7 +155,10 @@ export class Http2Output {
     this.#onFlushed();
   }
 
-  /** The socket is gone: nothing is written any more. Gives those who still wait, for the caller to inform. */
+  /**
+   * Stops writing, because the socket is gone.
+   * @returns everybody registered with {@link deliver} whose bytes did not get out; the caller must notify them
+   */
   stop(): readonly Deliverable[] {
     this.#stopped = true;
     this.length = 0;
@@ -164,7 +174,7 @@ export class Http2Output {
     const deliveries = this.#deliveries;
     if (deliveries.length > 0) this.#deliveries = [];
     if (length === 0) {
-      // What they wait for went out before.
+      // There is nothing new to write, so the bytes that `deliveries` wait for were part of an earlier write.
       const last = this.#written.at(-1);
       if (last !== undefined) last.deliveries.push(...deliveries);
       else for (const one of deliveries) one.delivered();
@@ -187,7 +197,7 @@ export class Http2Output {
   }
 
   readonly #onWritten = (error?: Error | null): void => {
-    // A socket that failed closes; its connection informs all that wait.
+    // After an error the socket closes, and then the connection notifies everybody returned by stop().
     if (this.#stopped || (error !== undefined && error !== null)) return;
     const { scratch, deliveries } = this.#written.shift()!;
     if (scratch !== undefined) this.#turn.giveScratch(scratch);

@@ -1,25 +1,25 @@
-// How many bytes of body a client may send on all streams of one connection (RFC 9113 section 6.9). One upload that
-// nobody reads does not hold up the others of its connection; many of them together do.
+// Flow control for the request bodies on all streams of one connection together (RFC 9113 section 6.9). One upload that
+// nobody reads does not block other uploads of its connection; many such uploads together do.
 
-/** Bytes of bodies a client may send on all streams before the window is widened. */
+/** Bytes of bodies that a client may send on all streams before it must wait for a WINDOW_UPDATE. */
 export const connectionWindowBytes = 1024 * 1024;
-/** Unread bodies of all streams: above this the window is widened only as they are read. */
+/** While more bytes than this are unread on all streams together, the window is not widened. */
 const maxHeldBytes = 4 * 1024 * 1024;
 
-/** The window of one connection. */
+/** The receive window of one connection. */
 export class ReceiveWindow {
-  /** Bytes of bodies that have not been read yet. */
+  /** Bytes of bodies received on all streams and not read yet. */
   heldBytes = 0;
   readonly #widen: (bytes: number) => void;
   #left = connectionWindowBytes;
   #unreported = 0;
 
-  /** @param widen tells the client that it may send so many more */
+  /** @param widen sends a WINDOW_UPDATE: the client may send this many bytes more */
   constructor(widen: (bytes: number) => void) {
     this.#widen = widen;
   }
 
-  /** A DATA frame came. False when it is more than the client may send. */
+  /** Counts a DATA frame. False when the client has sent more than its window allows. */
   take(bytes: number): boolean {
     this.#left -= bytes;
     if (this.#left < 0) return false;
@@ -28,7 +28,7 @@ export class ReceiveWindow {
     return true;
   }
 
-  /** So many more bytes wait for a reader, or fewer. */
+  /** Counts a change of the unread bytes; negative when some were read or dropped. */
   held(bytes: number): void {
     this.heldBytes += bytes;
     if (bytes < 0) this.#report();

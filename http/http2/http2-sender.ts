@@ -1,5 +1,5 @@
-// The sending half of an HTTP/2 connection: answers within the windows of the client, fairly between its streams. A
-// body that waits for a window or a slow socket stays with its stream, within bounds, and never delays a PING or a
+// The sending half of an HTTP/2 connection. It respects the client's flow-control windows and serves streams in turn.
+// Body data that must wait for a window or a slow socket stays in the queue of its stream, and never delays a PING or a
 // reset.
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../raw-headers.ts';
@@ -9,33 +9,36 @@ import { errorCode, frameFlag, frameHeadBytes, frameType, maxWindowBytes } from 
 import { Http2Output } from './http2-output.ts';
 import type { Deliverable, OutputTurn } from './http2-output.ts';
 
-/** What the sender keeps with a stream. */
+/** The sender's state of one stream. */
 export interface OutgoingStream extends Deliverable {
   readonly id: number;
-  /** Bytes of body the client will take; negative after it made its initial window smaller. */
+  /** Bytes of body that the client's window still allows; negative after the client reduced its initial window size. */
   sendWindow: number;
-  /** Pieces of body that wait. */
+  /** Body data that waits to be sent. */
   queue: Buffer[] | undefined;
   queuedBytes: number;
-  /** No body comes after the queue. */
+  /** Whether the body is complete once the queue is sent. */
   ended: boolean;
-  /** Where its last frame begins in the output, while that has this serial: END_STREAM can still be put on it. */
+  /**
+   * Offset of the stream's last frame in the output, valid while the output has the serial {@link lastFrameSerial}.
+   * Then END_STREAM can still be set on that frame.
+   */
   lastFrameAt: number;
   lastFrameSerial: number;
-  /** Called when there is room again after sendBody() gave false. */
+  /** Called when the stream may send again after sendBody() returned false. */
   drained(): void;
-  /** END_STREAM was sent. */
+  /** Called when END_STREAM has been sent. */
   finished(): void;
 }
 
 const startWindowBytes = 65_535;
 const startFrameBytes = 16_384;
-/** Larger frames gain nothing: a TLS record holds no more. */
+/** Larger frames would gain nothing, because a TLS record has at most this many bytes. */
 const largestFrameBytes = 16_384;
 const noBytes: Buffer = Buffer.alloc(0);
 const continueBlock = Buffer.from('\x08\x03100', 'latin1');
 
-/** Sends for one connection. */
+/** Sends the frames of one connection. */
 export class Http2Sender {
   readonly output: Http2Output;
   readonly #socket: Duplex;
@@ -43,9 +46,9 @@ export class Http2Sender {
   readonly #encoder = new HpackEncoder();
   #window = startWindowBytes;
   #streamWindow = startWindowBytes;
-  /** Streams with a queue that nothing but the connection holds up. */
+  /** Streams with queued data and an open window. They wait only for the connection's window or the socket. */
   readonly #ready = new Set<OutgoingStream>();
-  /** Streams whose sendBody() gave false. */
+  /** Streams for which sendBody() returned false, and drained() has not been called yet. */
   readonly #owed = new Set<OutgoingStream>();
 
   constructor(socket: Duplex, turn: OutputTurn, budget: FloodBudget) {
@@ -56,7 +59,7 @@ export class Http2Sender {
     });
   }
 
-  /** Window of a stream that is opened now. */
+  /** Initial window of a new stream in bytes. */
   get streamWindow(): number {
     return this.#streamWindow;
   }
@@ -65,7 +68,10 @@ export class Http2Sender {
     this.#encoder.setLimit(bytes);
   }
 
-  /** SETTINGS_INITIAL_WINDOW_SIZE also moves the windows that are open. False when one gets too large. */
+  /**
+   * Applies SETTINGS_INITIAL_WINDOW_SIZE, which also changes the windows of open streams. False when a window exceeds
+   * its maximum.
+   */
   setStreamWindow(bytes: number, streams: Iterable<OutgoingStream>): boolean {
     const change = bytes - this.#streamWindow;
     this.#streamWindow = bytes;
@@ -73,7 +79,7 @@ export class Http2Sender {
     return true;
   }
 
-  /** False when the window gets too large. */
+  /** Widens the window of a stream. False when it exceeds its maximum. */
   widen(stream: OutgoingStream, bytes: number): boolean {
     stream.sendWindow += bytes;
     if (stream.queuedBytes > 0 && stream.sendWindow > 0) {
@@ -83,7 +89,7 @@ export class Http2Sender {
     return stream.sendWindow <= maxWindowBytes;
   }
 
-  /** The window of the connection; false when it gets too large. */
+  /** Widens the window of the connection. False when it exceeds its maximum. */
   widenConnection(bytes: number): boolean {
     this.#window += bytes;
     if (this.#window > maxWindowBytes) return false;
@@ -92,8 +98,8 @@ export class Http2Sender {
   }
 
   /**
-   * Sends a head that promisedLength() has found valid. Its END_STREAM comes with sendEnd(), into this frame when that
-   * is in the same turn.
+   * Sends a response head, which promisedLength() must have checked. If sendEnd() follows in the same turn of the event
+   * loop, it sets END_STREAM on this frame.
    */
   sendHead(stream: OutgoingStream, status: number, headers: RawHeaders): void {
     const { output } = this;
@@ -112,7 +118,7 @@ export class Http2Sender {
     stream.lastFrameSerial = output.serial;
   }
 
-  /** A block that fills more than one frame goes on in CONTINUATION. */
+  /** Splits a header block that is too large for one frame into HEADERS and CONTINUATION. */
   #splitHead(stream: OutgoingStream, at: number): void {
     const { output } = this;
     const block = Buffer.from(output.bytes.subarray(at + frameHeadBytes, output.length));
@@ -122,16 +128,19 @@ export class Http2Sender {
       const type = from === 0 ? frameType.headers : frameType.continuation;
       output.frame(type, to === block.length ? frameFlag.endHeaders : 0, stream.id, block, from, to);
     }
-    // END_STREAM belongs on HEADERS, which is not the last frame here.
+    // END_STREAM may only be set on HEADERS, and here the last frame is CONTINUATION.
     stream.lastFrameSerial = -1;
   }
 
-  /** `:status: 100` (section 8.1), literal and not indexed. */
+  /** Sends `100 Continue`: `:status: 100` as a literal HPACK field that is not indexed. */
   sendContinue(stream: OutgoingStream): void {
     this.output.frame(frameType.headers, frameFlag.endHeaders, stream.id, continueBlock);
   }
 
-  /** Sends a piece of body, or keeps it until it may go. False means wait for drained(). */
+  /**
+   * Sends body data, or queues it when a window or the socket is full.
+   * @returns false when the caller should wait for drained()
+   */
   sendBody(stream: OutgoingStream, chunk: Buffer): boolean {
     const { length } = chunk;
     if (stream.queuedBytes === 0 && length <= stream.sendWindow && length <= this.#window && !this.#isCongested()) {
@@ -150,7 +159,7 @@ export class Http2Sender {
     return false;
   }
 
-  /** END_STREAM, after what waits. */
+  /** Ends the stream after its queued data. */
   sendEnd(stream: OutgoingStream): void {
     stream.ended = true;
     this.#owed.delete(stream);
@@ -167,14 +176,14 @@ export class Http2Sender {
     stream.finished();
   }
 
-  /** RST_STREAM; what waits is dropped. */
+  /** Sends RST_STREAM and drops the stream's queued data. */
   sendReset(stream: OutgoingStream, code: number): void {
     this.forget(stream);
     this.output.numberFrame(frameType.reset, stream.id, code);
     this.output.deliver(stream);
   }
 
-  /** The stream is gone. */
+  /** Drops everything kept for a stream, because it is closed. */
   forget(stream: OutgoingStream): void {
     this.#ready.delete(stream);
     this.#owed.delete(stream);
@@ -182,9 +191,9 @@ export class Http2Sender {
     stream.queuedBytes = 0;
   }
 
-  /** Sends what waits as far as windows and socket allow, one frame of each stream in turn. */
+  /** Sends queued data as far as windows and socket allow, one frame of each stream in turn. */
   resume(): void {
-    // A stream that is added again while this runs comes again, after the others.
+    // A stream that is removed from the Set and added again during this loop is visited again, after the others.
     for (const stream of this.#ready) {
       if (this.#window <= 0 || this.#isCongested()) break;
       this.#sendQueued(stream);
@@ -206,7 +215,7 @@ export class Http2Sender {
     if (take === chunk.length) queue.shift();
     else queue[0] = chunk.subarray(take);
     stream.queuedBytes -= take;
-    // It goes to the end of the line, or leaves it.
+    // Moves the stream to the end of the Set, or removes it when its queue is empty.
     this.#ready.delete(stream);
     if (stream.queuedBytes === 0) {
       if (stream.ended) this.sendEnd(stream);
@@ -228,8 +237,8 @@ export class Http2Sender {
   }
 
   /**
-   * True while the buffer of the socket is full. Then bodies stay in the queues of their streams. So they are not
-   * buffered a second time in the socket, and short frames can overtake them.
+   * Whether the buffer of the socket is full. Body data then stays in the queues of its streams. It is not buffered a
+   * second time in the socket, and short control frames can overtake it.
    */
   #isCongested(): boolean {
     return this.output.waitingBytes >= this.#socket.writableHighWaterMark;
@@ -251,7 +260,7 @@ export class Http2Sender {
     output.length = output.bytes.writeUInt32BE(code, output.length);
   }
 
-  /** RST_STREAM for a stream there is no object for. */
+  /** Sends RST_STREAM for a stream that was refused or is closed already. */
   refuse(stream: number, code: number = errorCode.refusedStream): void {
     this.output.numberFrame(frameType.reset, stream, code);
   }

@@ -1,5 +1,5 @@
-// SETTINGS, ours and the client's (RFC 9113 section 6.5). A changed initial window also moves the windows of open
-// streams, below zero if need be.
+// SETTINGS frames, ours and the client's (RFC 9113 section 6.5). A changed initial window size also changes the windows
+// of open streams, which may become negative.
 import { maxClientStreams, maxHeaderBytes } from '../../lib/limits.ts';
 import { ConnectionFault, errorCode, maxFrameBytes, maxWindowBytes, setting } from './http2-frames.ts';
 import type { Http2Sender, OutgoingStream } from './http2-sender.ts';
@@ -8,9 +8,7 @@ import { streamWindowBytes } from './http2-stream.ts';
 const bytesPerSetting = 6;
 const largestFrameSize = 0xff_ffff;
 
-/**
- * Payload of the SETTINGS we begin with. What is not in it stays at its default, frames of 16 KiB and a table of 4 KiB.
- */
+/** Payload of our SETTINGS frame. Other settings keep their defaults: frames of 16 KiB and an HPACK table of 4 KiB. */
 export function ourSettings(): Buffer {
   const settings = [
     [setting.maxConcurrentStreams, maxClientStreams],
@@ -26,8 +24,8 @@ export function ourSettings(): Buffer {
 }
 
 /**
- * Takes over what a client sets, in its order; ids we do not know mean nothing to us.
- * @throws ConnectionFault
+ * Applies the settings of a client in order; unknown identifiers are ignored.
+ * @throws ConnectionFault when a value is not allowed
  */
 export function applySettings(
   bytes: Buffer,
@@ -54,7 +52,7 @@ export function applySettings(
         }
         break;
       case setting.maxFrameSize:
-        // We send no frame larger than the smallest value it may have.
+        // The value is not stored: we never send a frame larger than the smallest allowed value.
         if (value < maxFrameBytes || value > largestFrameSize) {
           throw new ConnectionFault(errorCode.protocolError, 'MAX_FRAME_SIZE is out of range');
         }

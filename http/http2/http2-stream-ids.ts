@@ -1,18 +1,21 @@
-// What a connection remembers of streams that have ended (RFC 9113 section 5.1). A client may still be sending on a
-// stream we have reset, which is no fault; on a stream that ended for both sides it is one. What is remembered is
+// Remembers closed streams of one connection (RFC 9113 section 5.1). A client may still send frames on a stream that
+// the gateway has reset, since it may not know yet. Frames on any other closed stream are an error. The memory is
 // bounded.
 const rememberedResets = 256;
 const rememberedGaps = 32;
 
-/** The ids of one connection; its client opens the odd ones, upwards. */
+/** The stream ids of one connection. The client uses odd ids in ascending order. */
 export class StreamIds {
-  /** The highest id that was opened. */
+  /** The highest stream id that the client has opened. */
   last = 0;
   readonly #resetByUs = new Set<number>();
-  /** Ranges that were passed over, first and last in turn; such an id can never be opened (section 5.1.1). */
+  /**
+   * Ranges of skipped ids as a flat list [first, last, first, last, …]. A skipped id can never be opened (RFC 9113
+   * section 5.1.1).
+   */
   readonly #gaps: number[] = [];
 
-  /** A stream is opened; `id` is above {@link last}. */
+  /** Records that a stream was opened; `id` must be above {@link last}. */
   open(id: number): void {
     if (id > this.last + 2) {
       this.#gaps.push(this.last + 2, id - 2);
@@ -27,7 +30,7 @@ export class StreamIds {
     return false;
   }
 
-  /** What still comes for this stream is dropped in silence. */
+  /** Records that the gateway reset a stream; frames that still arrive for it are then ignored. */
   rememberReset(id: number): void {
     this.#resetByUs.add(id);
     if (this.#resetByUs.size <= rememberedResets) return;

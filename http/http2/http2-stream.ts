@@ -1,5 +1,5 @@
-// One request over HTTP/2 as its listener sees it. Its body comes whether anybody reads it or not, so what is early is
-// held, within the window the client was given. An answer that was cut never gets END_STREAM.
+// One HTTP/2 request, as the listener sees it. The client sends the body whether or not anybody reads it, so unread
+// data is kept, up to the flow-control window. An answer that was cut never gets END_STREAM.
 import type { BodyFraming, BodyReader, Inbound } from '../inbound.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 import { promisedLength } from '../hpack/hpack-encoder.ts';
@@ -8,22 +8,22 @@ import type { Http2Head } from './http2-head.ts';
 import type { Http2Sender, OutgoingStream } from './http2-sender.ts';
 import { lingerBytes, lingerMs } from '../linger.ts';
 
-/** What a stream needs of its connection. */
+/** What a stream uses of its connection. */
 export interface StreamCarrier {
   readonly sender: Http2Sender;
-  /** So many more bytes of body wait for a reader, or fewer. */
+  /** Counts a change of the unread body bytes; negative when some were read or dropped. */
   held(bytes: number): void;
-  /** Bytes of body were read, so the client may send as many again. */
+  /** Counts body bytes that were read, so that the client may send as many again. */
   consumed(stream: Http2Stream, bytes: number): void;
-  /** The stream ended; `resetByUs` when its client may still be sending. */
+  /** Called when the stream has ended. `resetByUs` is true when the client may still send frames on it. */
   closed(stream: Http2Stream, resetByUs: boolean): void;
 }
 
-/** Bytes of body a client may send before they are read. */
+/** Bytes of body that a client may send on one stream before any are read. */
 export const streamWindowBytes = 256 * 1024;
 const firstHeldBytes = 1024;
 
-/** One stream of a client. */
+/** One request and its answer. */
 export class Http2Stream implements Inbound, OutgoingStream {
   readonly protocol = 'HTTP/2.0';
   readonly id: number;
@@ -33,11 +33,11 @@ export class Http2Stream implements Inbound, OutgoingStream {
   readonly body: BodyFraming;
   answered = false;
   closed = false;
-  /** Bytes of body the client may still send. */
+  /** Bytes of body the client may still send on this stream. */
   receiveWindow = streamWindowBytes;
-  /** Bytes that were read and not yet given back to the client's window. */
+  /** Bytes of body that were read, but for which the client did not get a WINDOW_UPDATE yet. */
   unreported = 0;
-  /** The client has sent END_STREAM. */
+  /** Whether the client has sent END_STREAM. */
   received: boolean;
   sendWindow: number;
   queue: Buffer[] | undefined = undefined;
@@ -47,7 +47,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
   lastFrameAt = 0;
   lastFrameSerial = -1;
   readonly #carrier: StreamCarrier;
-  /** Bytes of body still promised by the client, -1 when it did not say. */
+  /** Bytes missing until the request's Content-Length is reached; -1 when it has none. */
   #bodyLeft: number;
   #expectsContinue: boolean;
   #reader: BodyReader | undefined;
@@ -56,12 +56,18 @@ export class Http2Stream implements Inbound, OutgoingStream {
   #held: Buffer | undefined;
   #heldBytes = 0;
   #bodyless = false;
-  /** Bytes of body the answer's head still promises, -1 when it did not say. */
+  /** Bytes missing until the answer's Content-Length is reached; -1 when it has none. */
   #answerLeft = -1;
-  /** Nothing is sent or received any more; `closed` follows when what was sent has left. */
+  /**
+   * Whether nothing is sent or received any more. `closed` becomes true later, when the kernel has taken the last
+   * bytes.
+   */
   #over = false;
   #aborted = false;
-  /** The answer was sent and the rest of the request's body is still taken and dropped: what gives that up. */
+  /**
+   * Set while the answer is complete and the rest of the request body is being read and dropped. The timer resets the
+   * stream if that takes too long.
+   */
   #lingering: NodeJS.Timeout | undefined;
   #droppedBytes = 0;
   #drainListener: (() => void) | undefined;
@@ -80,9 +86,9 @@ export class Http2Stream implements Inbound, OutgoingStream {
     this.#expectsContinue = head.expectsContinue;
   }
 
-  /** A piece of body came. False when it is more than Content-Length says. */
+  /** Handles body data. False when it exceeds the Content-Length. */
   receive(piece: Buffer): boolean {
-    // The reader may end the exchange in the middle of a frame.
+    // The reader may have ended the exchange while a frame was being read.
     if (this.#over && this.#lingering === undefined) return true;
     if (this.#bodyLeft >= 0) {
       this.#bodyLeft -= piece.length;
@@ -97,7 +103,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
     return true;
   }
 
-  /** END_STREAM came. False when it is less than Content-Length says. */
+  /** Handles END_STREAM. False when the body is shorter than its Content-Length. */
   receiveEnd(): boolean {
     if (this.#over && this.#lingering === undefined) return true;
     if (this.#bodyLeft > 0) return false;
@@ -107,7 +113,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
     return true;
   }
 
-  /** Pieces may be many and small, so they are moved together. */
+  /** Stores unread body data in one buffer, because the chunks may be many and small. */
   #hold(piece: Buffer): void {
     const bytes = this.#heldBytes + piece.length;
     if (this.#held === undefined || bytes > this.#held.length) {
@@ -120,7 +126,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
     this.#carrier.held(piece.length);
   }
 
-  /** Hands on what was held, then the end. */
+  /** Passes stored data to the reader and, once the body is complete, calls onEnd. */
   #deliver(): void {
     const reader = this.#reader;
     if (reader === undefined || this.#bodyPaused || this.#over) return;
@@ -137,7 +143,9 @@ export class Http2Stream implements Inbound, OutgoingStream {
     reader.onEnd();
   }
 
-  /** Asked after a call to the reader, which may have changed it. */
+  /**
+   * Reads `#over` anew after a call to the reader, which may have changed it. The compiler would assume the old value.
+   */
   #isOver(): boolean {
     return this.#over;
   }
@@ -157,7 +165,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
       this.#carrier.sender.sendContinue(this);
     }
     this.#expectsContinue = false;
-    // The reader of a body that has ended hears so after this call, as from a stream.
+    // onEnd is deferred, because callers expect it after this call, as from a stream.
     if (this.received && this.#heldBytes === 0) queueMicrotask(() => this.#deliver());
     else this.#deliver();
   }
@@ -192,7 +200,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
     return this.#carrier.sender.sendBody(this, chunk);
   }
 
-  /** An answer that is shorter than its Content-Length is cut, so that it looks cut. */
+  /** Ends the answer. When it is shorter than its Content-Length, the stream is reset, so that the client notices. */
   end(): void {
     if (this.#over || this.ended || !this.answered) return;
     if (this.#answerLeft > 0) {
@@ -202,12 +210,12 @@ export class Http2Stream implements Inbound, OutgoingStream {
     this.#carrier.sender.sendEnd(this);
   }
 
-  /** RST_STREAM with INTERNAL_ERROR. */
+  /** Resets the stream with INTERNAL_ERROR. */
   abort(): void {
     if (!this.#over) this.reset(errorCode.internalError);
   }
 
-  /** Resets the stream towards the client. */
+  /** Sends RST_STREAM with this error code and ends the exchange. */
   reset(code: number): void {
     if (this.#lingering !== undefined) {
       this.#endLingering(true);
@@ -219,7 +227,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
     this.#carrier.sender.sendReset(this, code);
   }
 
-  /** The client has reset the stream, or is gone. */
+  /** Ends the exchange, because the client has reset the stream or disconnected. */
   lose(): void {
     if (this.#lingering !== undefined) this.#endLingering(false);
     if (this.#over) return;
@@ -230,9 +238,9 @@ export class Http2Stream implements Inbound, OutgoingStream {
   }
 
   /**
-   * END_STREAM was sent. The rest of the body is taken and dropped, within bounds: a reset right after the answer is
-   * allowed (RFC 9113 section 8.1), but curl and others that are still sending take it for a failure, and their user
-   * never sees the answer.
+   * Called when END_STREAM has been sent. The rest of the request body is read and dropped, within limits. RFC 9113
+   * section 8.1 would allow a reset instead, but curl and other clients that are still sending report a reset as an
+   * error and do not show the answer.
    */
   finished(): void {
     if (this.#over) return;
@@ -254,7 +262,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
     else if (bytes > 0) this.#carrier.consumed(this, bytes);
   }
 
-  /** The body has ended, was too much or too slow, or the client is gone. */
+  /** Stops dropping the request body: it has ended, was too long or too slow, or the client is gone. */
   #endLingering(resetByUs: boolean): void {
     clearTimeout(this.#lingering);
     this.#lingering = undefined;
@@ -267,7 +275,10 @@ export class Http2Stream implements Inbound, OutgoingStream {
     this.#carrier.closed(this, resetByUs);
   }
 
-  /** What was sent last has left, or never will. */
+  /**
+   * Called when the kernel has taken the last bytes of the stream, or when they will never be sent. Notifies the
+   * onClose listeners.
+   */
   delivered(): void {
     if (this.closed) return;
     this.closed = true;
@@ -276,7 +287,7 @@ export class Http2Stream implements Inbound, OutgoingStream {
     if (listeners !== undefined) for (const listener of listeners) listener(this.#aborted);
   }
 
-  /** The connection failed before the last bytes left. */
+  /** Called when the connection failed before the last bytes were sent; the exchange then counts as aborted. */
   undelivered(): void {
     this.#aborted = true;
     this.delivered();

@@ -1,26 +1,29 @@
-// Finds that a header list came before on the same connection, so that what was read from it need not be read again
-// (http/repeated-headers.ts). Lists are equal only when every name and value is, in order: a front proxy sends those of
-// many callers on one connection.
+// Recognises header lists that were received before on the same connection, so that results computed from them can be
+// reused (http/repeated-headers.ts). Two lists are equal only when all names and values are, in the same order: a front
+// proxy sends requests of many users on one connection.
 import { markRepeated } from '../repeated-headers.ts';
 import type { RawHeaders } from '../raw-headers.ts';
 
-/** Lists that are kept; a front proxy's connection carries a few callers at a time. */
+/** How many lists a connection keeps; a front proxy's connection carries the requests of a few users at a time. */
 const keptLists = 8;
 /**
- * Longer ones are not kept: an idle connection would hold them. Names and values, and the characters of all of them.
+ * Longer lists are not kept, because an idle connection would hold them in memory. The first limit counts names and
+ * values, the second their characters.
  */
 const keptLength = 128;
 const keptCharacters = 16 * 1024;
 
 /**
- * The lists of one connection. Without them the head for a member (1 us) and every other reading would be made anew.
+ * The header lists of one connection. Reusing a list saves, among other work, building the request head for the member
+ * (1 us).
  */
 export class RepeatedLists {
-  /** The latest first. */
+  /** Most recently used list first. */
   readonly #kept: RawHeaders[] = [];
 
   /**
-   * The list that was kept when it came before, marked as repeated; else the very same list, which is kept from now on.
+   * Returns an equal list that was received before, marked with {@link markRepeated}. Without one it returns `headers`
+   * and keeps that list, unless it is too long.
    */
   settle(headers: RawHeaders): RawHeaders {
     const kept = this.#kept;
@@ -47,7 +50,7 @@ function isLong(headers: RawHeaders): boolean {
   return characters > keptCharacters;
 }
 
-/** HPACK gives the same string objects for what stands in its table, so most comparisons are of addresses. */
+/** HPACK returns the same string objects for entries of its table, so most comparisons only compare pointers. */
 function areEqual(one: RawHeaders, other: RawHeaders): boolean {
   if (one.length !== other.length) return false;
   for (let i = one.length - 1; i >= 0; i--) if (one[i] !== other[i]) return false;

@@ -1,12 +1,12 @@
-// Parses JSON without rounding whole numbers. A reviver with access to the source costs several times a plain parse, so
-// it runs only where a number may be too long.
+// Parses JSON without rounding large integers. A reviver that reads the source text takes several times as long as a
+// plain parse, so it is used only for text that has a long number.
 
-/** An integer that a JavaScript number would round; JSON.stringify prints its digits. */
+/** An integer that a JavaScript number cannot hold exactly. JSON.stringify prints its original digits. */
 export interface ExactInteger {
   readonly rawJSON: string;
 }
 
-/** JSON.rawJSON (ECMA-262 2026), which TypeScript's library does not declare. */
+/** JSON.rawJSON and JSON.isRawJSON (ECMAScript 2026), which TypeScript's library does not declare yet. */
 const { rawJSON, isRawJSON } = JSON as typeof JSON & {
   readonly rawJSON: (text: string) => ExactInteger;
   readonly isRawJSON: (value: unknown) => value is ExactInteger;
@@ -17,7 +17,10 @@ export { rawJSON as exactInteger, isRawJSON as isExactInteger };
 const manyDigits = /\d{16}/;
 const integer = /^-?\d+$/;
 
-/** As JSON.parse, but whole numbers beyond 2^53 keep their digits. @throws SyntaxError */
+/**
+ * Works as JSON.parse, but returns integers beyond 2^53 as {@link ExactInteger}.
+ * @throws SyntaxError when the text is not JSON
+ */
 export function parseExact(raw: Uint8Array): unknown {
   const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
   if (!manyDigits.test(text)) return JSON.parse(text) as unknown;

@@ -1,26 +1,29 @@
-// Walks the members of an object or the elements of a list in bytes, one call a step. Depth and grammar are checked by
-// json-scan.ts; nothing is built but what the caller asks for.
+// Iterates over the members of a JSON object or the elements of a JSON list in bytes. Only positions are computed; no
+// values are built. json-scan.ts checks nesting depth and syntax.
 import { byte, nextMember, skipColon, skipSpace, skipString, skipValue, textOf } from './json-scan.ts';
 
-/** The members of one object, in order, repeated keys too. */
+/** Iterates over the members of one object in order. Repeated keys are not merged. */
 export class MemberCursor {
-  /** Where the key begins and ends, quotes included. */
+  /** Range of the current key in the bytes, quotes included. */
   keyStart = 0;
   keyEnd = 0;
-  /** Where the value begins and ends. */
+  /** Range of the current value in the bytes. */
   start = 0;
   end = 0;
   readonly #bytes: Buffer;
   #at: number;
   #isFirst = true;
 
-  /** @param at of the opening brace */
+  /** @param at position of the opening brace */
   constructor(bytes: Buffer, at: number) {
     this.#bytes = bytes;
     this.#at = at;
   }
 
-  /** Goes to the next member; false after the last. @throws MalformedAnswer */
+  /**
+   * Moves to the next member; false after the last.
+   * @throws MalformedAnswer when the bytes are not valid JSON
+   */
   next(): boolean {
     const bytes = this.#bytes;
     if (this.#isFirst) {
@@ -36,13 +39,13 @@ export class MemberCursor {
     return true;
   }
 
-  /** The text of the key. */
+  /** The current key as text. */
   get key(): string {
     return textOf(this.#bytes, this.keyStart, this.keyEnd);
   }
 }
 
-/** The elements of one list, in order. */
+/** Iterates over the elements of one list in order. `start` and `end` are the range of the current element. */
 export class ElementCursor {
   start = 0;
   end = 0;
@@ -50,13 +53,16 @@ export class ElementCursor {
   #at: number;
   #isFirst = true;
 
-  /** @param at of the opening bracket */
+  /** @param at position of the opening bracket */
   constructor(bytes: Buffer, at: number) {
     this.#bytes = bytes;
     this.#at = at;
   }
 
-  /** Goes to the next element; false after the last. @throws MalformedAnswer */
+  /**
+   * Moves to the next element; false after the last.
+   * @throws MalformedAnswer when the bytes are not valid JSON
+   */
   next(): boolean {
     const bytes = this.#bytes;
     if (this.#isFirst) {

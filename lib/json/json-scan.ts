@@ -1,9 +1,9 @@
-// Steps over JSON in bytes, token by token, without building values. What is stepped over is stored and sent to others
-// as it is, so every byte is checked against the grammar (RFC 8259): one member's bad JSON must not spoil the answer of
-// all.
+// Skips JSON tokens in bytes without building values. The bytes are stored and later sent to users unchanged, so every
+// byte is checked against the JSON grammar (RFC 8259). Otherwise invalid JSON of one member would break an answer that
+// also has objects of others.
 import { MalformedAnswer } from './malformed-json.ts';
 
-/** Go's encoding/json refuses deeper documents, so no honest API server has them. */
+/** Deepest nesting. Go's encoding/json refuses deeper documents, so no real API server sends them. */
 const maxDepth = 10_000;
 
 export const byte = {
@@ -21,7 +21,7 @@ export const byte = {
   closeObject: 0x7d,
 } as const;
 
-/** The position after blanks. */
+/** The position of the next byte that is not white space. */
 export function skipSpace(bytes: Uint8Array, at: number): number {
   let i = at;
   while (i < bytes.length) {
@@ -32,7 +32,10 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
   return i;
 }
 
-/** From an opening quote to the position after the closing one. @throws MalformedAnswer */
+/**
+ * The position after the string that begins at `at`.
+ * @throws MalformedAnswer when no valid string begins there
+ */
 export function skipString(bytes: Uint8Array, at: number): number {
   if (bytes[at] !== byte.quote) throw malformed();
   const { length } = bytes;
@@ -47,7 +50,7 @@ export function skipString(bytes: Uint8Array, at: number): number {
   throw malformed();
 }
 
-/** Letters after a backslash: `"\/bfnrt`. */
+/** The bytes that may follow a backslash, besides `u`: `"\/bfnrt`. */
 const escapes: ReadonlySet<number | undefined> = new Set([0x22, 0x5c, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74]);
 
 function skipEscape(bytes: Uint8Array, at: number): number {
@@ -62,7 +65,10 @@ function isHexDigit(c: number): boolean {
   return (c >= byte.zero && c <= byte.nine) || (c >= 0x41 && c <= 0x46) || (c >= 0x61 && c <= 0x66);
 }
 
-/** Over one value that is no list and no object. @throws MalformedAnswer */
+/**
+ * The position after the string, number, boolean or null at `at`.
+ * @throws MalformedAnswer when there is none
+ */
 export function skipScalar(bytes: Uint8Array, at: number): number {
   const c = bytes[at];
   if (c === byte.quote) return skipString(bytes, at);
@@ -99,10 +105,16 @@ function skipDigits(bytes: Uint8Array, at: number): number {
   return i;
 }
 
-/** Which kind each open bracket is. One scratch space is enough: a call of {@link skipValue} runs to its end. */
+/**
+ * For each open bracket: 1 for an object, 0 for a list. One shared array is enough, because {@link skipValue} is
+ * synchronous and does not call itself.
+ */
 const open = new Uint8Array(maxDepth);
 
-/** Over one value, up to {@link maxDepth} deep, without recursion. @throws MalformedAnswer */
+/**
+ * The position after the value at `at`. Iterative, so that deep nesting cannot overflow the stack.
+ * @throws MalformedAnswer when it is not valid JSON or nested deeper than {@link maxDepth}
+ */
 export function skipValue(bytes: Uint8Array, at: number): number {
   let i = at;
   let depth = 0;
@@ -120,7 +132,7 @@ export function skipValue(bytes: Uint8Array, at: number): number {
         continue;
       }
     } else i = skipScalar(bytes, i);
-    // A value has ended: what follows belongs to whatever is open.
+    // A value has ended here. Next comes a comma or the closing bracket of the innermost open object or list.
     for (;;) {
       if (depth === 0) return i;
       i = skipSpace(bytes, i);
@@ -138,12 +150,18 @@ export function skipValue(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** From a key's quote to the position of its value. @throws MalformedAnswer */
+/**
+ * The position of the value whose key begins at `at`.
+ * @throws MalformedAnswer
+ */
 export function skipKey(bytes: Uint8Array, at: number): number {
   return skipColon(bytes, skipString(bytes, at));
 }
 
-/** From the end of a key to the position of its value. @throws MalformedAnswer */
+/**
+ * The position of the value whose key ends at `at`.
+ * @throws MalformedAnswer
+ */
 export function skipColon(bytes: Uint8Array, at: number): number {
   const i = skipSpace(bytes, at);
   if (bytes[i] !== byte.colon) throw malformed();
@@ -151,8 +169,8 @@ export function skipColon(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * After a value: the position of the next key or element, or -1 when `close` follows.
- * @throws MalformedAnswer
+ * Called with the position after a value: the position of the next key or element, or -1 when the byte `close` follows.
+ * @throws MalformedAnswer when neither a comma nor `close` follows
  */
 export function nextMember(bytes: Uint8Array, at: number, close: number): number {
   const i = skipSpace(bytes, at);
@@ -161,7 +179,7 @@ export function nextMember(bytes: Uint8Array, at: number, close: number): number
   throw malformed();
 }
 
-/** The text of a string token, quotes included in the range. */
+/** The text of the string in `bytes[start, end)`, a range that includes the quotes. */
 export function textOf(bytes: Buffer, start: number, end: number): string {
   for (let i = start + 1; i < end - 1; i += 1) {
     if (bytes[i] === byte.backslash) return JSON.parse(bytes.toString('utf8', start, end)) as string;
@@ -169,7 +187,7 @@ export function textOf(bytes: Buffer, start: number, end: number): string {
   return bytes.toString('utf8', start + 1, end - 1);
 }
 
-/** Never quotes the text, which may be a Secret. */
+/** The error for invalid JSON. It never quotes the text, which may be a Secret. */
 export function malformed(): MalformedAnswer {
   return new MalformedAnswer('text that is not JSON');
 }

@@ -1,4 +1,4 @@
-// What every reader of a member's or a hub's JSON throws for bytes that break the rules.
+// The error for invalid JSON from a member or a hub.
 
-/** The answer breaks the Kubernetes API's own rules; what it said cannot be used. */
+/** An answer violates the rules of the Kubernetes API and cannot be used. */
 export class MalformedAnswer extends Error {}

@@ -1,6 +1,6 @@
-// One step on the way from a JSON document to a part of it.
+// One step of a path into a JSON document.
 
-/** A key of an object, an element of a list, or each of its elements. */
+/** A key of an object, one element of a list, or every element of a list. */
 export type PathStep =
   | { readonly kind: 'key'; readonly key: string }
   | { readonly kind: 'index'; readonly index: number }

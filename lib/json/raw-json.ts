@@ -1,21 +1,24 @@
-// Parts of stored objects, and changes to them, as bytes: what is not touched remains as the member wrote it. Parsing
-// and printing again would lose numbers beyond 2^53, `1.0`, escapes and the order of integer keys.
+// Reads and changes parts of stored objects directly in their JSON bytes; all other bytes stay as the member sent them.
+// Parsing and printing would change numbers beyond 2^53, `1.0`, escape sequences and the order of integer keys.
 import { ElementCursor, MemberCursor } from './json-cursor.ts';
 import { byte, skipSpace, skipValue, textOf } from './json-scan.ts';
 import type { PathStep } from './path-step.ts';
 
-/** A view of the bytes with Buffer's methods; nothing is copied. */
+/** The same memory as a Buffer; nothing is copied. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** The cursor at the member with a key; undefined where the object has none. */
+/** A cursor at the member with this key; undefined when the object has none. */
 function memberOf(bytes: Buffer, at: number, key: string): MemberCursor | undefined {
   for (const member = new MemberCursor(bytes, at); member.next();) if (member.key === key) return member;
   return undefined;
 }
 
-/** The same object in another version whose schema is the same (conversion strategy None). */
+/**
+ * The object with another value of `apiVersion`. Correct only for versions with the same schema (conversion strategy
+ * None).
+ */
 export function withApiVersion(raw: Uint8Array, apiVersion: string): Buffer {
   const bytes = asBuffer(raw);
   const member = memberOf(bytes, skipSpace(bytes, 0), 'apiVersion');
@@ -27,7 +30,7 @@ export function withApiVersion(raw: Uint8Array, apiVersion: string): Buffer {
   ]);
 }
 
-/** The text of a string in an object, by the keys that lead to it; undefined where there is none. */
+/** The string at a path of keys in an object; undefined when there is none, or the value is not a string. */
 export function textAt(raw: Uint8Array, keys: readonly string[]): string | undefined {
   const bytes = asBuffer(raw);
   let at = skipSpace(bytes, 0);
@@ -42,8 +45,8 @@ export function textAt(raw: Uint8Array, keys: readonly string[]): string | undef
 }
 
 /**
- * The same object with an annotation more, in place of its own of that name. An object without annotations is
- * unchanged; every stored one has some.
+ * The object with one annotation set, replacing any of the same name. An object without `metadata.annotations` is
+ * returned unchanged; stored objects always have annotations.
  */
 export function withAnnotation(raw: Uint8Array, name: string, value: string): Buffer {
   const bytes = asBuffer(raw);
@@ -66,7 +69,7 @@ const partialHead = Buffer.from('{"kind":"PartialObjectMetadata","apiVersion":"m
 const opening = Buffer.from('{');
 const closing = Buffer.from('}');
 
-/** metav1.PartialObjectMetadata with the object's own bytes of metadata. */
+/** A metav1.PartialObjectMetadata with the unchanged metadata of the object. */
 export function partialObject(raw: Uint8Array): Buffer {
   const bytes = asBuffer(raw);
   const member = memberOf(bytes, skipSpace(bytes, 0), 'metadata');
@@ -74,7 +77,7 @@ export function partialObject(raw: Uint8Array): Buffer {
   return Buffer.concat([partialHead, metadata, closing]);
 }
 
-/** The object with nothing but its kind, its version and its metadata: their very bytes. */
+/** The object reduced to kind, apiVersion and metadata, whose bytes are unchanged. */
 export function metadataAlone(raw: Uint8Array): Buffer {
   const bytes = asBuffer(raw);
   const pieces: Buffer[] = [];
@@ -87,14 +90,14 @@ export function metadataAlone(raw: Uint8Array): Buffer {
   return Buffer.concat([...pieces, closing]);
 }
 
-/** Which parts of an object are wanted: everything, or members by key and elements of lists by index. */
+/** Which parts of an object are selected: all of it, or some members by key and some list elements by index. */
 export interface Wanted {
   whole: boolean;
   readonly keys: Map<string, Wanted>;
   readonly elements: Map<number | 'each', Wanted>;
 }
 
-/** What every projection keeps, so that its reader knows which object it is. */
+/** Paths that are always selected, because they identify the object. */
 const always: readonly (readonly PathStep[])[] = [
   ['apiVersion'],
   ['kind'],
@@ -105,7 +108,7 @@ const always: readonly (readonly PathStep[])[] = [
   ['metadata', 'annotations', 'shadow.clusterpedia.io/cluster-name'],
 ].map((keys) => keys.map((key) => ({ kind: 'key', key })));
 
-/** Joins the paths of a `fields=` into one tree, with what identifies an object. */
+/** Merges the paths of a `fields=` parameter into one tree, which also selects the fields that identify an object. */
 export function wantedParts(paths: readonly (readonly PathStep[])[]): Wanted {
   const root = nothing();
   for (const path of [...always, ...paths]) {
@@ -130,7 +133,8 @@ function indexOf(step: Exclude<PathStep, { kind: 'key' }>): number | 'each' {
 }
 
 /**
- * The wanted parts of an object, in its own order and bytes; the depth is that of the paths, never that of the object.
+ * The selected parts of an object, with order and bytes unchanged. Recursion is as deep as the paths, however deep the
+ * object is.
  */
 export function project(raw: Uint8Array, wanted: Wanted): Buffer {
   const bytes = asBuffer(raw);
@@ -178,8 +182,10 @@ function projectList(bytes: Buffer, at: number, wanted: Wanted, pieces: Buffer[]
 const separator = Buffer.from(',');
 
 /**
- * The items of one chunk with commas between them and, where something went before, one in front. Items that stand one
- * behind the other in memory with a comma between, as a store gives them, are one piece: nothing of them is copied.
+ * Items of a list as buffers, with commas between them.
+ * @param isFirst false puts a comma in front too, because other items were sent before
+ * @returns buffers to send one after the other. Items that are adjacent in memory with a comma between them, as a store
+ *   returns them, become one buffer without copying.
  */
 export function piecesOf(items: readonly Uint8Array[], isFirst: boolean): Uint8Array[] {
   const pieces: Uint8Array[] = [];

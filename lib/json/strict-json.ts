@@ -1,7 +1,8 @@
-// Reads the JSON of a token so that it has only one meaning. JSON.parse keeps the last of equal names while others keep
-// the first, and sets `__proto__` on objects; here equal names are a fault and objects are Maps.
+// Parses the JSON of a token strictly, so that it cannot be understood in two ways. When a key is repeated, JSON.parse
+// keeps the last value but other parsers keep the first; JSON.parse also accepts keys such as `__proto__`. Here
+// repeated keys are an error, and objects become Maps.
 
-/** What JSON can say. Objects are Maps, so that no name means anything to JavaScript. */
+/** A parsed JSON value. Objects are Maps, so that no key has a special meaning in JavaScript. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 export type JsonObject = ReadonlyMap<string, JsonValue>;
 
@@ -14,14 +15,14 @@ const literals: readonly (readonly [string, null | boolean])[] = [
   ['null', null],
 ];
 
-/** True for an object of {@link readStrictJson}. */
+/** Whether a value of {@link readStrictJson} is an object. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return value instanceof Map;
 }
 
 /**
- * The value, or undefined when the source is no JSON, repeats a name, nests too deep, or has a number that is none in
- * JavaScript.
+ * Parses JSON. Undefined when the source is not valid, repeats a key, is nested deeper than {@link maxDepth}, or has a
+ * number too large for JavaScript.
  */
 export function readStrictJson(source: string): JsonValue | undefined {
   return new StrictReader(source).readAll();
@@ -109,7 +110,8 @@ class StrictReader {
     return true;
   }
 
-  /** No pattern: a token is read before its signature is checked, and may hold tens of thousands of spaces. */
+  // Checks character codes and uses no pattern, for speed: a token from an unknown caller is parsed before its
+  // signature is checked, and may consist of tens of thousands of tiny values.
   #skipSpace(): void {
     for (;;) {
       const code = this.#source.charCodeAt(this.#at);

@@ -1,8 +1,8 @@
-// Finds the end of one JSON value whose bytes come in chunks, by brackets and quotes alone. The grammar inside is left
-// to the reader of the whole value.
+// Finds the end of a JSON value that arrives in chunks, by counting brackets and quotes. It does not check the syntax;
+// that is done when the complete value is read.
 import { byte, skipSpace } from './json-scan.ts';
 
-/** One scan at a time: `begin`, then `find` on each chunk until it gives a position. */
+/** Finds the end of one value at a time: call `begin`, then `find` with each chunk until it returns a position. */
 export class ValueEnd {
   #isOpen = false;
   #isScalar = false;
@@ -10,12 +10,15 @@ export class ValueEnd {
   #inString = false;
   #isEscaped = false;
 
-  /** Whether a value has begun and not ended. */
+  /** Whether begin() was called and the end of the value was not found yet. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** @param first byte of the value, which {@link find} is given as well */
+  /**
+   * Starts with a new value.
+   * @param first first byte of the value; find() must be given this byte too
+   */
   begin(first: number): void {
     this.#isOpen = true;
     this.#isScalar = first !== byte.quote && first !== byte.openObject && first !== byte.openList;
@@ -24,7 +27,10 @@ export class ValueEnd {
     this.#isEscaped = false;
   }
 
-  /** The position after the value's last byte, or -1 when it goes on in the next chunk. */
+  /**
+   * The position after the last byte of the value; -1 when the value continues in the next chunk.
+   * @param from where the value begins in the first chunk; 0 in later ones
+   */
   find(bytes: Buffer, from: number): number {
     const end = this.#isScalar ? endOfScalar(bytes, from) : this.#endOfNested(bytes, from);
     if (end >= 0) this.#isOpen = false;
@@ -32,7 +38,7 @@ export class ValueEnd {
   }
 
   #endOfNested(bytes: Buffer, from: number): number {
-    // Local, because this loop sees every byte of every list.
+    // Local copies of the fields are faster, and this loop reads every byte of every list.
     let depth = this.#depth;
     let inString = this.#inString;
     let isEscaped = this.#isEscaped;
@@ -41,7 +47,7 @@ export class ValueEnd {
     let i = from;
     while (i < length) {
       if (inString) {
-        // Most bytes are inside of strings: nothing else is asked of them.
+        // Most bytes are inside strings, so an inner loop skips them quickly.
         let c = bytes[i]!;
         if (isEscaped) isEscaped = false;
         else {

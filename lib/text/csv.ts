@@ -1,28 +1,30 @@
-// Reads comma-separated records exactly as Go's encoding/csv does with its default settings, because that is what
-// kube-apiserver reads token files with. Easy to get wrong: spaces belong to the field, and a quote inside an unquoted
-// field is an error, not a character.
+// Parses comma-separated values exactly as Go's encoding/csv with default settings, because kube-apiserver reads token
+// files with that. Easy to get wrong: spaces belong to a field, and a quote inside an unquoted field is an error.
 
-/** One record and where it begins. */
+/** One record and its position. */
 export interface CsvRecord {
-  /** 1-based. */
+  /** Line on which the record begins, counted from 1. */
   readonly line: number;
   readonly fields: readonly string[];
 }
 
-/** A record that cannot be read; everything after it is unread. */
+/** Why a record cannot be parsed; no later record is parsed either. */
 export interface CsvFault {
-  /** 1-based line on which reading stopped. */
+  /** Line of the fault, counted from 1. */
   readonly line: number;
   readonly reason: string;
 }
 
-/** Everything readable, and the fault that ended the reading, if any. */
+/** The records before the first fault, and that fault, if any. */
 export interface CsvContent {
   readonly records: readonly CsvRecord[];
   readonly fault: CsvFault | undefined;
 }
 
-/** Reads all records; blank lines are skipped, there are no comments, and records may differ in length. */
+/**
+ * Parses all records. Blank lines are skipped, there is no comment syntax, and records may have different numbers of
+ * fields.
+ */
 export function readCsv(text: string): CsvContent {
   const lines = splitLines(text);
   const records: CsvRecord[] = [];
@@ -41,7 +43,10 @@ export function readCsv(text: string): CsvContent {
   return { records, fault: undefined };
 }
 
-/** Lines with their `\n`; `\r\n` becomes `\n`, and a `\r` that ends the text goes away (csv.Reader.readLine). */
+/**
+ * Splits into lines that keep their line feed. As in Go's csv.Reader.readLine, CRLF becomes LF, and a CR at the very
+ * end of the text is removed.
+ */
 function splitLines(text: string): string[] {
   const lines = text.split(/(?<=\n)/).map((line) => (line.endsWith('\r\n') ? `${line.slice(0, -2)}\n` : line));
   const last = lines.pop()?.replace(/\r$/, '') ?? '';
@@ -74,7 +79,7 @@ function readRecord(lines: readonly string[], first: number): { fields: string[]
         rest = rest.slice(1);
         continue;
       }
-      // The field goes on in the next line.
+      // The quoted field continues on the next line.
       field += rest;
       number += 1;
       const following = lines[number];

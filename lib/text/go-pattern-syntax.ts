@@ -1,10 +1,10 @@
-// The parser of Go's regular expressions (regexp/syntax/parse.go, Perl flags). It refuses what Go refuses. Flags such
-// as (?i) hold to the end of their group.
+// A parser for Go's regular expressions (regexp/syntax/parse.go with Perl flags). It refuses what Go refuses. A flag
+// such as (?i) is valid until the end of its group.
 
-/** A position between two characters. */
+/** A zero-width assertion: a condition on a position between two characters. */
 export type Position = 'start' | 'end' | 'word-boundary' | 'not-word-boundary';
 
-/** What a pattern consists of. */
+/** A node of a parsed pattern. `one` matches one character, given as its code point. */
 export type PatternNode =
   | { readonly kind: 'one'; readonly accepts: (point: number) => boolean }
   | { readonly kind: 'position'; readonly position: Position }
@@ -12,7 +12,7 @@ export type PatternNode =
   | { readonly kind: 'either'; readonly alternatives: readonly PatternNode[] }
   | { readonly kind: 'repeat'; readonly part: PatternNode; readonly min: number; readonly max: number };
 
-/** Says why a pattern cannot be used, without quoting it. */
+/** Says why a pattern cannot be used, without quoting the pattern. */
 export class PatternError extends Error {
   constructor(reason: string) {
     super(reason);
@@ -48,20 +48,23 @@ const posixClasses: Readonly<Record<string, Accepts>> = {
   xdigit: matching(/^[0-9A-Fa-f]$/),
 };
 const controlEscapes: Readonly<Record<string, number>> = { a: 7, f: 12, t: 9, n: 10, r: 13, v: 11 };
-/** General categories; Go also knows scripts, which nobody needs here. */
+/** Names of Unicode general categories. Go also knows scripts such as Greek, which are not supported here. */
 const categoryForm = /^(?:C[cfos]|L[ulmot]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?)$/;
 
-/** @throws PatternError */
+/**
+ * Parses a pattern.
+ * @throws PatternError when it is not valid in Go, uses an unsupported class, or exceeds a limit
+ */
 export function parsePattern(source: string): PatternNode {
   if (source.length > maxSource) throw new PatternError(`is longer than ${maxSource} characters`);
   return new Parser(source).whole();
 }
 
-/** A recursive descent over the characters of one pattern. */
+/** A recursive-descent parser for one pattern. */
 class Parser {
   readonly #points: readonly string[];
   #at = 0;
-  /** Whether `(?i)` holds here. */
+  /** Whether the flag `(?i)` is on at the current position. */
   #isFolding = false;
 
   constructor(source: string) {
@@ -108,7 +111,10 @@ class Parser {
     return { kind: 'repeat', part, ...found };
   }
 
-  /** Reads `*`, `+`, `?` or `{n,m}`; anything else that begins with a brace is a literal brace. */
+  /**
+   * Parses `*`, `+`, `?` or `{n,m}`; undefined when none is there. A brace that begins no such form is an ordinary
+   * character.
+   */
   #repetition(): { readonly min: number; readonly max: number } | undefined {
     const sign = this.#peek();
     if (sign === '*' || sign === '+' || sign === '?') {
@@ -126,7 +132,7 @@ class Parser {
     return { min, max };
   }
 
-  /** One element, or undefined for flags that stand alone. */
+  /** Parses one element of a sequence; undefined for a flag group such as `(?i)`, which matches nothing itself. */
   #atom(depth: number): PatternNode | undefined {
     const sign = this.#peek();
     this.#at++;
@@ -192,7 +198,7 @@ class Parser {
     return { kind: 'one', accepts: this.#folding((point) => point === wanted) };
   }
 
-  /** `\d`, `\PL`, `\p{Lu}` …, the backslash already read; undefined when it is none. */
+  /** Parses a class such as `\d`, `\PL` or `\p{Lu}` after its backslash; undefined when no class is there. */
   #namedClass(): Accepts | undefined {
     const letter = this.#peek();
     const perl = Object.hasOwn(perlClasses, letter.toLowerCase()) ? perlClasses[letter.toLowerCase()]! : undefined;
@@ -275,7 +281,7 @@ class Parser {
     return this.#points[this.#at + ahead] ?? '';
   }
 
-  /** The next characters, for a regular expression that reads several at once. */
+  /** The next `count` characters, without consuming them. */
   #next(count: number): string {
     return this.#points.slice(this.#at, this.#at + count).join('');
   }
@@ -297,7 +303,10 @@ function matching(form: RegExp): Accepts {
   return (point) => form.test(String.fromCodePoint(point));
 }
 
-/** Other cases of a character, as far as they are one character: Go folds s, S and ſ into one. */
+/**
+ * The upper- and lower-case forms of a character, as far as each is a single character. Folding is applied twice,
+ * because Go treats s, S and ſ as equal.
+ */
 function caseVariants(point: number): readonly number[] {
   const character = String.fromCodePoint(point);
   const variants = new Set([character.toLowerCase(), character.toUpperCase()]);

@@ -1,18 +1,18 @@
-// Go's regular expressions (RE2, github.com/google/re2/wiki/Syntax), in which identity rules are written. JavaScript's
-// RegExp reads some patterns in another way and can take years over one. Here a match takes at most states × characters
-// steps, and a pattern that Go refuses or this file does not know is an error.
+// Matches Go's regular expressions (RE2, github.com/google/re2/wiki/Syntax), which identity rules use. JavaScript's
+// RegExp would give some patterns another meaning, and could take exponential time. Here a match takes at most states ×
+// characters steps. A pattern that Go refuses or this file does not support is an error.
 import { PatternError, parsePattern } from './go-pattern-syntax.ts';
 import type { PatternNode, Position } from './go-pattern-syntax.ts';
 
 /**
- * True when the pattern matches anywhere in the text (regexp.MatchString). The text must have no line feeds: `.` and
- * `(?m)` ignore them.
+ * Returns whether the pattern matches anywhere in the text, as Go's regexp.MatchString. The text must not contain line
+ * feeds, because `.` and `(?m)` are implemented as if there were none.
  */
 export type GoPattern = (text: string) => boolean;
 
-/** Longest program; with it the longest text that may be compared costs some 10 ms. */
+/** Most states of a compiled pattern. With this many, matching a text of {@link maxPatternText} takes about 10 ms. */
 const maxStates = 2_000;
-/** In UTF-16 units. Longer texts must not be asked about: see {@link maxPatternText}. */
+/** Longest text to match, in UTF-16 code units. Callers must refuse longer texts, because matching does not check. */
 export const maxPatternText = 1_024;
 
 type State =
@@ -31,7 +31,11 @@ export function compileGoPattern(source: string): GoPattern {
   return (text) => runStates(states, start, text);
 }
 
-/** Adds the states of a node that go on at `next`; returns the first of them. */
+/**
+ * Adds the states of a node to `states`.
+ * @param next index of the state that follows the node
+ * @returns index of the node's first state
+ */
 function build(node: PatternNode, next: number, states: State[]): number {
   if (states.length > maxStates) throw new PatternError('is too large once its repetitions are written out');
   const add = (state: State): number => states.push(state) - 1;
@@ -50,7 +54,7 @@ function build(node: PatternNode, next: number, states: State[]): number {
     case 'repeat': {
       let entry = next;
       if (node.max === Infinity) {
-        // The loop's own state comes first, because its body returns to it.
+        // The state of the loop is added first, because the body of the loop refers to its index.
         entry = add({ kind: 'either', alternatives: [] });
         states[entry] = { kind: 'either', alternatives: [build(node.part, entry, states), next] };
       } else {
@@ -65,7 +69,7 @@ function build(node: PatternNode, next: number, states: State[]): number {
   }
 }
 
-/** Follows all alternatives at once, a set of states at a time (Thompson), so that no text makes it slow. */
+/** Runs all alternatives at once as a set of states (Thompson's algorithm), so that no text can make it slow. */
 function runStates(states: readonly State[], start: number, text: string): boolean {
   const points = Array.from(text, (character) => character.codePointAt(0)!);
   const seenAt = new Int32Array(states.length).fill(-1);
@@ -73,7 +77,7 @@ function runStates(states: readonly State[], start: number, text: string): boole
   for (let at = 0; at <= points.length; at++) {
     const point = points[at];
     const reached: number[] = [];
-    // A match may begin at every character.
+    // Adding the start state at every position allows a match to begin anywhere.
     const open = [...waiting, start];
     waiting = [];
     while (open.length > 0) {

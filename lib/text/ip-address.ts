@@ -1,24 +1,27 @@
-// Reads IP addresses and ranges of them as bytes. Easy to get wrong: one address has many spellings, and an IPv6
-// address can hold an IPv4 one that the system, or a translator on the way, will be talking to.
+// Parses IP addresses and ranges (CIDR) into bytes. Easy to get wrong: one address can be written in many ways, and an
+// IPv6 address can embed an IPv4 address that the connection really goes to.
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** Addresses that begin with the same bits. */
+/** A range of addresses that share a prefix. */
 export interface AddressRange {
-  /** 4 or 16. */
+  /** An address in the range: 4 bytes for IPv4, 16 for IPv6. */
   readonly bytes: Buffer;
-  /** How many leading bits count. */
+  /** Number of leading bits that all addresses of the range share. */
   readonly prefixLength: number;
 }
 
-/** The 4 or 16 bytes of a literal (a zone is left out), undefined when it is none. */
+/**
+ * The 4 or 16 bytes of an IP address; undefined when the text is not an address. An IPv6 zone such as `%eth0` is
+ * ignored.
+ */
 export function addressBytes(literal: string): Buffer | undefined {
   if (isIPv4(literal)) return Buffer.from(literal.split('.').map(Number));
   return isIPv6(literal) ? ipv6Bytes(literal) : undefined;
 }
 
 /**
- * `10.0.0.0/8`, `fd00::/8`, or one address; undefined when it is neither, or when bits behind the prefix are set: a
- * typing error.
+ * Parses `10.0.0.0/8`, `fd00::/8` or a single address. Undefined when the text is not valid, or when bits after the
+ * prefix are set, which is likely a typing error.
  */
 export function parseRange(text: string): AddressRange | undefined {
   const [literal = '', length, ...rest] = text.split('/');
@@ -32,15 +35,16 @@ export function parseRange(text: string): AddressRange | undefined {
   return first.equals(bytes) ? range : undefined;
 }
 
-/** Whether the address is in the range; one of the other family never is. */
+/** Whether the address is in the range; false when one is IPv4 and the other IPv6. */
 export function isWithin(address: Buffer, { bytes, prefixLength }: AddressRange): boolean {
   if (address.length !== bytes.length) return false;
   return bytes.every((byte, index) => ((byte ^ address[index]!) & maskAt(index, prefixLength)) === 0);
 }
 
 /**
- * Every address that a connection to this one may end at: itself, and the IPv4 address it holds when it is mapped or
- * compatible (RFC 4291 2.5.5), 6to4 (RFC 3056) or for a NAT64 (RFC 6052, the well-known prefix).
+ * All addresses that a connection to this address may really reach: the address itself and an IPv4 address embedded in
+ * it. IPv4 is embedded in mapped and compatible addresses (RFC 4291 section 2.5.5), 6to4 (RFC 3056) and NAT64 with the
+ * well-known prefix (RFC 6052).
  */
 export function readingsOf(address: Buffer): readonly Buffer[] {
   if (address.length === 4) return [address];
@@ -62,7 +66,7 @@ function maskAt(index: number, prefixLength: number): number {
   return 0xff & ~(0xff >> bits);
 }
 
-/** The 16 bytes of an IPv6 literal that isIPv6 accepted, zone left out. */
+/** The 16 bytes of an IPv6 address without its zone. `literal` must have passed Node's isIPv6(). */
 export function ipv6Bytes(literal: string): Buffer {
   let text = literal.split('%')[0]!;
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(text);

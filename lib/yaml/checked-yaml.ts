@@ -1,19 +1,19 @@
-// Reads a YAML file that the operator wrote against a schema, and places every fault at its line. Easy to get wrong: a
-// message must never quote a value of the file, since somebody may have given the wrong one, with tokens in it; names
-// of fields are quoted.
+// Parses a YAML file that the operator wrote, checks it against a schema, and reports all faults with their lines. Easy
+// to get wrong: a message must never quote a value, because somebody may have passed the wrong file, with tokens in it.
+// Only field names are quoted.
 import { LineCounter, isCollection, isMap, isNode, isScalar, parseDocument, visit } from 'yaml';
 import type { Document } from 'yaml';
 import type { z } from 'zod';
 import type { ConfigurationFault } from '../configuration-error.ts';
 import { yamlFaultText } from './yaml-message.ts';
 
-/** What was read, or everything that is wrong with it, in the order of the file. */
+/** The parsed value, or all faults in the order of the file. */
 export type CheckedYaml<T> = { readonly value: T } | { readonly faults: readonly ConfigurationFault[] };
 
 /**
- * Reads one YAML document.
- * @param source decoded from UTF-8
- * @param file its name for messages
+ * Parses one YAML document.
+ * @param source the text of the file
+ * @param file name of the file for messages
  */
 export function readYaml<T>(source: string, file: string, schema: z.ZodType<T>): CheckedYaml<T> {
   const lines = new LineCounter();
@@ -30,7 +30,7 @@ export function readYaml<T>(source: string, file: string, schema: z.ZodType<T>):
   if (keyOffset !== undefined) return { faults: [{ ...place(keyOffset), message: collectionKey }] };
   let plain: unknown;
   try {
-    // The limit stops documents whose aliases multiply into gigabytes.
+    // This limit refuses a document whose aliases would expand to gigabytes.
     plain = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
     return { faults: [{ file, message: error instanceof Error ? yamlFaultText(error.message) : 'cannot be read' }] };
@@ -49,12 +49,12 @@ export function readYaml<T>(source: string, file: string, schema: z.ZodType<T>):
   return { faults: faults.map(({ fault }) => fault) };
 }
 
-/** What is said of such a key. */
+/** The fault message for a mapping key that is itself a list or mapping. */
 export const collectionKey = 'a key must be a text; this one is a list or a mapping';
 
 /**
- * Where a list or mapping stands as a key: its text would become the name of a field, and names are quoted, values
- * among them.
+ * The offset of a mapping key that is a list or mapping; undefined when there is none. Such a key must be refused: it
+ * would become a field name, which messages quote, with all its values in it.
  */
 export function collectionKeyOffset(document: Document): number | undefined {
   let offset: number | undefined;
@@ -73,7 +73,7 @@ function yamlMessage(message: string): string {
   return yamlFaultText(message.replace(/; please use YAML.*/, ''));
 }
 
-/** zod's words for the commonest faults are for programmers; undefined keeps them. */
+/** Plainer messages for zod's most common faults; undefined keeps zod's own message. */
 function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined) return 'is missing';
@@ -84,7 +84,10 @@ function plainMessage(issue: z.core.$ZodRawIssue): string | undefined {
   return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
 }
 
-/** Where in the text a path points: at the key of a field, or at the nearest thing around what is missing. */
+/**
+ * The offset in the text of the field at `path`. For a missing field: the offset of the innermost enclosing field that
+ * exists.
+ */
 function offsetOf(document: Document, path: readonly PropertyKey[]): number {
   for (let depth = path.length; depth > 0; depth -= 1) {
     const parent = depth === 1 ? document.contents : document.getIn(path.slice(0, depth - 1), true);

@@ -1,7 +1,9 @@
-// The words of the YAML parser about a fault, without what it quotes of the file. Easy to get wrong: the piece it
-// quotes may be the token, and besides the tail behind a colon it stands in the middle of some messages.
+// Error messages of the YAML parser without the parts that quote the file. Easy to get wrong: the quoted text may be a
+// token. It usually follows a colon, but in some messages it is elsewhere.
 
-/** Messages that quote in another place than behind a colon, and what is left of them. */
+/**
+ * Patterns of messages that quote the file somewhere other than after a colon, with a replacement that quotes nothing.
+ */
 const quoting: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/^Invalid escape sequence .*/s, 'Invalid escape sequence'],
   [/^Unknown directive .*/s, 'Unknown directive'],
@@ -12,11 +14,11 @@ const quoting: readonly (readonly [pattern: RegExp, words: string])[] = [
 ];
 
 /**
- * What is said of a fault.
- * @param message of a YAMLParseError, or of what `toJS` throws
+ * A message of the YAML parser without quoted text.
+ * @param message of a YAMLParseError, or of an error thrown by `toJS`
  */
 export function yamlFaultText(message: string): string {
   for (const [pattern, words] of quoting) if (pattern.test(message)) return words;
-  // "Missing , or : between items" has a colon of its own, with a blank in front of it.
+  // The colon in "Missing , or : between items" has a space before it and must stay.
   return message.replace(/(?<! ):\s.*$/s, '').replace(/ at line \d+, column \d+$/, '');
 }

@@ -1,14 +1,17 @@
-// How many parts a YAML text can have, known before it is parsed. Easy to get wrong: the length says nothing of the
-// work; the parser compares every key of a map with all before it, so 200 KiB of keys keep the process busy for
-// minutes, and a certificate of that length for no time at all.
+// Estimates how many entries a YAML text has, before it is parsed. Easy to get wrong: limiting the length is not
+// enough. The parser compares each key of a mapping with all keys before it, so 200 KiB of short keys block the process
+// for minutes, but a certificate of that length takes no time.
 
-/** More than any kubeconfig or rule list of one cluster has, and a tenth of a second of work at most. */
+/**
+ * More entries than any kubeconfig or rule list of one cluster has. Parsing this many takes at most a tenth of a
+ * second.
+ */
 export const mostParts = 4_000;
 
 /**
- * Whether a YAML text that somebody else wrote has more than {@link mostParts} places where an entry can begin: lines,
- * commas, openings of collections, and dashes and question marks with a blank behind them. Base64 and PEM lines in
- * quotes have none but their line ends.
+ * Whether an untrusted YAML text has more than {@link mostParts} places where an entry can begin: line ends, commas,
+ * opening brackets and braces, and dashes or question marks before white space. Base64 and PEM text in quotes only
+ * count their line ends.
  */
 export function hasTooManyParts(text: string): boolean {
   let parts = 0;

@@ -1,5 +1,5 @@
-// A throw-away certificate authority for tests. Clients verify subjectAltName and ignore the common name; OpenSSL
-// accepts a root only when its basic constraints say so.
+// A temporary certificate authority for tests. Its certificates use subjectAltName, because clients ignore the common
+// name, and basic constraints, because OpenSSL requires them for a root.
 import { webcrypto } from 'node:crypto';
 import 'reflect-metadata'; // before x509: its dependency injection needs the polyfill while it loads
 import {
@@ -10,16 +10,16 @@ import {
 } from '@peculiar/x509';
 import type { X509CertificateCreateSelfSignedParams } from '@peculiar/x509';
 
-/** PEM texts. */
+/** A certificate and its private key in PEM. */
 export interface TestCertificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Issues leaf certificates. */
+/** Issues server and client certificates. */
 export interface TestAuthority {
   readonly ca: string;
-  /** Names that begin with `ip:` become IP addresses. Valid for a day unless said otherwise. */
+  /** Issues a certificate for these names; `ip:` marks an IP address. By default it is valid for a day. */
   issue(
     names: readonly string[],
     validity?: { readonly notBefore: Date; readonly notAfter: Date },

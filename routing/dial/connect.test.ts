@@ -247,7 +247,7 @@ describe('connect', () => {
     const dialed = makeDialer(memberOptions(member, {}, authority.ca)).dial(['http/1.1'], giveUp.signal);
     await member.connection(0);
     giveUp.abort();
-    await assert.rejects(dialed, fault('MEMBER_UNAVAILABLE', 503, /given up/));
+    await assert.rejects(dialed, fault('MEMBER_UNAVAILABLE', 503, /connecting was cancelled/));
     await member.connections[0]!.closed;
     await member.close();
   });

@@ -1,6 +1,6 @@
-// Opens a connection to the API server of one cluster: TCP, the cluster's proxy if it has one, then TLS. A fault never
-// leads to a weaker attempt: there is no fallback from the proxy to a direct connection, nor from a verified to an
-// unverified certificate (rule "verification is never silently off").
+// Opens a connection to the API server of one cluster: TCP, then the cluster's proxy if it has one, then TLS. After a
+// failure there is never a less secure attempt: neither a direct connection in place of the proxy, nor TLS without
+// verification (rule "verification is never silently off").
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { checkServerIdentity, connect as openTls } from 'node:tls';
@@ -20,26 +20,28 @@ import type { Track } from './sockets.ts';
 import { makeTlsHold, UnreadableAuthority } from './tls-settings.ts';
 import type { SharedTlsSettings, TlsHold } from './tls-settings.ts';
 
-/** Where and how to connect: parts of a cluster record. */
+/** Where and how to connect; taken from a cluster record and its credential. */
 export interface DialTarget {
   readonly clusterName: string;
   readonly endpoint: Endpoint;
   readonly tls: TlsTrust;
   readonly proxy: ProxyAddress | undefined;
   readonly clientCertificate: Credential['clientCertificate'];
-  /** Asked about every address before it is connected to, that of the proxy included; undefined: any will do. */
+  /**
+   * Checks every address before connecting to it, including the address of the proxy; undefined allows all addresses.
+   */
   readonly addressRule?: AddressRule | undefined;
-  /** Longest wait for everything up to a finished TLS handshake; default 5 s. */
+  /** Most milliseconds until the TLS handshake is complete; default 5,000. */
   readonly timeoutMs?: number;
-  /** What equal clusters share; absent: nothing is shared. */
+  /** TLS settings that several clusters share; undefined when this cluster shares none. */
   readonly tlsSettings?: SharedTlsSettings | undefined;
 }
 
-/** Application protocols in order of preference. */
+/** Application protocols (ALPN) in order of preference. */
 export type Protocols = readonly ('h2' | 'http/1.1')[];
 
 /**
- * A connection ready for its first request. An error listener stays on the socket, so that it can never crash the
+ * A connection ready for its first request. The socket keeps an error listener, so that an error on it cannot crash the
  * process.
  */
 export interface Dialed {
@@ -48,18 +50,24 @@ export interface Dialed {
 }
 
 /**
- * Opens connections to one cluster; keeps what they have in common: the TLS settings, and the sessions to resume, which
- * are no other cluster's.
+ * Opens connections to one cluster. It keeps the TLS settings and the TLS sessions to resume, which are never used for
+ * another cluster.
  */
 export interface Dialer {
   readonly member: MemberLabel;
-  /** Rejects with a GatewayError; after `signal` fired, with MEMBER_UNAVAILABLE. */
+  /**
+   * Opens a connection.
+   * @throws GatewayError (rejects) that says what failed; MEMBER_UNAVAILABLE after `signal` was aborted
+   */
   dial(protocols: Protocols, signal?: AbortSignal): Promise<Dialed>;
-  /** The cluster is gone: gives back the TLS settings it shares with others. What is under way may still dial. */
+  /**
+   * Stops using shared TLS settings; to be called when the cluster was removed. A request in progress may still open a
+   * connection afterwards.
+   */
   release(): void;
 }
 
-/** Makes the dialer of one cluster record. Nothing is opened or parsed before the first dial. */
+/** Makes the dialer of one cluster record. It opens and parses nothing before the first dial(). */
 export function makeDialer(target: DialTarget): Dialer {
   return new MemberDialer(target);
 }
@@ -70,7 +78,7 @@ class MemberDialer implements Dialer {
   readonly #timeoutMs: number;
   readonly #hold: TlsHold;
   readonly #proxyDialer: ProxyDialer | undefined;
-  /** The last TLS session of each protocol list; resuming one spares half of the handshake. */
+  /** The last TLS session for each list of protocols. Resuming a session saves half of the handshake. */
   readonly #sessions = new Map<string, Buffer>();
 
   constructor(target: DialTarget) {
@@ -108,7 +116,7 @@ class MemberDialer implements Dialer {
 
   async #open(protocols: Protocols, track: Track): Promise<Dialed> {
     const { endpoint } = this.#target;
-    // A certificate that cannot be used is found before anything is connected to.
+    // The certificate is checked before anything is connected to, so that an unusable one is reported as such.
     if (endpoint.scheme === 'https') memberContext(this.#target, this.member, this.#hold);
     const socket = await (this.#proxyDialer === undefined ? this.#openDirect(track) : this.#proxyDialer.open(track));
     if (endpoint.scheme === 'http') return { socket, protocol: 'http/1.1' };
@@ -130,7 +138,7 @@ class MemberDialer implements Dialer {
     const secured = openTls({
       socket,
       secureContext: memberContext(this.#target, this.member, this.#hold),
-      // SNI is never an IP address (RFC 6066 section 3).
+      // An IP address must not be sent as SNI (RFC 6066 section 3).
       servername: isIP(verifiedName) === 0 ? verifiedName : '',
       ALPNProtocols: [...protocols],
       session: this.#sessions.get(sessionKey),
@@ -149,14 +157,17 @@ class MemberDialer implements Dialer {
   }
 }
 
-/** One attempt to connect: ended by its connection, a fault, its deadline or its caller, whichever comes first. */
+/**
+ * One attempt to connect. It ends with a connection, a failure, its deadline or an abort by its caller, whichever comes
+ * first.
+ */
 class DialAttempt {
   readonly #member: MemberLabel;
   readonly #open: (track: Track) => Promise<Dialed>;
   readonly #result = Promise.withResolvers<Dialed>();
   readonly #sockets: Socket[] = [];
   readonly #onAbort = (): void =>
-    this.#giveUp(fail('MEMBER_UNAVAILABLE', 'the connection was given up', this.#member, undefined));
+    this.#giveUp(fail('MEMBER_UNAVAILABLE', 'connecting was cancelled', this.#member, undefined));
   #signal: AbortSignal | undefined;
   #timer: NodeJS.Timeout | undefined;
   #over = false;
@@ -208,7 +219,7 @@ function memberContext(target: DialTarget, member: MemberLabel, hold: TlsHold): 
   try {
     return hold.contextOf({
       authorities: tls.ca === undefined ? [] : [tls.ca],
-      // Without verification no roots are needed, and to read those of the system takes a tenth of a second.
+      // Without verification no root certificates are needed; reading those of the system takes a tenth of a second.
       systemRoots: tls.ca === undefined && !tls.insecure,
       clientCertificate,
     });

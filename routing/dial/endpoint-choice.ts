@@ -1,6 +1,6 @@
-// Takes a call or an upgrade to the first endpoint of a cluster that can be connected to. Only a request of which
-// nothing was sent may go to another endpoint (rule "retry only what is safe"). All endpoints are sent the same
-// credential, so a refused one is an answer and no reason to try the next.
+// Sends a request to the first endpoint of a cluster that accepts a connection. A request is moved to another endpoint
+// only if nothing of it was sent (rule "retry only what is safe"). All endpoints get the same credential, so when one
+// refuses it, the others are not tried.
 import type { Socket } from 'node:net';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
@@ -13,13 +13,13 @@ import { requestFor } from './endpoint-request.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
 import type { UpstreamRequest } from '../members/transport-types.ts';
 
-/** One endpoint of the cluster and its pools. */
+/** One endpoint of the cluster and its connection pools. */
 export interface EndpointEntry {
   readonly endpoint: Endpoint;
   readonly pools: EndpointPools;
 }
 
-/** A connection for one request, and the request as its endpoint must see it. */
+/** A connection for one request, with the request adapted to the endpoint. */
 export interface OpenedConnection {
   readonly socket: Socket;
   readonly member: MemberLabel;
@@ -28,15 +28,21 @@ export interface OpenedConnection {
 
 /** Chooses among the endpoints of one cluster. */
 export interface EndpointChoice {
-  /** Takes a call; its handler hears how it ends. */
+  /** Sends a call; the call's handler receives the answer or the error. */
   accept(call: Call): void;
-  /** Opens a connection of its own for a request. Rejects with a GatewayError when no endpoint can be connected to. */
+  /**
+   * Opens a new connection for one request.
+   * @throws GatewayError (rejects) when no endpoint can be connected to
+   */
   open(request: UpstreamRequest, protocols: Protocols, signal: AbortSignal): Promise<OpenedConnection>;
-  /** No more looking further: the transport is being closed. */
+  /** Stops trying further endpoints, because the transport is being closed. */
   close(): void;
 }
 
-/** Faults that mean "no connection". A refused credential or a full pool would be the same elsewhere. */
+/**
+ * Errors after which the next endpoint is tried: no connection could be opened. A refused credential or a full pool
+ * would fail at other endpoints too.
+ */
 const connectFaults: ReadonlySet<ErrorCode> = new Set([
   'MEMBER_REFUSED',
   'MEMBER_TIMEOUT',
@@ -47,7 +53,10 @@ const connectFaults: ReadonlySet<ErrorCode> = new Set([
 
 const shortProtocols: Protocols = ['http/1.1'];
 
-/** Makes the choice among `entries`, in order of preference; at least one. */
+/**
+ * Makes the choice among the endpoints of a cluster.
+ * @param entries at least one, in order of preference
+ */
 export function makeEndpointChoice(entries: readonly EndpointEntry[], order: EndpointOrder): EndpointChoice {
   return new OrderedChoice(entries, order);
 }
@@ -114,7 +123,7 @@ class OrderedChoice implements EndpointChoice {
     return new Attempts(this.#order);
   }
 
-  /** Tries the first endpoint beside the calls, so that none of them waits for it. */
+  /** Tries the preferred endpoint in the background, so that no request has to wait for it. */
   #lookForFirst(): void {
     const { pools } = this.#first;
     pools.dialer.dial(shortProtocols, this.#closing.signal).then(
@@ -127,9 +136,9 @@ class OrderedChoice implements EndpointChoice {
   }
 }
 
-/** Where one request has been. */
+/** The endpoints that one request has tried. */
 class Attempts {
-  /** The endpoint being tried now. */
+  /** Index of the endpoint that is being tried now. */
   index: number;
   readonly #order: EndpointOrder;
   readonly #tried = new Set<number>();
@@ -141,7 +150,7 @@ class Attempts {
     this.#tried.add(this.index);
   }
 
-  /** False when no endpoint is left. */
+  /** Records a failure and moves to the next endpoint; false when all were tried. */
   goOn(error: GatewayError): boolean {
     this.#errors.push(error);
     this.#order.failed(this.index);
@@ -156,7 +165,7 @@ class Attempts {
     if (this.#tried.size > 1) this.#order.connected(this.index);
   }
 
-  /** One error for all of them, of the kind of the first. */
+  /** One error with all messages and the code of the first error. */
   fault(): GatewayError {
     const [first, ...others] = this.#errors;
     if (others.length === 0) return first!;

@@ -1,25 +1,32 @@
-// Which of a cluster's endpoints to begin with: the one that worked last, until it fails or until it is time to see
-// whether the first one is back. One failed call moves all calls on at once, so that they do not all wait for the same
-// dead address.
+// Decides which endpoint of a cluster new requests use: the last one that worked, until it fails, or until it is time
+// to try the preferred endpoint again. One failed connection moves all new requests away, so that they do not all wait
+// for the same dead address.
 
-/** The memory shared by all calls to one cluster. */
+/** State shared by all requests to one cluster. Endpoints are given by index; index 0 is the preferred one. */
 export interface EndpointOrder {
-  /** Index of the endpoint to begin with. */
+  /** Index of the endpoint that a new request tries first. */
   readonly present: number;
-  /** Where to go on after those that failed, the first one first; undefined when none is left. */
+  /** The next endpoint to try, in order of preference; undefined when all were tried. */
   after(tried: ReadonlySet<number>): number | undefined;
-  /** No connection to this endpoint was to be had. */
+  /** Records that no connection to this endpoint could be opened. */
   failed(index: number): void;
-  /** A connection to this endpoint stands, asked for because others had failed. */
+  /** Records that a connection to this endpoint was opened after others had failed. */
   connected(index: number): void;
-  /** True at most once a period, while another than the first is in use: the caller should try the first one. */
+  /**
+   * Whether the caller should try the preferred endpoint now. True at most once per period, and only while another
+   * endpoint is in use.
+   */
   returnDue(): boolean;
 }
 
-/** How long another endpoint than the first is used before the first is tried again. */
+/** Milliseconds for which another endpoint is used before the preferred one is tried again. */
 export const returnAfterMs = 30_000;
 
-/** Makes it for `count` endpoints; `nowMs` is injectable for tests. */
+/**
+ * Makes this state for a cluster with `count` endpoints.
+ * @param periodMs how long another endpoint is used before the preferred one is tried again
+ * @param nowMs a monotonic clock in milliseconds
+ */
 export function makeEndpointOrder(
   count: number,
   periodMs: number = returnAfterMs,

@@ -1,5 +1,5 @@
-// The connections to one endpoint of a cluster: short requests on pooled HTTP/1.1, long-running ones apart from them,
-// so that watches never use up the connections of short requests.
+// The connections to one endpoint of a cluster. Short requests use a pool of HTTP/1.1 connections, long-running
+// requests have others, so that watches cannot use up the connections of short requests.
 import type { Socket } from 'node:net';
 import type { Endpoint } from '../../cache/model/records.ts';
 import type { Call } from '../members/call.ts';
@@ -9,38 +9,38 @@ import { Http1Client } from '../http1/http1-client.ts';
 import { Http2Client } from '../http2/http2-client.ts';
 import type { TransportStats } from '../members/transport-types.ts';
 
-/** Bounds of the pools of one endpoint. */
+/** Limits for the connections to one endpoint. */
 export interface PoolLimits {
-  /** HTTP/1.1 connections for short requests; default 256. */
+  /** Most HTTP/1.1 connections for short requests; default 256. */
   readonly connections?: number;
-  /** Short requests waiting for one of them; default 1024. */
+  /** Most short requests that wait for a connection; default 1024. */
   readonly pending?: number;
-  /** Long-running requests, each a stream of HTTP/2 or a connection of HTTP/1.1; default 4096. */
+  /** Most long-running requests; each uses an HTTP/2 stream or an HTTP/1.1 connection. Default 4096. */
   readonly longRunningCalls?: number;
-  /** Idle connections and sessions are closed after this; default 60 s. */
+  /** Milliseconds after which an idle connection is closed; default 60,000. */
   readonly idleTimeoutMs?: number;
-  /** Time between two PINGs on an HTTP/2 session; default 30 s. */
+  /** Milliseconds between two PINGs on an HTTP/2 session; default 30,000. */
   readonly pingIntervalMs?: number;
-  /** Longest wait for the answer to one; default 15 s. */
+  /** Most milliseconds until a PING is answered; default 15,000. */
   readonly pingTimeoutMs?: number;
 }
 
-/** What holds where a limit of time is not given. */
+/** Defaults for the time limits that {@link PoolLimits} leaves out. */
 export const defaultPoolTimes = { idleTimeoutMs: 60_000, pingIntervalMs: 30_000, pingTimeoutMs: 15_000 } as const;
 
-/** Pools of one endpoint. */
+/** The connection pools of one endpoint. */
 export interface EndpointPools {
   readonly dialer: Dialer;
-  /** Takes a call; its handler hears how it ends. */
+  /** Sends a call; the call's handler receives the answer or the error. */
   accept(call: Call): void;
-  /** Takes a connection for short requests that was opened elsewhere. */
+  /** Adds an open connection to the pool for short requests. */
   adopt(socket: Socket): void;
   stats(): Omit<TransportStats, 'upgraded'>;
-  /** As {@link Transport.close}. */
+  /** Closes the pools, as {@link Transport.close} describes. */
   close(mode: 'drain' | 'abort'): void;
 }
 
-/** Makes them; connects to nothing yet. */
+/** Makes the pools of one endpoint; opens no connection yet. */
 export function makeEndpointPools(target: DialTarget, limits: PoolLimits): EndpointPools {
   const dialer = makeDialer(target);
   const idleTimeoutMs = limits.idleTimeoutMs ?? defaultPoolTimes.idleTimeoutMs;
@@ -50,8 +50,8 @@ export function makeEndpointPools(target: DialTarget, limits: PoolLimits): Endpo
     idleTimeoutMs,
   });
   let closed: 'drain' | 'abort' | undefined;
-  // Made for the first long-running call: of thousands of clusters most are not watched, and these are half of what an
-  // unused cluster takes.
+  // Created with the first long-running request. Most of thousands of clusters are never watched, and these objects are
+  // half of the memory of an unused cluster.
   let longRunning: LongRunning | undefined;
   return {
     dialer,
@@ -59,7 +59,7 @@ export function makeEndpointPools(target: DialTarget, limits: PoolLimits): Endpo
       if (!call.request.longRunning) return short.accept(call);
       if (longRunning === undefined) {
         longRunning = makeLongRunning(dialer, target.endpoint, limits, idleTimeoutMs);
-        // As if they had been there before it was closed.
+        // Created after close(): close these pools too.
         if (closed !== undefined) closeBoth(longRunning, closed);
       }
       longRunning.http2.accept(call);
@@ -87,10 +87,10 @@ export function makeEndpointPools(target: DialTarget, limits: PoolLimits): Endpo
   };
 }
 
-/** Connections of requests that may stay open. */
+/** Connections for long-running requests. */
 interface LongRunning {
   readonly http2: Http2Client;
-  /** Where the endpoint speaks no HTTP/2. */
+  /** Used when the endpoint does not speak HTTP/2. */
   readonly http1: Http1Client;
 }
 

@@ -1,20 +1,20 @@
-// What of a request names the endpoint it goes to: `Host` and the base path. A request is built for the first endpoint
-// of a cluster; on its way to another one both change together.
+// Adapts a request to the endpoint it is sent to. A request is built for the preferred endpoint of a cluster; another
+// endpoint needs another `Host` header and base path.
 import type { Endpoint } from '../../cache/model/records.ts';
 import type { UpstreamRequest } from '../members/transport-types.ts';
 
-/** Value of `Host`: the port is left out when it is the scheme's own (RFC 9110 section 7.2). */
+/** Value of the `Host` header, without the port when it is the default port of the scheme (RFC 9110 section 7.2). */
 export function hostHeader({ host, port, scheme }: Endpoint): string {
   const name = host.includes(':') ? `[${host}]` : host;
   return port === (scheme === 'https' ? 443 : 80) ? name : `${name}:${port}`;
 }
 
-/** The request as the endpoint `to` must see it, made from the one for `from`. */
+/** The request for endpoint `to`, made from a request that was built for endpoint `from`. */
 export function requestFor(request: UpstreamRequest, from: Endpoint, to: Endpoint): UpstreamRequest {
   if (from === to) return request;
   const headers = [...request.headers];
   headers[1] = hostHeader(to);
-  // What was made ready to be written names the first endpoint.
+  // `headText` contains the Host of `from`, so it is dropped; the head is then written from `headers`.
   const target = to.basePath + request.target.slice(from.basePath.length);
   return { ...request, headText: undefined, headers, target };
 }

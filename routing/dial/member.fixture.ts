@@ -1,5 +1,6 @@
-// A pretend member for tests: a raw TCP or TLS server that records exact bytes and counts connections, and a handler
-// that records what comes back. It is no http.Server, which would repair or refuse exactly what the tests are about.
+// A fake member for tests: a raw TCP or TLS server that records all bytes and connections, and a handler that records
+// an answer. It does not use http.Server, which would correct or refuse the malformed messages that the tests are
+// about.
 import { createServer as createPlainServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -13,33 +14,36 @@ import type { TransportLimits, TransportOptions } from './transport.ts';
 /** One accepted connection. */
 export interface TestConnection {
   readonly socket: Socket;
-  /** Everything received so far, as latin1. */
+  /** Everything received so far, as latin1 text. */
   readonly received: () => string;
-  /** Resolves once what was received matches. */
+  /** Resolves with the received text when it matches. */
   readonly waitFor: (pattern: RegExp) => Promise<string>;
   /** Resolves when the socket is closed. */
   readonly closed: Promise<void>;
 }
 
-/** The running server. */
+/** A running fake member. */
 export interface TestMember {
   readonly port: number;
-  /** In order of arrival, closed ones included. */
+  /** In order of arrival, including closed ones. */
   readonly connections: readonly TestConnection[];
-  /** Resolves with the n-th connection, counted from 0. */
+  /** Resolves with the connection with this index, counted from 0. */
   connection(index: number): Promise<TestConnection>;
   close(): Promise<void>;
 }
 
-/** What a member does with each request head; `socket` takes the answer. Heads are counted over all connections. */
+/** Handles a request head and writes the answer to `socket`. */
 export type TestAnswer = (head: string, socket: Socket, connection: TestConnection) => void;
 
-/** Starts a member on 127.0.0.1. With `tls` it speaks TLS. `answer` is called with every complete request head. */
+/**
+ * Starts a fake member on 127.0.0.1.
+ * @param options With `tls` it speaks TLS; `answer` is called with every complete request head
+ */
 export async function startTestMember(options: {
   readonly tls?: TlsOptions;
-  /** Default: any free one. */
+  /** Default: any free port. */
   readonly port?: number;
-  /** A Unix socket in place of a port. */
+  /** Path of a Unix socket to listen on in place of a port. */
   readonly path?: string;
   readonly answer?: TestAnswer;
   readonly onConnection?: (socket: Socket) => void;
@@ -73,7 +77,7 @@ export async function startTestMember(options: {
   };
 }
 
-/** Runs a test against a plain-text member and closes everything. */
+/** Runs a test with a fake member without TLS, and closes everything afterwards. */
 export async function withMember(
   answer: TestAnswer | undefined,
   run: (transport: Transport, member: TestMember) => Promise<void>,
@@ -128,7 +132,7 @@ function recordConnection(socket: Socket, answer: TestAnswer | undefined): TestC
   return connection;
 }
 
-/** How a call ended, with everything the handler was told. */
+/** How a call ended, with everything its handler received. */
 export interface Outcome {
   readonly events: readonly string[];
   readonly status: number;
@@ -138,7 +142,7 @@ export interface Outcome {
   readonly reused: readonly boolean[];
 }
 
-/** A handler that records, and resolves `done` at the end of the call. */
+/** A handler that records its calls; `done` resolves at the end. */
 export function recordingHandler(extra: Partial<ResponseHandler> = {}): {
   readonly handler: ResponseHandler;
   readonly done: Promise<Outcome>;
@@ -191,7 +195,7 @@ export function getRequest(target = '/', change: Partial<UpstreamRequest> = {}):
   return { method: 'GET', target, headers: ['Host', 'member'], body: 'none', longRunning: false, ...change };
 }
 
-/** Options of a transport to a plain-text member, or with `ca` to a TLS member. */
+/** Transport options for a fake member; with `ca` it is connected to over TLS. */
 export function memberOptions(
   member: { readonly port: number },
   change: Partial<TransportOptions> = {},
@@ -207,7 +211,7 @@ export function memberOptions(
   };
 }
 
-/** An answer with a body of known length. */
+/** The text of an answer with Content-Length. */
 export function response(body: string, head = 'HTTP/1.1 200 OK'): string {
   return `${head}\r\nContent-Length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
 }

@@ -152,8 +152,8 @@ describe('proxy connection', () => {
     const member = await startMember();
     const proxy = await strictProxy();
     for (const [tls, message] of [
-      [{ ca: 'nonsense' }, /the certificate authority for it is not a PEM certificate$/],
-      [{ key: 'secret-key' }, /the client certificate and key for it cannot be used$/],
+      [{ ca: 'nonsense' }, /the certificate authority configured for it is not a PEM certificate$/],
+      [{ key: 'secret-key' }, /the client certificate and key configured for it cannot be used$/],
     ] as const) {
       const { error } = await get(strictAddress(proxy, tls), member);
       assert.equal(error?.code, 'MEMBER_PROXY');
@@ -232,7 +232,7 @@ describe('headers of a proxy', () => {
       ['X', '\u010a'],
     ] as const) {
       const { error } = await get(plain(proxy, { headers: [header] }), member);
-      assert.match(error!.message, /a header set for it is not allowed$/);
+      assert.match(error!.message, /a header configured for it is not allowed$/);
     }
     assert.deepEqual(new Set(proxy.connections.map(({ received }) => received())), new Set(['']));
     await proxy.close();

@@ -1,6 +1,6 @@
-// Opens the connection to a cluster's proxy: TCP or a Unix socket, with TLS and our certificate where the proxy wants
-// them, then the tunnel to the member. The certificate and headers for the proxy never reach the member, and the
-// member's credential never reaches the proxy.
+// Opens a tunnel to a member through the cluster's proxy: TCP or a Unix socket, TLS with a client certificate if the
+// proxy needs them, then the tunnel. Certificate and headers for the proxy are never sent to the member, and the
+// member's credential is never sent to the proxy.
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { checkServerIdentity, connect as openTls } from 'node:tls';
@@ -15,17 +15,21 @@ import { makeTlsHold, UnreadableAuthority } from './tls-settings.ts';
 import type { SharedTlsSettings, TlsHold } from './tls-settings.ts';
 import { openTunnel } from './tunnel.ts';
 
-/** Opens connections through one proxy to one endpoint. */
+/** Opens tunnels through one proxy to one endpoint. */
 export interface ProxyDialer {
-  /** A connection on which the next byte is the member's. Rejects with a GatewayError, MEMBER_PROXY. */
+  /**
+   * Opens a tunnel; the returned socket is connected to the member.
+   * @throws GatewayError MEMBER_PROXY (rejects)
+   */
   open(track: Track): Promise<Socket>;
-  /** As {@link Dialer.release} of connect.ts. */
+  /** Stops using shared TLS settings; to be called when the cluster was removed. */
   release(): void;
 }
 
 /**
- * Makes it; opens and parses nothing yet. `trust` is the member's: its authority may also sign the proxy of a
- * kubeconfig.
+ * Makes a dialer; it opens and parses nothing yet.
+ * @param trust TLS settings of the member; a proxy without a certificate authority of its own is verified with the
+ *   member's
  */
 export function makeProxyDialer(
   proxy: ProxyAddress,
@@ -82,7 +86,7 @@ function proxyContext(proxy: ProxyAddress, trust: TlsTrust, hold: TlsHold): Secu
     return hold.contextOf({ authorities, systemRoots: ca === undefined, clientCertificate: { cert, key } });
   } catch (error) {
     if (error instanceof UnreadableAuthority)
-      throw new ProxyRefusal('the certificate authority for it is not a PEM certificate', { cause: error });
-    throw new ProxyRefusal('the client certificate and key for it cannot be used', { cause: error });
+      throw new ProxyRefusal('the certificate authority configured for it is not a PEM certificate', { cause: error });
+    throw new ProxyRefusal('the client certificate and key configured for it cannot be used', { cause: error });
   }
 }

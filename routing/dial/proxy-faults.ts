@@ -1,5 +1,5 @@
-// Names what went wrong between us and a cluster's proxy, up to the open tunnel. A proxy's own words are shown to
-// callers, so nothing we sent to it (passwords, header values) may come back in them.
+// Error messages for failures between the gateway and a cluster's proxy. They quote what the proxy says, so anything
+// that could repeat a secret sent to the proxy (passwords, header values) must be left out.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ProxyAddress } from '../../cache/model/records.ts';
 import { formatHostPort } from '../../lib/text/host-port.ts';
@@ -8,18 +8,18 @@ import { addressRefusal, certificateRefused, errorCode, fail } from '../members/
 import type { MemberLabel } from '../members/member-faults.ts';
 import { addressRefused } from './sockets.ts';
 
-/** Why the proxy did not give us a connection. */
+/** The proxy refused to open a tunnel, or could not be asked; the message says why. */
 export class ProxyRefusal extends Error {
   override readonly name = 'ProxyRefusal';
 }
 
-/** The proxy for people, without its credential. */
+/** The proxy's address for messages, without user name and password. */
 export function proxyLabel(proxy: ProxyAddress): string {
   if (proxy.scheme === 'unix') return `proxy unix:${proxy.socketPath ?? ''}`;
   return `proxy ${proxy.scheme}://${formatHostPort(proxy)}`;
 }
 
-/** The error for any fault between us and the proxy, up to the open tunnel. */
+/** The error for any failure between the gateway and the proxy, until the tunnel is open. */
 export function proxyFault(error: unknown, proxy: ProxyAddress, member: MemberLabel): GatewayError {
   if (error instanceof GatewayError) return error;
   const label = proxyLabel(proxy);
@@ -35,12 +35,13 @@ export function proxyFault(error: unknown, proxy: ProxyAddress, member: MemberLa
   return fail('MEMBER_PROXY', `${label} of the cluster cannot be used (${detail})`, member, error);
 }
 
-/** Longest part of a proxy's own words that is shown. */
+/** Most characters of a proxy's answer that are quoted in an error. */
 export const maxReasonLength = 200;
 
 /**
- * What a proxy says beside a refusal, in one line of printable ASCII; '' when it says nothing, or repeats a secret.
- * konnectivity says here whether no agent is connected or the agent could not reach the member.
+ * The text that a proxy sends with a refusal, as one line of printable ASCII. It is '' when there is none, or when it
+ * repeats a secret. For example, konnectivity says there whether no agent is connected or the agent could not reach the
+ * member.
  */
 export function refusalReason(body: Buffer, contentType: string, secrets: readonly string[]): string {
   if (!/^text\/plain\b/i.test(contentType)) return '';

@@ -1,26 +1,32 @@
-// Opens plain sockets, over TCP or a path of the file system, for connections to members and to their proxies. A socket
-// without an error listener would end the process, so each is tracked before anything else; and where addresses are
-// judged, the same addresses are then connected to.
+// Opens TCP and Unix sockets to members and their proxies. Easy to get wrong: an error on a socket without an error
+// listener crashes the process, so each socket is passed to `track` at once. And an address must be checked in the same
+// DNS lookup that the connection uses; a second lookup could return another address.
 import dns from 'node:dns';
 import { connect, isIP } from 'node:net';
 import type { LookupFunction, Socket } from 'node:net';
 import type { AddressRule } from '../../cache/model/address-rule.ts';
 
-/** First TCP keepalive probe after this much silence. */
+/** Idle milliseconds before the first TCP keepalive probe. */
 const keepAliveDelayMs = 30_000;
 /**
- * With several addresses, how long each may take before the next is tried; Node's own 250 ms cuts off far-away
- * members.
+ * When a name has several addresses: milliseconds until the next address is tried. Node's default of 250 ms is too
+ * short for distant members.
  */
 const addressAttemptTimeoutMs = 1_500;
 
-/** Called with every socket of an attempt as soon as it exists, so that the deadline can destroy it. */
+/**
+ * Called with every socket of a connection attempt as soon as it exists. It adds an error listener, and can destroy the
+ * socket at the deadline.
+ */
 export type Track = (socket: Socket) => void;
 
-/** `code` of the error for an address that must not be connected to. */
+/** The `code` of the error for an address that the gateway must not connect to. */
 export const addressRefused = 'ERR_ADDRESS_REFUSED';
 
-/** @throws Error (rejects) of the operating system, or with code {@link addressRefused} before anything was sent */
+/**
+ * Opens a TCP connection.
+ * @throws Error (rejects) of the operating system, or with code {@link addressRefused} before anything was sent
+ */
 export async function openTcp(host: string, port: number, track: Track, rule?: AddressRule): Promise<Socket> {
   if (rule !== undefined && isIP(host) !== 0 && rule.refuses(host)) throw refusal();
   const socket = connect({
@@ -38,8 +44,8 @@ export async function openTcp(host: string, port: number, track: Track, rule?: A
 }
 
 /**
- * Resolves as Node does, and gives no address when one of them is refused: a name that can be either is not to be
- * trusted.
+ * A DNS lookup that fails when any address of the name is refused. To use only the allowed ones would be unsafe, since
+ * the name is not to be trusted.
  */
 function judgedLookup(rule: AddressRule): LookupFunction {
   return (host, options, callback) => {
@@ -56,7 +62,10 @@ function refusal(): Error {
   return Object.assign(new Error('the address is refused'), { code: addressRefused });
 }
 
-/** @throws Error (rejects) of the operating system */
+/**
+ * Connects to a Unix socket.
+ * @throws Error (rejects) of the operating system
+ */
 export async function openUnix(socketPath: string, track: Track): Promise<Socket> {
   const socket = connect({ path: socketPath });
   track(socket);
@@ -64,7 +73,7 @@ export async function openUnix(socketPath: string, track: Track): Promise<Socket
   return socket;
 }
 
-/** Waits for the event; rejects on error, and on a close without one. */
+/** Resolves when the socket emits `event`; rejects when it fails or closes first. */
 export function once(socket: Socket, event: 'connect' | 'secureConnect'): Promise<void> {
   return new Promise((resolve, reject) => {
     const onClose = (): void => finish(Object.assign(new Error('closed early'), { code: 'ECONNRESET' }));

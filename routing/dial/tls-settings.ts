@@ -1,44 +1,42 @@
-// What TLS connections of equal trust and equal client certificate share: one SecureContext for all clusters that have
-// both byte for byte. Each saves 25 KB and half a millisecond, a megabyte with the roots of the system. Nothing else is
-// shared: names to verify, ALPN and TLS sessions stay with each cluster's dialer, because a session resumed elsewhere
-// would skip the check of a certificate that was made for another name.
+// Shares one SecureContext between all clusters with byte-for-byte the same authorities and client certificate. Each
+// shared context saves 25 KB and half a millisecond, or a megabyte if it has the system's roots. Nothing else is
+// shared: the name to verify, ALPN and TLS sessions belong to each cluster's dialer. A TLS session resumed for another
+// cluster would skip the verification of that cluster's certificate name.
 import { createHash, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { SecureContext } from 'node:tls';
 import { systemRoots } from './system-roots.ts';
 
-/** Everything a SecureContext of ours is made of. */
+/** Everything that a SecureContext is made from. */
 export interface TlsParts {
-  /** PEM bundles that are trusted; empty with `systemRoots` off: nothing is trusted. */
+  /** Trusted certificate authorities, each a PEM bundle. If empty and `systemRoots` is false, nothing is trusted. */
   readonly authorities: readonly string[];
-  /** Trusts the roots of the system as well. */
+  /** Whether the system's root certificates are trusted as well. */
   readonly systemRoots: boolean;
   readonly clientCertificate: { readonly cert?: string | undefined; readonly key?: string | undefined } | undefined;
 }
 
-/** A SecureContext in use. */
+/** A SecureContext that one dialer uses. */
 export interface HeldTlsSettings {
   readonly secureContext: SecureContext;
-  /**
-   * The holder makes no new connections; open ones keep what they need of it. Harmless when repeated.
-   */
+  /** Says that the dialer opens no more connections. Open connections are not affected. May be called repeatedly. */
   release(): void;
 }
 
-/** See the file comment. */
+/** A set of SecureContexts, each shared by all dialers with equal parts. */
 export interface SharedTlsSettings {
   /**
-   * @throws UnreadableAuthority for a bad authority; Error of Node or OpenSSL for a certificate or key that cannot be
-   * used. Parts that fail are not remembered.
+   * Returns the context for these parts, made on first use. An error is not cached.
+   * @throws UnreadableAuthority for an invalid authority; Error of Node or OpenSSL for an unusable certificate or key
    */
   hold(parts: TlsParts): HeldTlsSettings;
-  /** How many different ones are held. */
+  /** How many different contexts are in use. */
   readonly size: number;
 }
 
 /**
- * An authority that is no PEM certificate: createSecureContext skips what it cannot read, and the fault would show as
- * an untrusted peer.
+ * A certificate authority is not a PEM certificate. This is checked explicitly, because createSecureContext ignores an
+ * authority it cannot read, and the connection would later fail as untrusted.
  */
 export class UnreadableAuthority extends Error {}
 
@@ -72,15 +70,24 @@ export function makeSharedTlsSettings(): SharedTlsSettings {
   };
 }
 
-/** What one dialer holds, from its first connection on. */
+/** Gives one dialer its SecureContext, made or shared with its first connection. */
 export interface TlsHold {
-  /** The same every time, whatever the parts of a later call. @throws as {@link SharedTlsSettings.hold} */
+  /**
+   * Returns the context. Only the first call uses `parts`; later calls return the same context.
+   * @throws as {@link SharedTlsSettings.hold}
+   */
   contextOf(parts: TlsParts): SecureContext;
-  /** Gives back what is shared with others; a first dial after that shares nothing. */
+  /**
+   * Stops using the shared context. If contextOf() is called for the first time after this, it makes a context that is
+   * not shared.
+   */
   release(): void;
 }
 
-/** Holds nothing yet. @param shared absent: nothing is shared */
+/**
+ * Makes the TLS settings of one dialer.
+ * @param shared the set to share contexts with; by default nothing is shared
+ */
 export function makeTlsHold(shared: SharedTlsSettings = makeSharedTlsSettings()): TlsHold {
   let from = shared;
   let held: HeldTlsSettings | undefined;
@@ -96,7 +103,10 @@ export function makeTlsHold(shared: SharedTlsSettings = makeSharedTlsSettings())
   };
 }
 
-/** A digest of all parts: private keys are not kept a second time. JSON tells apart what a joined text would not. */
+/**
+ * A hash of all parts, so that private keys are not stored a second time as map keys. JSON keeps different lists
+ * different, where joined strings could be equal.
+ */
 function keyOf({ authorities, systemRoots: isSystem, clientCertificate }: TlsParts): string {
   const parts = [authorities, isSystem, clientCertificate?.cert ?? null, clientCertificate?.key ?? null];
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64');

@@ -1,5 +1,5 @@
-// All connections to one cluster: pools for each of its endpoints, and upgrades on sockets of their own. Each endpoint
-// has its own connections and TLS settings; what was opened for one never serves another.
+// All connections to one cluster: pools for each of its endpoints, and a separate connection for each upgrade. Each
+// endpoint has its own connections and TLS settings, which are never used for another endpoint.
 import type { Socket } from 'node:net';
 import { connectTimeoutMs } from '../../lib/limits.ts';
 import type { ClusterSpec, Credential, EndpointOption } from '../../cache/model/records.ts';
@@ -21,26 +21,28 @@ import type {
   UpstreamRequest,
 } from '../members/transport-types.ts';
 
-/** Bounds of one cluster's connections; those of the pools hold for each endpoint. */
+/** Limits for the connections to one cluster. Those of {@link PoolLimits} apply to each endpoint separately. */
 export interface TransportLimits extends PoolLimits {
-  /** Upgraded connections and those asked to upgrade; default 1024. */
+  /** Most upgraded connections, including upgrade requests in progress; default 1024. */
   readonly upgrades?: number;
-  /** With fallbacks in use, the time between two looks at the first endpoint; default 30 s. */
+  /**
+   * Milliseconds between two attempts to return to the preferred endpoint while another one is in use; default 30,000.
+   */
   readonly returnAfterMs?: number;
 }
 
-/** What a transport is made of: parts of one cluster record and its credential. */
+/** What a transport is made from: parts of a cluster record and its credential. */
 export interface TransportOptions extends DialTarget {
-  /** Tried in order when `endpoint` cannot be connected to. */
+  /** Further endpoints, tried in order when `endpoint` cannot be connected to. */
   readonly fallbacks?: readonly EndpointOption[] | undefined;
   readonly limits?: TransportLimits;
-  /** Called with the number of bytes of each piece of an answer, upgrades left out. */
+  /** Called with the number of bytes of each chunk of an answer; not for upgraded connections. */
   readonly onBody?: (bytes: number) => void;
 }
 
 /**
- * What of a record and its credential a transport is made of; a part that is left out here is left out of every
- * connection.
+ * Takes what a transport needs from a record and its credential. Easy to get wrong: a security setting that is left out
+ * here (TLS, proxy, address rule) is missing from every connection.
  */
 export function transportParts(spec: ClusterSpec, credential: Credential): TransportOptions {
   return {
@@ -54,10 +56,13 @@ export function transportParts(spec: ClusterSpec, credential: Credential): Trans
   };
 }
 
-/** With several endpoints each gets its share of the connect deadline, but no less than this. */
+/**
+ * With several endpoints, each attempt gets an equal share of the connect deadline, but at least this many
+ * milliseconds.
+ */
 const leastAttemptMs = 2_000;
 
-/** Makes the transport of one cluster record; connects to nothing yet. */
+/** Makes the transport of one cluster record; opens no connection yet. */
 export function makeTransport(options: TransportOptions): Transport {
   return new ClusterTransport(options);
 }
@@ -67,9 +72,9 @@ class ClusterTransport implements Transport {
   readonly #entries: readonly EndpointEntry[];
   readonly #choice: EndpointChoice;
   readonly #maxUpgrades: number;
-  /** Sockets of upgrades, from the connect on. */
+  /** Sockets of upgrade requests and upgraded connections, from the moment they are connected. */
   readonly #upgraded = new Set<Socket>();
-  /** Upgrades whose connection is being opened. */
+  /** How many upgrade requests are still waiting for a connection. */
   #asking = 0;
   #isAborted = false;
 

@@ -256,7 +256,7 @@ describe('tunnel', () => {
       return { proxy, address: address('socks5', proxy, { username: 'me', password: 'pw' }) };
     });
     assert.equal(outcome.error?.code, 'MEMBER_PROXY');
-    assert.match(outcome.error.message, /wants another way to authenticate$/);
+    assert.match(outcome.error.message, /requires another authentication method$/);
   });
 
   for (const [reply, message] of [

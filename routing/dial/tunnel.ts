@@ -1,6 +1,6 @@
-// Asks a proxy (`proxy-url` of a kubeconfig) for a connection to a member: HTTP CONNECT (RFC 9110 section 9.3.6) or
-// SOCKS5 (RFC 1928, user and password by RFC 1929). The proxy learns the member's host and port and its own credential,
-// nothing else. Bytes that follow its answer belong to the tunnel.
+// Asks a proxy (`proxy-url` of a kubeconfig) for a tunnel to a member: HTTP CONNECT (RFC 9110 section 9.3.6) or SOCKS5
+// (RFC 1928, with user name and password as in RFC 1929). The proxy is sent only the member's host and port and the
+// proxy's own credential. Bytes after the proxy's answer belong to the tunnel.
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Socket } from 'node:net';
 import { formatHostPort } from '../../lib/text/host-port.ts';
@@ -11,16 +11,17 @@ import { ResponseParser } from '../http1/response-parser.ts';
 import { badValue, token } from '../../http/field-syntax.ts';
 
 /**
- * Makes the open connection to a proxy a connection to `endpoint`.
- * @returns bytes that came after the proxy's answer
+ * Turns a connection to a proxy into a connection to `endpoint`.
+ * @returns bytes of the member that arrived together with the proxy's answer
+ * @throws ProxyRefusal or ResponseFault (rejects) when there is no tunnel
  */
 export function openTunnel(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): Promise<Buffer> {
   return proxy.scheme === 'socks5' ? openSocks(socket, proxy, endpoint) : openConnect(socket, proxy, endpoint);
 }
 
 /**
- * Feeds what the proxy sends to `take` until it gives back the bytes that are left over. `ended` says why an early end
- * is a fault.
+ * Passes received data to `take` until it returns the bytes after the answer; undefined means that more data is needed.
+ * @param ended makes the error for a connection that closes before that
  */
 function readUntil(
   socket: Socket,
@@ -52,7 +53,7 @@ function readUntil(
   });
 }
 
-/** How long a proxy that refused may take to say why. */
+/** Milliseconds that a proxy has to explain a refusal. */
 const reasonTimeoutMs = 300;
 
 function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): Promise<Buffer> {
@@ -83,7 +84,7 @@ function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): P
     const used = parser.push(status === 0 ? withKnownVersion(chunk) : chunk);
     if (status < 300) return parser.complete ? chunk.subarray(used) : undefined;
     if (parser.complete || Buffer.concat(said).length > maxReasonLength) throw refusal();
-    // The reason comes in a packet of its own, or it does not come.
+    // The explanation may arrive in a later packet, or not at all.
     patience ??= setTimeout(() => socket.destroy(), reasonTimeoutMs);
     return undefined;
   };
@@ -94,27 +95,34 @@ function openConnect(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint): P
 }
 
 /**
- * konnectivity's proxy server reports a failed dial as `HTTP/0.1 502 Bad Gateway` (it leaves ProtoMajor of Go's
- * http.Response at 0). A refusal is understood all the same; a 2xx of that version is not.
+ * konnectivity's proxy server reports a failed connection as `HTTP/0.1 502 Bad Gateway`, because it leaves ProtoMajor
+ * of Go's http.Response at 0. This corrects the version of such errors; a 2xx answer with this version stays invalid.
  */
 function withKnownVersion(chunk: Buffer): Buffer {
   if (!/^HTTP\/0\.1 [45]/.test(chunk.subarray(0, 10).toString('latin1'))) return chunk;
   return Buffer.concat([Buffer.from('HTTP/1.1', 'latin1'), chunk.subarray(8)]);
 }
 
-/** Ours to write: with them a header of a record could say where the tunnel goes or where the head ends. */
+/**
+ * Headers that only this file may write. If a configured header could set them, it could change where the tunnel goes
+ * or where the request head ends.
+ */
 const ownHeader = /^(?:host|content-length|transfer-encoding|connection)$/i;
 
-/** @throws ProxyRefusal when the endpoint or a header of the record would change the meaning of the bytes */
+/**
+ * Builds the head of the CONNECT request.
+ * @throws ProxyRefusal when the endpoint or a configured header would change the meaning of the request
+ */
 function connectHead(proxy: ProxyAddress, endpoint: Endpoint): string {
   const authority = formatHostPort(endpoint);
   if (!/^[\x21-\x7e]+$/.test(authority)) throw new ProxyRefusal('the host name is invalid');
   let head = `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n`;
   for (const [name, value] of proxy.headers ?? []) {
     if (!token.test(name) || ownHeader.test(name) || badValue.test(value)) {
-      throw new ProxyRefusal('a header set for it is not allowed');
+      throw new ProxyRefusal('a header configured for it is not allowed');
     }
-    // As in Go's http.Transport: the user of the URL goes before the header.
+    // When the proxy URL has a user name, it takes precedence over a configured Proxy-Authorization header, as in Go's
+    // http.Transport.
     if (proxy.userinfo !== undefined && name.toLowerCase() === 'proxy-authorization') continue;
     head += `${name}: ${value}\r\n`;
   }
@@ -126,13 +134,13 @@ function basic({ username, password }: NonNullable<ProxyAddress['userinfo']>): s
   return Buffer.from(`${username}:${password}`, 'utf8').toString('base64');
 }
 
-/** What a proxy must not be quoted with. */
+/** Values sent to the proxy that an error message must not contain. */
 function secretsOf({ userinfo, headers = [] }: ProxyAddress): string[] {
   const own = userinfo === undefined ? [] : [userinfo.password, basic(userinfo)];
   return [...own, ...headers.map(([, value]) => value)];
 }
 
-/** Meaning of the reply field (RFC 1928 section 6). */
+/** Meaning of the reply codes in a SOCKS5 answer, by index (RFC 1928 section 6). */
 const socksReplies: readonly string[] = [
   'succeeded',
   'general SOCKS server failure',
@@ -151,7 +159,7 @@ async function openSocks(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint
   let rest = await exchange(socket, Buffer.from([5, 1, method]), Buffer.alloc(0), 2);
   const chosen = rest.answer;
   if (chosen[0] !== 5) throw new ProxyRefusal('it does not speak SOCKS5');
-  if (chosen[1] !== method) throw new ProxyRefusal('it wants another way to authenticate');
+  if (chosen[1] !== method) throw new ProxyRefusal('it requires another authentication method');
   if (userinfo !== undefined) {
     rest = await exchange(socket, socksLogin(userinfo), rest.left, 2);
     if (rest.answer[1] !== 0) throw new ProxyRefusal('it refused the user name and password');
@@ -163,14 +171,19 @@ async function openSocks(socket: Socket, proxy: ProxyAddress, endpoint: Endpoint
   return rest.left;
 }
 
-/** Sends a message and waits for an answer of the given length. */
+/**
+ * Sends a SOCKS5 message and waits for the answer.
+ * @param early bytes received before; there must be none
+ * @param length of the answer in bytes, or a function that computes it from the bytes received so far
+ * @throws ProxyRefusal (rejects)
+ */
 async function exchange(
   socket: Socket,
   message: Buffer,
   early: Buffer,
   length: number | ((received: Buffer) => number),
 ): Promise<{ readonly answer: Buffer; readonly left: Buffer }> {
-  if (early.length > 0) throw new ProxyRefusal('it answered before it was asked');
+  if (early.length > 0) throw new ProxyRefusal('it sent data before it got a request');
   let received = Buffer.alloc(0);
   let needed = 0;
   const answer = readUntil(socket, (chunk) => {
@@ -183,7 +196,10 @@ async function exchange(
   return { answer: received.subarray(0, needed), left };
 }
 
-/** Bytes of the reply to a request, as far as it is known from what came: the bound address has one of three forms. */
+/**
+ * Bytes needed to go on reading a SOCKS5 reply. The length depends on the type of the bound address, which the first
+ * bytes tell.
+ */
 function socksAnswerLength(received: Buffer): number {
   if (received.length >= 2 && received[1] !== 0) return 2;
   if (received.length < 5) return 5;
@@ -208,7 +224,7 @@ function socksLogin(userinfo: { readonly username: string; readonly password: st
   return Buffer.concat([Buffer.from([1, username.length]), username, Buffer.from([password.length]), password]);
 }
 
-/** A name goes to the proxy as a name: only the proxy can resolve it. */
+/** The SOCKS5 CONNECT request. A host name is sent as a name, because only the proxy may be able to resolve it. */
 function socksRequest(endpoint: Endpoint): Buffer {
   const port = Buffer.from([endpoint.port >> 8, endpoint.port & 0xff]);
   return Buffer.concat([Buffer.from([5, 1, 0]), socksAddress(endpoint.host), port]);

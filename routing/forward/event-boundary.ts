@@ -1,22 +1,20 @@
-// Finds where one watch event ends and the next begins, so that a draining gateway can end a watch between two of them.
-// An encoding we cannot follow has no boundary; such a watch is aborted, never ended as if complete.
+// Finds the ends of watch events in the bytes of an answer, so that a draining gateway can end a watch between two
+// events. For an unknown encoding there are no known event ends; such a watch is cut off, so that the client does not
+// take it for complete.
 
-/** Follows the bytes of one watch body. */
+/** Follows the bytes of one watch. */
 export interface EventBoundary {
-  /**
-   * Takes the next bytes; returns the offset just after the last event that is complete in `chunk`, or -1 when none
-   * ends in it.
-   */
+  /** Reads the next bytes. Returns the offset after the last event that ends in `chunk`, or -1 when none does. */
   feed(chunk: Buffer): number;
-  /** True when everything fed so far ends with a complete event (also before the first byte). */
+  /** Whether the bytes read so far end with a complete event. True before the first byte. */
   readonly atBoundary: boolean;
-  /** Events are lines of JSON, so an ERROR event can be added. */
+  /** True when events are lines of JSON, so that an ERROR event can be appended. */
   readonly isText?: boolean;
 }
 
 /**
- * The boundary follower for a watch answer, or undefined when the encoding is unknown or compressed.
- * JSON watches end every event with a newline; protobuf watches frame each with its length in four bytes, big-endian
+ * Makes the boundary finder for a watch answer; undefined when the encoding is unknown or compressed. A JSON event ends
+ * with a newline; a protobuf event begins with its length in four bytes, big-endian
  * (k8s.io/apimachinery/pkg/util/framer and runtime/serializer/protobuf).
  */
 export function eventBoundary(contentType: string, contentEncoding: string): EventBoundary | undefined {

@@ -1,12 +1,16 @@
-// Ends a joined pair of sockets with a message to the client, between two messages of the member. A message that is
-// half sent is finished first; a deadline ends the session of a client that does not read.
+// Ends an upgraded WebSocket session with a final message to the client that says why. The message is sent only after a
+// message of the member that is half sent is complete. A deadline closes the session if that takes too long or the
+// client does not read.
 import type { Duplex } from 'node:stream';
 import { lastMessages, MessageBoundary } from './websocket-messages.ts';
 
-/** How long a session may take to come to the end of a message, or its client to read the last one. */
+/**
+ * Most milliseconds for ending a session: until the member's current message is complete and the client has read the
+ * final message.
+ */
 export const lastWordsMs = 1_000;
 
-/** Stands in the direction from the member to the client. */
+/** Watches the bytes from the member to the client, and inserts the final message. */
 export class LastWords {
   readonly #client: Duplex;
   readonly #member: Duplex;
@@ -19,23 +23,30 @@ export class LastWords {
     this.#member = member;
   }
 
-  /** The client's side has been ended; the member's no longer matters. */
+  /** Whether the session was ended with the final message. What happens on the member's socket is then irrelevant. */
   get said(): boolean {
     return this.#said;
   }
 
-  /** What of this piece the client is sent. */
+  /**
+   * Returns the part of `chunk` (bytes from the member) to send to the client: all of it or, when the session is being
+   * ended, only up to the end of a message.
+   */
   pass(chunk: Buffer): Buffer {
     if (this.#said) return Buffer.alloc(0);
     const end = this.#boundary.feed(chunk);
     if (this.#words === undefined || end < 0) return chunk;
-    // After this turn, when the piece is written.
+    // Deferred, because the caller first writes the returned bytes.
     queueMicrotask(() => this.#say());
     this.#said = true;
     return chunk.subarray(0, end);
   }
 
-  /** Ends the session with this Status, at once where a message has ended, else where the present one does. */
+  /**
+   * Ends the session with this Status as the final message: at once if the member's last message is complete, otherwise
+   * when it is.
+   * @param statusJson a metav1.Status as JSON
+   */
   end(statusJson: string): void {
     if (this.#words !== undefined) return;
     this.#words = lastMessages(statusJson);
@@ -50,7 +61,8 @@ export class LastWords {
   }
 
   #say(): void {
-    // The member's end would destroy the client's socket, and with it what is not written yet.
+    // The client's socket is flushed first, because destroying the member's socket destroys the client's too, with all
+    // unsent bytes.
     this.#client.end(this.#words, () => this.#member.destroy());
   }
 }

@@ -1,45 +1,45 @@
-// Every request that is on its way to a member, so that draining and the removal of a cluster can end them. An entry
-// leaves however its request ends; a drain waits until none is left.
+// All requests being forwarded to members, so that they can be ended when the gateway drains or a cluster is removed. A
+// drain waits until there is none.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { SlotSet } from '../../http/slot-set.ts';
 import type { InSlot } from '../../http/slot-set.ts';
 
-/** One request under way. */
+/** One request being forwarded. */
 export interface OpenStream extends InSlot {
   /**
-   * `watch` can end cleanly between events; `stream` (lists, logs) and `upgrade` can only be aborted; `short` is waited
-   * for.
+   * `watch` can end cleanly between two events; `stream` (lists, logs) and `upgrade` can only be cut; a drain waits for
+   * `short`.
    */
   readonly kind: 'short' | 'watch' | 'stream' | 'upgrade';
   readonly clusterName: string;
-  /** Registration the stream belongs to; '' for answers of the gateway itself. */
+  /** UID of the cluster record that the request goes to; '' for answers of the gateway itself. */
   readonly clusterUid: string;
-  /** Asks a watch to end at the next event boundary; false when it cannot. */
+  /** Asks a watch to end after the current event. False when it cannot. */
   endAtBoundary(): boolean;
-  /** Ends it now, visibly cut for the client. */
+  /** Ends the request now, so that the client notices that the answer is cut. */
   abort(reason: GatewayError): void;
   /**
-   * Ends it within a second and tells the client why where its protocol has words for it (an ERROR event of a watch,
-   * the Status of an exec session); else as abort().
-   * @param statusJson the reason as metav1.Status
+   * Ends the request within a second and tells the client why, where the protocol allows it: an ERROR event in a watch,
+   * a Status in an exec session. Otherwise it does the same as abort().
+   * @param statusJson the reason as metav1.Status in JSON
    */
   end(reason: GatewayError, statusJson: string): void;
-  /** `performance.now()` since when its client has taken nothing of what waits for it; 0 while it takes. */
+  /** Since when the client has not read data that waits for it, as `performance.now()`; 0 while it reads. */
   readonly blockedSinceMs: number;
 }
 
-/** The set of open requests, with a way to wait until it is empty. */
+/** The set of requests being forwarded. */
 export interface OpenStreams {
   add(stream: OpenStream): void;
   delete(stream: OpenStream): void;
   has(stream: OpenStream): boolean;
   readonly size: number;
   [Symbol.iterator](): IterableIterator<OpenStream>;
-  /** Resolves as soon as no request is open. */
+  /** Resolves when no request is being forwarded. */
   whenEmpty(): Promise<void>;
 }
 
-/** Makes an empty set. */
+/** Makes the set, which is empty at first. */
 export function makeOpenStreams(): OpenStreams {
   const streams = new SlotSet<OpenStream>();
   let waiting: (() => void)[] = [];

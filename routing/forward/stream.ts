@@ -1,5 +1,6 @@
-// One ordinary request: sends it, streams the answer back, and records how it ended. A cut answer reaches the client as
-// cut (rule "no redirects"): only onEnd of the member leads to end() of the client.
+// Forwards one ordinary request (not an upgrade): sends it, streams the answer back, and records how it ended. When the
+// member's answer is cut, the client's answer is cut too (rule "no redirects"): end() is called only after the member's
+// onEnd.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { eventBoundary } from './event-boundary.ts';
 import type { EventBoundary } from './event-boundary.ts';
@@ -14,8 +15,8 @@ import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, Transport, UpstreamCall, UpstreamRequest } from '../members/transport-types.ts';
 
 /**
- * What the chain learns while bytes move; plain numbers, because this is the hot path. Times are `performance.now()`
- * milliseconds.
+ * Progress of a request, read by other steps of the chain. Plain fields, because this code is performance-critical.
+ * Times are `performance.now()` in milliseconds; 0 means not yet.
  */
 export interface Progress {
   sentAtMs: number;
@@ -23,17 +24,17 @@ export interface Progress {
   bytesIn: number;
   bytesOut: number;
   status: number;
-  /** How it ended, once it did. */
+  /** How the request ended; 'open' until then. */
   ending: 'open' | 'complete' | 'client-gone' | 'member-broke-off' | 'drained';
-  /** Called when the head of an answer goes out; `status` is known then. */
+  /** Called when the response head is sent to the client; `status` is set then. */
   onAnswering?: (() => void) | undefined;
-  /** The stream of this request, once there is one; of short requests none is kept. */
+  /** Lets the request be ended from outside; set only for long-running requests. */
   open?: OpenStream;
-  /** As {@link OpenStream.blockedSinceMs}; absent until the client is slow for the first time. */
+  /** As {@link OpenStream.blockedSinceMs}; undefined until the client is slow for the first time. */
   blockedSinceMs?: number;
 }
 
-/** Everything forwardStream needs; nothing in it can reveal the caller's own credential. */
+/** Everything that forwardStream needs. None of it contains the caller's own credential. */
 export interface Forwarding {
   readonly clusterName: string;
   readonly clusterUid: string;
@@ -43,35 +44,42 @@ export interface Forwarding {
   readonly breaker: Breaker;
   readonly openStreams: OpenStreams;
   readonly progress: Progress;
-  /** Where it is noted why the stream was ended from outside. */
+  /** Its `error` is set to the reason when the request is ended from outside, for example by a drain. */
   readonly outcome?: { error: unknown };
-  /** Sees the request body as it passes. */
+  /** Called with each chunk of the request body. */
   readonly onBody?: ((chunk: Buffer) => void) | undefined;
-  /** Ours, returned to the client instead of the member's. */
+  /** The gateway's Audit-Id, sent to the client in place of the member's. */
   readonly auditId: string;
-  /** A watch may be ended between two events while draining. */
+  /** Whether the request is a watch, which a drain may end between two events. */
   readonly isWatch: boolean;
-  /** Longest wait for the first byte of a short request, milliseconds. */
+  /** Most milliseconds until the first byte of the answer to a short request. */
   readonly firstByteTimeoutMs: number;
   /**
-   * Turns the Location of a 3xx into one below the gateway's prefix, or undefined to refuse it (rule "no redirects").
+   * Rewrites the Location of a redirect so that it stays below the gateway's path. Undefined refuses the redirect (rule
+   * "no redirects").
    */
   readonly rewriteLocation: (location: string) => string | undefined;
-  /** Whether an answer must not become a page of the gateway's own origin. */
+  /**
+   * Whether the answer needs `Content-Security-Policy: sandbox`, so that a browser cannot run it with the gateway's own
+   * origin.
+   */
   readonly sandboxes: (answer: RelayedHeaders) => boolean;
-  /** The member answered 401 to our credential. */
+  /** Called when the member refused the gateway's credential with 401. */
   readonly onCredentialRefused: () => void;
-  /** The request goes through the API server's own proxy: a 401 is the application's and not about our credential. */
+  /**
+   * Whether the request goes to an application through the API server's proxy. A 401 then comes from the application
+   * and says nothing about the gateway's credential.
+   */
   readonly isApplication: boolean;
 }
 
-/** Longest 403 body that is held back to look for a refused impersonation. */
+/** Most bytes of a 403 body that are buffered to search it for a refused impersonation. */
 const refusalBytes = 16 * 1024;
 
 /**
  * Forwards one request.
- * @param fail called with a GatewayError, once, only while nothing has been answered; afterwards faults abort the
- *   client's answer
+ * @param fail called at most once with a GatewayError, and only if no answer was begun; later errors cut the client's
+ *   answer
  */
 export function forwardStream(forwarding: Forwarding, fail: (error: unknown) => void): void {
   new StreamRun(forwarding, fail).start();
@@ -169,7 +177,7 @@ class StreamRun implements ResponseHandler, OpenStream {
     } else this.#relay(status, headers, []);
   }
 
-  /** Sends the head to the client, or fails when a redirect may not pass. */
+  /** Sends the response head to the client, unless it is a redirect that must be refused. */
   #relay(status: number, received: RawHeaders, warnings: readonly string[]): void {
     const relayed = relayedHeaders(received);
     const { headers, contentType, contentEncoding, location } = relayed;
@@ -242,7 +250,10 @@ class StreamRun implements ResponseHandler, OpenStream {
     return this.#progress.blockedSinceMs ?? 0;
   }
 
-  /** A 403 is complete or too long to hold: relays it, with a Warning when the member refused to let us impersonate. */
+  /**
+   * Forwards a buffered 403, once it is complete or too long to buffer, with a Warning when the member refused
+   * impersonation.
+   */
   #releaseHeld(): void {
     const held = this.#held!;
     this.#held = undefined;
@@ -288,7 +299,7 @@ class StreamRun implements ResponseHandler, OpenStream {
     const { clusterName } = this.#forwarding;
     return new GatewayError(
       'MEMBER_CREDENTIAL',
-      `cluster "${clusterName}" refused the gateway's own credential (401): it may have expired; renew it in the kubeconfig the gateway reads`,
+      `cluster "${clusterName}" refused the gateway's own credential (401): it may have expired; renew it where the gateway reads it`,
       { cluster: clusterName },
     );
   }
@@ -322,7 +333,7 @@ class StreamRun implements ResponseHandler, OpenStream {
   end(reason: GatewayError, statusJson: string): void {
     const boundary = this.#boundary;
     if (this.#lastEvent !== undefined) return;
-    // A client that reads nothing would not read this either.
+    // A client that reads nothing would not read the final event either.
     if (this.#settled || boundary === undefined || this.blockedSinceMs > 0) return this.abort(reason);
     this.#report(reason);
     this.#lastEvent = Buffer.from(boundary.isText === true ? `{"type":"ERROR","object":${statusJson}}\n` : '');
@@ -342,7 +353,10 @@ class StreamRun implements ResponseHandler, OpenStream {
     this.#fail(reason);
   }
 
-  /** The one ending: stops the timer, gives up the member's side if it still runs, and reports to the chain. */
+  /**
+   * Ends the exchange once: stops the timer, cancels the request to the member if it is still running, and reports an
+   * error to the client.
+   */
   #settle(error?: unknown): void {
     if (this.#settled) return;
     this.#settled = true;

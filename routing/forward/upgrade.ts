@@ -1,7 +1,7 @@
-// One upgraded connection (exec, attach, port-forward, watch over WebSocket): asks the member, and joins the two
-// sockets after its 101. Easy to get wrong: anything but 101 is an ordinary answer that closes both sides
-// (CVE-2018-1002105). A byte of the client sent before the 101 would run on a connection that is authenticated as the
-// gateway (rule "upgrades are closed until 101").
+// Forwards one upgrade (exec, attach, port-forward, watch over WebSocket): sends the request, and connects the two
+// sockets after the member's 101. Easy to get wrong: any other answer is an ordinary answer, after which both
+// connections close (CVE-2018-1002105). Client bytes sent before the 101 would be read as requests on a connection
+// authenticated as the gateway (rule "upgrades are closed until 101").
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { Breaker } from '../members/breaker.ts';
@@ -15,12 +15,12 @@ import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, Transport, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
 import { tellsStatus } from './websocket-messages.ts';
 
-/** The two protocols Kubernetes upgrades to (KEP-4006; RFC 6455; SPDY/3.1). */
+/** The two protocols that Kubernetes upgrades to (KEP-4006; RFC 6455; SPDY/3.1). */
 export type UpgradeToken = 'websocket' | 'SPDY/3.1';
 
 /**
- * The protocol an upgrade request asks for, or undefined when it is no upgrade.
- * @throws GatewayError BAD_UPGRADE for any other token, several tokens, or a method other than GET and POST
+ * The protocol that a request asks to upgrade to; undefined when it is no upgrade.
+ * @throws GatewayError BAD_UPGRADE for another protocol, several protocols, or a method other than GET and POST
  */
 export function upgradeToken(method: string, headers: RawHeaders): UpgradeToken | undefined {
   const upgrades = headerValues(headers, 'upgrade');
@@ -35,15 +35,15 @@ export function upgradeToken(method: string, headers: RawHeaders): UpgradeToken 
   const known =
     token.toLowerCase() === 'websocket' ? 'websocket' : token.toUpperCase() === 'SPDY/3.1' ? 'SPDY/3.1' : undefined;
   if (known === undefined) {
-    throw new GatewayError('BAD_UPGRADE', 'only upgrades to "websocket" and "SPDY/3.1" are served');
+    throw new GatewayError('BAD_UPGRADE', 'only upgrades to "websocket" and "SPDY/3.1" are supported');
   }
   if (method !== 'GET' && method !== 'POST') {
-    throw new GatewayError('BAD_UPGRADE', 'an upgrade is asked for by GET or POST');
+    throw new GatewayError('BAD_UPGRADE', 'an upgrade request must use GET or POST');
   }
   return known;
 }
 
-/** Everything forwardUpgrade needs. */
+/** Everything that forwardUpgrade needs. */
 export interface UpgradeForwarding {
   readonly clusterName: string;
   readonly clusterUid: string;
@@ -54,7 +54,7 @@ export interface UpgradeForwarding {
   readonly breaker: Breaker;
   readonly openStreams: OpenStreams;
   readonly progress: Progress;
-  /** Where it is noted why the session was ended from outside. */
+  /** Its `error` is set to the reason when the session is ended from outside, for example by a drain. */
   readonly outcome?: { error: unknown };
   readonly auditId: string;
   readonly onCredentialRefused: () => void;
@@ -63,7 +63,7 @@ export interface UpgradeForwarding {
 
 /**
  * Forwards one upgrade request and resolves when both sockets are closed.
- * @throws GatewayError (rejects) only while the client has had no answer
+ * @throws GatewayError (rejects) only if the client has had no answer
  */
 export async function forwardUpgrade(forwarding: UpgradeForwarding): Promise<void> {
   forwarding.breaker.enter();
@@ -77,7 +77,7 @@ class UpgradeRun implements OpenStream {
   place = -1;
   readonly #forwarding: UpgradeForwarding;
   readonly #giveUp = new AbortController();
-  /** Both sockets, once they are joined. */
+  /** Both sockets, from the moment they are connected to each other. */
   #joined: readonly Duplex[] = [];
   #aborted: GatewayError | undefined;
   #words: LastWords | undefined;
@@ -100,7 +100,7 @@ class UpgradeRun implements OpenStream {
   }
 
   end(reason: GatewayError, statusJson: string): void {
-    // A client that reads nothing would not read this either.
+    // A client that reads nothing would not read the final message either.
     if (this.#words === undefined || this.blockedSinceMs > 0) return this.abort(reason);
     this.#report(reason);
     this.#words.end(statusJson);
@@ -154,7 +154,7 @@ class UpgradeRun implements OpenStream {
     await joinSockets(client, early, answer.socket, answer.head, progress, this.#words);
   }
 
-  /** Reports to the breaker, and throws what the client is answered with; a client that is gone gets nothing. */
+  /** Informs the breaker and throws the error to answer the client with; throws nothing if the client is gone. */
   #failed(error: unknown): void {
     const { breaker, progress } = this.#forwarding;
     const { aborted } = this.#giveUp.signal;
@@ -162,18 +162,18 @@ class UpgradeRun implements OpenStream {
     if (progress.sentAtMs === 0 && error instanceof GatewayError && !aborted) breaker.fail(error);
     else breaker.forget();
     if (aborted) return;
-    // The member may still be sending the body of an answer that its status decided.
+    // Stops receiving the member's answer: its status alone was an error, and its body may still be arriving.
     this.#giveUp.abort();
     throw error;
   }
 }
 
-/** Bytes of a client that are held while the member has not answered; more stay in its socket. */
+/** Most client bytes that are buffered before the member has answered; further bytes stay in the socket. */
 const earlyLimitBytes = 64 * 1024;
 
 /**
- * Reads the client while the member is asked, because only a socket that is read shows that the client is gone. Its
- * bytes are kept for after the 101; `over` gives the socket back.
+ * Reads from the client while the member has not answered, since only reading shows that a client has disconnected. The
+ * bytes are kept until the 101. `over()` stops reading, `early()` returns the bytes.
  */
 function holdClient({ socket, early }: InboundUpgrade): { over(): void; early(): Buffer } {
   const held = [early];
@@ -206,8 +206,9 @@ function switchingHead(token: UpgradeToken, received: RawHeaders, auditId: strin
 }
 
 /**
- * Copies bytes both ways with backpressure until both sides are done. An orderly end of one side is passed to the other
- * as an end, so a half-closed stream still delivers what is under way; a fault of one side destroys the other.
+ * Copies bytes in both directions, with backpressure, until both sockets are closed. When one side ends cleanly, the
+ * other side's writing is ended too, so data in the opposite direction still arrives. When one side fails, the other is
+ * destroyed.
  */
 export function joinSockets(
   client: Duplex,
@@ -257,8 +258,8 @@ export function joinSockets(
 }
 
 /**
- * Relays the answer to an upgrade that was not 101, then closes: only errors pass, success and redirects are nonsense
- * here.
+ * Forwards an answer other than 101, then closes the connection. Only errors are forwarded; a success or redirect makes
+ * no sense as an answer to an upgrade.
  */
 class RefusedUpgrade implements ResponseHandler {
   readonly done: Promise<void>;
@@ -275,7 +276,8 @@ class RefusedUpgrade implements ResponseHandler {
     this.#forwarding = forwarding;
     this.#resolve = resolve;
     this.#reject = reject;
-    // A fault before the answer is reported by transport.upgrade itself; this promise is not awaited then.
+    // An error before the answer is thrown by transport.upgrade. Nobody awaits this promise then, so its rejection must
+    // be handled here.
     promise.catch(() => undefined);
   }
 
@@ -286,12 +288,13 @@ class RefusedUpgrade implements ResponseHandler {
 
   onHeaders(status: number, headers: RawHeaders): void {
     this.#head = { status, headers };
-    // Nothing of such a body is passed on, and it may never end: a server that ignores Upgrade streams as to any GET.
+    // The body of such an answer is not forwarded, so do not wait for it. It might never end: a server that ignores
+    // Upgrade may send a stream.
     if (status < 400) this.#answer();
   }
 
   onData(chunk: Buffer): void {
-    // Errors are small; what is beyond 64 KiB of one is left out.
+    // Error bodies are small; the part of a longer one beyond 64 KiB is dropped.
     if (this.#bytes < 65_536) this.#chunks.push(chunk);
     this.#bytes += chunk.length;
   }
@@ -311,9 +314,13 @@ class RefusedUpgrade implements ResponseHandler {
     if (status === 401 && !isApplication) {
       onCredentialRefused();
       this.#reject(
-        new GatewayError('MEMBER_CREDENTIAL', `cluster "${clusterName}" refused the gateway's own credential (401)`, {
-          cluster: clusterName,
-        }),
+        new GatewayError(
+          'MEMBER_CREDENTIAL',
+          `cluster "${clusterName}" refused the gateway's own credential (401): it may have expired; renew it where the gateway reads it`,
+          {
+            cluster: clusterName,
+          },
+        ),
       );
       return;
     }
@@ -321,7 +328,7 @@ class RefusedUpgrade implements ResponseHandler {
       this.#reject(
         new GatewayError(
           status >= 300 ? 'MEMBER_REDIRECT' : 'MEMBER_BAD_RESPONSE',
-          `cluster "${clusterName}" answered an upgrade with ${status}`,
+          `cluster "${clusterName}" answered an upgrade request with ${status}, not with 101`,
           { cluster: clusterName },
         ),
       );

@@ -1,10 +1,10 @@
-// The Warning header of RFC 9111 (obsolete there, alive in Kubernetes: KEP-1693): kubectl prints it even where it loses
-// the message of a Status. The text is a quoted string, so quotes and backslashes are escaped and control bytes
-// dropped.
+// The Warning header. RFC 9111 declares it obsolete, but Kubernetes uses it (KEP-1693), and kubectl prints it even
+// where it drops the message of a Status. The text is a quoted string: quotes and backslashes are escaped, control
+// characters replaced.
 
 /**
- * `299 - "cluster m1: <reason>"`, or without the prefix when the fault is about no cluster. Latin1 bytes of the UTF-8
- * text.
+ * A Warning value such as `299 - "cluster m1: <reason>"`; without the prefix when no cluster is given. Each character
+ * code of the result is one byte of the UTF-8 text.
  */
 export function warningHeader(clusterName: string | undefined, text: string): string {
   const reason = text.startsWith(`cluster "${clusterName}" `) ? text.slice(`cluster "${clusterName}" `.length) : text;

@@ -1,15 +1,15 @@
-// Follows the frames of one direction of a WebSocket (RFC 6455 section 5.2) to know where a message ends. Also makes
-// the last messages that a client of exec or attach gets. They may only be put between two messages: inside a frame, or
-// between the fragments of a message, the client would read garbage.
+// Follows WebSocket frames in one direction (RFC 6455 section 5.2) to know where messages end, and builds the final
+// messages for a client of exec or attach. Those may only be sent between two messages. Inside a frame, or between the
+// fragments of a message, they would corrupt the stream.
 import type { EventBoundary } from './event-boundary.ts';
 
-/** Finds the ends of messages in what a server sends; works on any split of the bytes. */
+/** Finds the ends of messages in the bytes that a server sends, however the bytes are split into chunks. */
 export class MessageBoundary implements EventBoundary {
-  /** Bytes of frame header so far; a server's is 2, 4 or 10 bytes, 4 more when masked. */
+  /** Bytes of the current frame header. It has 2, 4 or 10 bytes, and 4 more when the frame is masked. */
   readonly #header = Buffer.alloc(14);
   #headerBytes = 0;
   #payloadLeft = 0;
-  /** Between the fragments of a message. */
+  /** Whether the current message has further fragments. */
   #fragmented = false;
 
   get atBoundary(): boolean {
@@ -46,25 +46,24 @@ export class MessageBoundary implements EventBoundary {
     this.#payloadLeft =
       length === 127 ? Number(this.#header.readBigUInt64BE(2)) : length === 126 ? this.#header.readUInt16BE(2) : length;
     const isControl = (this.#header[0]! & 0x08) !== 0;
-    // Control frames may stand between fragments and are whole by themselves.
+    // Control frames are never fragmented, and may come between the fragments of a message.
     if (!isControl) this.#fragmented = (this.#header[0]! & 0x80) === 0;
     this.#headerBytes = 0;
   }
 }
 
 /**
- * Subprotocols whose channel 3 carries a metav1.Status as the last message
- * (k8s.io/apimachinery/pkg/util/remotecommand).
+ * Subprotocols that send a metav1.Status on channel 3 as the last message (k8s.io/apimachinery/pkg/util/remotecommand).
  */
 const statusProtocols: ReadonlySet<string> = new Set(['v4.channel.k8s.io', 'v5.channel.k8s.io']);
 const errorChannel = 3;
 
-/** Whether this subprotocol can say why a session ends. */
+/** Whether a session with this subprotocol can tell the client why it ends. */
 export function tellsStatus(subprotocol: string): boolean {
   return statusProtocols.has(subprotocol.trim());
 }
 
-/** The Status on the error channel, then a close frame with code 1000. */
+/** Two frames: the Status on the error channel, and a close frame with code 1000. */
 export function lastMessages(statusJson: string): Buffer {
   const payload = Buffer.concat([Buffer.from([errorChannel]), Buffer.from(statusJson)]);
   return Buffer.concat([frame(0x2, payload), frame(0x8, Buffer.from([0x03, 0xe8]))]);

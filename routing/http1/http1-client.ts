@@ -1,6 +1,6 @@
-// The pool of HTTP/1.1 connections for the short requests to one cluster. A call takes whichever comes first, a
-// connection that gets free or the one opened for it, so a slow dial never delays a request that an idle connection
-// could serve.
+// The pool of HTTP/1.1 connections to one endpoint. A waiting request takes the first connection available, whether it
+// became idle or was opened for the request. So a slow connect never delays a request that an idle connection could
+// serve.
 import type { Socket } from 'node:net';
 import type { GatewayError } from '../../cache/model/errors.ts';
 import type { Dialer, Protocols } from '../dial/connect.ts';
@@ -10,39 +10,41 @@ import type { ConnectionOwner } from './member-connection.ts';
 import { closedTransport, fail, memberFault } from '../members/member-faults.ts';
 import { requestHead } from './request-head.ts';
 
-/** Bounds of one pool. */
+/** Limits of one pool. */
 export interface Http1Limits {
-  /** Connections open or being opened. */
+  /** Most connections, including those being opened. */
   readonly connections: number;
-  /** Calls waiting for a connection; one more is MEMBER_OVERLOADED. */
+  /** Most requests that wait for a connection; further ones fail with MEMBER_OVERLOADED. */
   readonly pending: number;
-  /** Idle connections are closed after this; a kube-apiserver closes them after 90 s. */
+  /** Milliseconds after which an idle connection is closed. A kube-apiserver closes idle connections after 90 s. */
   readonly idleTimeoutMs: number;
 }
 
-/** Counts for metrics. */
+/** Numbers of idle and used connections and of waiting requests, for metrics. */
 export interface Http1Stats {
   readonly idle: number;
   readonly active: number;
   readonly pending: number;
 }
 
-/** Connections of one pool that are being opened at a time. */
+/** Most connections of one pool that are opened at the same time. */
 const dialsAtOnce = 32;
 
 const shortProtocols: Protocols = ['http/1.1'];
 
-/** Sends short requests over pooled connections. */
+/** Sends requests over pooled connections. */
 export class Http1Client {
   readonly #dialer: Dialer;
   readonly #limits: Http1Limits;
   readonly #owner: ConnectionOwner;
-  /** Last in, first out: the rest of the pool gets old and is closed. */
+  /** Used last in, first out, so that connections that are not needed stay idle and get closed. */
   readonly #idle: Http1Connection[] = [];
   readonly #open = new Set<Http1Connection>();
-  /** Waiting calls in order of arrival; the value says whether a connection was asked for on behalf of the call. */
+  /** Waiting calls in order of arrival. The value says whether a connection is being opened for the call. */
   readonly #pending = new Map<Call, boolean>();
-  /** Connections being opened, those for waiting calls counted in #wanted. */
+  /**
+   * Connections being opened, with what aborts each attempt. `#wanted` counts those that are opened for waiting calls.
+   */
   readonly #dials = new Set<AbortController>();
   #wanted = 0;
   #sweep: NodeJS.Timeout | undefined;
@@ -58,7 +60,7 @@ export class Http1Client {
     };
   }
 
-  /** Takes a call; its handler hears how it ends. */
+  /** Sends a call; the call's handler receives the answer or the error. */
   accept(call: Call): void {
     try {
       call.head = requestHead(call.request);
@@ -71,7 +73,7 @@ export class Http1Client {
     else this.#enqueue(call);
   }
 
-  /** Takes a connection that was opened elsewhere. */
+  /** Adds an open connection to the pool. */
   adopt(socket: Socket): void {
     this.#release(this.#connection(socket));
   }
@@ -82,8 +84,7 @@ export class Http1Client {
   }
 
   /**
-   * 'drain' closes idle connections now and every other one when its request ends; 'abort' ends everything with
-   * onError.
+   * 'drain' closes idle connections now, and the others when their request ends. 'abort' ends all calls with onError.
    */
   close(mode: 'drain' | 'abort'): void {
     if (this.#closed !== 'abort') this.#closed = mode;
@@ -123,11 +124,12 @@ export class Http1Client {
     this.#openMore();
   }
 
-  /** Opens a connection if more calls wait than connections are on their way, and there is room. */
+  /** Opens a connection if more calls wait than connections are being opened, within the limits. */
   #openMore(): void {
     if (this.#wanted >= this.#pending.size) return;
     if (this.#open.size + this.#dials.size >= this.#limits.connections) return;
-    // A thousand handshakes at once would all miss the connect deadline; connections that get free serve the rest.
+    // If hundreds of handshakes ran at once, all would miss the connect deadline. Waiting calls also use connections
+    // that become idle.
     if (this.#dials.size >= dialsAtOnce) return;
     let chosen: Call | undefined;
     for (const [call, dialing] of this.#pending) {
@@ -159,7 +161,9 @@ export class Http1Client {
     );
   }
 
-  /** Without any open connection, none can get free: calls that wait for one fail as well. */
+  /**
+   * Handles a failed connect. If no connection is open, none can become idle, so calls that wait for one fail as well.
+   */
   #dialFailed(call: Call, error: GatewayError): void {
     const hopeless = this.#open.size === 0;
     for (const [waiting, dialing] of this.#pending) {
@@ -177,7 +181,7 @@ export class Http1Client {
     return connection;
   }
 
-  /** A connection is free: the call that waited longest takes it. */
+  /** Gives an available connection to the call that has waited longest; without waiting calls it is kept as idle. */
   #release(connection: Http1Connection): void {
     for (const [call] of this.#pending) {
       this.#pending.delete(call);
@@ -198,7 +202,7 @@ export class Http1Client {
     return setTimeout(() => this.#closeOld(), this.#limits.idleTimeoutMs / 2).unref();
   }
 
-  /** The oldest idle connections are at the front. */
+  /** Closes connections that were idle for too long; the oldest are at the front of the list. */
   #closeOld(): void {
     const limit = performance.now() - this.#limits.idleTimeoutMs;
     let old = 0;
@@ -215,8 +219,8 @@ export class Http1Client {
   }
 
   /**
-   * The keep-alive race: the member closed an idle connection while the request was on its way (rule "retry only what
-   * is safe").
+   * Handles a connection that broke during a call. If the member closed an idle connection just as the request was
+   * sent, the request may be repeated (rule "retry only what is safe").
    */
   #broken(call: Call, error: GatewayError, untouched: boolean): void {
     const { method, body } = call.request;
@@ -229,7 +233,7 @@ export class Http1Client {
     this.#retry(call);
   }
 
-  /** A fresh connection for this call alone: another idle one may be as dead as the last. */
+  /** Opens a new connection for this call, since another idle connection may be dead too. */
   #retry(call: Call): void {
     const giveUp = new AbortController();
     this.#dials.add(giveUp);

@@ -1,6 +1,7 @@
-// Asks a member for an upgrade on a connection of its own. Easy to get wrong: only a 101 that names exactly the
-// protocol we asked for makes the connection a tunnel. After any other answer the socket is destroyed: a client that
-// got it would be authenticated as the gateway (CVE-2018-1002105; rule "upgrades are closed until 101").
+// Sends an upgrade request to a member on a new connection. Easy to get wrong: the connection may become a tunnel only
+// after a 101 that names exactly the requested protocol. After any other answer the socket must be destroyed: a client
+// that got it could send requests authenticated as the gateway (CVE-2018-1002105; rule "upgrades are closed until
+// 101").
 import type { Socket } from 'node:net';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
@@ -14,33 +15,36 @@ import type { ResponseSink } from './response-parser.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, UpgradeAnswer, UpstreamRequest } from '../members/transport-types.ts';
 
-/** Bytes of a refusal that are passed on; the caller cannot hold the member back here. */
+/** Most bytes of a refusal's body; there is no backpressure here. */
 const maxRefusalBytes = 1024 * 1024;
-/** How long the body of a refusal may take. */
+/** Most milliseconds to receive the body of a refusal. */
 const refusalTimeoutMs = 10_000;
 
 const protocols: Protocols = ['http/1.1'];
 
-/** One upgrade to ask for; see {@link Transport.upgrade} of transport-types.ts. */
+/** One upgrade request; see {@link Transport.upgrade} in transport-types.ts. */
 export interface UpgradeAttempt {
-  /** Opens the connection. */
+  /** Opens a connection to an endpoint of the cluster. */
   readonly open: EndpointChoice['open'];
   readonly request: UpstreamRequest;
   readonly token: string;
   readonly handler: ResponseHandler;
-  /** Destroys the connection, unless it was handed over already. */
+  /** Destroys the connection, unless it has already been returned to the caller. */
   readonly signal: AbortSignal;
   /** Called with the socket as soon as it is connected. */
   readonly onSocket: (socket: Socket) => void;
 }
 
-/** @throws GatewayError (rejects) when no answer came; after an answer, faults arrive at the handler */
+/**
+ * Sends the request.
+ * @throws GatewayError (rejects) when there was no answer; errors after the answer's head are passed to the handler
+ */
 export async function requestUpgrade(attempt: UpgradeAttempt): Promise<UpgradeAnswer> {
   const { open, request, token, signal, onSocket } = attempt;
   if (request.body !== 'none' && request.body !== 0) {
     throw new GatewayError('INTERNAL', 'the gateway built an upgrade request with a body; it was not sent');
   }
-  // Checked before a connection is opened; the endpoint that takes it changes only Host and base path.
+  // Checks the request before a connection is opened. The chosen endpoint only changes Host and base path.
   requestHead(request, token);
   const { socket, member, request: final } = await open(request, protocols, signal);
   onSocket(socket);
@@ -52,7 +56,7 @@ export async function requestUpgrade(attempt: UpgradeAttempt): Promise<UpgradeAn
   }
 }
 
-/** The exchange on one connection, until it is handed over or closed. */
+/** One request and answer, until the socket is returned to the caller or destroyed. */
 class UpgradeExchange implements ResponseSink {
   readonly #handler: ResponseHandler;
   readonly #signal: AbortSignal;
@@ -61,9 +65,9 @@ class UpgradeExchange implements ResponseSink {
   readonly #member: MemberLabel;
   readonly #parser = new ResponseParser(this);
   readonly #answer = Promise.withResolvers<UpgradeAnswer>();
-  /** Headers of a 101. */
+  /** Headers of the 101 answer. */
   #switched: RawHeaders | undefined;
-  /** The member gave another answer, and the caller has its head. */
+  /** Whether the member gave an answer other than 101, and its head was passed to the handler. */
   #refused = false;
   #refusalBytes = 0;
   #deadline: NodeJS.Timeout | undefined;
@@ -77,7 +81,10 @@ class UpgradeExchange implements ResponseSink {
     this.#member = member;
   }
 
-  /** Sends the request. Rejects with a GatewayError when no answer came. */
+  /**
+   * Sends the request.
+   * @throws GatewayError (rejects) when there was no answer
+   */
   ask(head: string): Promise<UpgradeAnswer> {
     const socket = this.#socket;
     this.#parser.begin('upgrade');
@@ -130,7 +137,7 @@ class UpgradeExchange implements ResponseSink {
   readonly #onFault = (error: unknown): void => this.#giveUp(memberFault(error, this.#member, 'request'));
 
   readonly #onAbort = (): void =>
-    this.#giveUp(fail('MEMBER_UNAVAILABLE', 'the upgrade was given up', this.#member, undefined));
+    this.#giveUp(fail('MEMBER_UNAVAILABLE', 'the upgrade was cancelled', this.#member, undefined));
 
   #handOver(headers: RawHeaders, rest: Buffer): void {
     const fault = switchFault(headers, this.#token);
@@ -156,7 +163,7 @@ class UpgradeExchange implements ResponseSink {
     this.#handler.onEnd();
   }
 
-  /** Stops listening; false when it has stopped before. */
+  /** Removes all listeners. False when that was done before. */
   #letGo(): boolean {
     if (this.#over) return false;
     this.#over = true;
@@ -175,7 +182,7 @@ function slowRefusal(member: MemberLabel): GatewayError {
   return fail('MEMBER_TIMEOUT', `${member.address} did not finish its answer to an upgrade`, member, undefined);
 }
 
-/** Why a 101 is not an answer to what we asked, or undefined when it is. */
+/** Why a 101 answer does not match the request; undefined when it does. */
 export function switchFault(headers: RawHeaders, token: string): string | undefined {
   let upgrades = 0;
   let named = false;

@@ -1,5 +1,5 @@
-// One HTTP/1.1 connection to a member: writes one request at a time in as few pieces as possible and reads its answer.
-// It serves another request only when request and response were both complete and not one byte came beyond.
+// One HTTP/1.1 connection to a member. It sends one request at a time, with as few writes as possible, and reads the
+// answer. The connection is used again only if request and response were both complete and no extra byte was received.
 import type { Socket } from 'node:net';
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { ResponseFault } from '../../http/http1/chunked-body.ts';
@@ -10,27 +10,27 @@ import type { MemberLabel } from '../members/member-faults.ts';
 import { ResponseParser } from './response-parser.ts';
 import type { ResponseSink } from './response-parser.ts';
 
-/** Hears what becomes of a connection. */
+/** Callbacks with which a connection reports to its pool. */
 export interface ConnectionOwner {
-  /** The response ended and the connection can serve another request. */
+  /** Called when the response has ended and the connection can be used for another request. */
   onIdle(connection: Http1Connection): void;
-  /** The socket is gone; called once. */
+  /** Called once, when the socket is closed. */
   onClosed(connection: Http1Connection): void;
   /**
-   * The connection broke while a call was on it; `untouched` when it served others before and not one byte of the
-   * answer came.
+   * Called when the connection failed during a call. `untouched` is true when the connection had been used before and
+   * no byte of the answer was received.
    */
   onBroken(call: Call, error: GatewayError, untouched: boolean): void;
 }
 
-/** How long an answer may take that was sent before the member stopped reading. */
+/** Milliseconds to wait for an answer after the member has stopped reading the request. */
 const lateAnswerMs = 1_000;
 
 const endOfChunks = Buffer.from('0\r\n\r\n', 'latin1');
 
-/** Owns the socket from the moment it is connected. */
+/** Sends requests on a connected socket. */
 export class Http1Connection implements Carrier, ResponseSink {
-  /** `performance.now()` when it became idle. */
+  /** When the connection became idle, as `performance.now()`. */
   idleSinceMs = 0;
   readonly #socket: Socket;
   readonly #member: MemberLabel;
@@ -42,7 +42,7 @@ export class Http1Connection implements Carrier, ResponseSink {
   #requestSent = false;
   #paused = false;
   #surviving = false;
-  /** Set once the member takes no more: the time left for its answer. */
+  /** Set when writing has failed: the timer that ends waiting for an answer. */
   #deaf: NodeJS.Timeout | undefined;
   #flushing: NodeJS.Immediate | undefined;
 
@@ -59,7 +59,7 @@ export class Http1Connection implements Carrier, ResponseSink {
     socket.resume();
   }
 
-  /** Whether the socket looks alive; only meaningful while idle. */
+  /** Whether the socket can still be used; only meaningful while the connection is idle. */
   get usable(): boolean {
     return !this.#socket.destroyed && this.#socket.writable && !this.#socket.readableEnded;
   }
@@ -68,7 +68,7 @@ export class Http1Connection implements Carrier, ResponseSink {
     return this.#call !== undefined;
   }
 
-  /** Starts a request; the connection is idle and usable. */
+  /** Sends a request. The connection must be idle and usable. */
   begin(call: Call): void {
     const reused = this.#served > 0;
     this.#served++;
@@ -77,14 +77,15 @@ export class Http1Connection implements Carrier, ResponseSink {
     this.#headSent = false;
     this.#requestSent = false;
     this.#parser.begin(call.request.method === 'HEAD' ? 'head' : 'plain');
-    // An empty chunked body has an end of its own, without which the next request would be read as a chunk of it.
+    // An empty chunked body still needs its final chunk. Without it, the next request would be read as a chunk.
     if (call.bodyless && call.request.body !== 'chunked') {
       this.#headSent = true;
       this.#requestSent = true;
       this.#socket.write(call.head, 'latin1');
     } else {
       this.flush();
-      // The first piece of the body usually comes in the same turn; if not, the head goes alone.
+      // Body data usually follows in the same turn of the event loop and is sent together with the head. If not, the
+      // head is sent alone.
       if (!this.#headSent) this.#flushing = setImmediate(() => this.#sendHead());
     }
     call.handler.onSent?.(reused);
@@ -115,9 +116,9 @@ export class Http1Connection implements Carrier, ResponseSink {
   }
 
   /**
-   * A member may answer early (413) and close while we still write. Node destroys a socket whose write failed, and with
-   * it the answer that already lies in the kernel. Here such a fault only ends the writing; reading goes on, past the
-   * stream, which emits nothing once it saw a fault.
+   * Keeps reading after a write has failed. A member may answer early (for example 413) and close while the request is
+   * still being sent. Node then destroys the socket, and an answer already received by the kernel is lost. So destroy()
+   * is delayed, and received data is taken from push(), because a stream emits nothing after an error.
    */
   #surviveWriteFaults(): void {
     if (this.#surviving) return;
@@ -159,14 +160,14 @@ export class Http1Connection implements Carrier, ResponseSink {
     this.close();
   }
 
-  /** Destroys the socket at once. A call on it hears nothing of it. */
+  /** Destroys the socket at once. A call in progress is not notified. */
   close(): void {
     this.#call = undefined;
     clearImmediate(this.#flushing);
     this.#socket.destroy();
   }
 
-  /** Destroys the socket and ends the call on it with this error. */
+  /** Destroys the socket and fails the call in progress with this error. */
   abort(error: GatewayError): void {
     const call = this.#call;
     this.close();
@@ -184,7 +185,7 @@ export class Http1Connection implements Carrier, ResponseSink {
   #onData(chunk: Buffer): void {
     const call = this.#call;
     if (call === undefined) {
-      // Bytes without a request: they would be read as the answer to the next one.
+      // No request is waiting for an answer, so these bytes would be read as the answer to the next request.
       this.#socket.destroy();
       return;
     }
@@ -198,13 +199,16 @@ export class Http1Connection implements Carrier, ResponseSink {
     if (this.#parser.complete && this.#call === call) this.#complete(call, used === chunk.length);
   }
 
-  /** A fault of our own code ends this one request, not the process; its cause is logged with the request. */
+  /**
+   * The error for an exception while data was received. A bug in the gateway's own code must fail only this request and
+   * not crash the process; the cause is logged with the request.
+   */
   #pushFault(error: unknown): GatewayError {
     if (error instanceof ResponseFault) return badResponse(error.message, this.#member);
     return fail('INTERNAL', 'the gateway failed while it passed on the response', this.#member, error);
   }
 
-  /** The connection is free before the caller hears of the end, so that a request sent from within onEnd finds it. */
+  /** The connection is released before the caller is notified, so that a request sent from within onEnd can use it. */
   #complete(call: Call, exact: boolean): void {
     this.#call = undefined;
     clearImmediate(this.#flushing);
@@ -250,7 +254,7 @@ export class Http1Connection implements Carrier, ResponseSink {
   }
 }
 
-/** The member closed or reset the connection while we wrote. */
+/** Whether the error means that the member closed or reset the connection while the gateway was writing. */
 function isWriteFault(error: Error | undefined): boolean {
   if (error === undefined || !('syscall' in error) || error.syscall !== 'write') return false;
   const code = errorCode(error);

@@ -1,6 +1,6 @@
-// Writes the head of an HTTP/1.1 request. Easy to get wrong: heads are written in latin1, which keeps only the low byte
-// of each character, so U+010A would become a line feed and split the request. Everything is checked here once more,
-// whatever built it.
+// Builds the head of an HTTP/1.1 request. Easy to get wrong: a head is written as latin1, which keeps only the low byte
+// of each character, so U+010A would become a line feed and start another header. So everything is checked here once
+// more, whatever code built the request.
 import { GatewayError } from '../../cache/model/errors.ts';
 import { rememberingNames } from '../../http/header-names.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
@@ -8,7 +8,7 @@ import type { HeadText, UpstreamRequest } from '../members/transport-types.ts';
 import { badValue, token } from '../../http/field-syntax.ts';
 
 const originForm = /^\/[\x21-\x7e\x80-\xff]*$/;
-/** Headers that the client writes itself. */
+/** Headers that only the HTTP client code may write. */
 const framingHeader =
   /^(?:connection|content-length|keep-alive|proxy-connection|transfer-encoding|upgrade|te|trailer|expect)$/i;
 
@@ -16,9 +16,9 @@ const isToken = rememberingNames((name) => token.test(name));
 const isFraming = rememberingNames((name) => framingHeader.test(name));
 
 /**
- * The whole head, ending in an empty line, as a latin1 string.
- * @param upgradeToken written as `Connection: Upgrade` and `Upgrade: <token>`
- * @throws GatewayError INTERNAL when any part could change the meaning of the bytes; then nothing may be sent
+ * The complete head as a latin1 string, including the empty line.
+ * @param upgradeToken adds `Connection: Upgrade` and `Upgrade: <token>`
+ * @throws GatewayError INTERNAL when a part is not valid; nothing may be sent then
  */
 export function requestHead(request: UpstreamRequest, upgradeToken?: string): string {
   const { method, target, body, headText } = request;
@@ -42,8 +42,8 @@ export function requestHead(request: UpstreamRequest, upgradeToken?: string): st
 }
 
 /**
- * The lines of a list, to be written again with another `Audit-ID`.
- * @throws GatewayError INTERNAL as {@link requestHead} does, and when it has no `Audit-ID` or two
+ * Prepares header lines that can be sent repeatedly with different `Audit-ID` values.
+ * @throws GatewayError INTERNAL as {@link requestHead}, and when there is not exactly one `Audit-ID`
  */
 export function headerText(headers: RawHeaders): HeadText {
   checkHeaders(headers);
@@ -63,7 +63,7 @@ function linesOf(headers: RawHeaders): string {
 }
 
 /**
- * Checks everything of a request that reaches the wire, for both protocol versions.
+ * Checks everything of a request that will be sent, for HTTP/1.1 and HTTP/2.
  * @throws GatewayError INTERNAL
  */
 export function checkRequest(request: UpstreamRequest): void {
@@ -92,7 +92,7 @@ function checkedValue(value: string): string {
 }
 
 /**
- * Refuses headers that describe the connection or the framing: those are the client's to write.
+ * Refuses headers about the connection or framing, which only the HTTP client code may write.
  * @throws GatewayError INTERNAL
  */
 export function refuseFramingHeaders(headers: RawHeaders): void {
@@ -101,7 +101,7 @@ export function refuseFramingHeaders(headers: RawHeaders): void {
   }
 }
 
-/** Exactly one Host, and it comes first: two of them are two opinions about where the request goes. */
+/** Requires exactly one Host, as the first header. Two servers could choose different ones of several. */
 function checkHost(headers: RawHeaders): void {
   if (headers[0]?.toLowerCase() !== 'host') throw refuse('no Host header');
   for (let i = 2; i < headers.length; i += 2) {

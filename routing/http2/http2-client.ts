@@ -1,6 +1,6 @@
-// Long-running requests to one cluster: HTTP/2 sessions where the member speaks it, since a stream costs a sixth of a
-// TLS socket, else HTTP/1.1 connections apart from those of short requests. What the member speaks is known only after
-// a connection, so calls wait for the first one instead of opening one each.
+// Sends long-running requests to one endpoint: over HTTP/2 where the member speaks it, because a stream costs a sixth
+// of a TLS connection, otherwise over HTTP/1.1 connections that short requests do not use. The protocol is only known
+// once a connection is open, so calls wait for the first connection and do not open one each.
 import type { GatewayError } from '../../cache/model/errors.ts';
 import { maxUpstreamStreamsPerSession } from '../../lib/limits.ts';
 import type { Call } from '../members/call.ts';
@@ -11,22 +11,25 @@ import type { SessionOwner, SessionTimes } from './http2-session.ts';
 import { requestHeaders } from './member-stream.ts';
 import { closedTransport, fail, memberFault } from '../members/member-faults.ts';
 
-/** Bounds of the long-running requests of one cluster. */
+/** Limits for the long-running requests to one endpoint. */
 export interface Http2Limits extends SessionTimes {
-  /** Calls on sessions and waiting for one; one more is MEMBER_OVERLOADED. */
+  /** Most calls, open and waiting; further ones fail with MEMBER_OVERLOADED. */
   readonly calls: number;
-  /** How long "this member speaks only HTTP/1.1" is believed. */
+  /** Milliseconds to remember that the member speaks only HTTP/1.1. */
   readonly http1BelievedMs: number;
 }
 
-/** Counts for metrics. */
+/** Numbers of HTTP/2 sessions, open streams and waiting calls, for metrics. */
 export interface Http2Stats {
   readonly sessions: number;
   readonly streams: number;
   readonly pending: number;
 }
 
-/** Sessions of one cluster: a member that allows few streams on each must not make us open thousands. */
+/**
+ * Most HTTP/2 sessions to one endpoint. A member that allows only a few streams on each must not make the gateway open
+ * thousands.
+ */
 const maxSessions = 256;
 
 const protocols: Protocols = ['h2', 'http/1.1'];
@@ -39,16 +42,19 @@ export class Http2Client {
   readonly #limits: Http2Limits;
   readonly #owner: SessionOwner;
   readonly #sessions = new Set<Http2Session>();
-  /** Calls that wait for a session, in order of arrival, with the headers to send. */
+  /** Calls that wait for a session, in order of arrival, each with its header list. */
   readonly #pending = new Map<Call, readonly string[]>();
-  /** Sessions being opened, from the dial until the member's SETTINGS. */
+  /**
+   * `#dials` are connections being opened, with what aborts each attempt; `#opening` are sessions whose member has not
+   * sent SETTINGS yet.
+   */
   readonly #dials = new Set<AbortController>();
   readonly #opening = new Set<Http2Session>();
-  /** `performance.now()` until which the member is taken to speak only HTTP/1.1. */
+  /** Until when the member is assumed to speak only HTTP/1.1, as `performance.now()`. */
   #http1UntilMs = 0;
   #closed: 'open' | 'drain' | 'abort' = 'open';
 
-  /** @param http1 takes the calls when the member does not speak HTTP/2 */
+  /** @param http1 sends the calls when the member does not speak HTTP/2 */
   constructor(dialer: Dialer, scheme: 'https' | 'http', http1: Http1Client, limits: Http2Limits) {
     this.#dialer = dialer;
     this.#scheme = scheme;
@@ -62,10 +68,10 @@ export class Http2Client {
     };
   }
 
-  /** Takes a call; its handler hears how it ends. */
+  /** Sends a call; the call's handler receives the answer or the error. */
   accept(call: Call): void {
     const { member } = this.#dialer;
-    // Cleartext HTTP/2 would need prior knowledge; a member reached by http is asked in HTTP/1.1.
+    // Without TLS there is no ALPN to negotiate HTTP/2, so such a member gets HTTP/1.1.
     if (this.#scheme === 'http' || performance.now() < this.#http1UntilMs) {
       this.#http1.accept(call);
       return;
@@ -92,7 +98,7 @@ export class Http2Client {
     return { sessions: this.#sessions.size, streams, pending: this.#pending.size };
   }
 
-  /** 'drain': sessions end with their last stream; 'abort': everything ends now, calls with onError. */
+  /** 'drain' closes each session when its last stream ends. 'abort' ends all calls now with onError. */
   close(mode: 'drain' | 'abort'): void {
     if (this.#closed !== 'abort') this.#closed = mode;
     if (mode === 'drain') {
@@ -114,7 +120,7 @@ export class Http2Client {
     this.#openMore();
   }
 
-  /** Waiting calls share the sessions being opened, as many as fit on each. */
+  /** Opens another session if more calls wait than the sessions being opened can take. */
   #openMore(): void {
     const coming = this.#dials.size + this.#opening.size;
     if (this.#pending.size <= coming * maxUpstreamStreamsPerSession) return;
@@ -142,7 +148,7 @@ export class Http2Client {
     );
   }
 
-  /** The member speaks HTTP/1.1 only. */
+  /** Sends all waiting calls over HTTP/1.1, because the member does not speak HTTP/2. */
   #handOver(): void {
     const calls = [...this.#pending.keys()];
     this.#pending.clear();
@@ -178,7 +184,10 @@ export class Http2Client {
     if (this.#pending.size > 0) this.#openMore();
   }
 
-  /** A session that ended before it served anyone is a fault; opening the next one would repeat that for ever. */
+  /**
+   * If a session fails before it served a call, waiting calls fail too. Opening another session would probably fail the
+   * same way, endlessly.
+   */
   #sessionClosed(session: Http2Session, error: GatewayError | undefined): void {
     this.#sessions.delete(session);
     this.#opening.delete(session);
@@ -187,8 +196,8 @@ export class Http2Client {
   }
 
   /**
-   * Only what the member surely did not begin with, or a GET caught by the end of an idle session (rule "retry only
-   * what is safe").
+   * Handles a call whose stream broke. A GET or HEAD is repeated if the member did not begin to process it, or an idle
+   * session closed just as it was sent (rule "retry only what is safe").
    */
   #broken(call: Call, error: GatewayError, repeatable: boolean): void {
     const { method, body } = call.request;

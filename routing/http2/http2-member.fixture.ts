@@ -1,5 +1,5 @@
-// A pretend member that speaks HTTP/2, in two forms: Node's server for ordinary exchanges, and raw frames for what
-// Node's server would never send. A reset with NO_ERROR needs raw frames: Node's server turns it into a proper end.
+// A fake member that speaks HTTP/2, in two forms: with Node's server for ordinary tests, and with raw frames for what
+// Node's server never sends. For example, it cannot send a reset with NO_ERROR.
 import { createSecureServer, sensitiveHeaders } from 'node:http2';
 import type { IncomingHttpHeaders, SecureServerOptions, ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
@@ -7,21 +7,24 @@ import { startTestMember } from '../dial/member.fixture.ts';
 import type { TestMember } from '../dial/member.fixture.ts';
 import type { TestCertificate } from '../dial/authority.fixture.ts';
 
-/** A running server with everything it saw. */
+/** A running fake member with everything it received. */
 export interface Http2Member {
   readonly port: number;
   readonly sessions: readonly ServerHttp2Session[];
-  /** Raw header list of every request. */
+  /** Raw header list of each request. */
   readonly requests: readonly (readonly string[])[];
-  /** Names that each request marked as never to be indexed. */
+  /** For each request, the names of headers that were marked as never indexed. */
   readonly secrets: readonly (readonly string[])[];
-  /** Resolves with the n-th stream over all sessions, counted from 0. */
+  /** Resolves with the stream with this index over all sessions, counted from 0. */
   stream(index: number): Promise<ServerHttp2Stream>;
   readonly openStreams: () => number;
   close(): Promise<void>;
 }
 
-/** Starts Node's own HTTP/2 server. `answer` is called with each stream. */
+/**
+ * Starts Node's HTTP/2 server.
+ * @param answer called with each stream
+ */
 export async function startHttp2Member(
   certificate: TestCertificate,
   answer: (stream: ServerHttp2Stream, raw: readonly string[]) => void = () => {},
@@ -76,10 +79,10 @@ export async function startHttp2Member(
 export const frames = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7 } as const;
 export const endStream = 1;
 export const endHeaders = 4;
-/** HPACK of `:status: 200`: entry 8 of the static table. */
+/** The HPACK encoding of `:status: 200`: entry 8 of the static table. */
 export const status200 = Buffer.from([0x88]);
 
-/** One frame as bytes. */
+/** The bytes of one frame. */
 export function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
@@ -89,14 +92,14 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
   return Buffer.concat([head, payload]);
 }
 
-/** A 32-bit number, as in RST_STREAM. */
+/** Encodes 32-bit numbers, as in RST_STREAM. */
 export function uint32(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(4 * values.length);
   values.forEach((value, index) => bytes.writeUInt32BE(value, index * 4));
   return bytes;
 }
 
-/** One received frame. */
+/** A frame that the fake member received. */
 export interface ReceivedFrame {
   readonly type: number;
   readonly flags: number;
@@ -104,7 +107,7 @@ export interface ReceivedFrame {
   readonly payload: Buffer;
 }
 
-/** Starts a member of raw frames: it sends `settings`, then `onFrame` decides everything else. */
+/** Starts a fake member that sends `settings`; `onFrame` handles everything it receives. */
 export function startFrameMember(
   certificate: TestCertificate,
   onFrame: (received: ReceivedFrame, socket: Socket) => void,

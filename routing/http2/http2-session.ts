@@ -1,6 +1,6 @@
-// One HTTP/2 connection to a member and its streams. Node queues a stream beyond the member's limit in silence, and a
-// watch would hang; so the limit is kept here (rule "HTTP/2 limits are set"), and nothing is sent before the member's
-// SETTINGS are known.
+// One HTTP/2 connection to a member and its streams. Easy to get wrong: Node silently queues streams beyond the
+// member's limit, and a queued watch would hang. So the limit is enforced here (rule "HTTP/2 limits are set"), and no
+// stream is opened before the member's SETTINGS have arrived.
 import { connect } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -11,45 +11,45 @@ import { Http2Stream } from './member-stream.ts';
 import { fail, memberFault } from '../members/member-faults.ts';
 import type { MemberLabel } from '../members/member-faults.ts';
 
-/** Bytes a member may send on one stream before the caller took them. */
+/** Bytes that a member may send on one stream before they are read. */
 const streamWindowBytes = 256 * 1024;
-/** Bytes a member may send on all streams of a session before Node took them from the socket. */
+/** Bytes that a member may send on all streams of a session together. */
 const sessionWindowBytes = 4 * 1024 * 1024;
-/** Megabytes Node may hold for one session: windows and header tables of 90 streams, with room. */
+/** Most megabytes of memory that Node may use for one session; more than 90 streams need. */
 const sessionMemoryMegabytes = 64;
 
-/** How a session is watched over. */
+/** Time limits of a session, in milliseconds. */
 export interface SessionTimes {
-  /** An idle session is closed after this. */
+  /** An idle session is closed after this time. */
   readonly idleTimeoutMs: number;
-  /** Time between two PINGs: finds a member that vanished without a word. */
+  /** Time between two PINGs, which detect a member that has vanished. */
   readonly pingIntervalMs: number;
-  /** Longest wait for the answer to a PING. */
+  /** Most time until a PING is answered. */
   readonly pingTimeoutMs: number;
 }
 
-/** Hears what becomes of a session and its calls. */
+/** Callbacks with which a session reports to the code that opened it. */
 export interface SessionOwner {
-  /** The member's SETTINGS are known; streams may be opened. */
+  /** Called when the member's SETTINGS have arrived and streams can be opened. */
   onReady(session: Http2Session): void;
-  /** A stream ended, or the member allows more of them. */
+  /** Called when more streams can be opened, because one ended or the member raised its limit. */
   onRoom(session: Http2Session): void;
-  /** The session is gone; called once. `error` says why when it never served a call. */
+  /** Called once, when the session is closed. `error` is set when the session never served a call. */
   onClosed(session: Http2Session, error: GatewayError | undefined): void;
-  /** The answer broke off; `repeatable` when a GET may be tried on another session. */
+  /** Called when the answer of a call was cut. `repeatable` is true when a GET may be repeated on another session. */
   onBroken(call: Call, error: GatewayError, repeatable: boolean): void;
 }
 
-/** Owns the socket from the moment TLS is up. */
+/** Serves calls on a socket whose TLS handshake is done. */
 export class Http2Session {
-  /** Streams open now. */
+  /** Number of open streams. */
   streams = 0;
   readonly #member: MemberLabel;
   readonly #owner: SessionOwner;
   readonly #times: SessionTimes;
   readonly #session: ClientHttp2Session;
   #ready = false;
-  /** The session is to end with its last stream. After a GOAWAY of the member, Node closes it the same way. */
+  /** Whether the session closes after its last stream. After a GOAWAY of the member, Node does the same. */
   #closing = false;
   #served = 0;
   #fault: GatewayError | undefined;
@@ -61,7 +61,8 @@ export class Http2Session {
     this.#member = member;
     this.#times = times;
     this.#owner = owner;
-    // The address is of no use to Node here: the socket is open and every request brings its own :authority.
+    // Node requires a URL here but does not use it: the socket is already open, and every request sets its own
+    // :authority.
     this.#session = connect('https://member', {
       createConnection: () => socket,
       settings: {
@@ -83,7 +84,7 @@ export class Http2Session {
     this.#expect('sent no HTTP/2 settings', connectTimeoutMs);
   }
 
-  /** Streams that can be opened now. */
+  /** How many more streams can be opened now. */
   get room(): number {
     const session = this.#session;
     if (!this.#ready || this.#closing || session.closed || session.destroyed) return 0;
@@ -91,7 +92,7 @@ export class Http2Session {
     return Math.max(0, allowed - this.streams);
   }
 
-  /** Sends the request of a call. False when the session could not take it, and nothing was sent. */
+  /** Sends a call on a new stream. False when the session cannot open one; nothing was sent then. */
   begin(call: Call, headers: readonly string[]): boolean {
     const reused = this.#served > 0;
     const session = this.#session;
@@ -105,8 +106,8 @@ export class Http2Session {
         },
       });
     } catch (error) {
-      // A request that node:http2 refuses would be refused by every session: to open the next one would go round for
-      // ever.
+      // node:http2 refuses the request itself, so every other session would refuse it too. Returning false would try
+      // sessions endlessly.
       if (error instanceof TypeError) {
         call.failSoon(fail('INTERNAL', 'the gateway built a request that HTTP/2 does not allow', this.#member, error));
         return true;
@@ -122,12 +123,12 @@ export class Http2Session {
     return true;
   }
 
-  /** No new streams; the session ends with its last one. */
+  /** Opens no more streams, and closes the session after its last one. */
   retire(): void {
     this.#retire();
   }
 
-  /** Destroys the session; calls on it end with this error. */
+  /** Destroys the session and fails its calls with this error. */
   abort(error: GatewayError): void {
     this.#fault = error;
     this.#closing = true;
@@ -159,7 +160,7 @@ export class Http2Session {
     });
   }
 
-  /** Destroys the session unless the deadline is cleared in time. */
+  /** Destroys the session after `timeoutMs`, unless `#deadline` is cleared before. */
   #expect(what: string, timeoutMs: number): void {
     this.#deadline = setTimeout(() => {
       const { address } = this.#member;

@@ -1,6 +1,6 @@
-// Joins one HTTP/2 stream and one call. Easy to get wrong: Node ends a readable stream in the same way for END_STREAM
-// and for a reset with NO_ERROR, so a cut watch would look complete; only the order of two events tells them apart (see
-// #watchForEnd).
+// Connects one HTTP/2 stream with one call. Easy to get wrong: Node ends a readable stream in the same way for
+// END_STREAM and for a reset with NO_ERROR, so a cut watch would look complete. Only the order of two events tells them
+// apart (see #watchForEnd).
 import { constants } from 'node:http2';
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
 import { GatewayError } from '../../cache/model/errors.ts';
@@ -11,13 +11,13 @@ import { checkRequest, refuseFramingHeaders } from '../http1/request-head.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { UpstreamRequest } from '../members/transport-types.ts';
 
-/** Interim (1xx) responses ignored before the final one. */
+/** Most interim (1xx) responses that are skipped before the final one. */
 const maxInterimHeads = 32;
 
 /**
- * The header list of a request: pseudo headers, then the given ones in lower case, repeats kept apart. Node marks
- * `authorization` as never to be indexed by itself (RFC 7541 section 7.1.3).
- * @throws GatewayError INTERNAL when any part could change the meaning of the request
+ * The header list of an HTTP/2 request: pseudo-headers first, then the headers in lower case; repeated headers stay
+ * separate. Node itself marks `authorization` as never indexed (RFC 7541 section 7.1.3).
+ * @throws GatewayError INTERNAL when a part is not valid
  */
 export function requestHeaders(request: UpstreamRequest, scheme: string): string[] {
   checkRequest(request);
@@ -31,30 +31,36 @@ export function requestHeaders(request: UpstreamRequest, scheme: string): string
 
 const bodyless = { endStream: true } as const;
 
-/** Hears how a stream ended. */
+/** Callbacks with which a stream reports to its session. */
 export interface StreamOwner {
-  /** The stream no longer counts. Called once. */
+  /** Called once, when the stream has ended and no longer counts against the session's limit. */
   onClosed(): void;
-  /** The answer broke off; `unprocessed` when the member says that it did not begin with the request. */
+  /**
+   * Called when the answer was cut. `unprocessed` is true when the member says that it did not begin to process the
+   * request.
+   */
   onBroken(call: Call, error: GatewayError, unprocessed: boolean): void;
 }
 
-/** Carries one call on a stream of its own. */
+/** Sends one call on its own stream. */
 export class Http2Stream implements Carrier {
   readonly #session: ClientHttp2Session;
   readonly #stream: ClientHttp2Stream;
   readonly #call: Call;
   readonly #member: MemberLabel;
   readonly #owner: StreamOwner;
-  /** Resets a stream whose body is not complete. */
+  /** Aborting it resets a stream whose request body is not complete. */
   readonly #cut: AbortController | undefined;
   #interimHeads = 0;
   #left = false;
-  /** The member closed its side in an orderly way. */
+  /** Whether the member ended its side with END_STREAM. */
   #sawEnd = false;
   #fault: unknown;
 
-  /** @throws Error when the session cannot take a stream any more; nothing was sent then */
+  /**
+   * Opens a stream and sends the request head.
+   * @throws Error when the session cannot open a stream; nothing was sent then
+   */
   constructor(
     session: ClientHttp2Session,
     list: readonly string[],
@@ -83,8 +89,8 @@ export class Http2Stream implements Carrier {
   }
 
   /**
-   * END_STREAM arrives as the end of the readable side while the stream is open; a reset first closes the stream and
-   * then ends the readable side. Both then emit 'end' in the same way.
+   * Detects END_STREAM. With END_STREAM, the readable side ends while the stream is still open. With a reset, the
+   * stream is closed first. The 'end' event is the same for both.
    */
   #watchForEnd(): void {
     const stream = this.#stream;
@@ -118,7 +124,10 @@ export class Http2Stream implements Carrier {
     this.#reset();
   }
 
-  /** close() would first end the body properly: a cut upload would look complete to the member. Destroying does not. */
+  /**
+   * Resets the stream. close() would first end the request body regularly, and the member would take a cut upload for a
+   * complete one.
+   */
   #reset(): void {
     const stream = this.#stream;
     if (stream.destroyed) return;
@@ -146,7 +155,10 @@ export class Http2Stream implements Carrier {
     this.#deliver(() => this.#call.deliverHeaders(status, headers));
   }
 
-  /** A fault of our own code ends this one request, not the process; its cause is logged with the request. */
+  /**
+   * Calls `handOver`. An exception in the gateway's own code fails only this request and does not crash the process;
+   * the cause is logged with the request.
+   */
   #deliver(handOver: () => void): void {
     try {
       handOver();
@@ -166,13 +178,16 @@ export class Http2Stream implements Carrier {
 
   #onEnd(): void {
     if (!this.#sawEnd) return;
-    // The rest of a request body is not wanted any more.
+    // The answer is complete, so the rest of the request body is not needed.
     if (!this.#stream.writableEnded) this.#reset();
     this.#leave();
     this.#call.finish();
   }
 
-  /** The stream no longer counts; there is room for another before the caller hears of the end. */
+  /**
+   * Reports once that the stream has ended, before the caller is notified, so that the caller can open another stream
+   * at once.
+   */
   #leave(): void {
     if (this.#left) return;
     this.#left = true;
@@ -200,7 +215,7 @@ export class Http2Stream implements Carrier {
   }
 }
 
-/** Errors that Node makes of a reset say no more than its code. */
+/** Whether the error is the one Node makes for a reset; it has no more information than the reset code. */
 function isReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_HTTP2_STREAM_ERROR';
 }

@@ -1,40 +1,43 @@
-// When to stop asking a cluster that does not answer: one connect time-out, three connect failures in a row, or a probe
-// without an answer opens the breaker. Only failures to connect count: a member that answers 500 is alive, and a client
-// that goes away says nothing about the member.
+// A circuit breaker: decides when to stop sending requests to a cluster that does not respond. It opens after one
+// connect timeout, after three failed connects in a row, or when the probe gets no answer. Only connect failures count:
+// a member that answers 500 is alive, and a client that disconnects says nothing about the member.
 import { GatewayError } from '../../cache/model/errors.ts';
 
-/** Tuning of a breaker; times in milliseconds. */
+/** Settings of a breaker; times in milliseconds. */
 export interface BreakerLimits {
   readonly failuresToOpen: number;
-  /** How long it is open the first time; doubles up to `longestOpenMs`. */
+  /** How long the breaker stays open the first time. The time doubles with each failed retry, up to `longestOpenMs`. */
   readonly firstOpenMs: number;
   readonly longestOpenMs: number;
 }
 
 export const defaultBreakerLimits: BreakerLimits = { failuresToOpen: 3, firstOpenMs: 2_000, longestOpenMs: 15_000 };
 
-/** What a caller does with a request: send it, or fail with the reason the breaker keeps. */
+/** The circuit breaker of one cluster. */
 export interface Breaker {
   /**
-   * Call before connecting. In the half-open state it lets one request through to try.
-   * @throws GatewayError naming the last fault: with its code where that says what to repair (502), else
-   *   MEMBER_UNAVAILABLE
+   * To be called before connecting. While the breaker is open it throws; after its time is over, it lets one request
+   * through as a test (half-open).
+   * @throws GatewayError naming the last failure: with its code if that is a 502, otherwise MEMBER_UNAVAILABLE
    */
   enter(): void;
-  /** A connection stood, or an answer came. */
+  /** Reports that a connection or an answer was received; closes the breaker. */
   succeed(): void;
-  /** Connecting failed with this error. */
+  /** Reports that connecting failed with this error. */
   fail(error: GatewayError): void;
-  /** The request ended without saying anything of the member (the client went away): gives back a half-open try. */
+  /**
+   * Reports that a request ended without information about the member, for example because the client disconnected. If
+   * it was the half-open test, another request may be the test.
+   */
   forget(): void;
-  /** The probe got no answer at all: opens at once, until succeed(). */
+  /** Reports that the probe got no answer; opens the breaker until succeed() is called. */
   trip(error: GatewayError): void;
   readonly state: 'closed' | 'open' | 'half-open';
 }
 
 /**
- * Makes the breaker of one cluster; `nowMs` is a clock that never goes back: a step of the wall clock must not keep a
- * cluster closed.
+ * Makes the breaker of one cluster.
+ * @param nowMs a monotonic clock; a change of the system time must not keep a breaker open
  */
 export function makeBreaker(
   clusterName: string,
@@ -64,7 +67,7 @@ export function makeBreaker(
       }
       throw new GatewayError(
         last?.status === 502 ? last.code : 'MEMBER_UNAVAILABLE',
-        `cluster "${clusterName}" failed a moment ago and is not being asked now: ${last?.message ?? 'unknown fault'}`,
+        `cluster "${clusterName}" failed a moment ago and gets no requests at the moment: ${last?.message ?? 'unknown fault'}`,
         { cluster: clusterName, cause: last },
       );
     },

@@ -1,49 +1,53 @@
-// One request on its way to a member, over either protocol: holds what the caller already wrote until a connection
-// takes it, and guards every callback. A call may be aborted inside any of its own callbacks, so `over` is looked at
-// before each of them.
+// One request to a member, over HTTP/1.1 or HTTP/2. It buffers the request body until a connection takes the call, and
+// makes sure that no callback follows the end. A callback may abort the call, so `over` is checked before each one.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ResponseHandler, UpstreamCall, UpstreamRequest } from './transport-types.ts';
 
-/** Request body bytes held while no connection has taken the call; beyond it write() asks to wait. */
+/**
+ * Most bytes of request body that are buffered before a connection takes the call; beyond it, write() returns false.
+ */
 const heldBodyBytes = 64 * 1024;
 
-/** What a call needs from the connection that serves it. */
+/** The connection or stream that serves a call. */
 export interface Carrier {
-  /** The call has something to write, or its body is complete. */
+  /** Called when the call has body data to send, or its body is complete. */
   flush(): void;
   pause(): void;
   resume(): void;
-  /** Destroys the socket: the call was given up or broke its own framing. */
+  /** Destroys the HTTP/1.1 socket or resets the stream, because the call was aborted or its body has a wrong length. */
   discard(): void;
 }
 
-/** Where a call can go instead while nothing of it was sent. */
+/** Lets a call move to another endpoint while nothing of it was sent. */
 export interface Detour {
-  /** A connection takes the call. */
+  /** Called when a connection takes the call. */
   onTaken(): void;
-  /** No connection was to be had: undefined when the call goes to another endpoint now, else the error to report. */
+  /**
+   * Called when no connection could be opened. Returns undefined when the call is tried at another endpoint, otherwise
+   * the error to report.
+   */
   onFailed(error: GatewayError): GatewayError | undefined;
 }
 
-/** The caller's end and the connection's end of one request. */
+/** One request: the caller uses it as UpstreamCall, the connection code uses the other methods. */
 export class Call implements UpstreamCall {
-  /** As it goes out; another one for each endpoint, until a connection took the call. */
+  /** The request as it will be sent. It is replaced for each endpoint that is tried. */
   request: UpstreamRequest;
   readonly handler: ResponseHandler;
-  /** The head as HTTP/1.1 writes it; set by the client that takes the call. */
+  /** The request head as text for HTTP/1.1; set by Http1Client when it accepts the call. */
   head = '';
-  /** onEnd or onError was called, or abort(). */
+  /** Whether onEnd, onError or abort() was called. */
   over = false;
-  /** onHeaders was called. */
+  /** Whether onHeaders was called. */
   answered = false;
-  /** Already repeated once on a fresh connection (rule "retry only what is safe"). */
+  /** Whether the call was already repeated on a new connection (rule "retry only what is safe"). */
   retried = false;
-  /** Everything the caller will write was written. */
+  /** Whether the caller has written the whole request body. */
   bodyEnded: boolean;
   carrier: Carrier | undefined;
-  /** With several endpoints only. */
+  /** Lets the call move to another endpoint; undefined for clusters with a single endpoint. */
   detour: Detour | undefined;
-  /** Called once when the call is given up before a connection took it. */
+  /** Called once when the call is aborted before a connection takes it. */
   onAbandoned: (() => void) | undefined;
   readonly #onBody: ((bytes: number) => void) | undefined;
   #taken = false;
@@ -52,7 +56,7 @@ export class Call implements UpstreamCall {
   #bodyBytes = 0;
   #drainOwed = false;
 
-  /** @param onBody called with the number of bytes of each piece of the answer */
+  /** @param onBody called with the number of bytes of each chunk of the answer */
   constructor(request: UpstreamRequest, handler: ResponseHandler, onBody?: (bytes: number) => void) {
     this.request = request;
     this.handler = handler;
@@ -69,7 +73,7 @@ export class Call implements UpstreamCall {
       return true;
     }
     if (this.bodyEnded) return true;
-    // The request counts as sent with its last byte: the answer may come before end() is called.
+    // A body that has reached its Content-Length is complete; the answer may arrive before end() is called.
     if (this.#bodyBytes === body) this.bodyEnded = true;
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
@@ -103,27 +107,25 @@ export class Call implements UpstreamCall {
     this.#release();
   }
 
-  /** Whether the head can go out by itself: nothing of a body waits or will come. */
+  /** Whether the head can be sent alone, because no body data waits or will follow. */
   get bodyless(): boolean {
     return this.bodyEnded && this.#heldBytes === 0;
   }
 
-  /** A connection serves the call from now on: it may not go anywhere else. */
+  /** To be called when a connection takes the call, which then cannot move to another endpoint. */
   takenBy(carrier: Carrier): void {
     this.carrier = carrier;
     this.#taken = true;
     this.detour?.onTaken();
   }
 
-  /**
-   * The one repeat (rule "retry only what is safe"): the call looks for a connection once more, wherever there is one.
-   */
+  /** Prepares the call to be sent once more on any endpoint (rule "retry only what is safe"). */
   repeat(): void {
     this.retried = true;
     this.#taken = false;
   }
 
-  /** Body pieces not handed over yet, which are the connection's from now on. */
+  /** Removes and returns the buffered body data; the caller sends it. */
   takeBody(): Buffer[] {
     if (this.#heldBytes === 0) return [];
     const body = this.#held;
@@ -132,12 +134,15 @@ export class Call implements UpstreamCall {
     return body;
   }
 
-  /** The connection buffers too much: the next thing write() says is to wait. */
+  /** To be called when the connection's buffer is full; write() then returns false. */
   holdBack(): void {
     this.#drainOwed = true;
   }
 
-  /** The connection has room again, or the rest of the body is not wanted any more. */
+  /**
+   * To be called when the connection has room again, or the rest of the body is not needed. Calls onDrain if write()
+   * returned false.
+   */
   drained(): void {
     if (!this.#drainOwed) return;
     this.#drainOwed = false;
@@ -150,7 +155,7 @@ export class Call implements UpstreamCall {
     this.#held = [];
     this.#heldBytes = 0;
     this.handler.onHeaders(status, headers);
-    // A caller that waits for onDrain would wait for ever: nothing more is sent once the answer is there.
+    // No more body is sent after the answer, so a caller that waits for onDrain must be released here.
     this.drained();
   }
 
@@ -167,7 +172,7 @@ export class Call implements UpstreamCall {
     this.handler.onEnd();
   }
 
-  /** For faults found before send() returned: the caller first gets the call in hand. */
+  /** Fails the call after send() has returned, so that the caller has the call object when onError is called. */
   failSoon(error: GatewayError): void {
     process.nextTick(() => this.fail(error));
   }
@@ -181,7 +186,10 @@ export class Call implements UpstreamCall {
     this.handler.onError(reported, this.answered);
   }
 
-  /** The member must see a cut request, never one that looks complete. */
+  /**
+   * Fails a call whose body does not match its Content-Length. The connection is cut, so that the member cannot take
+   * the request for complete.
+   */
   #breakFraming(what: string): void {
     const error = new GatewayError('BAD_REQUEST', `the request body ${what}`);
     this.over = true;

@@ -183,7 +183,7 @@ describe('callMember', () => {
     for (const { handler } of sent) handler.onError(new GatewayError('MEMBER_REFUSED', 'refused'), false);
     for (const one of failing) await assert.rejects(one, { code: 'MEMBER_REFUSED' });
     assert.equal(breaker.state, 'open');
-    await assert.rejects(callMember(target, list), /is not being asked now/);
+    await assert.rejects(callMember(target, list), /gets no requests at the moment/);
     assert.equal(sent.length, 3);
     const probe = callMember(target, { ...list, isProbe: true });
     sent[3]!.handler.onSent?.(false);

@@ -1,5 +1,5 @@
-// One request of the gateway's own code to a member: the probe, fan-out, the index. The member is held back while the
-// code that reads the answer is slow; code that stops reading must cancel.
+// Sends a request of the gateway's own code to a member: for the probe, fan-out and the index. There is backpressure:
+// if the answer is read slowly, the member must wait. Code that stops reading early must call cancel().
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../../cache/model/errors.ts';
 import { hostHeader } from '../dial/endpoint-request.ts';
@@ -9,56 +9,60 @@ import type { Target } from './target.ts';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { ResponseHandler, UpstreamCall } from './transport-types.ts';
 
-/** Answer bytes held for a reader before the member is made to wait. */
+/** Most bytes of an answer that are buffered before reading from the member pauses. */
 const heldAnswerBytes = 64 * 1024;
 
-/** A request of our own to a member; one of a caller is a `MemberRequest` (member-request.ts). */
+/** A request of the gateway's own code. A forwarded request of a client is a `MemberRequest` (member-request.ts). */
 export interface MemberCall {
   /**
-   * As whom: a user that is impersonated, or `self`, the credential alone (rule "no identity, no bytes"). There is no
-   * default.
+   * The user to impersonate, or `self` to use the gateway's credential without impersonation (rule "no identity, no
+   * bytes"). There is no default.
    */
   readonly identity: OutgoingIdentity;
   readonly method: string;
-  /** Path and query as the member knows them, with a leading slash; the endpoint's base path is put before it. */
+  /** Path and query on the member, with a leading slash. The endpoint's base path is added in front. */
   readonly path: string;
-  /** As a client would send them; what may not travel is left out (rule "headers from an empty list"). */
+  /** Request headers; those that must not be forwarded are dropped (rule "headers from an empty list"). */
   readonly headers: RawHeaders;
   readonly body?: Buffer | undefined;
-  /** Longest wait for the head of the answer, connecting included, milliseconds. */
+  /** Most milliseconds until the response head, including connecting. */
   readonly timeoutMs: number;
-  /** Longest time until the last byte, milliseconds; absent means no end, as a watch needs. */
+  /** Most milliseconds until the last byte of the answer; undefined for no limit, as a watch needs. */
   readonly wholeTimeoutMs?: number | undefined;
-  /** Watches and logs: may use an HTTP/2 session. */
+  /** True for watches and logs, which may use an HTTP/2 session. */
   readonly longRunning: boolean;
-  /** Gives the request up; the promise, or the reading of `chunks`, rejects with its reason. */
+  /** Aborts the request; the promise, or the iteration over `chunks`, then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Joins the member's audit with ours; a new one when absent. */
+  /** Audit-Id to send; undefined makes a new one. */
   readonly auditId?: string | undefined;
-  /** Address of the caller, for `X-Forwarded-For`; '' when it is the gateway itself. */
+  /** Address of the caller for `X-Forwarded-For`; '' or undefined when the gateway itself asks. */
   readonly peerAddress?: string | undefined;
-  /** The probe's: goes past the breaker, which its answer closes, and gets a 401 and a redirect as they came. */
+  /**
+   * True for the cluster probe. Its request ignores the breaker, and a 401 or a redirect is returned as an ordinary
+   * answer.
+   */
   readonly isProbe?: boolean | undefined;
 }
 
-/** What came back. Either read `chunks` to its end or call `cancel`. */
+/** The answer of a member. The caller must read `chunks` to the end or call `cancel`. */
 export interface MemberAnswer {
   readonly status: number;
-  /** Raw, as received; hop-by-hop and framing headers are still there. */
+  /** Headers as received, including hop-by-hop and framing headers. */
   readonly headers: RawHeaders;
   /**
-   * The body, to be read once. Rejects with a GatewayError when the member broke off; leaving the loop early cancels.
+   * The body; it can be iterated once. Iteration throws a GatewayError when the member cuts the answer. Leaving the
+   * loop early cancels the request.
    */
   readonly chunks: AsyncIterable<Buffer>;
-  /** Gives the answer up; harmless when it is over. */
+  /** Cancels the request; has no effect when it is over. */
   cancel(): void;
 }
 
 /**
- * Sends one request and resolves with the head of its answer.
- * @throws GatewayError (rejects) what the breaker and the transport say; MEMBER_TIMEOUT; MEMBER_CREDENTIAL for a 401,
- *   which is about the gateway's credential and makes it look for another; MEMBER_REDIRECT for a 3xx with a Location
- *   (rule "no redirects"); IDENTITY_REFUSED when there is no valid identity to send it as; then nothing was sent
+ * Sends one request and resolves with the head of the answer.
+ * @throws GatewayError (rejects) of the breaker or the transport; MEMBER_TIMEOUT; MEMBER_CREDENTIAL for a 401, which
+ *   also discards the cached credential; MEMBER_REDIRECT for a 3xx with Location (rule "no redirects");
+ *   IDENTITY_REFUSED when the identity is not valid, and nothing was sent then
  */
 export async function callMember(target: Target, request: MemberCall): Promise<MemberAnswer> {
   request.signal?.throwIfAborted();
@@ -67,8 +71,8 @@ export async function callMember(target: Target, request: MemberCall): Promise<M
 }
 
 /**
- * The whole body as one piece.
- * @throws GatewayError (rejects) MEMBER_BAD_RESPONSE when it is longer than `maxBytes`; the rest is not read then
+ * Reads the whole body.
+ * @throws GatewayError (rejects) MEMBER_BAD_RESPONSE when it is longer than `maxBytes`; the rest is not read
  */
 export async function readWhole(answer: MemberAnswer, maxBytes: number): Promise<Buffer> {
   const pieces: Buffer[] = [];
@@ -104,13 +108,13 @@ class MemberExchange implements ResponseHandler {
   #headTimer: NodeJS.Timeout | undefined;
   #wholeTimer: NodeJS.Timeout | undefined;
   #wasSent = false;
-  /** The exchange has ended; what is queued may still be read. */
+  /** Whether the exchange has ended; data in the queue may still be read. */
   #over = false;
   #failure: { readonly error: unknown } | undefined;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #isPaused = false;
-  /** The reader waits for the next piece. */
+  /** Set while the reader waits for data. */
   #wake: (() => void) | undefined;
 
   constructor(target: Target, request: MemberCall) {
@@ -144,7 +148,7 @@ class MemberExchange implements ResponseHandler {
 
   onSent(): void {
     this.#wasSent = true;
-    // A connection is not the answer that a probe waits for.
+    // For a probe an open connection is not enough to close the breaker; it waits for the answer.
     if (this.#request.isProbe !== true) this.#target.connection.breaker.succeed();
   }
 
@@ -159,7 +163,7 @@ class MemberExchange implements ResponseHandler {
       status,
       headers,
       chunks: { [Symbol.asyncIterator]: () => this.#reader() },
-      cancel: () => this.#giveUp(new GatewayError('MEMBER_UNAVAILABLE', 'the answer was given up by its reader')),
+      cancel: () => this.#giveUp(new GatewayError('MEMBER_UNAVAILABLE', 'the gateway stopped reading the answer')),
     });
   }
 
@@ -208,13 +212,13 @@ class MemberExchange implements ResponseHandler {
     this.#giveUp(new GatewayError('MEMBER_TIMEOUT', what, { cluster }));
   }
 
-  /** Ends the member's side now; what was queued is not wanted any more. */
+  /** Cancels the request and drops unread data. */
   #giveUp(error: unknown): void {
     this.#queue = [];
     this.#queuedBytes = 0;
     if (this.#over) return;
     this.#call?.abort();
-    // Gives back a half-open try; of a breaker that the head has closed nothing is forgotten.
+    // Allows another half-open test of the breaker. Has no effect when the breaker is closed.
     if (this.#request.isProbe !== true) this.#target.connection.breaker.forget();
     this.#settle({ error });
   }
@@ -255,7 +259,7 @@ class MemberExchange implements ResponseHandler {
         else return;
       }
     } finally {
-      if (!this.#over) this.#giveUp(new GatewayError('MEMBER_UNAVAILABLE', 'the answer was given up by its reader'));
+      if (!this.#over) this.#giveUp(new GatewayError('MEMBER_UNAVAILABLE', 'the gateway stopped reading the answer'));
     }
   }
 }

@@ -1,25 +1,25 @@
-// Turns what the operating system, OpenSSL and the protocols report about a member into a GatewayError that says what
-// failed and what to do. With TLS 1.3 a member refuses our client certificate after the handshake, so read errors come
-// here as well.
+// Turns errors of the operating system, OpenSSL and HTTP about a member into a GatewayError that says what failed and
+// what to do. With TLS 1.3 a member refuses a client certificate after the handshake, so read errors are handled here
+// too.
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ErrorCode } from '../../cache/model/errors.ts';
 import { addressRefused } from '../dial/sockets.ts';
 
-/** The member an error is about. */
+/** The member that an error is about. */
 export interface MemberLabel {
   readonly clusterName: string;
-  /** `https://host:port`, for people. */
+  /** `https://host:port`, for messages. */
   readonly address: string;
-  /** Name its certificate must carry. */
+  /** The name that the member's certificate must have. */
   readonly verifiedName: string;
-  /** Whether the cluster brings its own certificate authority; otherwise the system roots decide. */
+  /** Whether the cluster has its own certificate authority; otherwise the system's roots are used. */
   readonly ownAuthority: boolean;
 }
 
-/** While what the fault came up. */
+/** What was being done when the error occurred. */
 export type FaultPhase = 'connect' | 'tls' | 'request';
 
-/** Verification results of OpenSSL (as Node names them) that mean "not signed by an authority we trust". */
+/** Verification errors of OpenSSL, by Node's names, that mean: not signed by a trusted authority. */
 const untrusted: ReadonlySet<string> = new Set([
   'CERT_SIGNATURE_FAILURE',
   'CERT_UNTRUSTED',
@@ -31,11 +31,11 @@ const untrusted: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** Alerts by which a TLS server refuses the certificate of its client, or its absence. */
+/** TLS alerts with which a server refuses a client certificate, or its absence. */
 export const certificateRefused =
   /_ALERT_(?:BAD_CERTIFICATE|CERTIFICATE_[A-Z]+|UNSUPPORTED_CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)$/;
 
-/** Builds the error for a fault of the connection to a member. A GatewayError passes unchanged. */
+/** The error for a failure of a connection to a member. A GatewayError is returned unchanged. */
 export function memberFault(error: unknown, member: MemberLabel, phase: FaultPhase): GatewayError {
   if (error instanceof GatewayError) return error;
   const code = errorCode(error);
@@ -113,36 +113,36 @@ function tlsMessage(code: string, error: unknown, member: MemberLabel): string {
 }
 
 /**
- * A cluster was registered with an address that must not be connected to. The message leaves out what it resolved to:
- * that would tell outsiders about our network.
+ * The error for a cluster whose address the gateway must not connect to. The message does not say which IP address a
+ * name resolved to, because that would tell outsiders about the internal network.
  */
 export function addressRefusal(what: string, member: MemberLabel, cause: unknown): GatewayError {
   const message = `cluster "${member.clusterName}" cannot be used (AddressRefused): ${what} is or resolves to an address that objects of a hub may not name; the operator can allow it with --allow-member-addresses`;
   return fail('CLUSTER_UNUSABLE', message, member, cause);
 }
 
-/** The member's answer is not one we may pass on. */
+/** The error for a response of a member that is not valid. */
 export function badResponse(detail: string, member: MemberLabel): GatewayError {
   return fail('MEMBER_BAD_RESPONSE', `${member.address} sent an invalid response: ${detail}`, member, undefined);
 }
 
-/** We closed the connections ourselves: the cluster is gone or the gateway stops. */
+/** The error for calls on connections that the gateway closed, because the cluster was removed or the gateway stops. */
 export function closedTransport(member: MemberLabel): GatewayError {
   return fail('MEMBER_UNAVAILABLE', `the gateway closed its connections to ${member.address}`, member, undefined);
 }
 
-/** An error of the given kind about this member. */
+/** An error with this code about this member. */
 export function fail(code: ErrorCode, message: string, member: MemberLabel, cause: unknown): GatewayError {
   return new GatewayError(code, message, { cluster: member.clusterName, ...(cause === undefined ? {} : { cause }) });
 }
 
-/** `code` of a Node error, '' without one. */
+/** The `code` of a Node error, such as ECONNREFUSED; '' when it has none. */
 export function errorCode(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : '';
 }
 
-/** `ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE` becomes `alert handshake failure`. */
+/** Shortens OpenSSL codes: `ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE` becomes `alert handshake failure`. */
 function readable(code: string): string {
   const text = code.replace(/^ERR_SSL_(?:SSL\/TLS_|TLSV1_)?/, '');
   return text === code ? code : text.toLowerCase().replaceAll('_', ' ');

@@ -1,6 +1,6 @@
-// A request for a member whose headers are made when they are read, or, where a client repeats all of its own, kept as
-// the text of a head. The text holds an identity and a credential: it is used again only for exactly the same objects
-// (list, user, credential) it was made of, and `upstreamHeaders` is the only maker of its list.
+// A forwarded request. Its headers are built when they are first read or, if the client repeats its header list, taken
+// from a cached text. The text contains an identity and a credential, so it is used again only for the very same
+// objects (header list, user, credential). Only `upstreamHeaders` builds the list it is made from.
 import type { Credential } from '../../cache/model/records.ts';
 import { isRepeated, readOnce } from '../../http/repeated-headers.ts';
 import type { User } from '../../cache/model/user.ts';
@@ -9,12 +9,10 @@ import type { HeaderParts } from '../forward/headers.ts';
 import { headerText } from '../http1/request-head.ts';
 import type { HeadText, UpstreamRequest } from './transport-types.ts';
 
-/**
- * As whom a request goes out: impersonated, or with the credential of the person's own kubeconfig (`--identity=self`).
- */
+/** The user to impersonate, or 'self' for the credential of the person's own kubeconfig (`--identity=self`). */
 export type OutgoingIdentity = User | 'self';
 
-/** What a text was made of. */
+/** A cached header text, and everything it was made from. */
 interface Kept {
   host: string;
   peerAddress: string;
@@ -24,11 +22,12 @@ interface Kept {
 }
 
 /**
- * The text kept with each list that repeats: a connection asks mostly as one user of one cluster. Saves 1.0 us of 1.2.
+ * The cached text of each repeated header list. Most connections send requests of one user to one cluster. This saves
+ * 1.0 us of 1.2 us.
  */
 const keptFor = readOnce((): { kept: Kept | undefined } => ({ kept: undefined }));
 
-/** See the file comment. */
+/** A request to forward, complete except for its body. */
 export class MemberRequest implements UpstreamRequest {
   readonly method: string;
   readonly target: string;
@@ -40,7 +39,7 @@ export class MemberRequest implements UpstreamRequest {
   readonly #identity: OutgoingIdentity;
   #headers: readonly string[] | undefined;
 
-  /** @throws GatewayError IDENTITY_REFUSED when the user is not one (rule "no identity, no bytes") */
+  /** @throws GatewayError IDENTITY_REFUSED when the user is not valid (rule "no identity, no bytes") */
   constructor(
     { method, target, body, longRunning }: Pick<UpstreamRequest, 'method' | 'target' | 'body' | 'longRunning'>,
     parts: HeaderParts,
@@ -53,8 +52,7 @@ export class MemberRequest implements UpstreamRequest {
     this.auditId = parts.auditId;
     this.#parts = parts;
     this.#identity = identity;
-    // One of the two at once: whoever may not be sent is refused here, before anything is asked of the member's
-    // connections.
+    // Headers or text are built here and not later, so that an invalid user is refused before a connection is used.
     if (parts.upgrade || !isRepeated(parts.inbound)) this.#headers = headersOf(parts, identity);
     else this.headText = keptText(parts, identity);
   }
@@ -66,8 +64,8 @@ export class MemberRequest implements UpstreamRequest {
 }
 
 /**
- * The header list of a request that goes out as `identity`: the one place that chooses between the two.
- * @throws GatewayError IDENTITY_REFUSED when the user is not one (rule "no identity, no bytes")
+ * The header list of a request sent as `identity`. Only this function decides between impersonation and 'self'.
+ * @throws GatewayError IDENTITY_REFUSED when the user is not valid (rule "no identity, no bytes")
  */
 export function headersOf(parts: HeaderParts, identity: OutgoingIdentity): string[] {
   return identity === 'self' ? selfUpstreamHeaders(parts) : upstreamHeaders(parts, identity);

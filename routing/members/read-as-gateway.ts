@@ -1,17 +1,20 @@
-// How the gateway reads a member as itself: its own credential, nobody impersonated. It can only GET, and takes no body
-// and no header of a caller. What it reads goes into the index, where the rights of each reader decide every row. Only
-// the index's reflectors may import it (test/house/imports.test.ts).
+// Reads from a member with the gateway's own credential, without impersonation. Only GET is possible, without a body
+// and without headers of a caller. The data goes into the index, which shows each row only to users whose own rights
+// allow it. Only the index's reflectors may import this file (test/house/imports.test.ts).
 import { callMember } from './member-call.ts';
 import type { MemberAnswer, MemberCall } from './member-call.ts';
 import type { Target } from './target.ts';
 
-/** A list, a watch or a document of discovery. */
+/** The parts of a request for a list, a watch or a discovery document. */
 export type GatewayRead = Pick<
   MemberCall,
   'path' | 'headers' | 'timeoutMs' | 'wholeTimeoutMs' | 'longRunning' | 'signal'
 >;
 
-/** Sends one GET as the gateway's own credential. Rejects as {@link callMember} does. */
+/**
+ * Sends one GET with the gateway's own credential.
+ * @throws as {@link callMember}
+ */
 export function readAsGateway(
   target: Target,
   { path, headers, timeoutMs, wholeTimeoutMs, longRunning, signal }: GatewayRead,

@@ -1,6 +1,6 @@
-// From a cluster's name to what a request needs to reach it: record, credential, connections, breaker. The record is
-// read once for each request, so that the credential of one record never goes to the address of another (rule "records
-// swap whole").
+// Looks up everything that a request to a cluster needs: record, credential, connections, breaker. The record is read
+// once per request, so that the credential of one record is never sent to the address of another (rule "records swap
+// whole").
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../cache/model/errors.ts';
 import type { ClusterRecord, ClusterSpec, Credential } from '../../cache/model/records.ts';
@@ -8,28 +8,28 @@ import { makeBreaker } from './breaker.ts';
 import type { Breaker, BreakerLimits } from './breaker.ts';
 import type { Transport, TransportStats } from './transport-types.ts';
 
-/** Pooled connections of one cluster registration and the breaker that guards them. */
+/** The pooled connections of one cluster record and its circuit breaker. */
 export interface Connection {
   readonly transport: Transport;
   readonly breaker: Breaker;
 }
 
-/** All connections, one entry a registration. */
+/** The connections to all clusters, by the UID of the cluster record. */
 export interface Connections {
   /**
-   * The connections for this record and credential; a changed address or client certificate drains the old ones and
-   * makes new.
+   * The connections for this record and credential. When address, TLS settings or client certificate have changed, the
+   * old connections are drained and new ones made.
    */
   of(spec: ClusterSpec, credential: Credential): Connection;
-  /** The breaker of a registration, made when asked for the first time. */
+  /** The breaker of a cluster; made when first asked for. */
   breaker(spec: ClusterSpec): Breaker;
-  /** The cluster is gone: everything towards it is closed, its streams are cut. */
+  /** Closes all connections to a removed cluster and cuts its streams. */
   drop(uid: string): void;
   stats(): readonly (readonly [clusterName: string, TransportStats, Breaker['state']])[];
   close(mode: 'drain' | 'abort'): void;
 }
 
-/** How a transport is made; `makeTransport` of transport.ts outside tests. */
+/** Makes a transport; outside tests it is `makeTransport` of transport.ts. */
 export type TransportMaker = (spec: ClusterSpec, credential: Credential) => Transport;
 
 /** Makes an empty set of connections. */
@@ -40,7 +40,7 @@ export function makeConnections(makeTransport: TransportMaker, breakerLimits?: B
 interface Entry {
   readonly name: string;
   readonly breaker: Breaker;
-  /** What the connection was made from. */
+  /** The record and client certificate that `connection` was made from. */
   spec: ClusterSpec;
   certificate: string;
   connection: Connection | undefined;
@@ -102,16 +102,16 @@ class ConnectionSet implements Connections {
 }
 
 /**
- * Whether connections made for one record may serve the other. The parts are compared beside the key: a source that
- * leaves one of them out of the key (a fallback, the certificate of a tunnel) must not leave a cluster on old
- * connections.
+ * Whether connections made for one record may be used for the other. The settings are compared in addition to the key.
+ * If a source forgot one of them in its key (a fallback endpoint, the certificate of a tunnel), the cluster would
+ * otherwise keep using old connections.
  */
 function sameConnections(one: ClusterSpec, other: ClusterSpec): boolean {
   const parts = ({ endpoint, tls, proxy, fallbacks = [] }: ClusterSpec): unknown => [endpoint, tls, proxy, fallbacks];
   return one.transportKey === other.transportKey && isDeepStrictEqual(parts(one), parts(other));
 }
 
-/** What one request needs of its cluster. */
+/** What one request needs to reach its cluster. */
 export interface Target {
   readonly record: ClusterRecord;
   readonly credential: Credential;
@@ -119,7 +119,7 @@ export interface Target {
 }
 
 /**
- * Finds the target of a request. Synchronous unless an exec plugin has to run.
+ * Finds the target of a request; returns a promise only when an exec plugin has to run.
  * @throws GatewayError CLUSTER_NOT_FOUND, CLUSTER_UNUSABLE (with the record's problem), MEMBER_CREDENTIAL
  */
 export function locate(
@@ -146,8 +146,8 @@ export function locate(
   const credential = spec.credential.current();
   if (credential instanceof Promise) {
     return credential.then((ready) =>
-      // Removed, moved or closed meanwhile: what was read does not hold any more, and connections of a cluster that is
-      // gone would never be closed.
+      // The record may have changed or been removed while the plugin ran. The credential then does not belong to the
+      // new record, and connections made for a removed cluster would never be closed.
       getRecord(name)?.spec === spec
         ? { record, credential: ready, connection: connections.of(spec, ready) }
         : locate(name, getRecord, connections),

@@ -1,83 +1,82 @@
-// The contract between the code that forwards a request (stream.ts, upgrade.ts) and the code that owns the sockets to
-// one cluster (transport.ts and its two clients). Headers are flat raw lists: name, value, name, value (rule "raw
-// headers only").
+// The interface between the code that forwards requests (stream.ts, upgrade.ts) and the code that owns the sockets to
+// one cluster (transport.ts and its HTTP/1.1 and HTTP/2 clients). Headers are flat lists: name, value, name, value
+// (rule "raw headers only").
 import type { Duplex } from 'node:stream';
 import type { RawHeaders } from '../../http/raw-headers.ts';
 import type { GatewayError } from '../../cache/model/errors.ts';
 
-/** One request to a member, complete but for its body. */
+/** One request to a member, without its body. */
 export interface UpstreamRequest {
   readonly method: string;
-  /** Origin-form request target, sent as it is: path and query, base path of the endpoint included. */
+  /** Path and query, including the endpoint's base path; sent unchanged. */
   readonly target: string;
   /**
-   * Where there is one, the same as `headers` ready to be written, but for the value of `Audit-ID`, which is `auditId`.
+   * The lines of `headers` as prepared text, without the value of `Audit-ID`, which is in `auditId`. Undefined when the
+   * head must be written from `headers`.
    */
   readonly headText?: HeadText | undefined;
   readonly auditId?: string;
-  /** Host first; no Connection, no Transfer-Encoding, no Content-Length: framing belongs to the client. */
-  readonly headers: RawHeaders;
-  /** How the body is framed: none, a known length in bytes, or unknown length (chunked on HTTP/1.1). */
-  readonly body: 'none' | 'chunked' | number;
   /**
-   * Watches, logs and other streams: may use an HTTP/2 session where the member speaks it; never counted by request
-   * deadlines.
+   * Header list with Host first. It must not have Connection, Transfer-Encoding or Content-Length, which the HTTP
+   * client code writes.
    */
+  readonly headers: RawHeaders;
+  /** How the body is framed: no body, a length in bytes, or an unknown length ('chunked'). */
+  readonly body: 'none' | 'chunked' | number;
+  /** True for watches, logs and other streams. They may use HTTP/2, and request deadlines do not apply to them. */
   readonly longRunning: boolean;
 }
 
-/** Header lines as HTTP/1.1 writes them, checked: those up to `Audit-ID: `, and what follows its value. */
+/** Checked header lines for HTTP/1.1: `before` ends with `Audit-ID: `, `after` follows its value. */
 export interface HeadText {
   readonly before: string;
   readonly after: string;
 }
 
-/** What comes back. Exactly one of onEnd and onError ends the call; after abort() nothing is called any more. */
+/** Receives the answer. Either onEnd or onError is called exactly once at the end; after abort() nothing is called. */
 export interface ResponseHandler {
   /**
-   * A socket or session is ready and the head was handed to it. `reused` is false for the first request of a
-   * connection.
+   * Called when the request head was passed to a connection. `reused` is false for the first request of a connection.
    */
   onSent?(reused: boolean): void;
-  /** Final status (never 1xx) and headers, hop-by-hop headers and framing included as received. */
+  /** Called with the final status (never 1xx) and all headers as received, including hop-by-hop and framing headers. */
   onHeaders(status: number, headers: RawHeaders): void;
-  /** One piece of body, already unframed. Call pause() on the call to hold the member back. */
+  /** Called with body data without framing. Call pause() on the call to stop receiving more. */
   onData(chunk: Buffer): void;
-  /** The body is complete as framed. Trailers are not passed on. */
+  /** Called when the body is complete. Trailers are dropped. */
   onEnd(): void;
-  /** Connecting failed, or the member broke off; `afterHeaders` tells whether onHeaders was called before. */
+  /** Called when connecting failed or the answer was cut. `afterHeaders` says whether onHeaders was called before. */
   onError(error: GatewayError, afterHeaders: boolean): void;
-  /** The request side can take more after write() returned false. */
+  /** Called when more request body can be written after write() returned false. */
   onDrain?(): void;
 }
 
-/** A request under way. All methods may be called at any time, also after the end. */
+/** A request in progress. All methods may be called at any time, also after its end. */
 export interface UpstreamCall {
   /**
-   * Sends a piece of request body; false means wait for onDrain. Ignored once a final response came or the call ended.
+   * Sends body data; false means that the caller should wait for onDrain. Ignored after the final response or the end
+   * of the call.
    */
   write(chunk: Buffer): boolean;
-  /** The request body is complete. */
+  /** Ends the request body. */
   end(): void;
   pause(): void;
   resume(): void;
-  /** Gives up: nothing is called back any more, the HTTP/1.1 socket is destroyed or the HTTP/2 stream reset. */
+  /** Cancels the request: no further callbacks; the HTTP/1.1 socket is destroyed or the HTTP/2 stream reset. */
   abort(): void;
 }
 
-/** The answer to an upgrade request, before anyone decided what to do with it. */
+/** The answer to an upgrade request. */
 export type UpgradeAnswer =
   /**
-   * 101: `socket` is the raw connection, `head` the first bytes after the response head. The caller owns the socket
-   * now.
+   * The member answered 101. `socket` is the connection, now owned by the caller; `head` are the bytes after the
+   * response head.
    */
   | { readonly kind: 'switched'; readonly headers: RawHeaders; readonly socket: Duplex; readonly head: Buffer }
-  /**
-   * Any other answer: its body is streamed through `handler` calls; the socket is destroyed at its end, never pooled.
-   */
+  /** The member gave another answer. The handler receives it, and the connection is destroyed at its end. */
   | { readonly kind: 'refused' };
 
-/** How many of everything a transport holds now, for metrics. */
+/** Numbers of connections and requests of a transport, for metrics. */
 export interface TransportStats {
   readonly http1Idle: number;
   readonly http1Active: number;
@@ -87,15 +86,15 @@ export interface TransportStats {
   readonly upgraded: number;
 }
 
-/** The pooled connections of one cluster record; made for a record and closed with it. */
+/** The connections to one cluster, made for a cluster record and closed with it. */
 export interface Transport {
-  /** Never throws: every fault arrives at handler.onError. */
+  /** Sends a request. Never throws; all errors are passed to handler.onError. */
   send(request: UpstreamRequest, handler: ResponseHandler): UpstreamCall;
   /**
-   * Sends an upgrade request on a connection of its own (HTTP/1.1, never pooled before or after). `upgradeToken` is
-   * written as `Connection: Upgrade` and `Upgrade: <token>` by the transport. Not one byte of client data is sent. For
-   * a refused upgrade, onHeaders, onData, onEnd and onError of the handler are called as in send(). A connect fault
-   * rejects.
+   * Sends an upgrade request on a new HTTP/1.1 connection. The transport adds `Connection: Upgrade` and `Upgrade:
+   * <upgradeToken>`; no client data is sent. When the member answers anything but 101, the handler receives that answer
+   * as in send().
+   * @throws GatewayError (rejects) when there was no answer
    */
   upgrade(
     request: UpstreamRequest,
@@ -105,8 +104,8 @@ export interface Transport {
   ): Promise<UpgradeAnswer>;
   stats(): TransportStats;
   /**
-   * 'drain': idle sockets are closed now, busy ones when their request ends. 'abort': everything is closed now and
-   * calls end with onError.
+   * 'drain' closes idle connections now and the others when their request ends. 'abort' closes all now and ends calls
+   * with onError.
    */
   close(mode: 'drain' | 'abort'): void;
 }

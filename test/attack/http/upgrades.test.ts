@@ -105,7 +105,7 @@ for (const token of tokens) {
         client.send(requestBytes(`GET ${exec}`, [alice, ...upgradeLines(token)]) + smuggled);
         const answer = await client.answer();
         assert.equal(answer.status, 502);
-        assert.match(answer.body, /"kind":"Status".*answered an upgrade with 200/);
+        assert.match(answer.body, /"kind":"Status".*answered an upgrade request with 200/);
         await client.closed;
         const [request] = site.members[0]!.requests;
         await waitFor(() => request!.socket.destroyed || request!.socket.readableEnded);

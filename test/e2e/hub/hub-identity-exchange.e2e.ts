@@ -130,7 +130,7 @@ test('an annotation that cannot be read closes the cluster, tells why, and the f
       const answer = await ask(site.gateway, carol.token, 'GET', `${clusterPath('m1')}/api/v1/namespaces/closed`);
       return answer.status === 503 ? answer.body.toString() : undefined;
     });
-    assert.match(refused, /nobody is sent to cluster \\"m1\\" because its identity rules cannot be used/);
+    assert.match(refused, /no request is sent to cluster \\"m1\\" because its identity rules are not valid/);
     const other = await ask(site.gateway, alice.token, 'GET', `${clusterPath('m1')}/api/v1/namespaces/never-seen`);
     assert.equal(other.status, 503);
     const args = ['get', 'clusters.gateway.portcullis.io', 'm1', '-o', 'jsonpath={.status.conditions}'];
