@@ -6,6 +6,9 @@ import type { Command, Node, Operand, Pipeline, Tree } from './syntax.ts';
 import { TemplateError } from './template-error.ts';
 import { isList, isMap, isTrue, printed, sortedKeys, typeName, type Value } from './values.ts';
 
+/** Texts that a function is given are read, which takes a step for so many bytes. */
+const bytesPerStep = 128;
+
 /** Left by `{{break}}` and `{{continue}}`. */
 type Flow = 'break' | 'continue' | undefined;
 
@@ -187,6 +190,8 @@ class Execution {
     // `and` and `or` look at an argument only while the ones before leave it open.
     if (name === 'and' || name === 'or') return this.#shortCircuit(name, operands, dot, piped);
     const args = [...operands.map((operand) => this.#operand(operand, dot)), ...piped];
+    const bytes = args.reduce<number>((sum, arg) => sum + (typeof arg === 'string' ? arg.length : 0), 0);
+    this.#budget.step(Math.ceil(bytes / bytesPerStep));
     const value = this.#functions.get(name)!.call(args, this.#budget);
     if (typeof value === 'string') this.#budget.make(value.length);
     else if (isList(value)) this.#budget.step(value.length);

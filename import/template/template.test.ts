@@ -67,6 +67,7 @@ test('a template that does not end, prints without end or nests without end fail
     '{{ $d := dict }}{{ range 60 }}{{ $d = dict "a" $d "b" $d }}{{ end }}{{ toJson $d }}': /steps|bytes/,
     '{{ $d := dict }}{{ range 60 }}{{ $d = dict "a" $d "b" $d }}{{ end }}{{ printf "%d" $d }}': /steps|bytes/,
     '{{ $d := dict }}{{ range 60 }}{{ $d = dict "a" $d "b" $d }}{{ end }}{{ has $d (list $d) }}': /steps|bytes/,
+    '{{ $a := repeat 1000000 "a" }}{{ range 9000 }}{{ $x := contains "aab" $a }}{{ end }}': /steps/,
     '{{ $l := list 1 }}{{ range 40 }}{{ $l = concat $l $l }}{{ end }}': /steps/,
   };
   for (const [template, pattern] of Object.entries(hostile))
