@@ -138,6 +138,14 @@ export function goModules(): readonly GoModule[] {
       coldBuild: 'about 1 minute on two cores',
     },
     {
+      name: 'template-oracle',
+      folder: 'clients/template-oracle',
+      target: '.',
+      ldflags: [],
+      programs: ['template-oracle'],
+      coldBuild: 'about 1 minute on two cores',
+    },
+    {
       name: 'konnectivity',
       folder: 'konnectivity',
       target: '.',

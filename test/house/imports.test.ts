@@ -14,6 +14,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   search: ['auth', 'routing', 'cache', 'http', 'tables', 'lib'],
   gateway: ['search', 'auth', 'routing', 'cache', 'http', 'lib'],
   tables: ['lib'],
+  import: [],
   sim: ['tables'],
   cli: [],
   // Joins rooms into one executable; nothing imports it.

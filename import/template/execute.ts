@@ -1,0 +1,244 @@
+// Runs a parsed template (text/template, exec.go). A missing key is no error and prints nothing; a field of null or of
+// anything but a map is one, as in Go.
+import { type Budget, templateLimits } from './limits.ts';
+import type { Callable } from './functions/callable.ts';
+import type { Command, Node, Operand, Pipeline, Tree } from './syntax.ts';
+import { TemplateError } from './template-error.ts';
+import { isList, isMap, isTrue, printed, sortedKeys, typeName, type Value } from './values.ts';
+
+/** Texts that a function is given are read, which takes a step for so many bytes. */
+const bytesPerStep = 128;
+
+/** Left by `{{break}}` and `{{continue}}`. */
+type Flow = 'break' | 'continue' | undefined;
+
+interface Variable {
+  readonly name: string;
+  value: Value;
+}
+
+/**
+ * The output, as bytes.
+ * @throws TemplateError where Go's execution fails, and at the bounds of {@link templateLimits}
+ */
+export function executeTemplate(
+  tree: Tree,
+  data: Value,
+  functions: ReadonlyMap<string, Callable>,
+  budget: Budget,
+): string {
+  const execution = new Execution(tree, functions, budget);
+  execution.run(tree.body, data);
+  return execution.output;
+}
+
+class Execution {
+  output = '';
+  readonly #tree: Tree;
+  readonly #functions: ReadonlyMap<string, Callable>;
+  readonly #budget: Budget;
+  #variables: Variable[] = [];
+  #depth = 0;
+
+  constructor(tree: Tree, functions: ReadonlyMap<string, Callable>, budget: Budget) {
+    this.#tree = tree;
+    this.#functions = functions;
+    this.#budget = budget;
+  }
+
+  /** Runs a template of its own: it sees no variable but `$`. */
+  run(nodes: readonly Node[], data: Value): void {
+    const outer = this.#variables;
+    this.#variables = [{ name: '$', value: data }];
+    this.#depth += 1;
+    if (this.#depth > templateLimits.depth)
+      throw new TemplateError(`templates call each other deeper than ${templateLimits.depth}`);
+    this.#walk(nodes, data);
+    this.#depth -= 1;
+    this.#variables = outer;
+  }
+
+  #walk(nodes: readonly Node[], dot: Value): Flow {
+    for (const node of nodes) {
+      this.#budget.step();
+      const flow = this.#node(node, dot);
+      if (flow !== undefined) return flow;
+    }
+    return undefined;
+  }
+
+  #node(node: Node, dot: Value): Flow {
+    switch (node.kind) {
+      case 'text':
+        this.#print(node.text);
+        return undefined;
+      case 'action': {
+        const value = this.#pipeline(node.pipeline, dot);
+        if (node.pipeline.variables.length === 0) this.#print(shown(value, this.#budget));
+        return undefined;
+      }
+      case 'template': {
+        const body = this.#tree.defined.get(node.name);
+        if (body === undefined) throw new TemplateError('it calls a template that is not defined');
+        this.run(body, node.pipeline === undefined ? undefined : this.#pipeline(node.pipeline, dot));
+        return undefined;
+      }
+      case 'break':
+      case 'continue':
+        return node.kind;
+      case 'range':
+        return this.#scoped(() => this.#range(node, dot));
+      default:
+        return this.#scoped(() => {
+          const value = this.#pipeline(node.pipeline, dot);
+          if (!isTrue(value)) return this.#walk(node.otherwise, dot);
+          return this.#walk(node.body, node.kind === 'with' ? value : dot);
+        });
+    }
+  }
+
+  #scoped(run: () => Flow): Flow {
+    const count = this.#variables.length;
+    const flow = run();
+    this.#variables.length = count;
+    return flow;
+  }
+
+  #range(node: Extract<Node, { readonly kind: 'if' | 'with' | 'range' }>, dot: Value): Flow {
+    const { variables, assigns } = node.pipeline;
+    const over = this.#pipeline({ ...node.pipeline, variables: [] }, dot);
+    if (typeof over === 'bigint' && variables.length > 1)
+      throw new TemplateError(`can't use ${over} to iterate over more than one variable`);
+    let count = 0;
+    for (const [key, value] of entriesOf(over)) {
+      this.#budget.step();
+      count += 1;
+      const flow = this.#scoped(() => {
+        // One variable is the element, two are its index or key and the element.
+        const values = variables.length === 1 ? [value] : [key, value];
+        for (const [i, name] of variables.entries()) this.#set(name, values[i], assigns);
+        return this.#walk(node.body, value);
+      });
+      if (flow === 'break') break;
+    }
+    return count === 0 ? this.#walk(node.otherwise, dot) : undefined;
+  }
+
+  #pipeline({ variables, assigns, commands }: Pipeline, dot: Value): Value {
+    let value: Value;
+    for (const [i, command] of commands.entries()) {
+      this.#budget.step();
+      // Go unwraps what a pipeline gives, so that null is what a missing key is from here on.
+      value = this.#command(command, dot, i === 0 ? [] : [value]) ?? undefined;
+    }
+    for (const name of variables) this.#set(name, value, assigns);
+    return value;
+  }
+
+  #set(name: string, value: Value, assigns: boolean): void {
+    if (!assigns) {
+      this.#variables.push({ name, value });
+      return;
+    }
+    this.#find(name).value = value;
+  }
+
+  #find(name: string): Variable {
+    const found = this.#variables.findLast((variable) => variable.name === name);
+    if (found === undefined) throw new TemplateError(`undefined variable ${name}`);
+    return found;
+  }
+
+  /** @param piped the value of the stage before, which is the last argument */
+  #command({ operands }: Command, dot: Value, piped: readonly Value[]): Value {
+    const [first, ...rest] = operands as [Operand, ...Operand[]];
+    if (first.kind === 'function') return this.#call(first.name, rest, dot, piped);
+    if (rest.length > 0 || piped.length > 0) {
+      if (first.kind === 'field' || first.kind === 'variable' || first.kind === 'chain') {
+        const value = this.#operand(first, dot);
+        throw new TemplateError(`a ${typeName(value)} is given arguments`);
+      }
+      throw new TemplateError("can't give argument to non-function");
+    }
+    if (first.kind === 'nil') throw new TemplateError('nil is not a command');
+    return this.#operand(first, dot);
+  }
+
+  #operand(operand: Operand, dot: Value): Value {
+    this.#budget.step();
+    switch (operand.kind) {
+      case 'constant':
+        return operand.value;
+      case 'dot':
+        return dot;
+      case 'nil':
+        return undefined;
+      case 'field':
+        return fieldsOf(dot, operand.names);
+      case 'variable':
+        return fieldsOf(this.#find(operand.name).value, operand.fields);
+      case 'pipeline':
+        return this.#pipeline(operand.pipeline, dot);
+      case 'function':
+        return this.#call(operand.name, [], dot, []);
+      case 'chain':
+        return fieldsOf(this.#operand(operand.of, dot), operand.names);
+    }
+  }
+
+  #call(name: string, operands: readonly Operand[], dot: Value, piped: readonly Value[]): Value {
+    // `and` and `or` look at an argument only while the ones before leave it open.
+    if (name === 'and' || name === 'or') return this.#shortCircuit(name, operands, dot, piped);
+    const args = [...operands.map((operand) => this.#operand(operand, dot)), ...piped];
+    const bytes = args.reduce<number>((sum, arg) => sum + (typeof arg === 'string' ? arg.length : 0), 0);
+    this.#budget.step(Math.ceil(bytes / bytesPerStep));
+    const value = this.#functions.get(name)!.call(args, this.#budget);
+    if (typeof value === 'string') this.#budget.make(value.length);
+    else if (isList(value)) this.#budget.step(value.length);
+    else if (isMap(value)) this.#budget.step(value.size);
+    return value;
+  }
+
+  #shortCircuit(name: 'and' | 'or', operands: readonly Operand[], dot: Value, piped: readonly Value[]): Value {
+    if (operands.length + piped.length === 0)
+      throw new TemplateError(`${name}: wrong number of arguments: want 1 or more`);
+    let value: Value;
+    for (const operand of operands) {
+      value = this.#operand(operand, dot);
+      if (isTrue(value) === (name === 'or')) return value;
+    }
+    return piped.length === 0 ? value : piped[0];
+  }
+
+  #print(text: string): void {
+    this.#budget.print(text.length);
+    this.output += text;
+  }
+}
+
+/** What an action prints; `<no value>` of Go, which Clusterpedia takes away. */
+function shown(value: Value, budget: Budget): string {
+  return value === undefined || value === null ? '' : printed(value, budget);
+}
+
+function fieldsOf(start: Value, names: readonly string[]): Value {
+  let value = start;
+  for (const name of names) {
+    if (value === undefined) return undefined;
+    if (value === null) throw new TemplateError(`nil pointer evaluating interface {}.${name}`);
+    if (!isMap(value)) throw new TemplateError(`can't evaluate field ${name} in type ${typeName(value)}`);
+    value = value.get(name);
+  }
+  return value;
+}
+
+function* entriesOf(value: Value): Generator<readonly [Value, Value]> {
+  if (value === undefined || value === null) return;
+  if (isList(value)) {
+    for (const [i, item] of value.entries()) yield [BigInt(i), item];
+  } else if (isMap(value)) {
+    for (const key of sortedKeys(value)) yield [key, value.get(key)];
+  } else if (typeof value === 'bigint') {
+    for (let i = 0n; i < value; i += 1n) yield [i, i];
+  } else throw new TemplateError(`range can't iterate over a ${typeName(value)}`);
+}

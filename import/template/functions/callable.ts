@@ -1,0 +1,89 @@
+// How functions of templates are declared: each says what it takes, and gets arguments of those types only. A wrong
+// number or type of arguments fails as in Go (text/template, evalCall and validateType).
+import type { Budget } from '../limits.ts';
+import { TemplateError } from '../template-error.ts';
+import { isList, isMap, typeName, type GoMap, type Value } from '../values.ts';
+
+/** A function that a template may call. */
+export interface Callable {
+  readonly call: (args: readonly Value[], budget: Budget) => Value;
+}
+
+/** Functions by the name that templates use. */
+export type Functions = Readonly<Record<string, Callable>>;
+
+/** A parameter's type in Go: `any` is interface{}, `number` what sprig casts to int64 or float64. */
+export type Parameter = 'any' | 'string' | 'int' | 'bool' | 'map' | 'list';
+
+interface Types {
+  readonly any: Value;
+  readonly string: string;
+  readonly int: bigint;
+  readonly bool: boolean;
+  readonly map: GoMap;
+  readonly list: readonly Value[];
+}
+
+type Arguments<P extends readonly Parameter[]> = { readonly [K in keyof P]: Types[P[K]] };
+
+/** A function with exactly these parameters. */
+export function fixed<const P extends readonly Parameter[]>(
+  parameters: P,
+  run: (args: Arguments<P>, budget: Budget) => Value,
+): Callable {
+  return {
+    call(args, budget) {
+      if (args.length !== parameters.length) throw wrongCount(`${parameters.length}`, args.length);
+      return run(args.map((arg, i) => checked(arg, parameters[i]!)) as unknown as Arguments<P>, budget);
+    },
+  };
+}
+
+/** A function with these parameters and any number of one more type. */
+export function variadic<const P extends readonly Parameter[], R extends Parameter>(
+  parameters: P,
+  rest: R,
+  run: (args: Arguments<P>, others: readonly Types[R][], budget: Budget) => Value,
+): Callable {
+  return {
+    call(args, budget) {
+      if (args.length < parameters.length) throw wrongCount(`at least ${parameters.length}`, args.length);
+      const all = args.map((arg, i) => checked(arg, parameters[i] ?? rest));
+      const count = parameters.length;
+      return run(all.slice(0, count) as unknown as Arguments<P>, all.slice(count) as Types[R][], budget);
+    },
+  };
+}
+
+/** Go's nil map: it can be read, and not written to. */
+export const nilMap: GoMap = new Map();
+
+function wrongCount(wanted: string, got: number): TemplateError {
+  return new TemplateError(`wrong number of arguments: want ${wanted} got ${got}`);
+}
+
+const checks: Readonly<Record<Parameter, (value: Value) => boolean>> = {
+  any: () => true,
+  string: (value) => typeof value === 'string',
+  int: (value) => typeof value === 'bigint',
+  bool: (value) => typeof value === 'boolean',
+  map: isMap,
+  list: isList,
+};
+
+const goTypes: Readonly<Record<Parameter, string>> = {
+  any: 'interface {}',
+  string: 'string',
+  int: 'int',
+  bool: 'bool',
+  map: 'map[string]interface {}',
+  list: '[]interface {}',
+};
+
+function checked(value: Value, parameter: Parameter): Value {
+  // A missing key is Go's zero map where a map is wanted.
+  if (value === undefined && parameter === 'map') return nilMap;
+  if (!checks[parameter](value))
+    throw new TemplateError(`wrong type for value; expected ${goTypes[parameter]}; got ${typeName(value)}`);
+  return value === undefined ? null : value;
+}

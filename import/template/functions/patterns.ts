@@ -1,0 +1,91 @@
+// Regular expressions, by a port of Go's engine (re2js): the same syntax, and time that grows with the text only.
+import { RE2JS } from 're2js';
+import type { Budget } from '../limits.ts';
+import { TemplateError } from '../template-error.ts';
+import { bytesOf, textOf } from '../values.ts';
+import { fixed, type Functions } from './callable.ts';
+
+/** Steps of a budget that one character costs, for each instruction of the pattern. */
+const stepsPerInstruction = 0.1;
+
+interface Match {
+  readonly start: number;
+  readonly end: number;
+  /** Text of a numbered or named group, '' when there is none. */
+  readonly group: (name: string) => string;
+}
+
+/** @param limit how many matches at most */
+function matchesOf(pattern: string, text: string, limit: number, budget: Budget): readonly Match[] {
+  const compiled = compiledOf(textOf(pattern));
+  const matcher = compiled.matcher(text);
+  budget.step(Math.ceil(text.length * matcher.programSize() * stepsPerInstruction) + 1);
+  const found: Match[] = [];
+  let lastEnd = -1;
+  while (found.length < limit && matcher.find()) {
+    const [start, end] = [matcher.start(), matcher.end()];
+    // Go takes no empty match right behind another.
+    if (start === end && start === lastEnd) continue;
+    lastEnd = end;
+    const groups = Array.from({ length: matcher.groupCount() + 1 }, (_, i) => matcher.group(i) ?? '');
+    const names = matcher.getNamedGroups();
+    const group = (name: string): string => groups[/^\d+$/.test(name) ? Number(name) : Number(names[name] ?? -1)] ?? '';
+    found.push({ start, end, group });
+  }
+  return found;
+}
+
+function compiledOf(pattern: string): RE2JS {
+  try {
+    return RE2JS.compile(pattern);
+  } catch {
+    throw new TemplateError('the regular expression is not valid');
+  }
+}
+
+/** Regexp.Expand: `$1`, `${1}`, `$name`; `$1x` is the group named `1x`, and `$$` a dollar. */
+function expanded(template: string, { group }: Match): string {
+  return template.replace(/\$(?:\$|\{(\w+)\}|(\w+))/g, (all, braced?: string, plain?: string) =>
+    all === '$$' ? '$' : group(braced ?? plain ?? ''),
+  );
+}
+
+function replacedAll(pattern: string, bytes: string, budget: Budget, replacementOf: (match: Match) => string): string {
+  const text = textOf(bytes);
+  let out = '';
+  let at = 0;
+  for (const match of matchesOf(pattern, text, Infinity, budget)) {
+    const replacement = replacementOf(match);
+    budget.make(replacement.length + match.start - at);
+    out += text.slice(at, match.start) + replacement;
+    at = match.end;
+  }
+  return bytesOf(out + text.slice(at));
+}
+
+export const patterns: Functions = {
+  regexMatch: fixed(['string', 'string'], ([pattern, text], budget) => {
+    // sprig gives false for a pattern that cannot be read.
+    try {
+      return matchesOf(pattern, textOf(text), 1, budget).length > 0;
+    } catch (error) {
+      if (error instanceof TemplateError && error.message.startsWith('the regular')) return false;
+      throw error;
+    }
+  }),
+  regexFind: fixed(['string', 'string'], ([pattern, text], budget) => {
+    const [match] = matchesOf(pattern, textOf(text), 1, budget);
+    return bytesOf(match?.group('0') ?? '');
+  }),
+  regexFindAll: fixed(['string', 'string', 'int'], ([pattern, text, count], budget) => {
+    const limit = count < 0n ? Infinity : Number(count);
+    return matchesOf(pattern, textOf(text), limit, budget).map(({ group }) => bytesOf(group('0')));
+  }),
+  regexReplaceAll: fixed(['string', 'string', 'string'], ([pattern, text, template], budget) =>
+    replacedAll(pattern, text, budget, (match) => expanded(textOf(template), match)),
+  ),
+  regexReplaceAllLiteral: fixed(['string', 'string', 'string'], ([pattern, text, literal], budget) =>
+    replacedAll(pattern, text, budget, () => textOf(literal)),
+  ),
+  regexQuoteMeta: fixed(['string'], ([text]) => text.replace(/[\\.+*?()|[\]{}^$]/g, '\\$&')),
+};

@@ -1,0 +1,200 @@
+// Cuts a template into texts and actions, and actions into tokens (text/template/parse, lex.go). Blanks separate
+// operands, so they are tokens.
+import { TemplateError } from './template-error.ts';
+import { unquote } from './go-literals.ts';
+
+export type TokenKind =
+  | 'text'
+  | 'open'
+  | 'close'
+  | 'space'
+  | 'field'
+  | 'variable'
+  | 'dot'
+  | 'word'
+  | 'string'
+  | 'number'
+  | 'char'
+  | '|'
+  | '('
+  | ')'
+  | ','
+  | '='
+  | ':='
+  | 'end';
+
+/** `text` is what stands in the template, but a string's value; `at` its offset. */
+export interface Token {
+  readonly kind: TokenKind;
+  readonly text: string;
+  readonly at: number;
+}
+
+const blanks = ' \t\r\n';
+const name = /[\p{L}\p{Nd}_]*/uy;
+const numeral = /[+-]?(?:0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9_]*\.?[0-9_]*(?:[eE][+-]?[0-9_]+)?)/y;
+
+/** @throws TemplateError naming the line */
+export function tokensOf(source: string): readonly Token[] {
+  return new Lexer(source).run();
+}
+
+/** `line 3` of an offset. */
+export function lineAt(source: string, at: number): string {
+  return `line ${source.slice(0, at).split('\n').length}`;
+}
+
+class Lexer {
+  readonly #source: string;
+  readonly #tokens: Token[] = [];
+  #at = 0;
+  #open = 0;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  run(): readonly Token[] {
+    let trims = false;
+    for (;;) {
+      const start = this.#source.indexOf('{{', this.#at);
+      const end = start < 0 ? this.#source.length : start;
+      const trimsBefore = start >= 0 && this.#source[start + 2] === '-' && isBlank(this.#source[start + 3]);
+      let text = this.#source.slice(this.#at, end);
+      if (trims) text = text.replace(/^[ \t\r\n]+/, '');
+      if (trimsBefore) text = trimmedEnd(text);
+      if (text !== '') this.#push('text', text, this.#at);
+      if (start < 0) break;
+      this.#at = start + 2 + (trimsBefore ? 2 : 0);
+      trims = this.#source.startsWith('/*', this.#at) ? this.#skipComment(start) : this.#readAction(start);
+    }
+    this.#push('end', '', this.#source.length);
+    return this.#tokens;
+  }
+
+  /** Whether blanks behind it are trimmed. */
+  #skipComment(start: number): boolean {
+    const end = this.#source.indexOf('*/', this.#at + 2);
+    if (end < 0) throw this.#fault(start, 'unclosed comment');
+    this.#at = end + 2;
+    const trims = this.#trimsHere();
+    if (trims) this.#at += 2;
+    if (!this.#source.startsWith('}}', this.#at)) throw this.#fault(start, 'comment ends before closing delimiter');
+    this.#at += 2;
+    return trims;
+  }
+
+  /** Whether blanks behind it are trimmed. */
+  #readAction(start: number): boolean {
+    this.#push('open', '{{', start);
+    this.#open = 0;
+    for (;;) {
+      const trims = this.#trimsHere();
+      if (trims || this.#source.startsWith('}}', this.#at)) {
+        if (this.#open > 0) throw this.#fault(this.#at, 'unclosed left parenthesis');
+        this.#push('close', '}}', this.#at);
+        this.#at += trims ? 4 : 2;
+        return trims;
+      }
+      if (this.#at >= this.#source.length) throw this.#fault(start, 'unclosed action');
+      this.#readToken();
+    }
+  }
+
+  /** Whether ` -}}` stands here. */
+  #trimsHere(): boolean {
+    return isBlank(this.#source[this.#at]) && this.#source.startsWith('-}}', this.#at + 1);
+  }
+
+  #readToken(): void {
+    const at = this.#at;
+    const c = this.#source[at]!;
+    if (isBlank(c)) return this.#readBlanks();
+    if (c === '"' || c === '`' || c === "'") return this.#readQuoted(c);
+    if (c === '|' || c === ',') return this.#take(c, 1);
+    if (c === '(') {
+      this.#open += 1;
+      return this.#take('(', 1);
+    }
+    if (c === ')') {
+      this.#open -= 1;
+      if (this.#open < 0) throw this.#fault(at, 'unexpected right parenthesis');
+      return this.#take(')', 1);
+    }
+    if (this.#source.startsWith(':=', at)) return this.#take(':=', 2);
+    if (c === '=') return this.#take('=', 1);
+    if (c === '$') return this.#readName('variable', 1);
+    const next = this.#source[at + 1] ?? '';
+    if (c === '.' && !/\d/.test(next))
+      return /[\p{L}\p{Nd}_]/u.test(next) ? this.#readName('field', 1) : this.#take('dot', 1);
+    if (/[\d.+-]/.test(c)) return this.#readNumber();
+    if (/[\p{L}_]/u.test(c)) return this.#readName('word', 0);
+    throw this.#fault(at, `unexpected character ${JSON.stringify(c)}`);
+  }
+
+  #readBlanks(): void {
+    const start = this.#at;
+    // The last blank may belong to ` -}}`.
+    while (isBlank(this.#source[this.#at]) && !this.#trimsHere()) this.#at += 1;
+    if (this.#at > start) this.#push('space', ' ', start);
+  }
+
+  #readQuoted(quote: string): void {
+    const start = this.#at;
+    let end = start + 1;
+    for (; ; end += 1) {
+      const c = this.#source[end];
+      if (c === undefined || (quote !== '`' && c === '\n')) throw this.#fault(start, 'unterminated quoted string');
+      if (c === quote) break;
+      if (c === '\\' && quote !== '`') end += 1;
+    }
+    this.#at = end + 1;
+    const inner = this.#source.slice(start + 1, end);
+    const text = quote === '`' ? inner.replaceAll('\r', '') : unquote(inner, quote);
+    if (text === undefined) throw this.#fault(start, 'invalid quoted text');
+    this.#push(quote === "'" ? 'char' : 'string', text, start);
+  }
+
+  #readNumber(): void {
+    numeral.lastIndex = this.#at;
+    const [text = ''] = numeral.exec(this.#source) ?? [];
+    const end = this.#at + text.length;
+    if (!/\d/.test(text) || /[\p{L}\p{Nd}_]/u.test(this.#source[end] ?? '')) throw this.#fault(this.#at, 'bad number');
+    this.#take('number', text.length);
+  }
+
+  #readName(kind: 'field' | 'variable' | 'word', skip: number): void {
+    name.lastIndex = this.#at + skip;
+    const [found = ''] = name.exec(this.#source) ?? [];
+    const end = this.#at + skip + found.length;
+    const next = this.#source[end];
+    const isEnded =
+      next === undefined || isBlank(next) || '.,|:()='.includes(next) || this.#source.startsWith('}}', end);
+    if (!isEnded) throw this.#fault(end, `bad character ${JSON.stringify(next)}`);
+    this.#take(kind, skip + found.length);
+  }
+
+  #take(kind: TokenKind, length: number): void {
+    this.#push(kind, this.#source.slice(this.#at, this.#at + length), this.#at);
+    this.#at += length;
+  }
+
+  #push(kind: TokenKind, text: string, at: number): void {
+    this.#tokens.push({ kind, text, at });
+  }
+
+  #fault(at: number, what: string): TemplateError {
+    return new TemplateError(`${lineAt(this.#source, at)}: ${what}`);
+  }
+}
+
+function isBlank(c: string | undefined): boolean {
+  return c !== undefined && c !== '' && blanks.includes(c);
+}
+
+/** Without blanks at its end; a pattern would look at every run of blanks inside. */
+function trimmedEnd(text: string): string {
+  let end = text.length;
+  while (isBlank(text[end - 1])) end -= 1;
+  return text.slice(0, end);
+}
