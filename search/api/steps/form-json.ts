@@ -1,4 +1,4 @@
-// Answers that are one small document.
+// Makes answers that are a single small JSON document or text.
 import { GatewayError } from '../../../cache/model/errors.ts';
 import type { AnswerDependencies } from '../answer-dependencies.ts';
 import type { Warning } from '../answer-body.ts';
@@ -8,7 +8,7 @@ import { searchVersion } from '../catalog.ts';
 import type { AboutQuestion, IndexesQuestion, Question } from '../question.ts';
 import type { Fetched } from '../state.ts';
 
-/** What was found is the document. */
+/** Answers with the result of `fetch` as it is. */
 export function formJson({
   plan,
   found,
@@ -16,7 +16,7 @@ export function formJson({
   return jsonAnswer(found, plan?.warnings);
 }
 
-/** @throws GatewayError NOT_FOUND for an index that is none */
+/** @throws GatewayError NOT_FOUND for any name but `default` */
 export function formIndexes(
   { question: { name } }: Fetched<IndexesQuestion>,
   { store }: AnswerDependencies,
